@@ -1,0 +1,41 @@
+//! Rounding to powers of two.
+//!
+//! Every function takes `align` as a power of two; that is the caller's to establish (checked in debug builds).
+
+/// `value` rounded up to a multiple of `align`, or `None` if that is beyond `usize`.
+#[must_use]
+#[inline]
+pub const fn checked_up(value: usize, align: usize) -> Option<usize> {
+    debug_assert!(align.is_power_of_two());
+    match value.checked_add(align - 1) {
+        Some(sum) => Some(sum & !(align - 1)),
+        None => None,
+    }
+}
+
+/// `value` rounded up to a multiple of `align`. The sum must fit in `usize`.
+#[must_use]
+#[inline]
+pub const fn up(value: usize, align: usize) -> usize {
+    debug_assert!(align.is_power_of_two());
+    value.wrapping_add(align - 1) & !(align - 1)
+}
+
+/// `value` rounded down to a multiple of `align`.
+#[must_use]
+#[inline]
+pub const fn down(value: usize, align: usize) -> usize {
+    debug_assert!(align.is_power_of_two());
+    value & !(align - 1)
+}
+
+/// Whether `value` is a multiple of `align`.
+#[must_use]
+#[inline]
+pub const fn is_aligned(value: usize, align: usize) -> bool {
+    debug_assert!(align.is_power_of_two());
+    value & (align - 1) == 0
+}
+
+#[cfg(test)]
+mod tests;

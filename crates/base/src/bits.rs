@@ -1,0 +1,41 @@
+//! Bit scan, and the two-level logarithm that size tables are built on.
+//!
+//! A *two-level logarithm* with `2^sub_log2` steps per doubling splits the numbers into first levels (powers of two) and
+//! second levels (equal steps inside one): the geometry of TLSF's lists and of free-run lists alike.
+//!
+//! Source: M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems", ECRTS 2004.
+
+/// Floor of log2. `value` must not be 0.
+#[must_use]
+#[inline]
+pub const fn log2_floor(value: usize) -> u32 {
+    debug_assert!(value != 0);
+    usize::BITS - 1 - value.leading_zeros()
+}
+
+/// Index of the lowest set bit at or above `from`, if there is one. `from` at or beyond the width gives `None`.
+#[must_use]
+#[inline]
+pub const fn lowest_set_from(word: u64, from: u32) -> Option<u32> {
+    if from >= u64::BITS {
+        return None;
+    }
+    let rest = word & (u64::MAX << from);
+    if rest == 0 { None } else { Some(rest.trailing_zeros()) }
+}
+
+/// Index of the step that `value` falls in: values below `2^sub_log2` are their own index; above, each doubling is cut
+/// into `2^sub_log2` equal steps. Monotonic, and consecutive steps have consecutive indices.
+#[must_use]
+#[inline]
+pub const fn two_level_log2(value: usize, sub_log2: u32) -> usize {
+    if value < (1 << sub_log2) {
+        return value;
+    }
+    let first = log2_floor(value);
+    let second = (value >> (first - sub_log2)) & ((1 << sub_log2) - 1);
+    (((first - sub_log2 + 1) as usize) << sub_log2) + second
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,22 @@
+//! The ground the allocators stand on: arithmetic of addresses, the atomics door, a ranked lock, text without a heap.
+//!
+//! Layer: the lowest. Nothing here allocates, panics on input, or calls the operating system.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`units`] | [`units::Bytes`] and [`units::Pages`], so that a count cannot be taken for the other |
+//! | [`align`] | rounding to powers of two, without overflow |
+//! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
+//! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
+//! | [`sync`] | atomics: `core`'s, or loom's under `--cfg loom` |
+//! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
+//! | [`text`] | a fixed buffer to format messages into |
+#![no_std]
+
+pub mod align;
+pub mod bits;
+pub mod lock;
+pub mod ptr;
+pub mod sync;
+pub mod text;
+pub mod units;

@@ -1,0 +1,17 @@
+//! The only integer-to-pointer conversions of the workspace.
+//!
+//! Allocators turn addresses into pointers where the memory comes from the operating system and its provenance was
+//! exposed at mapping; everything else keeps the pointer it was given and moves it (`byte_add`, `with_addr`).
+
+/// Pointer to `address`, with the provenance that was exposed when the memory there was mapped.
+#[must_use]
+#[inline(always)]
+pub fn from_exposed<T>(address: usize) -> *mut T {
+    core::ptr::with_exposed_provenance_mut(address)
+}
+
+/// Exposes the provenance of `pointer`, so that [`from_exposed`] may recover it, and returns its address.
+#[inline(always)]
+pub fn expose<T>(pointer: *mut T) -> usize {
+    pointer.expose_provenance()
+}

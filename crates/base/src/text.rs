@@ -1,0 +1,44 @@
+//! Text without a heap: a fixed buffer to format a message into.
+//!
+//! Invariants: `bytes[..len]` is what was written; text that does not fit is cut. Never fails, for it serves the messages printed when all else has.
+
+use core::fmt;
+
+/// Up to `N` bytes of text.
+pub struct FixedText<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> FixedText<N> {
+    /// No text.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+
+    /// The text as bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&[])
+    }
+}
+
+impl<const N: usize> Default for FixedText<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> fmt::Write for FixedText<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for (slot, byte) in self.bytes.iter_mut().skip(self.len).zip(text.bytes()) {
+            *slot = byte;
+            self.len += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

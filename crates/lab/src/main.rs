@@ -1,0 +1,3 @@
+//! The `freestone` command.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Development commands: `cargo xtask --help` lists them.
+
+fn main() {}
