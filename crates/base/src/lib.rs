@@ -9,6 +9,7 @@
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
 //! | [`sync`] | atomics: `core`'s, or loom's under `--cfg loom` |
+//! | [`count`] | counters that one thread writes and any thread may read |
 //! | [`inbox`] | a list that many threads push onto and one takes whole |
 //! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
@@ -17,6 +18,7 @@
 
 pub mod align;
 pub mod bits;
+pub mod count;
 pub mod inbox;
 pub mod lock;
 pub mod once;

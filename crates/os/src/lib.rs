@@ -24,6 +24,7 @@
 #[cfg(feature = "fake")]
 extern crate std;
 
+mod append;
 pub mod cgroup;
 #[cfg(feature = "fake")]
 pub mod fake;
@@ -32,6 +33,7 @@ mod futex;
 mod linux;
 pub mod process;
 
+pub use append::append;
 pub use fatal::{fatal, report};
 pub use futex::Futex;
 pub use linux::Linux;

@@ -47,3 +47,16 @@ pub fn set_errno(errno: crate::Errno) {
     // SAFETY: the location is this thread's own.
     unsafe { *libc::__errno_location() = errno.0 }
 }
+
+/// This process's number.
+#[must_use]
+pub fn id() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+/// The C library's `errno` of this thread.
+#[must_use]
+pub fn errno() -> crate::Errno {
+    // SAFETY: the location is this thread's own.
+    crate::Errno(unsafe { *libc::__errno_location() })
+}
