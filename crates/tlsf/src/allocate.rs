@@ -1,0 +1,214 @@
+//! Allocation: find a list, take its head, give back what is left over.
+//!
+//! ```text
+//! find   │ the lowest list in which every block fits, by two bit scans; its head is the block
+//! cut    │ | block ........................ |   →   | block | rest ............ |
+//! relist │ the rest goes to the head of its own list (often the one it came from: then it just takes the block's place)
+//! ```
+//!
+//! Cost: bounded, see the crate's documentation; only the last resort (no list above has a block) looks at more than one.
+//!
+//! # Safety
+//! Blocks come from the heap's own lists. A header is believed after its seal was compared: an overrun into the free block
+//! is reported, not followed.
+#![allow(unsafe_code)]
+
+use crate::block::{Block, FREE, HEADER_BYTES, LEAST_BLOCK_BYTES, PREV_FREE};
+use crate::error::Error;
+use crate::footer::{self, FOOTER_BYTES};
+use crate::mapping::{GRANULE, index_of};
+use crate::policy::Policy;
+use crate::tlsf::Tlsf;
+use core::ptr::NonNull;
+
+impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
+    const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
+
+    /// The largest request that could be served, in a region of [`Tlsf::MOST_REGION_BYTES`].
+    pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - 2 * GRANULE - Self::BLOCK_EXTRA;
+
+    /// Gives out a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
+    ///
+    /// Alignments up to 16 cost nothing. A larger one needs a free block of `bytes + align + 40`.
+    ///
+    /// # Errors
+    /// No bytes, an alignment that is not a power of two, more than any block could hold, no block large enough; or damage found
+    /// in the block that would have been given out. The heap is as it was.
+    ///
+    /// # Complexity
+    /// O(1); see [`Policy::WALK_MAX`] for the one exception.
+    #[inline]
+    pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+        let Some(need) = Self::block_bytes(bytes) else { return Err(refusal(bytes, Self::MOST_BYTES)) };
+        if align > GRANULE || !align.is_power_of_two() {
+            return self.allocate_aligned(bytes, align);
+        }
+        let Some((block, index)) = self.lists.find(need) else { return self.allocate_last_resort(bytes, align, need) };
+        // SAFETY: a listed block has a header.
+        let header = unsafe { block.header() };
+        if !block.is_sealed(header, self.sealer) {
+            return Err(self.diagnose(block.payload_address()));
+        }
+        // SAFETY: the block is the head of list `index`, and every block of that list has `need` bytes or more.
+        unsafe {
+            self.cut(block, index, header.size(), need);
+            Ok(self.give(block, bytes))
+        }
+    }
+
+    /// As [`Tlsf::allocate`], with the first `bytes` bytes zero.
+    ///
+    /// # Errors
+    /// As [`Tlsf::allocate`].
+    ///
+    /// # Complexity
+    /// O(`bytes`), for the zeros.
+    #[inline]
+    pub fn allocate_zeroed(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+        let block = self.allocate(bytes, align)?;
+        // SAFETY: the block has at least `bytes` bytes and nobody else knows it.
+        unsafe { block.write_bytes(0, bytes) };
+        Ok(block)
+    }
+
+    /// Size of the block that serves a request, or none if no block could.
+    #[inline(always)]
+    pub(crate) fn block_bytes(bytes: usize) -> Option<usize> {
+        if bytes.wrapping_sub(1) >= Self::MOST_BYTES {
+            return None;
+        }
+        let need = (bytes + Self::BLOCK_EXTRA + GRANULE - 1) & !(GRANULE - 1);
+        Some(if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need })
+    }
+
+    /// Makes the free block `block`, the head of list `index`, a used one of `need` bytes, or a little more if the rest
+    /// could not be a block.
+    ///
+    /// # Safety
+    /// The block is that list's head, is sealed, and has `size >= need` bytes.
+    #[inline(always)]
+    unsafe fn cut(&mut self, block: Block, index: usize, size: usize, need: usize) {
+        let rest = size - need;
+        // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
+        unsafe {
+            let header = block.header();
+            let next = block.after(size);
+            if rest < LEAST_BLOCK_BYTES {
+                self.lists.remove_head(block, index);
+                block.set_header(header.without(FREE));
+                next.set_header(next.header().without(PREV_FREE));
+            } else {
+                let tail = block.after(need);
+                self.lists.replace_head(block, index, tail, rest);
+                block.set_header(header.used(need));
+                tail.seal(self.sealer, rest, FREE);
+                next.set_size_before(rest);
+            }
+        }
+    }
+
+    /// The payload of a block just made used, with its footer if this heap has them.
+    ///
+    /// # Safety
+    /// The block is used and serves a request for `bytes`.
+    #[inline(always)]
+    unsafe fn give(&self, block: Block, bytes: usize) -> NonNull<u8> {
+        // SAFETY: as the caller says.
+        unsafe {
+            if P::FOOTER {
+                footer::write(block, block.header().size(), bytes, self.sealer);
+            }
+            block.payload()
+        }
+    }
+
+    /// Looks for a block of `need` bytes in the list in which some blocks may be too small.
+    #[cold]
+    fn allocate_last_resort(&mut self, bytes: usize, align: usize, need: usize) -> Result<NonNull<u8>, Error> {
+        // SAFETY: the lists hold free blocks of this heap.
+        let Some(block) = (unsafe { self.lists.find_in_own_list(need, P::WALK_MAX) }) else {
+            return Err(Error::Exhausted { bytes, align });
+        };
+        // SAFETY: a listed block; moved to the head of its list, it can be cut like any other.
+        unsafe {
+            let header = block.header();
+            if !block.is_sealed(header, self.sealer) {
+                return Err(self.diagnose(block.payload_address()));
+            }
+            let size = header.size();
+            self.lists.replace(block, size, block, size);
+            self.cut(block, index_of(size, SECOND), size, need);
+            Ok(self.give(block, bytes))
+        }
+    }
+
+    /// Allocation at a multiple of more than the granule: finds a block with room to move in, and frees the gap in front.
+    #[inline(never)]
+    fn allocate_aligned(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+        if !align.is_power_of_two() {
+            return Err(Error::BadAlignment { align });
+        }
+        if align <= GRANULE {
+            return self.allocate(bytes, GRANULE);
+        }
+        let refused = Error::Exhausted { bytes, align };
+        let need = Self::block_bytes(bytes).ok_or(refused)?;
+        let room = need.checked_add(align).and_then(|sum| sum.checked_add(LEAST_BLOCK_BYTES)).ok_or(refused)?;
+        if room >= Self::MOST_REGION_BYTES {
+            return Err(refused);
+        }
+        let found = match self.lists.find(room) {
+            Some((block, _)) => Some(block),
+            // SAFETY: the lists hold free blocks of this heap.
+            None => unsafe { self.lists.find_in_own_list(room, P::WALK_MAX) },
+        };
+        let block = found.ok_or(refused)?;
+        // SAFETY: a listed block has a header.
+        let header = unsafe { block.header() };
+        if !block.is_sealed(header, self.sealer) {
+            return Err(self.diagnose(block.payload_address()));
+        }
+        // SAFETY: the block is listed and has `need + align + 32` bytes or more, so that the gap fits in front.
+        unsafe {
+            let aligned = self.skip_to(block, header.size(), align);
+            self.cut(aligned, index_of(aligned.header().size(), SECOND), aligned.header().size(), need);
+            Ok(self.give(aligned, bytes))
+        }
+    }
+
+    /// Splits a free block so that the second part's payload is at a multiple of `align`; both parts are listed, the second
+    /// at the head of its list. Returns the second part, or the whole block if it was aligned already.
+    ///
+    /// # Safety
+    /// The block is listed, and has `size` bytes, `align + 2 * LEAST_BLOCK_BYTES` or more.
+    unsafe fn skip_to(&mut self, block: Block, size: usize, align: usize) -> Block {
+        let payload = block.payload_address();
+        let aligned = freestone_base::align::up(payload, align);
+        let gap = match aligned - payload {
+            0 => 0,
+            gap if gap < LEAST_BLOCK_BYTES => freestone_base::align::up(payload + LEAST_BLOCK_BYTES, align) - payload,
+            gap => gap,
+        };
+        // SAFETY: both parts lie in the block; the gap is a block's size or more.
+        unsafe {
+            self.lists.remove(block, size);
+            if gap == 0 {
+                self.lists.insert(block, size);
+                return block;
+            }
+            let second = block.after(gap);
+            block.set_header(block.header().resized(gap, FREE));
+            second.set_size_before(gap);
+            second.seal(self.sealer, size - gap, FREE | PREV_FREE);
+            self.lists.insert(block, gap);
+            self.lists.insert(second, size - gap);
+            second
+        }
+    }
+}
+
+/// Why a request that is no block's size is refused.
+#[cold]
+fn refusal(bytes: usize, most: usize) -> Error {
+    if bytes == 0 { Error::ZeroSize } else { Error::TooLarge { bytes, most } }
+}

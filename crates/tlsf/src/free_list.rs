@@ -1,0 +1,179 @@
+//! The lists of free blocks, one a size range, and the bitmap over them.
+//!
+//! ```text
+//! heads[index] ──▶ block ⇄ block ⇄ block        last in, first out; linked both ways, so that any block can leave
+//! ```
+//!
+//! Invariants: a block is in the list that [`index_of`] names for its size, once; the head has no previous block; the bitmap's bit is
+//! set exactly where the head is not empty.
+//! Cost: every operation but the last resort touches at most three blocks.
+//!
+//! # Safety
+//! Blocks passed in are free blocks of the heap that owns these lists (see `block.rs`), and sizes are below [`size_limit`], so
+//! that every index is below `FIRST * SECOND`.
+#![allow(unsafe_code)]
+
+use crate::bitmap::Bitmap;
+use crate::block::Block;
+#[allow(unused_imports, reason = "named by the documentation above")]
+use crate::mapping::size_limit;
+use crate::mapping::{index_of, index_to_search};
+
+/// All free blocks of a heap.
+pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {
+    pub(crate) bitmap: Bitmap<FIRST, SECOND>,
+    heads: [[Option<Block>; SECOND]; FIRST],
+}
+
+impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
+    /// No free block.
+    pub(crate) const fn new() -> Self {
+        Self { bitmap: Bitmap::new(), heads: [[None; SECOND]; FIRST] }
+    }
+
+    /// The first block of list `index`.
+    #[inline(always)]
+    pub(crate) fn head(&self, index: usize) -> Option<Block> {
+        debug_assert!(index < FIRST * SECOND);
+        // SAFETY: sizes, and so indices, are below the limit that regions are held to; the nested array is one array.
+        unsafe { *self.heads.as_ptr().cast::<Option<Block>>().add(index) }
+    }
+
+    #[inline(always)]
+    fn set_head(&mut self, index: usize, block: Option<Block>) {
+        debug_assert!(index < FIRST * SECOND);
+        // SAFETY: as in `head`.
+        unsafe { *self.heads.as_mut_ptr().cast::<Option<Block>>().add(index) = block }
+    }
+
+    /// The head of the lowest list in which every block has at least `size` bytes, and that list.
+    #[inline(always)]
+    pub(crate) fn find(&self, size: usize) -> Option<(Block, usize)> {
+        let index = self.bitmap.lowest_from(index_to_search(size, SECOND))?;
+        Some((self.head(index)?, index))
+    }
+
+    /// The first block with at least `size` bytes among the first `most` of the list that `size` itself falls into.
+    ///
+    /// # Safety
+    /// See the file's header.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn find_in_own_list(&self, size: usize, most: u32) -> Option<Block> {
+        let mut candidate = self.head(index_of(size, SECOND));
+        for _ in 0..most {
+            let block = candidate?;
+            // SAFETY: a listed block is free and in a region.
+            let (header, next) = unsafe { (block.header(), block.next_free()) };
+            if header.size() >= size {
+                return Some(block);
+            }
+            candidate = next;
+        }
+        None
+    }
+
+    /// Puts `block` at the head of the list for `size`.
+    ///
+    /// # Safety
+    /// See the file's header; the block is in no list.
+    #[inline(always)]
+    pub(crate) unsafe fn insert(&mut self, block: Block, size: usize) {
+        // SAFETY: the same obligation.
+        unsafe { self.insert_at(block, index_of(size, SECOND)) }
+    }
+
+    #[inline(always)]
+    unsafe fn insert_at(&mut self, block: Block, index: usize) {
+        let head = self.head(index);
+        // SAFETY: the block is free and the head is in this list, says the caller.
+        unsafe {
+            block.set_next_free(head);
+            block.set_prev_free(None);
+            if let Some(head) = head {
+                head.set_prev_free(Some(block));
+            }
+        }
+        self.set_head(index, Some(block));
+        self.bitmap.set(index);
+    }
+
+    /// Takes `block`, of `size` bytes, out of its list.
+    ///
+    /// # Safety
+    /// See the file's header; the block is in the list for `size`.
+    #[inline(always)]
+    pub(crate) unsafe fn remove(&mut self, block: Block, size: usize) {
+        // SAFETY: the block is listed, so its links are blocks of the same list.
+        unsafe {
+            match block.prev_free() {
+                None => self.remove_head(block, index_of(size, SECOND)),
+                Some(previous) => {
+                    let next = block.next_free();
+                    previous.set_next_free(next);
+                    if let Some(next) = next {
+                        next.set_prev_free(Some(previous));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes `block`, the head of list `index`, out of it.
+    ///
+    /// # Safety
+    /// See the file's header; the block is that list's head.
+    #[inline(always)]
+    pub(crate) unsafe fn remove_head(&mut self, block: Block, index: usize) {
+        // SAFETY: the block is listed, so its link is a block of the same list.
+        let next = unsafe { block.next_free() };
+        self.set_head(index, next);
+        match next {
+            // SAFETY: as above.
+            Some(next) => unsafe { next.set_prev_free(None) },
+            None => self.bitmap.clear(index),
+        }
+    }
+
+    /// Takes `old`, the head of list `index`, out and puts `new`, of `size` bytes, in: one step when both belong in one list,
+    /// as they do while small blocks are cut from a large one.
+    ///
+    /// # Safety
+    /// See the file's header; `old` is that list's head and `new` is in no list, or is `old`.
+    #[inline(always)]
+    pub(crate) unsafe fn replace_head(&mut self, old: Block, index: usize, new: Block, size: usize) {
+        let new_index = index_of(size, SECOND);
+        // SAFETY: the caller's obligations are those of the steps.
+        unsafe {
+            if new_index == index {
+                let next = old.next_free();
+                new.set_next_free(next);
+                new.set_prev_free(None);
+                if let Some(next) = next {
+                    next.set_prev_free(Some(new));
+                }
+                self.set_head(index, Some(new));
+            } else {
+                self.remove_head(old, index);
+                self.insert_at(new, new_index);
+            }
+        }
+    }
+
+    /// Takes `old`, of `old_size` bytes, out and puts `new`, of `size` bytes, at the head of its list.
+    ///
+    /// # Safety
+    /// See the file's header; `old` is listed and `new` is in no list, or is `old`.
+    #[inline(always)]
+    pub(crate) unsafe fn replace(&mut self, old: Block, old_size: usize, new: Block, size: usize) {
+        // SAFETY: the caller's obligations are those of the steps.
+        unsafe {
+            if old.prev_free().is_none() {
+                self.replace_head(old, index_of(old_size, SECOND), new, size);
+            } else {
+                self.remove(old, old_size);
+                self.insert(new, size);
+            }
+        }
+    }
+}
