@@ -13,7 +13,7 @@
 //! is reported, not followed.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, FREE, HEADER_BYTES, LEAST_BLOCK_BYTES, PREV_FREE};
+use crate::block::{Block, FREE, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, PREV_FREE};
 use crate::error::Error;
 use crate::footer::{self, FOOTER_BYTES};
 use crate::mapping::{GRANULE, index_of};
@@ -39,20 +39,73 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// O(1); see [`Policy::WALK_MAX`] for the one exception.
     #[inline]
     pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        let Some(need) = Self::block_bytes(bytes) else { return Err(refusal(bytes, Self::MOST_BYTES)) };
-        if align > GRANULE || !align.is_power_of_two() {
-            return self.allocate_aligned(bytes, align);
+        if align <= GRANULE
+            && align.is_power_of_two()
+            && let Some(block) = self.try_allocate(bytes)
+        {
+            return Ok(block);
         }
-        let Some((block, index)) = self.lists.find(need) else { return self.allocate_last_resort(bytes, align, need) };
+        self.allocate_rarely(bytes, align)
+    }
+
+    /// The ordinary case: alignment of a granule, a list in which every block fits, its head whole.
+    #[inline]
+    fn try_allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let need = Self::block_bytes(bytes)?;
+        let (block, index) = self.lists.find(need)?;
         // SAFETY: a listed block has a header.
         let header = unsafe { block.header() };
         if !block.is_sealed(header, self.sealer) {
-            return Err(self.diagnose(block.payload_address()));
+            return None;
         }
         // SAFETY: the block is the head of list `index`, and every block of that list has `need` bytes or more.
         unsafe {
-            self.cut(block, index, header.size(), need);
+            self.cut(block, header, index, need);
+            Some(self.give(block, bytes))
+        }
+    }
+
+    /// Every other case: larger alignments, the last resort, and refusals.
+    #[cold]
+    #[inline(never)]
+    fn allocate_rarely(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+        if !align.is_power_of_two() {
+            return Err(Error::BadAlignment { align });
+        }
+        let most = Self::MOST_BYTES;
+        let need = match (bytes, Self::block_bytes(bytes)) {
+            (0, _) => return Err(Error::ZeroSize),
+            (_, None) => return Err(Error::TooLarge { bytes, most }),
+            (_, Some(need)) => need,
+        };
+        if align > GRANULE {
+            return self.allocate_aligned(bytes, align, need);
+        }
+        let refused = Error::Exhausted { bytes, align };
+        let (block, header) = self.find_whole(need)?.ok_or(refused)?;
+        // SAFETY: a listed block with `need` bytes or more; moved to the head of its list, it can be cut like any other.
+        unsafe {
+            let size = header.size();
+            self.lists.replace(block, size, block, size);
+            self.cut(block, header, index_of(size, SECOND), need);
             Ok(self.give(block, bytes))
+        }
+    }
+
+    /// A listed block of `size` bytes or more whose header is whole: by the lists, else by the last resort.
+    fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
+        let found = match self.lists.find(size) {
+            Some((block, _)) => Some(block),
+            // SAFETY: the lists hold free blocks of this heap.
+            None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX) },
+        };
+        let Some(block) = found else { return Ok(None) };
+        // SAFETY: a listed block has a header.
+        let header = unsafe { block.header() };
+        if block.is_sealed(header, self.sealer) {
+            Ok(Some((block, header)))
+        } else {
+            Err(self.diagnose(block.payload_address()))
         }
     }
 
@@ -85,13 +138,13 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// could not be a block.
     ///
     /// # Safety
-    /// The block is that list's head, is sealed, and has `size >= need` bytes.
+    /// The block is that list's head, its header is `header`, and it has `need` bytes or more.
     #[inline(always)]
-    unsafe fn cut(&mut self, block: Block, index: usize, size: usize, need: usize) {
+    unsafe fn cut(&mut self, block: Block, header: Header, index: usize, need: usize) {
+        let size = header.size();
         let rest = size - need;
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
-            let header = block.header();
             let next = block.after(size);
             if rest < LEAST_BLOCK_BYTES {
                 self.lists.remove_head(block, index);
@@ -122,56 +175,19 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
     }
 
-    /// Looks for a block of `need` bytes in the list in which some blocks may be too small.
-    #[cold]
-    fn allocate_last_resort(&mut self, bytes: usize, align: usize, need: usize) -> Result<NonNull<u8>, Error> {
-        // SAFETY: the lists hold free blocks of this heap.
-        let Some(block) = (unsafe { self.lists.find_in_own_list(need, P::WALK_MAX) }) else {
-            return Err(Error::Exhausted { bytes, align });
-        };
-        // SAFETY: a listed block; moved to the head of its list, it can be cut like any other.
-        unsafe {
-            let header = block.header();
-            if !block.is_sealed(header, self.sealer) {
-                return Err(self.diagnose(block.payload_address()));
-            }
-            let size = header.size();
-            self.lists.replace(block, size, block, size);
-            self.cut(block, index_of(size, SECOND), size, need);
-            Ok(self.give(block, bytes))
-        }
-    }
-
     /// Allocation at a multiple of more than the granule: finds a block with room to move in, and frees the gap in front.
-    #[inline(never)]
-    fn allocate_aligned(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        if !align.is_power_of_two() {
-            return Err(Error::BadAlignment { align });
-        }
-        if align <= GRANULE {
-            return self.allocate(bytes, GRANULE);
-        }
+    fn allocate_aligned(&mut self, bytes: usize, align: usize, need: usize) -> Result<NonNull<u8>, Error> {
         let refused = Error::Exhausted { bytes, align };
-        let need = Self::block_bytes(bytes).ok_or(refused)?;
         let room = need.checked_add(align).and_then(|sum| sum.checked_add(LEAST_BLOCK_BYTES)).ok_or(refused)?;
         if room >= Self::MOST_REGION_BYTES {
             return Err(refused);
         }
-        let found = match self.lists.find(room) {
-            Some((block, _)) => Some(block),
-            // SAFETY: the lists hold free blocks of this heap.
-            None => unsafe { self.lists.find_in_own_list(room, P::WALK_MAX) },
-        };
-        let block = found.ok_or(refused)?;
-        // SAFETY: a listed block has a header.
-        let header = unsafe { block.header() };
-        if !block.is_sealed(header, self.sealer) {
-            return Err(self.diagnose(block.payload_address()));
-        }
+        let (block, header) = self.find_whole(room)?.ok_or(refused)?;
         // SAFETY: the block is listed and has `need + align + 32` bytes or more, so that the gap fits in front.
         unsafe {
             let aligned = self.skip_to(block, header.size(), align);
-            self.cut(aligned, index_of(aligned.header().size(), SECOND), aligned.header().size(), need);
+            let header = aligned.header();
+            self.cut(aligned, header, index_of(header.size(), SECOND), need);
             Ok(self.give(aligned, bytes))
         }
     }
@@ -205,10 +221,4 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             second
         }
     }
-}
-
-/// Why a request that is no block's size is refused.
-#[cold]
-fn refusal(bytes: usize, most: usize) -> Error {
-    if bytes == 0 { Error::ZeroSize } else { Error::TooLarge { bytes, most } }
 }

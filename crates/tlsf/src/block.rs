@@ -14,8 +14,8 @@
 //! The last word before the next header belongs to this block's payload while it is used; while it is free it holds its size, which
 //! is how the next block finds its start. So a used block pays 8 bytes and nothing more.
 //!
-//! The *seal* is a number made of the header's address and the heap's salt. It lies in the bytes that an overrun reaches first,
-//! and it is never 0 there, so that a terminating NUL written one byte too far is always seen.
+//! The *seal* is 16 bits of the header's address mixed with the heap's salt. It lies in the bytes that an overrun reaches first,
+//! and its first byte is never 0, so that a terminating NUL written one byte too far is always seen.
 //!
 //! Invariants: sizes are multiples of 16, 32 or more (a region's sentinel: 0); a free block never follows a free block; every
 //! address that is not the header of a used block and holds a valid seal is marked FREE (a block is marked before it
@@ -45,26 +45,34 @@ const SEAL_BITS: u32 = 16;
 const NEXT: usize = 8;
 const PREVIOUS: usize = 16;
 
-/// The odd number nearest to the word size over the golden ratio: spreads addresses over the seal's bits.
-const SPREAD: usize = 0x9E37_79B9_7F4A_7C15_u64 as usize;
-
 /// Makes the seals of one heap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sealer {
-    pub(crate) salt: usize,
+    /// Any number that is even in its lowest bit.
+    salt: usize,
 }
 
 impl Sealer {
-    /// All bits of the seal of `address`: what footers are mixed with.
-    #[inline(always)]
-    pub(crate) fn wide(self, address: usize) -> usize {
-        (address ^ self.salt).wrapping_mul(SPREAD)
+    pub(crate) const NONE: Self = Self { salt: 0 };
+
+    /// The sealer of the `number`-th heap; no two of 2^31 are alike.
+    pub(crate) fn new(number: usize) -> Self {
+        /// The odd number nearest to the word size over the golden ratio: spreads small numbers over all bits.
+        const SPREAD: usize = 0x9E37_79B9_7F4A_7C15_u64 as usize;
+        let spread = number.wrapping_mul(SPREAD);
+        Self { salt: (spread ^ (spread >> (usize::BITS / 2))) & !1 }
     }
 
-    /// The 16 bits that go into a header at `address`; the lowest is always set.
+    /// The address with every bit mixed: what footers are mixed with.
     #[inline(always)]
-    fn seal(self, address: usize) -> u64 {
-        (self.wide(address) >> (usize::BITS - SEAL_BITS)) as u64 | 1
+    pub(crate) fn mix(self, address: usize) -> usize {
+        (address >> 3) ^ self.salt
+    }
+
+    /// The 16 bits that go into a header at `address`. The lowest is set, because headers lie at odd multiples of 8.
+    #[inline(always)]
+    fn seal(self, address: usize) -> u16 {
+        self.mix(address) as u16
     }
 }
 
@@ -184,12 +192,15 @@ impl Block {
         Header(unsafe { self.0.cast().read() })
     }
 
+    /// Writes the header, as one whole word: the compiler would narrow a changed flag to a store of one byte, and the next read of
+    /// the whole header would have to wait until that has left the store buffer.
+    ///
     /// # Safety
     /// See the file's header.
     #[inline(always)]
     pub(crate) unsafe fn set_header(self, header: Header) {
         // SAFETY: headers are 8-aligned and writable, says the caller.
-        unsafe { self.0.cast().write(header.0) }
+        unsafe { self.0.cast().write_volatile(header.0) }
     }
 
     /// Writes a header with a fresh seal.
@@ -198,7 +209,7 @@ impl Block {
     /// See the file's header.
     #[inline(always)]
     pub(crate) unsafe fn seal(self, sealer: Sealer, size: usize, flags: usize) {
-        let header = Header(sealer.seal(self.address()) | (((size | flags) as u64) << SEAL_BITS));
+        let header = Header(u64::from(sealer.seal(self.address())) | (((size | flags) as u64) << SEAL_BITS));
         // SAFETY: the same obligation.
         unsafe { self.set_header(header) }
     }
@@ -215,7 +226,7 @@ impl Block {
     /// Whether `header`, read from this block, has the seal that belongs here.
     #[inline(always)]
     pub(crate) fn is_sealed(self, header: Header, sealer: Sealer) -> bool {
-        header.0 as u16 == sealer.seal(self.address()) as u16
+        header.0 as u16 == sealer.seal(self.address())
     }
 
     /// The next block in this free block's list.

@@ -48,10 +48,20 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// O(1). Only the diagnosis of an error walks the region.
     #[inline]
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>) -> Result<(), Error> {
-        let Some(used) = self.used_block(block) else { return Err(self.diagnose(block.addr().get())) };
+        // SAFETY: the same obligation.
+        if unsafe { self.try_deallocate(block) } { Ok(()) } else { Err(self.diagnose(block.addr().get())) }
+    }
+
+    /// Takes a block back if all is well with it.
+    ///
+    /// # Safety
+    /// As [`Tlsf::deallocate`].
+    #[inline]
+    unsafe fn try_deallocate(&mut self, block: NonNull<u8>) -> bool {
+        let Some(used) = self.used_block(block) else { return false };
         // SAFETY: the block was just found in use, with whole neighbours.
         unsafe { self.release(used.block, used.header, used.next, used.next_header) };
-        Ok(())
+        true
     }
 
     /// As [`Tlsf::deallocate`], without any check, footers included.
@@ -131,56 +141,55 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// `block` is in use with this header, and `next` with that header follows it.
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, block: Block, header: Header, next: Block, next_header: Header) {
-        // SAFETY: neighbours that say they are free are listed with the size they say.
+        let size = header.size();
+        // SAFETY: neighbours that say they are free are listed with the size they say; behind a free block there is a used one.
         unsafe {
-            block.set_header(header.with(FREE));
             if header.is_prev_free() {
+                block.set_header(header.with(FREE));
                 let before = block.size_before();
                 let start = block.before(before);
-                let size = before + header.size();
-                if next_header.is_free() {
-                    self.lists.remove(start, before);
-                    self.merge_with_next(start, size, next, next_header);
-                } else {
-                    self.lists.replace(start, before, start, size);
-                    self.finish_free(start, size, next, next_header);
-                }
-            } else if next_header.is_free() {
-                self.merge_with_next(block, header.size(), next, next_header);
+                self.merge_with_next(start, start.header(), Some(before), before + size, next, next_header);
             } else {
-                self.lists.insert(block, header.size());
-                self.finish_free(block, header.size(), next, next_header);
+                self.merge_with_next(block, header, None, size, next, next_header);
             }
         }
     }
 
-    /// Lists a free block of `size` bytes together with the free block behind it.
+    /// Lists a free block of `size` bytes, together with the free block behind it if there is one. `listed` is the size with which
+    /// `block` is already in a list.
     ///
     /// # Safety
-    /// `block` is in no list; `next` is listed, free, and follows it.
+    /// As [`Tlsf::release`]; `block` has the header `header`.
     #[inline(always)]
-    unsafe fn merge_with_next(&mut self, block: Block, size: usize, next: Block, next_header: Header) {
-        let absorbed = next_header.size();
-        let size = size + absorbed;
-        // SAFETY: as the caller says; behind a free block there is always a used one, or the sentinel.
-        unsafe {
-            self.lists.replace(next, absorbed, block, size);
-            block.set_header(block.header().resized(size, FREE));
-            next.after(absorbed).set_size_before(size);
-        }
-    }
-
-    /// Writes header and trailing size of a free block whose next block is in use.
-    ///
-    /// # Safety
-    /// `block` has `size` bytes and `next`, with that header, follows it.
-    #[inline(always)]
-    unsafe fn finish_free(&mut self, block: Block, size: usize, next: Block, next_header: Header) {
+    unsafe fn merge_with_next(
+        &mut self,
+        block: Block,
+        header: Header,
+        listed: Option<usize>,
+        size: usize,
+        next: Block,
+        next_header: Header,
+    ) {
         // SAFETY: as the caller says.
         unsafe {
-            block.set_header(block.header().resized(size, FREE));
-            next.set_header(next_header.with(PREV_FREE));
-            next.set_size_before(size);
+            if next_header.is_free() {
+                let absorbed = next_header.size();
+                let size = size + absorbed;
+                if let Some(listed) = listed {
+                    self.lists.remove(block, listed);
+                }
+                self.lists.replace(next, absorbed, block, size);
+                block.set_header(header.resized(size, FREE));
+                next.after(absorbed).set_size_before(size);
+            } else {
+                match listed {
+                    Some(listed) => self.lists.replace(block, listed, block, size),
+                    None => self.lists.insert(block, size),
+                }
+                block.set_header(header.resized(size, FREE));
+                next.set_header(next_header.with(PREV_FREE));
+                next.set_size_before(size);
+            }
         }
     }
 }

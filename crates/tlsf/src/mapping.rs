@@ -27,7 +27,7 @@ const fn edge_log2(second: usize) -> u32 {
 /// log2 of the width of the lists that sizes like `size` fall into.
 #[inline(always)]
 const fn width_log2(size: usize, second: usize) -> u32 {
-    log2_floor(size | (second * GRANULE)) - log2_floor(second)
+    (usize::BITS - 1 ^ (size | (second * GRANULE)).leading_zeros()) - log2_floor(second)
 }
 
 /// Index of the list that holds free blocks of `size` bytes, with `second` lists to a first level.

@@ -45,6 +45,8 @@ static HEAPS: AtomicUsize = AtomicUsize::new(1);
 /// ```
 pub struct Tlsf<'pool, P = Standard, const FIRST: usize = 32, const SECOND: usize = 32, const REGIONS: usize = 4> {
     pub(crate) sealer: Sealer,
+    /// Whether the sealer was made: at the first region, so that `new` can be `const`.
+    is_sealing: bool,
     pub(crate) regions: Regions<REGIONS>,
     pub(crate) lists: FreeLists<FIRST, SECOND>,
     memory: PhantomData<&'pool mut [MaybeUninit<u8>]>,
@@ -80,7 +82,8 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     #[must_use]
     pub const fn with_policy() -> Self {
         Self {
-            sealer: Sealer { salt: 0 },
+            sealer: Sealer::NONE,
+            is_sealing: false,
             regions: Regions::new(),
             lists: FreeLists::new(),
             memory: PhantomData,
@@ -110,8 +113,9 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     pub unsafe fn add_region_at(&mut self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
         let region = Region::new(start, bytes, Self::MOST_REGION_BYTES)?;
         self.regions.add(region)?;
-        if self.sealer.salt == 0 {
-            self.sealer.salt = new_salt();
+        if !self.is_sealing {
+            self.sealer = Sealer::new(HEAPS.fetch_add(1, Ordering::Relaxed));
+            self.is_sealing = true;
         }
         let (first, sentinel, size) = (region.first(), region.sentinel(), bytes - REGION_OVERHEAD_BYTES);
         // SAFETY: first block and sentinel lie in the region just added.
@@ -192,11 +196,6 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     pub fn contains(&self, address: usize) -> bool {
         self.regions.iter().any(|region| region.contains(address))
     }
-}
-
-/// A number that no other heap of this process has; never 0.
-fn new_salt() -> usize {
-    Sealer { salt: 0 }.wide(HEAPS.fetch_add(1, Ordering::Relaxed)) | 1
 }
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Default
