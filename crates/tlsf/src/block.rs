@@ -247,6 +247,16 @@ impl Block {
         unsafe { self.0.byte_add(NEXT).cast().write(next) }
     }
 
+    /// Where the next block in this free block's list is written down.
+    ///
+    /// # Safety
+    /// See the file's header.
+    #[inline(always)]
+    pub(crate) unsafe fn next_free_place(self) -> *mut Option<Self> {
+        // SAFETY: inside the block.
+        unsafe { self.0.byte_add(NEXT).cast().as_ptr() }
+    }
+
     /// The previous block in this free block's list; none if it is the head.
     ///
     /// # Safety

@@ -14,21 +14,24 @@
 #![allow(unsafe_code)]
 
 use crate::bitmap::Bitmap;
-use crate::block::Block;
+use crate::block::{Block, LEAST_BLOCK_BYTES};
 #[allow(unused_imports, reason = "named by the documentation above")]
 use crate::mapping::size_limit;
 use crate::mapping::{index_of, index_to_search};
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
 
 /// All free blocks of a heap.
 pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {
     pub(crate) bitmap: Bitmap<FIRST, SECOND>,
     heads: [[Option<Block>; SECOND]; FIRST],
+    sink: MaybeUninit<[u64; LEAST_BLOCK_BYTES / 8]>,
 }
 
 impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// No free block.
     pub(crate) const fn new() -> Self {
-        Self { bitmap: Bitmap::new(), heads: [[None; SECOND]; FIRST] }
+        Self { bitmap: Bitmap::new(), heads: [[None; SECOND]; FIRST], sink: MaybeUninit::uninit() }
     }
 
     /// The first block of list `index`.
@@ -39,11 +42,18 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe { *self.heads.as_ptr().cast::<Option<Block>>().add(index) }
     }
 
+    /// Where the first block of list `index` is written down.
     #[inline(always)]
-    fn set_head(&mut self, index: usize, block: Option<Block>) {
+    fn head_place(&mut self, index: usize) -> *mut Option<Block> {
         debug_assert!(index < FIRST * SECOND);
         // SAFETY: as in `head`.
-        unsafe { *self.heads.as_mut_ptr().cast::<Option<Block>>().add(index) = block }
+        unsafe { self.heads.as_mut_ptr().cast::<Option<Block>>().add(index) }
+    }
+
+    #[inline(always)]
+    fn set_head(&mut self, index: usize, block: Option<Block>) {
+        // SAFETY: a place in the table.
+        unsafe { self.head_place(index).write(block) }
     }
 
     /// The head of the lowest list in which every block has at least `size` bytes, and that list.
@@ -90,9 +100,7 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe {
             block.set_next_free(head);
             block.set_prev_free(None);
-            if let Some(head) = head {
-                head.set_prev_free(Some(block));
-            }
+            head.unwrap_or(self.sink()).set_prev_free(Some(block));
         }
         self.set_head(index, Some(block));
         self.bitmap.set(index);
@@ -104,18 +112,20 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// See the file's header; the block is in the list for `size`.
     #[inline(always)]
     pub(crate) unsafe fn remove(&mut self, block: Block, size: usize) {
-        // SAFETY: the block is listed, so its links are blocks of the same list.
+        // SAFETY: the same obligation.
+        unsafe { self.remove_at(block, index_of(size, SECOND)) }
+    }
+
+    #[inline(always)]
+    unsafe fn remove_at(&mut self, block: Block, index: usize) {
+        // SAFETY: the block is listed, so its links are blocks of the same list; the head's place is in the table.
         unsafe {
-            match block.prev_free() {
-                None => self.remove_head(block, index_of(size, SECOND)),
-                Some(previous) => {
-                    let next = block.next_free();
-                    previous.set_next_free(next);
-                    if let Some(next) = next {
-                        next.set_prev_free(Some(previous));
-                    }
-                }
-            }
+            let (previous, next) = (block.prev_free(), block.next_free());
+            next.unwrap_or(self.sink()).set_prev_free(previous);
+            let head = self.head_place(index);
+            let link = previous.map_or(head, |previous| previous.next_free_place());
+            link.write(next);
+            self.bitmap.clear_if(index, head.read().is_none());
         }
     }
 
@@ -126,12 +136,11 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     #[inline(always)]
     pub(crate) unsafe fn remove_head(&mut self, block: Block, index: usize) {
         // SAFETY: the block is listed, so its link is a block of the same list.
-        let next = unsafe { block.next_free() };
-        self.set_head(index, next);
-        match next {
-            // SAFETY: as above.
-            Some(next) => unsafe { next.set_prev_free(None) },
-            None => self.bitmap.clear(index),
+        unsafe {
+            let next = block.next_free();
+            self.set_head(index, next);
+            next.unwrap_or(self.sink()).set_prev_free(None);
+            self.bitmap.clear_if(index, next.is_none());
         }
     }
 
@@ -149,9 +158,7 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
                 let next = old.next_free();
                 new.set_next_free(next);
                 new.set_prev_free(None);
-                if let Some(next) = next {
-                    next.set_prev_free(Some(new));
-                }
+                next.unwrap_or(self.sink()).set_prev_free(Some(new));
                 self.set_head(index, Some(new));
             } else {
                 self.remove_head(old, index);
@@ -166,14 +173,22 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// See the file's header; `old` is listed and `new` is in no list, or is `old`.
     #[inline(always)]
     pub(crate) unsafe fn replace(&mut self, old: Block, old_size: usize, new: Block, size: usize) {
+        let index = index_of(old_size, SECOND);
         // SAFETY: the caller's obligations are those of the steps.
         unsafe {
-            if old.prev_free().is_none() {
-                self.replace_head(old, index_of(old_size, SECOND), new, size);
+            if index_of(size, SECOND) == index && self.head(index) == Some(old) {
+                self.replace_head(old, index, new, size);
             } else {
-                self.remove(old, old_size);
+                self.remove_at(old, index);
                 self.insert(new, size);
             }
         }
+    }
+
+    /// Where links to no block are written, so that linking needs no branch: which neighbours a block has in its list cannot be
+    /// predicted, and a wrong guess costs more than a write nobody reads.
+    #[inline(always)]
+    fn sink(&mut self) -> Block {
+        Block::at(NonNull::from(&mut self.sink).cast())
     }
 }

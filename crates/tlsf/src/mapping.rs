@@ -9,7 +9,7 @@
 //!
 //! Invariants: [`index_of`] is monotonic; every size in the list [`index_to_search`] names, and in every list above it, is
 //! at least the size asked for. Both are proven for every size up to 2 MiB, and at every edge above, by the tests.
-//! Cost: five instructions and seven, no branch: sizes below the first edge are treated as if they lay just above it, where
+//! Cost: eight instructions or nine, no branch: sizes below the first edge are treated as if they lay just above it, where
 //! the same shift applies. Safe code; nothing can fail.
 //!
 //! Source: M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems", ECRTS 2004, section 3.
@@ -24,29 +24,29 @@ const fn edge_log2(second: usize) -> u32 {
     log2_floor(second * GRANULE)
 }
 
-/// log2 of the width of the lists that sizes like `size` fall into.
+/// Number of the list in which sizes with these leading bits lie: the first level from how far `size` is from the left end of the
+/// word, the second from the bits behind its first one. Sizes below the edge count as if they had the edge's bit.
 #[inline(always)]
-const fn width_log2(size: usize, second: usize) -> u32 {
-    (usize::BITS - 1 ^ (size | (second * GRANULE)).leading_zeros()) - log2_floor(second)
+const fn index_with(size: usize, leading: u32, second: usize) -> usize {
+    let last_bit = usize::BITS - 1;
+    let first = ((last_bit - edge_log2(second)) as usize).wrapping_sub(leading as usize);
+    (first << log2_floor(second)) + ((size << leading) >> (last_bit - log2_floor(second)))
 }
 
 /// Index of the list that holds free blocks of `size` bytes, with `second` lists to a first level.
 #[must_use]
 #[inline(always)]
 pub(crate) const fn index_of(size: usize, second: usize) -> usize {
-    let width = width_log2(size, second);
-    (((width - GRANULE.trailing_zeros()) as usize) << log2_floor(second)) + (size >> width)
+    index_with(size, (size | (second * GRANULE)).leading_zeros(), second)
 }
 
-/// Index of the lowest list in which *every* block has at least `size` bytes.
+/// Index of the lowest list in which *every* block has at least `size` bytes. `size` must not be 0.
 ///
-/// `size` must be below `usize::MAX / 2`, so that rounding cannot wrap.
+/// One more than the list of the next smaller size: a list's least size is then its own, and any other belongs to the next list.
 #[must_use]
 #[inline(always)]
 pub(crate) const fn index_to_search(size: usize, second: usize) -> usize {
-    let width = width_log2(size, second);
-    let rounded = size + (1 << width) - 1;
-    (((width - GRANULE.trailing_zeros()) as usize) << log2_floor(second)) + (rounded >> width)
+    index_with(size - 1, (size | (second * GRANULE)).leading_zeros(), second) + 1
 }
 
 /// The smallest size that no list of a heap with these levels can hold.

@@ -52,7 +52,7 @@ fn around_every_power_of_two_to_the_limit_both_agree_with_the_definition() {
             for around in
                 (0..8_usize).map(|step| (1_usize << power) + step * GRANULE - 4 * GRANULE.min(1 << (power - 2)))
             {
-                let size = around & !(GRANULE - 1);
+                let size = (around & !(GRANULE - 1)).max(GRANULE);
                 let (first, step) = by_definition(size, second);
                 assert_eq!(index_of(size, second), first * second + step);
                 let search = index_to_search(size, second);
