@@ -16,7 +16,7 @@
 use crate::block::{Block, FREE, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, PREV_FREE};
 use crate::error::Error;
 use crate::footer::{self, FOOTER_BYTES};
-use crate::mapping::{GRANULE, index_of};
+use crate::mapping::GRANULE;
 use crate::policy::Policy;
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
@@ -52,15 +52,15 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     #[inline]
     fn try_allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let need = Self::block_bytes(bytes)?;
-        let (block, index) = self.lists.find(need)?;
+        let block = self.lists.find(need)?;
         // SAFETY: a listed block has a header.
-        let header = unsafe { block.header() };
-        if !block.is_sealed(header, self.sealer) {
+        let header = unsafe { block.header(self.sealer) };
+        if !header.is_whole() {
             return None;
         }
-        // SAFETY: the block is the head of list `index`, and every block of that list has `need` bytes or more.
+        // SAFETY: the block is listed, and every block of its list has `need` bytes or more.
         unsafe {
-            self.cut(block, header, index, need);
+            self.cut(block, header, need);
             Some(self.give(block, bytes))
         }
     }
@@ -83,11 +83,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
         let refused = Error::Exhausted { bytes, align };
         let (block, header) = self.find_whole(need)?.ok_or(refused)?;
-        // SAFETY: a listed block with `need` bytes or more; moved to the head of its list, it can be cut like any other.
+        // SAFETY: a listed block with `need` bytes or more.
         unsafe {
-            let size = header.size();
-            self.lists.replace(block, size, block, size);
-            self.cut(block, header, index_of(size, SECOND), need);
+            self.cut(block, header, need);
             Ok(self.give(block, bytes))
         }
     }
@@ -95,18 +93,14 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// A listed block of `size` bytes or more whose header is whole: by the lists, else by the last resort.
     fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
         let found = match self.lists.find(size) {
-            Some((block, _)) => Some(block),
+            Some(block) => Some(block),
             // SAFETY: the lists hold free blocks of this heap.
-            None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX) },
+            None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX, self.sealer) },
         };
         let Some(block) = found else { return Ok(None) };
         // SAFETY: a listed block has a header.
-        let header = unsafe { block.header() };
-        if block.is_sealed(header, self.sealer) {
-            Ok(Some((block, header)))
-        } else {
-            Err(self.diagnose(block.payload_address()))
-        }
+        let header = unsafe { block.header(self.sealer) };
+        if header.is_whole() { Ok(Some((block, header))) } else { Err(self.diagnose(block.payload_address())) }
     }
 
     /// As [`Tlsf::allocate`], with the first `bytes` bytes zero.
@@ -134,27 +128,26 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Some(if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need })
     }
 
-    /// Makes the free block `block`, the head of list `index`, a used one of `need` bytes, or a little more if the rest
-    /// could not be a block.
+    /// Makes the free block `block` a used one of `need` bytes, or a little more if the rest could not be a block.
     ///
     /// # Safety
-    /// The block is that list's head, its header is `header`, and it has `need` bytes or more.
+    /// The block is listed, its header is `header`, and it has `need` bytes or more.
     #[inline(always)]
-    unsafe fn cut(&mut self, block: Block, header: Header, index: usize, need: usize) {
-        let size = header.size();
+    unsafe fn cut(&mut self, block: Block, header: Header, need: usize) {
+        let (size, sealer) = (header.size(), self.sealer);
         let rest = size - need;
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
             let next = block.after(size);
             if rest < LEAST_BLOCK_BYTES {
-                self.lists.remove_head(block, index);
-                block.set_header(header.without(FREE));
-                next.set_header(next.header().without(PREV_FREE));
+                self.lists.remove(block);
+                block.set_header(header.without(FREE), sealer);
+                next.set_header(next.header(sealer).without(PREV_FREE), sealer);
             } else {
                 let tail = block.after(need);
-                self.lists.replace_head(block, index, tail, rest);
-                block.set_header(header.used(need));
-                tail.seal(self.sealer, rest, FREE);
+                self.lists.replace(block, tail, rest);
+                block.set_header(header.used(need), sealer);
+                tail.set_header(Header::new(rest, FREE), sealer);
                 next.set_size_before(rest);
             }
         }
@@ -169,7 +162,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: as the caller says.
         unsafe {
             if P::FOOTER {
-                footer::write(block, block.header().size(), bytes, self.sealer);
+                footer::write(block, block.header(self.sealer).size(), bytes, self.sealer);
             }
             block.payload()
         }
@@ -186,14 +179,13 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: the block is listed and has `need + align + 32` bytes or more, so that the gap fits in front.
         unsafe {
             let aligned = self.skip_to(block, header.size(), align);
-            let header = aligned.header();
-            self.cut(aligned, header, index_of(header.size(), SECOND), need);
+            self.cut(aligned, aligned.header(self.sealer), need);
             Ok(self.give(aligned, bytes))
         }
     }
 
-    /// Splits a free block so that the second part's payload is at a multiple of `align`; both parts are listed, the second
-    /// at the head of its list. Returns the second part, or the whole block if it was aligned already.
+    /// Splits a free block so that the second part's payload is at a multiple of `align`; both parts are listed.
+    /// Returns the second part, or the whole block if it was aligned already.
     ///
     /// # Safety
     /// The block is listed, and has `size` bytes, `align + 2 * LEAST_BLOCK_BYTES` or more.
@@ -207,16 +199,14 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         };
         // SAFETY: both parts lie in the block; the gap is a block's size or more.
         unsafe {
-            self.lists.remove(block, size);
             if gap == 0 {
-                self.lists.insert(block, size);
                 return block;
             }
             let second = block.after(gap);
-            block.set_header(block.header().resized(gap, FREE));
+            self.lists.replace(block, block, gap);
+            block.set_header(Header::new(gap, FREE), self.sealer);
             second.set_size_before(gap);
-            second.seal(self.sealer, size - gap, FREE | PREV_FREE);
-            self.lists.insert(block, gap);
+            second.set_header(Header::new(size - gap, FREE | PREV_FREE), self.sealer);
             self.lists.insert(second, size - gap);
             second
         }

@@ -37,12 +37,12 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
         }
     }
 
-    /// Marks list `index` as empty if `empty`.
+    /// Marks list `index` as empty.
     #[inline(always)]
-    pub(crate) fn clear_if(&mut self, index: usize, empty: bool) {
+    pub(crate) fn clear(&mut self, index: usize) {
         let first = index >> Self::SECOND_LOG2;
         if let Some(word) = self.second.get_mut(first) {
-            *word &= !(u32::from(empty) << (index & (SECOND - 1)));
+            *word &= !(1 << (index & (SECOND - 1)));
             if *word == 0 {
                 self.first &= !(1 << first);
             }

@@ -7,9 +7,13 @@
 //!   free:    | header      | next free | previous free | .. | size |
 //!                            +8          +16            size-8
 //!
-//!   header:  bit 63 ............................. 16 | 15 ..... 0
-//!            size (multiple of 16) | PREV_FREE | FREE | seal
+//!   header in memory:   bit 63 ............................. 16 | 15 ..... 0
+//!                       size (multiple of 16) | PREV_FREE | FREE | seal
+//!   Header, as read:    the same turned right by 16, and the seal made 0 if it is right
 //! ```
+//!
+//! A free block's links name blocks; the head of a list has, in place of a previous block, the number of its list, so that leaving
+//! a list needs no arithmetic.
 //!
 //! The last word before the next header belongs to this block's payload while it is used; while it is free it holds its size, which
 //! is how the next block finds its start. So a used block pays 8 bytes and nothing more.
@@ -37,86 +41,90 @@ pub const HEADER_BYTES: usize = 8;
 pub const LEAST_BLOCK_BYTES: usize = 32;
 
 /// This block is free.
-pub(crate) const FREE: usize = 1;
+pub(crate) const FREE: u64 = 1;
 /// The block before this one is free, and its size lies in front of this header.
-pub(crate) const PREV_FREE: usize = 2;
+pub(crate) const PREV_FREE: u64 = 2;
 
 const SEAL_BITS: u32 = 16;
+/// The bits of a [`Header`] that are 0 if its seal is right.
+const SEAL: u64 = 0xFFFF << (u64::BITS - SEAL_BITS);
 const NEXT: usize = 8;
 const PREVIOUS: usize = 16;
 
 /// Makes the seals of one heap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sealer {
-    /// Any number that is even in its lowest bit.
-    salt: usize,
+    /// What is mixed into the seal's bits; even there, and 0 elsewhere.
+    salt: u64,
 }
 
 impl Sealer {
     pub(crate) const NONE: Self = Self { salt: 0 };
 
-    /// The sealer of the `number`-th heap; no two of 2^31 are alike.
+    /// The sealer of the `number`-th heap.
     pub(crate) fn new(number: usize) -> Self {
-        /// The odd number nearest to the word size over the golden ratio: spreads small numbers over all bits.
-        const SPREAD: usize = 0x9E37_79B9_7F4A_7C15_u64 as usize;
-        let spread = number.wrapping_mul(SPREAD);
-        Self { salt: (spread ^ (spread >> (usize::BITS / 2))) & !1 }
+        /// The odd number nearest to 2^64 over the golden ratio: spreads small numbers over the high bits.
+        const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+        let even = SEAL & (SEAL << 1);
+        Self { salt: (number as u64).wrapping_mul(SPREAD) & even }
     }
 
-    /// The address with every bit mixed: what footers are mixed with.
+    /// The seal of a header at `address`, in its place: bits 3 to 18 of the address, mixed with the salt. The lowest is set,
+    /// because headers lie at odd multiples of 8.
     #[inline(always)]
-    pub(crate) fn mix(self, address: usize) -> usize {
-        (address >> 3) ^ self.salt
-    }
-
-    /// The 16 bits that go into a header at `address`. The lowest is set, because headers lie at odd multiples of 8.
-    #[inline(always)]
-    fn seal(self, address: usize) -> u16 {
-        self.mix(address) as u16
+    pub(crate) fn key(self, address: usize) -> u64 {
+        ((address as u64) << (u64::BITS - SEAL_BITS - 3)) ^ self.salt
     }
 }
 
-/// A header's value.
+/// A header's value, as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Header(u64);
 
 impl Header {
+    /// `size` is a multiple of 16, `flags` are below 16.
     #[inline(always)]
-    fn bits(self) -> usize {
-        (self.0 >> SEAL_BITS) as usize
+    pub(crate) fn new(size: usize, flags: u64) -> Self {
+        Self(size as u64 | flags)
     }
+    /// The block's size, if the header is whole.
     #[inline(always)]
     pub(crate) fn size(self) -> usize {
-        self.bits() & !(GRANULE - 1)
+        (self.0 & !(GRANULE as u64 - 1)) as usize
+    }
+    /// Whether the seal was right.
+    #[inline(always)]
+    pub(crate) fn is_whole(self) -> bool {
+        self.0 & SEAL == 0
+    }
+    /// Whether the seal was right and `flag` is clear.
+    #[inline(always)]
+    pub(crate) fn is_whole_without(self, flag: u64) -> bool {
+        self.0 & (SEAL | flag) == 0
     }
     #[inline(always)]
     pub(crate) fn is_free(self) -> bool {
-        self.0 & ((FREE as u64) << SEAL_BITS) != 0
+        self.0 & FREE != 0
     }
     #[inline(always)]
     pub(crate) fn is_prev_free(self) -> bool {
-        self.0 & ((PREV_FREE as u64) << SEAL_BITS) != 0
+        self.0 & PREV_FREE != 0
     }
     /// The same header with `flag` set.
     #[inline(always)]
-    pub(crate) fn with(self, flag: usize) -> Self {
-        Self(self.0 | ((flag as u64) << SEAL_BITS))
+    pub(crate) fn with(self, flag: u64) -> Self {
+        Self(self.0 | flag)
     }
     /// The same header with `flag` clear.
     #[inline(always)]
-    pub(crate) fn without(self, flag: usize) -> Self {
-        Self(self.0 & !((flag as u64) << SEAL_BITS))
+    pub(crate) fn without(self, flag: u64) -> Self {
+        Self(self.0 & !flag)
     }
-    /// The header of a used block of `size` bytes in the same place: seal and PREV_FREE are kept.
+    /// The header of a used block of `size` bytes in the same place: PREV_FREE is kept.
     #[inline(always)]
     pub(crate) fn used(self, size: usize) -> Self {
-        Self((self.0 & (0xFFFF | ((PREV_FREE as u64) << SEAL_BITS))) | ((size as u64) << SEAL_BITS))
-    }
-    /// The same seal with other contents. `size` is a multiple of 16, `flags` are below 16.
-    #[inline(always)]
-    pub(crate) fn resized(self, size: usize, flags: usize) -> Self {
-        Self((self.0 & 0xFFFF) | (((size | flags) as u64) << SEAL_BITS))
+        Self::new(size, self.0 & PREV_FREE)
     }
 }
 
@@ -187,9 +195,10 @@ impl Block {
     /// # Safety
     /// See the file's header.
     #[inline(always)]
-    pub(crate) unsafe fn header(self) -> Header {
+    pub(crate) unsafe fn header(self, sealer: Sealer) -> Header {
         // SAFETY: headers are 8-aligned and readable, says the caller.
-        Header(unsafe { self.0.cast().read() })
+        let word: u64 = unsafe { self.0.cast().read() };
+        Header(word.rotate_right(SEAL_BITS) ^ sealer.key(self.address()))
     }
 
     /// Writes the header, as one whole word: the compiler would narrow a changed flag to a store of one byte, and the next read of
@@ -198,35 +207,19 @@ impl Block {
     /// # Safety
     /// See the file's header.
     #[inline(always)]
-    pub(crate) unsafe fn set_header(self, header: Header) {
+    pub(crate) unsafe fn set_header(self, header: Header, sealer: Sealer) {
+        let word = (header.0 ^ sealer.key(self.address())).rotate_left(SEAL_BITS);
         // SAFETY: headers are 8-aligned and writable, says the caller.
-        unsafe { self.0.cast().write_volatile(header.0) }
+        unsafe { self.0.cast().write_volatile(word) }
     }
 
-    /// Writes a header with a fresh seal.
-    ///
-    /// # Safety
-    /// See the file's header.
-    #[inline(always)]
-    pub(crate) unsafe fn seal(self, sealer: Sealer, size: usize, flags: usize) {
-        let header = Header(u64::from(sealer.seal(self.address())) | (((size | flags) as u64) << SEAL_BITS));
-        // SAFETY: the same obligation.
-        unsafe { self.set_header(header) }
-    }
-
-    /// Overwrites the seal, so that this address is no longer taken for a header.
+    /// Overwrites the header, so that this address is no longer taken for a block.
     ///
     /// # Safety
     /// See the file's header.
     pub(crate) unsafe fn unseal(self) {
-        // SAFETY: the same obligation.
-        unsafe { self.set_header(Header(0)) }
-    }
-
-    /// Whether `header`, read from this block, has the seal that belongs here.
-    #[inline(always)]
-    pub(crate) fn is_sealed(self, header: Header, sealer: Sealer) -> bool {
-        header.0 as u16 == sealer.seal(self.address())
+        // SAFETY: the same obligation. A seal is never 0.
+        unsafe { self.0.cast::<u64>().write(0) }
     }
 
     /// The next block in this free block's list.
@@ -247,22 +240,12 @@ impl Block {
         unsafe { self.0.byte_add(NEXT).cast().write(next) }
     }
 
-    /// Where the next block in this free block's list is written down.
+    /// What is before this free block in its list.
     ///
     /// # Safety
     /// See the file's header.
     #[inline(always)]
-    pub(crate) unsafe fn next_free_place(self) -> *mut Option<Self> {
-        // SAFETY: inside the block.
-        unsafe { self.0.byte_add(NEXT).cast().as_ptr() }
-    }
-
-    /// The previous block in this free block's list; none if it is the head.
-    ///
-    /// # Safety
-    /// See the file's header.
-    #[inline(always)]
-    pub(crate) unsafe fn prev_free(self) -> Option<Self> {
+    pub(crate) unsafe fn prev_free(self) -> Previous {
         // SAFETY: free blocks have an initialised, aligned link there.
         unsafe { self.0.byte_add(PREVIOUS).cast().read() }
     }
@@ -270,7 +253,7 @@ impl Block {
     /// # Safety
     /// See the file's header.
     #[inline(always)]
-    pub(crate) unsafe fn set_prev_free(self, previous: Option<Self>) {
+    pub(crate) unsafe fn set_prev_free(self, previous: Previous) {
         // SAFETY: free blocks have room for an aligned link there.
         unsafe { self.0.byte_add(PREVIOUS).cast().write(previous) }
     }
@@ -293,6 +276,38 @@ impl Block {
     pub(crate) unsafe fn set_size_before(self, size: usize) {
         // SAFETY: the word in front of this header belongs to the free block before it.
         unsafe { self.0.byte_sub(HEADER_BYTES).cast().write(size) }
+    }
+}
+
+/// What is before a free block in its list: a block, or, before the head, the number of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Previous(*mut u8);
+
+impl Previous {
+    /// More than any list's number, less than the address of any header.
+    const LISTS: usize = 4096;
+
+    #[inline(always)]
+    pub(crate) fn list(index: usize) -> Self {
+        Self(core::ptr::without_provenance_mut(index))
+    }
+
+    #[inline(always)]
+    pub(crate) fn block(block: Block) -> Self {
+        Self(block.0.as_ptr())
+    }
+
+    /// The list, if this is before its head.
+    #[inline(always)]
+    pub(crate) fn as_list(self) -> Option<usize> {
+        if self.0.addr() < Self::LISTS { Some(self.0.addr()) } else { None }
+    }
+
+    /// Where the link to the next block would be, if this is a block; nowhere in particular if it is a list.
+    #[inline(always)]
+    pub(crate) fn next_free_place(self) -> *mut Option<Block> {
+        self.0.wrapping_byte_add(NEXT).cast()
     }
 }
 

@@ -12,7 +12,7 @@
 //! Links are followed only to places inside a region where a header may be.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, Header};
+use crate::block::{Block, Header, Previous};
 use crate::error::Error;
 use crate::footer;
 use crate::mapping::index_of;
@@ -53,7 +53,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             before = Some(self.info(block, header));
         }
         // SAFETY: the walk ended at the sentinel.
-        let header = unsafe { region.sentinel().header() };
+        let header = unsafe { region.sentinel().header(self.sealer) };
         if header.is_free() || header.is_prev_free() != was_free {
             return Err(Error::Damaged { block: region.sentinel().payload_address() });
         }
@@ -82,7 +82,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// Checks one list of at most `most` blocks; returns how many it has.
     fn check_list(&self, index: usize, most: usize) -> Result<usize, Error> {
-        let (mut count, mut previous, mut link) = (0, None, self.lists.head(index));
+        let (mut count, mut previous, mut link) = (0, Previous::list(index), self.lists.head(index));
         if link.is_some() != self.lists.bitmap.is_set(index) {
             return Err(Error::Damaged { block: link.map_or(0, Block::payload_address) });
         }
@@ -91,12 +91,12 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             let block = self.regions.iter().find_map(|region| region.block_at(listed.address())).ok_or(damaged)?;
             count += 1;
             // SAFETY: the block lies in a region, with room for a header and two links.
-            let (header, back, next) = unsafe { (block.header(), block.prev_free(), block.next_free()) };
-            let whole = block.is_sealed(header, self.sealer) && header.is_free() && back == previous;
+            let (header, back, next) = unsafe { (block.header(self.sealer), block.prev_free(), block.next_free()) };
+            let whole = header.is_whole() && header.is_free() && back == previous;
             if !whole || index_of(header.size(), SECOND) != index || count > most {
                 return Err(damaged);
             }
-            (previous, link) = (Some(listed), next);
+            (previous, link) = (Previous::block(listed), next);
         }
         Ok(count)
     }

@@ -75,9 +75,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: all headers are whole, says the caller.
         unsafe {
             let block = Block::of_payload(block);
-            let header = block.header();
+            let header = block.header(self.sealer);
             let next = block.after(header.size());
-            self.release(block, header, next, next.header());
+            self.release(block, header, next, next.header(self.sealer));
         }
     }
 
@@ -100,14 +100,14 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let block = found.block;
         // SAFETY: the header's place is in a region of this heap; sizes are followed only inside it.
         unsafe {
-            let header = block.header();
+            let header = block.header(self.sealer);
             let size = header.size();
-            if !block.is_sealed(header, self.sealer) || header.is_free() || size > found.room || size == 0 {
+            if !header.is_whole_without(FREE) || size > found.room {
                 return None;
             }
             let next = block.after(size);
-            let next_header = next.header();
-            if !next.is_sealed(next_header, self.sealer) || next_header.is_prev_free() {
+            let next_header = next.header(self.sealer);
+            if !next_header.is_whole_without(PREV_FREE) {
                 return None;
             }
             if header.is_prev_free() && !self.is_free_before(block, found.room_before) {
@@ -126,12 +126,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: the word in front of the header is in the region; the size in it is followed only inside the region.
         unsafe {
             let size = block.size_before();
-            if size > room || !size.is_multiple_of(GRANULE) {
-                return false;
-            }
-            let previous = block.before(size);
-            let header = previous.header();
-            previous.is_sealed(header, self.sealer) && header.is_free() && header.size() == size
+            size <= room
+                && size.is_multiple_of(GRANULE)
+                && block.before(size).header(self.sealer) == Header::new(size, FREE)
         }
     }
 
@@ -141,53 +138,44 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// `block` is in use with this header, and `next` with that header follows it.
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, block: Block, header: Header, next: Block, next_header: Header) {
-        let size = header.size();
-        // SAFETY: neighbours that say they are free are listed with the size they say; behind a free block there is a used one.
+        // SAFETY: neighbours that say they are free are listed with the size they say.
         unsafe {
             if header.is_prev_free() {
-                block.set_header(header.with(FREE));
+                block.set_header(header.with(FREE), self.sealer);
                 let before = block.size_before();
-                let start = block.before(before);
-                self.merge_with_next(start, start.header(), Some(before), before + size, next, next_header);
+                self.merge_with_next(block.before(before), true, before + header.size(), next, next_header);
             } else {
-                self.merge_with_next(block, header, None, size, next, next_header);
+                self.merge_with_next(block, false, header.size(), next, next_header);
             }
         }
     }
 
-    /// Lists a free block of `size` bytes, together with the free block behind it if there is one. `listed` is the size with which
-    /// `block` is already in a list.
+    /// Lists a free block of `size` bytes, together with the free block behind it if there is one; writes its header and the size
+    /// at its end.
     ///
     /// # Safety
-    /// As [`Tlsf::release`]; `block` has the header `header`.
+    /// As [`Tlsf::release`]; `is_listed` says whether `block` is in a list, with another size.
     #[inline(always)]
-    unsafe fn merge_with_next(
-        &mut self,
-        block: Block,
-        header: Header,
-        listed: Option<usize>,
-        size: usize,
-        next: Block,
-        next_header: Header,
-    ) {
-        // SAFETY: as the caller says.
+    unsafe fn merge_with_next(&mut self, block: Block, is_listed: bool, size: usize, next: Block, next_header: Header) {
+        // SAFETY: as the caller says; behind a free block there is a used one, or the sentinel.
         unsafe {
             if next_header.is_free() {
                 let absorbed = next_header.size();
                 let size = size + absorbed;
-                if let Some(listed) = listed {
-                    self.lists.remove(block, listed);
+                if is_listed {
+                    self.lists.remove(block);
                 }
-                self.lists.replace(next, absorbed, block, size);
-                block.set_header(header.resized(size, FREE));
+                self.lists.replace(next, block, size);
+                block.set_header(Header::new(size, FREE), self.sealer);
                 next.after(absorbed).set_size_before(size);
             } else {
-                match listed {
-                    Some(listed) => self.lists.replace(block, listed, block, size),
-                    None => self.lists.insert(block, size),
+                if is_listed {
+                    self.lists.replace(block, block, size);
+                } else {
+                    self.lists.insert(block, size);
                 }
-                block.set_header(header.resized(size, FREE));
-                next.set_header(next_header.with(PREV_FREE));
+                block.set_header(Header::new(size, FREE), self.sealer);
+                next.set_header(next_header.with(PREV_FREE), self.sealer);
                 next.set_size_before(size);
             }
         }

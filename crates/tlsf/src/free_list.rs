@@ -14,7 +14,7 @@
 #![allow(unsafe_code)]
 
 use crate::bitmap::Bitmap;
-use crate::block::{Block, LEAST_BLOCK_BYTES};
+use crate::block::{Block, LEAST_BLOCK_BYTES, Previous, Sealer};
 #[allow(unused_imports, reason = "named by the documentation above")]
 use crate::mapping::size_limit;
 use crate::mapping::{index_of, index_to_search};
@@ -56,11 +56,10 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe { self.head_place(index).write(block) }
     }
 
-    /// The head of the lowest list in which every block has at least `size` bytes, and that list.
+    /// The head of the lowest list in which every block has at least `size` bytes.
     #[inline(always)]
-    pub(crate) fn find(&self, size: usize) -> Option<(Block, usize)> {
-        let index = self.bitmap.lowest_from(index_to_search(size, SECOND))?;
-        Some((self.head(index)?, index))
+    pub(crate) fn find(&self, size: usize) -> Option<Block> {
+        self.head(self.bitmap.lowest_from(index_to_search(size, SECOND))?)
     }
 
     /// The first block with at least `size` bytes among the first `most` of the list that `size` itself falls into.
@@ -69,13 +68,13 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// See the file's header.
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn find_in_own_list(&self, size: usize, most: u32) -> Option<Block> {
+    pub(crate) unsafe fn find_in_own_list(&self, size: usize, most: u32, sealer: Sealer) -> Option<Block> {
         let mut candidate = self.head(index_of(size, SECOND));
         for _ in 0..most {
             let block = candidate?;
             // SAFETY: a listed block is free and in a region.
-            let (header, next) = unsafe { (block.header(), block.next_free()) };
-            if header.size() >= size {
+            let (header, next) = unsafe { (block.header(sealer), block.next_free()) };
+            if header.is_whole() && header.size() >= size {
                 return Some(block);
             }
             candidate = next;
@@ -99,88 +98,51 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         // SAFETY: the block is free and the head is in this list, says the caller.
         unsafe {
             block.set_next_free(head);
-            block.set_prev_free(None);
-            head.unwrap_or(self.sink()).set_prev_free(Some(block));
+            block.set_prev_free(Previous::list(index));
+            head.unwrap_or(self.sink()).set_prev_free(Previous::block(block));
         }
         self.set_head(index, Some(block));
         self.bitmap.set(index);
     }
 
-    /// Takes `block`, of `size` bytes, out of its list.
+    /// Takes `block` out of its list.
     ///
     /// # Safety
-    /// See the file's header; the block is in the list for `size`.
+    /// See the file's header; the block is in a list.
     #[inline(always)]
-    pub(crate) unsafe fn remove(&mut self, block: Block, size: usize) {
-        // SAFETY: the same obligation.
-        unsafe { self.remove_at(block, index_of(size, SECOND)) }
-    }
-
-    #[inline(always)]
-    unsafe fn remove_at(&mut self, block: Block, index: usize) {
-        // SAFETY: the block is listed, so its links are blocks of the same list; the head's place is in the table.
+    pub(crate) unsafe fn remove(&mut self, block: Block) {
+        // SAFETY: the block is listed, so its links are blocks of the same list, or say which list it heads.
         unsafe {
             let (previous, next) = (block.prev_free(), block.next_free());
             next.unwrap_or(self.sink()).set_prev_free(previous);
-            let head = self.head_place(index);
-            let link = previous.map_or(head, |previous| previous.next_free_place());
+            let list = previous.as_list();
+            let link = list.map_or(previous.next_free_place(), |index| self.head_place(index));
             link.write(next);
-            self.bitmap.clear_if(index, head.read().is_none());
-        }
-    }
-
-    /// Takes `block`, the head of list `index`, out of it.
-    ///
-    /// # Safety
-    /// See the file's header; the block is that list's head.
-    #[inline(always)]
-    pub(crate) unsafe fn remove_head(&mut self, block: Block, index: usize) {
-        // SAFETY: the block is listed, so its link is a block of the same list.
-        unsafe {
-            let next = block.next_free();
-            self.set_head(index, next);
-            next.unwrap_or(self.sink()).set_prev_free(None);
-            self.bitmap.clear_if(index, next.is_none());
-        }
-    }
-
-    /// Takes `old`, the head of list `index`, out and puts `new`, of `size` bytes, in: one step when both belong in one list,
-    /// as they do while small blocks are cut from a large one.
-    ///
-    /// # Safety
-    /// See the file's header; `old` is that list's head and `new` is in no list, or is `old`.
-    #[inline(always)]
-    pub(crate) unsafe fn replace_head(&mut self, old: Block, index: usize, new: Block, size: usize) {
-        let new_index = index_of(size, SECOND);
-        // SAFETY: the caller's obligations are those of the steps.
-        unsafe {
-            if new_index == index {
-                let next = old.next_free();
-                new.set_next_free(next);
-                new.set_prev_free(None);
-                next.unwrap_or(self.sink()).set_prev_free(Some(new));
-                self.set_head(index, Some(new));
-            } else {
-                self.remove_head(old, index);
-                self.insert_at(new, new_index);
+            if let (Some(index), None) = (list, next) {
+                self.bitmap.clear(index);
             }
         }
     }
 
-    /// Takes `old`, of `old_size` bytes, out and puts `new`, of `size` bytes, at the head of its list.
+    /// Takes `old` out of its list and puts `new`, of `size` bytes, at the head of its own: in one step if `old` is the head of just
+    /// that list, as it is while small blocks are cut from a large one and put back.
     ///
     /// # Safety
-    /// See the file's header; `old` is listed and `new` is in no list, or is `old`.
+    /// See the file's header; `old` is in a list and `new` is in none, or is `old`.
     #[inline(always)]
-    pub(crate) unsafe fn replace(&mut self, old: Block, old_size: usize, new: Block, size: usize) {
-        let index = index_of(old_size, SECOND);
+    pub(crate) unsafe fn replace(&mut self, old: Block, new: Block, size: usize) {
+        let index = index_of(size, SECOND);
         // SAFETY: the caller's obligations are those of the steps.
         unsafe {
-            if index_of(size, SECOND) == index && self.head(index) == Some(old) {
-                self.replace_head(old, index, new, size);
+            if old.prev_free() == Previous::list(index) {
+                let next = old.next_free();
+                new.set_next_free(next);
+                new.set_prev_free(Previous::list(index));
+                next.unwrap_or(self.sink()).set_prev_free(Previous::block(new));
+                self.set_head(index, Some(new));
             } else {
-                self.remove_at(old, index);
-                self.insert(new, size);
+                self.remove(old);
+                self.insert_at(new, index);
             }
         }
     }

@@ -6,7 +6,7 @@
 //! As `deallocate.rs`: the block and its neighbours are checked before anything is followed.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, HEADER_BYTES, LEAST_BLOCK_BYTES, PREV_FREE};
+use crate::block::{Block, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, PREV_FREE};
 use crate::deallocate::Used;
 use crate::error::Error;
 use crate::footer;
@@ -40,7 +40,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         unsafe {
             if stays_aligned && self.resize(used, need) {
                 if P::FOOTER {
-                    footer::write(used.block, used.block.header().size(), bytes, self.sealer);
+                    footer::write(used.block, used.block.header(self.sealer).size(), bytes, self.sealer);
                 }
                 return Ok(used.block.payload());
             }
@@ -58,7 +58,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: both blocks are in use and distinct; the old one's next header is read again, for the new block may be there.
         unsafe {
             new.copy_from_nonoverlapping(used.block.payload(), kept);
-            self.release(used.block, used.block.header(), used.next, used.next.header());
+            self.release(used.block, used.block.header(self.sealer), used.next, used.next.header(self.sealer));
         }
         Ok(new)
     }
@@ -81,10 +81,10 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             if !used.next_header.is_free() || size + next_size < need {
                 return false;
             }
-            self.lists.remove(used.next, next_size);
+            self.lists.remove(used.next);
             let (total, behind) = (size + next_size, used.next.after(next_size));
-            behind.set_header(behind.header().without(PREV_FREE));
-            used.block.set_header(used.header.used(total));
+            behind.set_header(behind.header(self.sealer).without(PREV_FREE), self.sealer);
+            used.block.set_header(used.header.used(total), self.sealer);
             if total - need >= LEAST_BLOCK_BYTES {
                 self.split_used(used.block, total, need, behind);
             }
@@ -99,16 +99,16 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     unsafe fn split_used(&mut self, block: Block, size: usize, need: usize, next: Block) {
         // SAFETY: the tail lies in the block.
         unsafe {
-            block.set_header(block.header().used(need));
+            block.set_header(block.header(self.sealer).used(need), self.sealer);
             let tail = block.after(need);
-            tail.seal(self.sealer, size - need, 0);
-            self.release(tail, tail.header(), next, next.header());
+            tail.set_header(Header::new(size - need, 0), self.sealer);
+            self.release(tail, tail.header(self.sealer), next, next.header(self.sealer));
         }
     }
 
     /// What the owner of a used block may write.
     #[inline]
-    pub(crate) fn usable_bytes(&self, block: Block, header: crate::block::Header) -> usize {
+    pub(crate) fn usable_bytes(&self, block: Block, header: Header) -> usize {
         let size = header.size();
         if P::FOOTER {
             // SAFETY: a used block of a guarded heap has a footer.

@@ -7,7 +7,7 @@
 //! caller. Nothing else is trusted.
 #![allow(unsafe_code)]
 
-use crate::block::{FREE, LEAST_BLOCK_BYTES, PREV_FREE, Sealer};
+use crate::block::{FREE, Header, LEAST_BLOCK_BYTES, PREV_FREE, Sealer};
 use crate::error::Error;
 use crate::free_list::FreeLists;
 use crate::mapping::size_limit;
@@ -120,8 +120,8 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let (first, sentinel, size) = (region.first(), region.sentinel(), bytes - REGION_OVERHEAD_BYTES);
         // SAFETY: first block and sentinel lie in the region just added.
         unsafe {
-            first.seal(self.sealer, size, FREE);
-            sentinel.seal(self.sealer, 0, PREV_FREE);
+            first.set_header(Header::new(size, FREE), self.sealer);
+            sentinel.set_header(Header::new(0, PREV_FREE), self.sealer);
             sentinel.set_size_before(size);
             self.lists.insert(first, size);
         }
@@ -149,10 +149,9 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let sentinel = new.sentinel();
         // SAFETY: the old sentinel is a used block of no size, and becomes one of `bytes`; both ends lie in the region.
         unsafe {
-            let flags = if block.header().is_prev_free() { PREV_FREE } else { 0 };
-            block.seal(self.sealer, bytes, flags);
-            sentinel.seal(self.sealer, 0, 0);
-            self.release(block, block.header(), sentinel, sentinel.header());
+            let (used, end) = (block.header(self.sealer).used(bytes), Header::new(0, 0));
+            sentinel.set_header(end, self.sealer);
+            self.release(block, used, sentinel, end);
         }
         Ok(())
     }
@@ -165,8 +164,8 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let region = self.regions.starting_at(start.addr().get())?;
         let (first, whole) = (region.first(), region.bytes() - REGION_OVERHEAD_BYTES);
         // SAFETY: the first header lies in the region.
-        let header = unsafe { first.header() };
-        if !first.is_sealed(header, self.sealer) {
+        let header = unsafe { first.header(self.sealer) };
+        if !header.is_whole() {
             return Err(Error::Damaged { block: first.payload_address() });
         }
         if !header.is_free() || header.size() != whole {
@@ -177,7 +176,7 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         }
         // SAFETY: the region is one free block, which is listed; its memory is still the heap's.
         unsafe {
-            self.lists.remove(first, whole);
+            self.lists.remove(first);
             first.unseal();
             region.sentinel().unseal();
         }

@@ -45,8 +45,8 @@ impl Iterator for Walk {
     fn next(&mut self) -> Option<Self::Item> {
         let block = self.next.take()?;
         // SAFETY: `next` holds headers inside the region only: the first, and those that checked sizes led to.
-        let header = unsafe { block.header() };
-        if !block.is_sealed(header, self.sealer) {
+        let header = unsafe { block.header(self.sealer) };
+        if !header.is_whole() {
             return Some(Err(block));
         }
         if block == self.sentinel {
