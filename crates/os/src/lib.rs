@@ -22,7 +22,7 @@
 #![no_std]
 
 #[cfg(feature = "fake")]
-extern crate std;
+extern crate alloc;
 
 mod append;
 pub mod cgroup;
