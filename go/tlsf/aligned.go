@@ -53,15 +53,13 @@ func validAlign(align int) bool {
 // allocateAligned is allocate for an alignment above the granule.
 func (h *Heap) allocateAligned(need, align uint64) (*region, uint64, sentinel) {
 	wide := need + align + minBlock
-	link := h.search(wide)
+	link := h.heads[h.search(wide)&(listLen-1)]
 	if link == 0 {
-		if link = h.lastResort(wide); link == 0 {
-			return nil, 0, ErrNoMemory
-		}
+		link = h.lastResort(wide)
 	}
-	r, i, size, ok := h.take(link, wide)
-	if !ok {
-		return nil, 0, ErrCorrupted
+	r, i, size, s := h.take(link, wide)
+	if s != noError {
+		return nil, 0, s
 	}
 	if gap := alignedGap(uint64(raw.Address(r.mem))+(i+1)*wordBytes, align); gap != 0 {
 		front := i

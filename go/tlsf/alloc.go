@@ -62,21 +62,45 @@ func (h *Heap) usable(r *region, i uint64) uint64 {
 
 // allocate finds a free block of at least need bytes, cuts off what is not needed and marks it used.
 func (h *Heap) allocate(need uint64) (*region, uint64, sentinel) {
-	link := h.search(need)
+	list := h.search(need)
+	link := h.heads[list&(listLen-1)]
 	if link == 0 {
-		if link = h.lastResort(need); link == 0 {
-			return nil, 0, ErrNoMemory
-		}
+		return h.allocateLastResort(need)
 	}
-	r, i, size, ok := h.take(link, need)
-	if !ok {
+	r := &h.first
+	if link > indexMask {
+		r = h.region(link >> tagShift)
+	}
+	i, words := link&indexMask, r.words
+	if i+2 >= uint64(len(words)) {
 		return nil, 0, ErrCorrupted
 	}
-	h.place(r, i, size, need)
+	size, next := words[i]-flagFree, words[i+1]
+	end := i + size/wordBytes
+	if size%granule != 0 || size < need || end >= uint64(len(words)) || words[i+2] != 0 {
+		return nil, 0, ErrCorrupted
+	}
+	rest := size - need
+	if rest < minBlock || listOf(rest) != list || next != 0 && !h.setPrevious(next, link, link+need/wordBytes) {
+		if !h.pop(list, link, next) {
+			return nil, 0, ErrCorrupted
+		}
+		h.place(r, i, size, need)
+		return r, i, noError
+	}
+	// What is left stays in the same list, in the same place: no bit changes.
+	tail := i + need/wordBytes
+	words[end-1] = rest
+	words[i] = need
+	block := words[tail : tail+3 : tail+3]
+	block[0], block[1], block[2] = rest|flagFree, next, 0
+	h.heads[list&(listLen-1)] = link + need/wordBytes
+	r.setStart(i)
+	h.counters.noteAlloc(need)
 	return r, i, noError
 }
 
-// search is the head of the first list whose blocks all hold need bytes; 0 when there is none.
+// search is the first list with a block in it of those whose blocks all hold need bytes; 0, which is always empty, for none.
 func (h *Heap) search(need uint64) uint64 {
 	list := searchFrom(need)
 	fl := list >> secondLog2 & (firstLen - 1)
@@ -89,7 +113,16 @@ func (h *Heap) search(need uint64) uint64 {
 		fl = uint64(bits.TrailingZeros64(first)) & (firstLen - 1)
 		second = h.secondLevel[fl]
 	}
-	return h.heads[(fl<<secondLog2|uint64(bits.TrailingZeros32(second)))&(listLen-1)]
+	return fl<<secondLog2 | uint64(bits.TrailingZeros32(second))
+}
+
+// allocateLastResort is allocate when search has found nothing.
+func (h *Heap) allocateLastResort(need uint64) (*region, uint64, sentinel) {
+	r, i, size, s := h.take(h.lastResort(need), need)
+	if s == noError {
+		h.place(r, i, size, need)
+	}
+	return r, i, s
 }
 
 // lastResort looks in the list that need itself belongs to, where some blocks hold need bytes and some do not.
@@ -104,20 +137,20 @@ func (h *Heap) lastResort(need uint64) uint64 {
 	return 0
 }
 
-// take checks the free block behind link and takes it out of its list.
-func (h *Heap) take(link, need uint64) (r *region, i, size uint64, ok bool) {
-	if r = h.region(link >> tagShift); r == nil {
-		return nil, 0, 0, false
+// take checks the free block behind link, 0 for none, and takes it out of its list.
+func (h *Heap) take(link, need uint64) (r *region, i, size uint64, s sentinel) {
+	if link == 0 {
+		return nil, 0, 0, ErrNoMemory
 	}
-	i = link & indexMask
-	if i >= uint64(len(r.words)) {
-		return nil, 0, 0, false
+	words, i := h.at(link)
+	if words == nil || words[i]&flagMask != flagFree {
+		return nil, 0, 0, ErrCorrupted
 	}
-	size = r.words[i] &^ flagMask
-	if r.words[i]&flagMask != flagFree || size < need || size>>3 > r.last()-i || !h.unlink(r, i, size) {
-		return nil, 0, 0, false
+	r, size = h.region(link>>tagShift), words[i]&^flagMask
+	if size < need || size/wordBytes > r.last()-i || !h.unlink(r, i, size) {
+		return nil, 0, 0, ErrCorrupted
 	}
-	return r, i, size, true
+	return r, i, size, noError
 }
 
 // place makes the unlisted memory of size bytes at word i a used block of need bytes and, if enough is left to be a block, a
@@ -126,9 +159,7 @@ func (h *Heap) place(r *region, i, size, need uint64) {
 	end := i + size/wordBytes
 	if rest := size - need; rest >= minBlock {
 		tail := i + need/wordBytes
-		r.words[tail] = rest | flagFree
-		r.words[end-1] = rest
-		r.words[end] |= flagPrevFree
+		r.makeFree(tail, rest)
 		h.push(r, tail, rest)
 		size = need
 	} else {

@@ -26,7 +26,15 @@ func (h *Heap) Free(b []byte) error {
 	if !ok {
 		return h.notBlock("free", b)
 	}
-	return h.freeAt(r, i, b)
+	if h.rare {
+		return h.freeRare(r, i, b)
+	}
+	if !h.release(r, i) {
+		return h.blockError("free", ErrCorrupted, b)
+	}
+	r.clearStart(i)
+	h.counters.noteFree(uint64(cap(b)) + headerBytes)
+	return nil
 }
 
 // FreeAt is Free for code that holds only the first byte of a block, such as a typed wrapper: it cannot see
@@ -37,10 +45,10 @@ func (h *Heap) FreeAt(start *byte) error {
 	if r == nil || !r.isStart(off) {
 		return h.notBlock("free", b)
 	}
-	return h.freeAt(r, off/wordBytes-1, b)
+	return h.freeRare(r, off/wordBytes-1, b)
 }
 
-// find is the used block that b is the whole of.
+// find is the used block that b is the whole of. It believes b's capacity about the size: the header must agree.
 func (h *Heap) find(b []byte) (r *region, i uint64, ok bool) {
 	r = &h.first
 	off := uint64(raw.Address(b) - raw.Address(r.mem))
@@ -53,74 +61,100 @@ func (h *Heap) find(b []byte) (r *region, i uint64, ok bool) {
 		return nil, 0, false
 	}
 	i = off/wordBytes - 1
-	return r, i, uint64(cap(b)) == h.usable(r, i)
+	return r, i, i < uint64(len(r.words)) && r.words[i]&^flagPrevFree == uint64(cap(b))+headerBytes+h.guard
 }
 
-// freeAt frees the used block at word i.
-func (h *Heap) freeAt(r *region, i uint64, b []byte) error {
-	if h.rare && !h.footerHolds(r, i) {
+// freeRare frees the used block at word i of a heap that may have extras.
+func (h *Heap) freeRare(r *region, i uint64, b []byte) error {
+	if !h.footerHolds(r, i) {
 		return h.blockError("free", ErrOverrun, b)
 	}
-	if !h.canMergePrevious(r, i) || !h.canMergeNext(r, i) {
+	size := r.words[i] &^ flagMask
+	if !h.release(r, i) {
 		return h.blockError("free", ErrCorrupted, b)
 	}
-	if h.rare {
-		h.undress(r, i)
-	}
+	h.undress(r, i)
 	r.clearStart(i)
-	h.counters.noteFree(r.words[i] &^ flagMask)
-	h.release(r, i)
+	h.counters.noteFree(size)
 	return nil
 }
 
-// canMergePrevious reports whether the block before word i, if its header says it is free, is one.
-func (h *Heap) canMergePrevious(r *region, i uint64) bool {
-	if r.words[i]&flagPrevFree == 0 {
-		return true
+// release turns the used block at word i into free memory. It changes nothing and reports false when the block or a
+// neighbour is damaged.
+func (h *Heap) release(r *region, i uint64) bool {
+	words, size := r.words, r.words[i]
+	end := i + size/wordBytes
+	if end >= uint64(len(words)) || words[end]&flagFree == 0 || size&flagPrevFree != 0 {
+		return h.releaseSlow(r, i)
 	}
-	size := r.words[i-1]
-	if size%granule != 0 || size < minBlock || size/wordBytes >= i {
+	after := words[end] - flagFree
+	list := listOf(after) & (listLen - 1)
+	last := end + after/wordBytes - 1
+	if after < minBlock || last >= uint64(len(words)) || words[last] != after {
 		return false
 	}
-	before := i - size/wordBytes
-	return r.words[before] == size|flagFree && h.isLinked(r, before, size)
+	next, link := words[end+1], r.tag|i
+	if h.heads[list] != r.tag|end || listOf(after+size) != list || next != 0 && !h.setPrevious(next, r.tag|end, link) {
+		return h.releaseSlow(r, i)
+	}
+	// The free block behind grows at its front and keeps its place in its list: no bit changes.
+	words[last] = after + size
+	block := words[i : i+3 : i+3]
+	block[0], block[1], block[2] = (after+size)|flagFree, next, 0
+	h.heads[list] = link
+	return true
 }
 
-// canMergeNext reports whether there is a block behind the one at word i and, if it is free, whether the lists know it.
-func (h *Heap) canMergeNext(r *region, i uint64) bool {
+// releaseSlow is release for a block with any neighbours, in named steps.
+func (h *Heap) releaseSlow(r *region, i uint64) bool {
 	size := r.words[i] &^ flagMask
 	if size < minBlock || size/wordBytes > r.last()-i {
 		return false
 	}
-	next := i + size/wordBytes
-	head := r.words[next]
-	if head&flagPrevFree != 0 {
-		return false
+	from, end, after := i, i+size/wordBytes, uint64(0)
+	if r.words[end]&flagFree != 0 {
+		if after = r.freeSize(end); after == 0 || !h.unlink(r, end, after) {
+			return false
+		}
 	}
-	if head&flagFree == 0 {
-		return true
-	}
-	return head/wordBytes <= r.last()-next && h.isLinked(r, next, head&^flagMask)
-}
-
-// release turns the block at word i, whose neighbours have been checked, into free memory.
-func (h *Heap) release(r *region, i uint64) {
-	size := r.words[i] &^ flagMask
-	end := i + size/wordBytes
 	if r.words[i]&flagPrevFree != 0 {
-		before := r.words[i-1]
-		i -= before / wordBytes
-		h.unlink(r, i, before)
+		before := r.freeBefore(i)
+		if before == 0 || !h.unlink(r, i-before/wordBytes, before) {
+			if after != 0 {
+				h.push(r, end, after)
+			}
+			return false
+		}
+		from -= before / wordBytes
 		size += before
 	}
-	if head := r.words[end]; head&flagFree != 0 {
-		after := head &^ flagMask
-		h.unlink(r, end, after)
-		size += after
-		end += after / wordBytes
+	r.makeFree(from, size+after)
+	h.push(r, from, size+after)
+	return true
+}
+
+// freeSize is the size of the free block at word i, 0 when what is there is not one.
+func (r *region) freeSize(i uint64) uint64 {
+	size := r.words[i] - flagFree
+	if size%granule != 0 || size < minBlock || size/wordBytes > r.last()-i || r.words[i+size/wordBytes-1] != size {
+		return 0
 	}
+	return size
+}
+
+// freeBefore is the size of the free block that ends at word i, 0 when what is there is not one.
+func (r *region) freeBefore(i uint64) uint64 {
+	size := r.words[i-1]
+	if size < minBlock || size/wordBytes >= i || r.freeSize(i-size/wordBytes) != size {
+		return 0
+	}
+	return size
+}
+
+// makeFree writes the header and the last word of a free block, and the flag behind it.
+func (r *region) makeFree(i, size uint64) {
+	end := i + size/wordBytes
 	r.words[i] = size | flagFree
 	r.words[end-1] = size
 	r.words[end] |= flagPrevFree
-	h.push(r, i, size)
 }

@@ -26,39 +26,60 @@ func (h *Heap) at(link uint64) ([]uint64, uint64) {
 // push puts the free block at word i at the head of its list. Its header is the caller's.
 func (h *Heap) push(r *region, i, size uint64) {
 	list := listOf(size) & (listLen - 1)
-	link, next := r.tag|i, h.heads[list]
-	block := r.words[i+1 : i+3 : i+3]
-	block[0], block[1] = next, 0
-	if next != 0 {
-		if words, n := h.at(next); words != nil {
-			words[n+2] = link
-		}
-	} else {
+	next := h.heads[list]
+	h.heads[list] = r.tag | i
+	r.words[i+1], r.words[i+2] = next, 0
+	h.counters.freeBlocks++
+	if next == 0 {
 		h.secondLevel[list>>secondLog2] |= 1 << (list & (secondLen - 1))
 		h.firstLevel |= 1 << (list >> secondLog2)
+		return
 	}
-	h.heads[list] = link
-	h.counters.freeBlocks++
+	if words, n := h.at(next); words != nil {
+		words[n+2] = r.tag | i
+	}
 }
 
-// unlink takes the free block at word i out of its list. It changes nothing and reports false when the block's
-// neighbours do not know it.
+// pop takes the first block, link, out of its list; next is the block behind it. It changes nothing and reports false
+// when next does not know link.
+func (h *Heap) pop(list, link, next uint64) bool {
+	if next == 0 {
+		h.clearBit(list)
+	} else if !h.setPrevious(next, link, 0) {
+		return false
+	}
+	h.heads[list&(listLen-1)] = next
+	h.counters.freeBlocks--
+	return true
+}
+
+// setPrevious makes to the previous block of the listed block next. It changes nothing and reports false when that
+// was not from.
+func (h *Heap) setPrevious(next, from, to uint64) bool {
+	words, n := h.at(next)
+	if words == nil || words[n+2] != from {
+		return false
+	}
+	words[n+2] = to
+	return true
+}
+
+// unlink takes the free block at word i out of its list, wherever it stands there. It changes nothing and reports false
+// when the block's neighbours do not know it.
 func (h *Heap) unlink(r *region, i, size uint64) bool {
-	if !h.isLinked(r, i, size) {
+	if i+2 >= uint64(len(r.words)) {
 		return false
 	}
 	list := listOf(size) & (listLen - 1)
-	next, prev := r.words[i+1], r.words[i+2]
-	if next != 0 {
-		words, n := h.at(next)
-		words[n+2] = prev
+	link, next, prev := r.tag|i, r.words[i+1], r.words[i+2]
+	if prev == 0 {
+		return h.heads[list] == link && h.pop(list, link, next)
 	}
-	if prev != 0 {
-		words, p := h.at(prev)
-		words[p+1] = next
-	} else if h.heads[list] = next; next == 0 {
-		h.clearBit(list)
+	words, p := h.at(prev)
+	if words == nil || words[p+1] != link || next != 0 && !h.setPrevious(next, link, prev) {
+		return false
 	}
+	words[p+1] = next
 	h.counters.freeBlocks--
 	return true
 }
@@ -68,7 +89,7 @@ func (h *Heap) clearBit(list uint64) {
 	level := &h.secondLevel[list>>secondLog2&(firstLen-1)]
 	*level &^= 1 << (list & (secondLen - 1))
 	if *level == 0 {
-		h.firstLevel &^= 1 << (list >> secondLog2)
+		h.firstLevel &^= 1 << (list >> secondLog2 & 63)
 	}
 }
 
@@ -91,4 +112,10 @@ func (h *Heap) isLinked(r *region, i, size uint64) bool {
 		}
 	}
 	return true
+}
+
+// isFreeBefore reports whether a sound free block ends at word i.
+func (h *Heap) isFreeBefore(r *region, i uint64) bool {
+	size := r.freeBefore(i)
+	return size != 0 && h.isLinked(r, i-size/wordBytes, size)
 }

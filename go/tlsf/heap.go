@@ -96,11 +96,11 @@ func (h *Heap) Grow(n int) error {
 		return &Error{Op: "grow", Err: ErrTooLarge, Offset: -1, Size: int64(n),
 			Detail: "the capacity of the region's slice is the limit"}
 	}
-	if !h.canMergePrevious(r, r.last()) {
+	if i := r.last(); r.words[i]&^flagPrevFree != 0 || r.words[i] != 0 && !h.isFreeBefore(r, i) {
 		return h.fail("grow", ErrCorrupted, int64(n))
 	}
 	i := r.extend(n)
-	r.words[i] = uint64(n) | r.words[i]&flagPrevFree
+	r.words[i] |= uint64(n)
 	r.words[r.last()] = 0
 	h.counters.totalBytes += uint64(n)
 	h.release(r, i)

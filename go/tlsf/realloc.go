@@ -2,6 +2,8 @@ package tlsf
 
 // Reallocation: shrink in place → grow into a free next block → move.
 
+import "errors"
+
 // Realloc changes the block to n bytes and returns it, at the same place where that is possible. Its contents stay, up to
 // the smaller of the old capacity and n. The old slice must not be used any more, unless an error is returned: then the
 // old block is untouched. Realloc of nil is Alloc.
@@ -32,52 +34,63 @@ func (h *Heap) ReallocAligned(b []byte, n, align int) ([]byte, error) {
 		return nil, h.fail("realloc", ErrInvalidAlignment, int64(n))
 	case h.rare && !h.footerHolds(r, i):
 		return nil, h.blockError("realloc", ErrOverrun, b)
-	case !h.canMergeNext(r, i):
-		return nil, h.blockError("realloc", ErrCorrupted, b)
 	}
-	if need := h.blockSize(n); h.resize(r, i, need) {
-		if h.rare {
-			h.dress(r, i, n)
-		}
-		return h.slice(r, i, n), nil
+	need := h.blockSize(n)
+	done, s := h.resize(r, i, need)
+	switch {
+	case s != noError:
+		return nil, h.blockError("realloc", s, b)
+	case !done:
+		return h.move(r, i, b, n, align)
+	case h.rare:
+		h.dress(r, i, n)
 	}
+	return h.slice(r, i, n), nil
+}
+
+// move reallocates the block elsewhere.
+func (h *Heap) move(r *region, i uint64, b []byte, n, align int) ([]byte, error) {
 	moved, err := h.AllocAligned(n, align)
 	if err != nil {
 		return nil, err
 	}
-	copy(moved, b[:cap(b)])
-	if err := h.freeAt(r, i, b); err != nil {
-		return nil, err
+	copy(moved[:cap(moved)], b[:cap(b)])
+	if err := h.freeRare(r, i, b); err != nil {
+		return nil, errors.Join(err, h.Free(moved))
 	}
 	return moved, nil
 }
 
 // resize makes the used block at word i hold need bytes where it is, if the memory behind it allows that.
-func (h *Heap) resize(r *region, i, need uint64) bool {
+func (h *Heap) resize(r *region, i, need uint64) (bool, sentinel) {
 	size := r.words[i] &^ flagMask
-	whole := size
 	end := i + size/wordBytes
-	if head := r.words[end]; head&flagFree != 0 && (need > size || size-need >= minBlock) {
-		whole += head &^ flagMask
+	if size < minBlock || end >= uint64(len(r.words)) {
+		return false, ErrCorrupted
 	}
-	if need > whole {
-		return false
+	after := uint64(0)
+	if r.words[end]&flagFree != 0 {
+		if after = r.freeSize(end); after == 0 {
+			return false, ErrCorrupted
+		}
 	}
-	if whole != size {
-		h.unlink(r, end, whole-size)
-		end = i + whole/wordBytes
+	switch {
+	case need > size+after:
+		return false, noError
+	case need <= size && size-need < minBlock:
+		return true, noError
+	case after != 0 && !h.unlink(r, end, after):
+		return false, ErrCorrupted
 	}
+	whole := size + after
 	if rest := whole - need; rest >= minBlock {
-		tail := i + need/wordBytes
-		r.words[tail] = rest | flagFree
-		r.words[end-1] = rest
-		r.words[end] |= flagPrevFree
-		h.push(r, tail, rest)
+		r.makeFree(i+need/wordBytes, rest)
+		h.push(r, i+need/wordBytes, rest)
 		whole = need
 	} else {
-		r.words[end] &^= flagPrevFree
+		r.words[i+whole/wordBytes] &^= flagPrevFree
 	}
 	r.words[i] = whole | r.words[i]&flagPrevFree
 	h.counters.noteResize(size, whole)
-	return true
+	return true, noError
 }
