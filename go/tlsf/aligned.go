@@ -53,11 +53,7 @@ func validAlign(align int) bool {
 // allocateAligned is allocate for an alignment above the granule.
 func (h *Heap) allocateAligned(need, align uint64) (*region, uint64, sentinel) {
 	wide := need + align + minBlock
-	link := h.heads[h.search(wide)&(listLen-1)]
-	if link == 0 {
-		link = h.lastResort(wide)
-	}
-	r, i, size, s := h.take(link, wide)
+	r, i, size, s := h.take(h.findLink(wide), wide)
 	if s != noError {
 		return nil, 0, s
 	}

@@ -2,40 +2,15 @@ package tlsf
 
 // Allocation, in named steps: search → take from the list → split → mark used.
 //
+// Alloc itself, the path of the common case, is in hot.go; it gives the same block as the steps here.
+//
 // Cost: two bit scans, one list removal and, when the block is larger than needed, one insertion; independent of the
 // number of blocks and of their size. The exception is the last resort, a walk of one list that happens only when the
 // request would fail otherwise.
 
 import (
-	"math/bits"
-
 	"github.com/freestone-alloc/freestone/go/internal/raw"
 )
-
-// Alloc takes n bytes from the heap. The bytes are not cleared: they hold what was there before. The slice's
-// capacity is the whole block, up to 31 bytes more than n; its start is a multiple of 16.
-//
-// # Errors
-//
-// ErrInvalidSize for n <= 0; ErrNoMemory; ErrTooLarge when no region could ever hold n; ErrCorrupted; ErrClosed.
-//
-// # Complexity
-//
-// O(1), no allocation on Go's heap.
-func (h *Heap) Alloc(n int) ([]byte, error) {
-	if n <= 0 {
-		return nil, h.fail("alloc", ErrInvalidSize, int64(n))
-	}
-	need := h.blockSize(n)
-	r, i, s := h.allocate(need)
-	if s != noError {
-		return nil, h.allocError("alloc", s, n, need)
-	}
-	if h.rare {
-		h.dress(r, i, n)
-	}
-	return h.slice(r, i, n), nil
-}
 
 // AllocZeroed is Alloc with every byte up to the slice's capacity cleared.
 func (h *Heap) AllocZeroed(n int) ([]byte, error) {
@@ -60,69 +35,47 @@ func (h *Heap) usable(r *region, i uint64) uint64 {
 	return r.words[i]&^flagMask - headerBytes - h.guard
 }
 
+// allocSlow is Alloc for every case: any region, extras, the last resort, errors.
+func (h *Heap) allocSlow(n int) ([]byte, error) {
+	if n <= 0 {
+		return nil, h.fail("alloc", ErrInvalidSize, int64(n))
+	}
+	need := h.blockSize(n)
+	r, i, s := h.allocate(need)
+	if s != noError {
+		return nil, h.allocError("alloc", s, n, need)
+	}
+	if h.rare {
+		h.dress(r, i, n)
+	}
+	return h.slice(r, i, n), nil
+}
+
+// allocFrom is Alloc of the block behind link, which search has found.
+func (h *Heap) allocFrom(link uint64, n int, need uint64) ([]byte, error) {
+	r, i, size, s := h.take(link, need)
+	if s != noError {
+		return nil, h.allocError("alloc", s, n, need)
+	}
+	h.place(r, i, size, need)
+	return h.slice(r, i, n), nil
+}
+
 // allocate finds a free block of at least need bytes, cuts off what is not needed and marks it used.
 func (h *Heap) allocate(need uint64) (*region, uint64, sentinel) {
-	list := h.search(need)
-	link := h.heads[list&(listLen-1)]
-	if link == 0 {
-		return h.allocateLastResort(need)
-	}
-	r := &h.first
-	if link > indexMask {
-		r = h.region(link >> tagShift)
-	}
-	i, words := link&indexMask, r.words
-	if i+2 >= uint64(len(words)) {
-		return nil, 0, ErrCorrupted
-	}
-	size, next := words[i]-flagFree, words[i+1]
-	end := i + size/wordBytes
-	if size%granule != 0 || size < need || end >= uint64(len(words)) || words[i+2] != 0 {
-		return nil, 0, ErrCorrupted
-	}
-	rest := size - need
-	if rest < minBlock || listOf(rest) != list || next != 0 && !h.setPrevious(next, link, link+need/wordBytes) {
-		if !h.pop(list, link, next) {
-			return nil, 0, ErrCorrupted
-		}
-		h.place(r, i, size, need)
-		return r, i, noError
-	}
-	// What is left stays in the same list, in the same place: no bit changes.
-	tail := i + need/wordBytes
-	words[end-1] = rest
-	words[i] = need
-	block := words[tail : tail+3 : tail+3]
-	block[0], block[1], block[2] = rest|flagFree, next, 0
-	h.heads[list&(listLen-1)] = link + need/wordBytes
-	r.setStart(i)
-	h.counters.noteAlloc(need)
-	return r, i, noError
-}
-
-// search is the first list with a block in it of those whose blocks all hold need bytes; 0, which is always empty, for none.
-func (h *Heap) search(need uint64) uint64 {
-	list := searchFrom(need)
-	fl := list >> secondLog2 & (firstLen - 1)
-	second := h.secondLevel[fl] >> (list & (secondLen - 1)) << (list & (secondLen - 1))
-	if second == 0 {
-		first := h.firstLevel &^ (2<<fl - 1)
-		if first == 0 {
-			return 0
-		}
-		fl = uint64(bits.TrailingZeros64(first)) & (firstLen - 1)
-		second = h.secondLevel[fl]
-	}
-	return fl<<secondLog2 | uint64(bits.TrailingZeros32(second))
-}
-
-// allocateLastResort is allocate when search has found nothing.
-func (h *Heap) allocateLastResort(need uint64) (*region, uint64, sentinel) {
-	r, i, size, s := h.take(h.lastResort(need), need)
+	r, i, size, s := h.take(h.findLink(need), need)
 	if s == noError {
 		h.place(r, i, size, need)
 	}
 	return r, i, s
+}
+
+// findLink is the free block that a request for need bytes gets, 0 for none.
+func (h *Heap) findLink(need uint64) uint64 {
+	if link := h.heads[h.search(need)&(listLen-1)]; link != 0 {
+		return link
+	}
+	return h.lastResort(need)
 }
 
 // lastResort looks in the list that need itself belongs to, where some blocks hold need bytes and some do not.

@@ -4,37 +4,19 @@ package tlsf
 //
 // Everything is checked before anything changes. A slice names a block when it starts where the map of starts says that a
 // block does, and when its capacity is that block's. The capacity lies with the caller, so a block's size is never believed
-// on the word of its header alone.
+// on the word of its header alone. Free itself, the path of the common case, is in hot.go.
 
 import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
 )
 
-// Free gives the block back. b is the slice as it was returned; its length may differ. The block's memory, and every
-// slice of it, belong to the heap from here on. Freeing nil does nothing.
-//
-// # Errors
-//
-// ErrForeign, ErrResliced, ErrDoubleFree, ErrOverrun, ErrCorrupted, ErrClosed. Nothing has changed then, and the block, if
-// it is one, is still in use.
-//
-// # Complexity
-//
-// O(1), no allocation on Go's heap.
-func (h *Heap) Free(b []byte) error {
+// freeSlow is Free for every case.
+func (h *Heap) freeSlow(b []byte) error {
 	r, i, ok := h.find(b)
 	if !ok {
 		return h.notBlock("free", b)
 	}
-	if h.rare {
-		return h.freeRare(r, i, b)
-	}
-	if !h.release(r, i) {
-		return h.blockError("free", ErrCorrupted, b)
-	}
-	r.clearStart(i)
-	h.counters.noteFree(uint64(cap(b)) + headerBytes)
-	return nil
+	return h.freeBlock(r, i, b)
 }
 
 // FreeAt is Free for code that holds only the first byte of a block, such as a typed wrapper: it cannot see
@@ -45,7 +27,7 @@ func (h *Heap) FreeAt(start *byte) error {
 	if r == nil || !r.isStart(off) {
 		return h.notBlock("free", b)
 	}
-	return h.freeRare(r, off/wordBytes-1, b)
+	return h.freeBlock(r, off/wordBytes-1, b)
 }
 
 // find is the used block that b is the whole of. It believes b's capacity about the size: the header must agree.
@@ -64,8 +46,8 @@ func (h *Heap) find(b []byte) (r *region, i uint64, ok bool) {
 	return r, i, i < uint64(len(r.words)) && r.words[i]&^flagPrevFree == uint64(cap(b))+headerBytes+h.guard
 }
 
-// freeRare frees the used block at word i of a heap that may have extras.
-func (h *Heap) freeRare(r *region, i uint64, b []byte) error {
+// freeBlock frees the used block at word i.
+func (h *Heap) freeBlock(r *region, i uint64, b []byte) error {
 	if !h.footerHolds(r, i) {
 		return h.blockError("free", ErrOverrun, b)
 	}
@@ -82,31 +64,6 @@ func (h *Heap) freeRare(r *region, i uint64, b []byte) error {
 // release turns the used block at word i into free memory. It changes nothing and reports false when the block or a
 // neighbour is damaged.
 func (h *Heap) release(r *region, i uint64) bool {
-	words, size := r.words, r.words[i]
-	end := i + size/wordBytes
-	if end >= uint64(len(words)) || words[end]&flagFree == 0 || size&flagPrevFree != 0 {
-		return h.releaseSlow(r, i)
-	}
-	after := words[end] - flagFree
-	list := listOf(after) & (listLen - 1)
-	last := end + after/wordBytes - 1
-	if after < minBlock || last >= uint64(len(words)) || words[last] != after {
-		return false
-	}
-	next, link := words[end+1], r.tag|i
-	if h.heads[list] != r.tag|end || listOf(after+size) != list || next != 0 && !h.setPrevious(next, r.tag|end, link) {
-		return h.releaseSlow(r, i)
-	}
-	// The free block behind grows at its front and keeps its place in its list: no bit changes.
-	words[last] = after + size
-	block := words[i : i+3 : i+3]
-	block[0], block[1], block[2] = (after+size)|flagFree, next, 0
-	h.heads[list] = link
-	return true
-}
-
-// releaseSlow is release for a block with any neighbours, in named steps.
-func (h *Heap) releaseSlow(r *region, i uint64) bool {
 	size := r.words[i] &^ flagMask
 	if size < minBlock || size/wordBytes > r.last()-i {
 		return false

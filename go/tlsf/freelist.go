@@ -31,6 +31,7 @@ func (h *Heap) push(r *region, i, size uint64) {
 	r.words[i+1], r.words[i+2] = next, 0
 	h.counters.freeBlocks++
 	if next == 0 {
+		h.lastNeed = 0
 		h.secondLevel[list>>secondLog2] |= 1 << (list & (secondLen - 1))
 		h.firstLevel |= 1 << (list >> secondLog2)
 		return
@@ -86,6 +87,7 @@ func (h *Heap) unlink(r *region, i, size uint64) bool {
 
 // clearBit notes that a list has become empty.
 func (h *Heap) clearBit(list uint64) {
+	h.lastNeed = 0
 	level := &h.secondLevel[list>>secondLog2&(firstLen-1)]
 	*level &^= 1 << (list & (secondLen - 1))
 	if *level == 0 {

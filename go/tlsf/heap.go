@@ -22,6 +22,9 @@ type Heap struct {
 	secondLevel [firstLen]uint32
 	heads       [listLen]uint64
 
+	// The last search of Alloc: it would find the same list again as long as no list has become empty or ceased to be.
+	lastNeed, lastList uint64
+
 	guard     uint64 // bytes of footer in each block: 0 or footerBytes
 	rare      bool   // footers or call sites are on
 	isClosed  bool

@@ -55,7 +55,7 @@ func (h *Heap) move(r *region, i uint64, b []byte, n, align int) ([]byte, error)
 		return nil, err
 	}
 	copy(moved[:cap(moved)], b[:cap(b)])
-	if err := h.freeRare(r, i, b); err != nil {
+	if err := h.freeBlock(r, i, b); err != nil {
 		return nil, errors.Join(err, h.Free(moved))
 	}
 	return moved, nil
