@@ -2,8 +2,7 @@ package tlsf
 
 // Errors: one sentinel for each thing that can be wrong, and the type that says to what it happened.
 //
-// The hot paths carry sentinels as plain values; an *Error is only built at the outermost call, so that a search that
-// fails a million times in a blocking allocation costs no memory.
+// The steps inside pass sentinels as plain numbers; an *Error is only built at the outermost call.
 
 import (
 	"fmt"

@@ -19,15 +19,23 @@ func (h *Heap) freeSlow(b []byte) error {
 	return h.freeBlock(r, i, b)
 }
 
-// FreeAt is Free for code that holds only the first byte of a block, such as a typed wrapper: it cannot see
-// whether the slice it came from was the whole block. Freeing nil does nothing.
-func (h *Heap) FreeAt(start *byte) error {
+// FreeSized is Free for code that holds only the first byte of a block and knows what it asked for, such as a typed
+// wrapper: n is the size of the last Alloc or Realloc. Freeing nil does nothing.
+//
+// # Errors
+//
+// Those of Free; ErrResliced when the block is not one for n bytes.
+func (h *Heap) FreeSized(start *byte, n int) error {
 	b := raw.Byte(start)
 	r, off := h.locate(raw.Address(b))
 	if r == nil || !r.isStart(off) {
 		return h.notBlock("free", b)
 	}
-	return h.freeBlock(r, off/wordBytes-1, b)
+	i := off/wordBytes - 1
+	if spare := r.words[i]&^flagMask - h.blockSize(max(n, 0)); n <= 0 || spare > granule {
+		return &Error{Op: "free", Err: ErrResliced, Offset: int64(off), Size: int64(n), Detail: "the block is not one for that many bytes"}
+	}
+	return h.freeBlock(r, i, b)
 }
 
 // find is the used block that b is the whole of. It believes b's capacity about the size: the header must agree.

@@ -21,11 +21,9 @@ func Words(b []byte) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8)
 }
 
-// Slice is the memory as values of T: as many as fit into cap(b), of which the first n are within the length. b must be
-// aligned for T, T must have a size and hold no Go pointers, and n of them must fit.
+// Slice is the memory as n values of T. b must be aligned for T and hold them, and T must hold no Go pointers.
 func Slice[T any](b []byte, n int) []T {
-	var zero T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), cap(b)/int(unsafe.Sizeof(zero)))[:n]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }
 
 // Pointer is the memory as one T, under the conditions of Slice.
