@@ -33,6 +33,11 @@ func broken(i uint64, format string, args ...any) error {
 	return &Error{Op: "check", Err: ErrCorrupted, Offset: int64((i + 1) * wordBytes), Size: -1, Detail: fmt.Sprintf(format, args...)}
 }
 
+// skewed is an invariant of the heap as a whole that does not hold.
+func skewed(format string, args ...any) error {
+	return &Error{Op: "check", Err: ErrCorrupted, Offset: -1, Size: -1, Detail: fmt.Sprintf(format, args...)}
+}
+
 // checkRegion: the blocks cover the region without a gap; neighbours' flags and sizes agree; no two free blocks touch; every
 // free block is linked; the map of starts has exactly the used blocks; footers are whole.
 func (h *Heap) checkRegion(r *region, sum *tally) error {
@@ -72,7 +77,7 @@ func (h *Heap) checkRegion(r *region, sum *tally) error {
 		starts -= uint64(bits.OnesCount64(word))
 	}
 	if starts != 0 {
-		return broken(r.last(), "the map of starts has %d blocks too many", -int64(starts))
+		return skewed("the map of starts has %d blocks too many", -int64(starts))
 	}
 	return r.checkNeighbour(r.last(), r.words[r.last()], before)
 }
@@ -99,10 +104,10 @@ func (h *Heap) checkLists(freeBlocks uint64) error {
 	for list := range uint64(listLen) {
 		fl, sl := list>>secondLog2, list&(secondLen-1)
 		if has := h.heads[list] != 0; has != (h.secondLevel[fl]>>sl&1 != 0) {
-			return broken(0, "second-level bit %d of first level %d is wrong", sl, fl)
+			return skewed("second-level bit %d of first level %d is wrong", sl, fl)
 		}
 		if h.secondLevel[fl] != 0 != (h.firstLevel>>fl&1 != 0) {
-			return broken(0, "first-level bit %d is wrong", fl)
+			return skewed("first-level bit %d is wrong", fl)
 		}
 		for link := h.heads[list]; link != 0; {
 			words, i := h.at(link)
@@ -116,7 +121,7 @@ func (h *Heap) checkLists(freeBlocks uint64) error {
 		}
 	}
 	if seen != freeBlocks {
-		return broken(0, "lists hold %d of %d free blocks", seen, freeBlocks)
+		return skewed("lists hold %d of %d free blocks", seen, freeBlocks)
 	}
 	return nil
 }
@@ -126,7 +131,7 @@ func (h *Heap) checkCounters(sum tally) error {
 	c := h.counters
 	kept := tally{c.allocs - c.frees, c.usedBytes, c.freeBlocks, c.totalBytes - c.usedBytes}
 	if kept != sum {
-		return broken(0, "counters %+v, blocks %+v", kept, sum)
+		return skewed("counters %+v, blocks %+v", kept, sum)
 	}
 	return nil
 }

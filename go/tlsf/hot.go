@@ -17,7 +17,7 @@ import (
 )
 
 // Alloc takes n bytes from the heap. The bytes are not cleared: they hold what was there before. The slice's
-// capacity is the whole block, up to 31 bytes more than n; its start is a multiple of 16.
+// capacity is the whole block, up to 39 bytes more than n; its start is a multiple of 16.
 //
 // # Errors
 //

@@ -17,10 +17,11 @@ type reference struct {
 	blocks []refBlock // in address order
 	lists  map[[2]int][]int
 	end    int // offset of the sentinel
+	guard  int // bytes of footer
 }
 
-func newReference(regionLen int) *reference {
-	m := &reference{lists: map[[2]int][]int{}, end: regionLen - 8}
+func newReference(regionLen, guard int) *reference {
+	m := &reference{lists: map[[2]int][]int{}, end: regionLen - 8, guard: guard}
 	m.blocks = []refBlock{{at: 8, size: regionLen - 16}}
 	m.insert(m.blocks[0])
 	return m
@@ -79,14 +80,14 @@ func (m *reference) search(size int) int {
 
 func sliceOf(a [2]int) []int { return a[:] }
 
-func blockFor(n int) int { return max(32, (n+8+15)/16*16) }
+func (m *reference) blockFor(n int) int { return max(32, (n+8+m.guard+15)/16*16) }
 
 // alloc returns the payload's offset, -1 for a failure.
 func (m *reference) alloc(n, align int) int {
 	if n <= 0 {
 		return -1
 	}
-	need := blockFor(n)
+	need := m.blockFor(n)
 	size := need
 	if align > 16 {
 		size += align + 32
@@ -151,7 +152,7 @@ func (m *reference) realloc(payload, n, align int) int {
 	if n <= 0 {
 		return -1
 	}
-	k, need := m.index(payload-8), blockFor(n)
+	k, need := m.index(payload-8), m.blockFor(n)
 	size := m.blocks[k].size
 	if need <= size {
 		m.cut(k, need)

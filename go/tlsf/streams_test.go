@@ -230,7 +230,7 @@ func playReference(s *ops.Stream) []byte {
 		}
 		fmt.Fprintln(&out, offset)
 	}
-	m, blocks, aligns := newReference(s.RegionLen), map[int]int{}, map[int]int{}
+	m, blocks, aligns := newReference(s.RegionLen, 0), map[int]int{}, map[int]int{}
 	for _, op := range s.Ops {
 		at, used := blocks[op.ID]
 		switch {
