@@ -80,12 +80,16 @@ func (h *Heap) findLink(need uint64) uint64 {
 
 // lastResort looks in the list that need itself belongs to, where some blocks hold need bytes and some do not.
 func (h *Heap) lastResort(need uint64) uint64 {
+	previous := uint64(0)
 	for link := h.heads[listOf(need)&(listLen-1)]; link != 0; {
 		words, i := h.at(link)
-		if words == nil || words[i]&^flagMask >= need {
+		if words == nil || words[i+2] != previous {
+			return damagedLink
+		}
+		if words[i]&^flagMask >= need {
 			return link
 		}
-		link = words[i+1]
+		previous, link = link, words[i+1]
 	}
 	return 0
 }

@@ -76,11 +76,10 @@ func (h *Heap) release(r *region, i uint64) bool {
 	if size < minBlock || size/wordBytes > r.last()-i {
 		return false
 	}
-	from, end, after := i, i+size/wordBytes, uint64(0)
-	if r.words[end]&flagFree != 0 {
-		if after = r.freeSize(end); after == 0 || !h.unlink(r, end, after) {
-			return false
-		}
+	from, end := i, i+size/wordBytes
+	after, ok := r.freeBehind(end)
+	if !ok || after != 0 && !h.unlink(r, end, after) {
+		return false
 	}
 	if r.words[i]&flagPrevFree != 0 {
 		before := r.freeBefore(i)
@@ -105,6 +104,15 @@ func (r *region) freeSize(i uint64) uint64 {
 		return 0
 	}
 	return size
+}
+
+// freeBehind is the size of the block at word i if it is free, 0 if it is used, and whether it is sound.
+func (r *region) freeBehind(i uint64) (uint64, bool) {
+	if r.words[i]&flagFree == 0 {
+		return 0, i == r.last() || r.isStart((i+1)*wordBytes)
+	}
+	size := r.freeSize(i)
+	return size, size != 0
 }
 
 // freeBefore is the size of the free block that ends at word i, 0 when what is there is not one.

@@ -98,6 +98,9 @@ func (l *Locked) AddRegion(mem []byte) error {
 	return err
 }
 
+// Waiting is how many goroutines wait in AllocContext.
+func (l *Locked) Waiting() int { return int(l.waiters.n.Load()) }
+
 // Offset is Heap.Offset.
 func (l *Locked) Offset(b []byte) (uint64, error) {
 	l.mu.Lock()

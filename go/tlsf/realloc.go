@@ -68,13 +68,10 @@ func (h *Heap) resize(r *region, i, need uint64) (bool, sentinel) {
 	if size < minBlock || end >= uint64(len(r.words)) {
 		return false, ErrCorrupted
 	}
-	after := uint64(0)
-	if r.words[end]&flagFree != 0 {
-		if after = r.freeSize(end); after == 0 {
-			return false, ErrCorrupted
-		}
-	}
+	after, ok := r.freeBehind(end)
 	switch {
+	case !ok:
+		return false, ErrCorrupted
 	case need > size+after:
 		return false, noError
 	case need <= size && size-need < minBlock:

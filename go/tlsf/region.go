@@ -45,6 +45,8 @@ const (
 	tagShift  = 48
 	indexMask = 1<<tagShift - 1
 	maxLen    = 1 << 47
+	// damagedLink leads nowhere: to take, a list that does not hold together.
+	damagedLink = 1<<64 - 1
 	// maxRegions keeps tags within 16 bits, with room to spare.
 	maxRegions = 1 << 14
 )

@@ -159,6 +159,9 @@ func (s *Sharded) ReallocAligned(b []byte, n, align int) ([]byte, error) {
 	return moved, err
 }
 
+// Waiting is how many goroutines wait in AllocContext.
+func (s *Sharded) Waiting() int { return int(s.waiters.n.Load()) }
+
 // shardOf is the shard in which b starts; any shard, which will refuse it, if b starts outside.
 func (s *Sharded) shardOf(b []byte) *shard {
 	k := (raw.Address(b) - raw.Address(s.region)) / s.shardLen

@@ -76,14 +76,14 @@ func (h *Heap) largestFree() uint64 {
 	}
 	fl := bits.Len64(h.firstLevel) - 1
 	sl := bits.Len32(h.secondLevel[fl]) - 1
-	largest := uint64(0)
+	largest, previous := uint64(0), uint64(0)
 	for link := h.heads[fl<<secondLog2|sl]; link != 0; {
 		words, i := h.at(link)
-		if words == nil {
+		if words == nil || words[i+2] != previous {
 			break
 		}
 		largest = max(largest, words[i]&^flagMask)
-		link = words[i+1]
+		previous, link = link, words[i+1]
 	}
 	return largest
 }
