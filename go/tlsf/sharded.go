@@ -3,7 +3,7 @@ package tlsf
 // Several heaps side by side, so that goroutines on different processors do not wait for each other.
 //
 //	region   | shard 0 | shard 1 | shard 2 | ...      equal parts; an address tells its shard
-//	home     each processor keeps to one shard as long as that has memory, then tries the others
+//	home     each processor keeps to one shard while that is free and has memory; otherwise it tries the others
 //
 // The home shard is found through a sync.Pool, which hands back what the same processor put in last.
 // Invariants: a shard's heap is only touched with its lock held; at most one lock is held at a time; a block is freed in the
@@ -32,10 +32,11 @@ type Sharded struct {
 
 // shard stands on cache lines of its own.
 type shard struct {
-	_    [64]byte
-	mu   sync.Mutex
-	heap *Heap
-	_    [64]byte
+	_      [64]byte
+	mu     sync.Mutex
+	heap   *Heap
+	number int
+	_      [64]byte
 }
 
 // NewSharded cuts region into n equal shards, with n = 0 one for each processor Go uses. The largest block is what one shard
@@ -62,7 +63,7 @@ func NewSharded(region []byte, n int, options ...Option) (*Sharded, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.shards = append(s.shards, &shard{heap: heap})
+		s.shards = append(s.shards, &shard{heap: heap, number: k})
 	}
 	s.homes.New = func() any { return s.shards[int(s.next.Add(1))%n] }
 	return s, nil
@@ -76,8 +77,9 @@ func (s *Sharded) Alloc(n int) ([]byte, error) {
 
 // AllocAligned is Heap.AllocAligned.
 func (s *Sharded) AllocAligned(n, align int) ([]byte, error) {
-	home := s.homes.Get().(*shard)
-	b, err := home.alloc(n, align)
+	home := s.lockHome()
+	b, err := home.heap.AllocAligned(n, align)
+	home.mu.Unlock()
 	s.homes.Put(home)
 	if err != nil && errors.Is(err, ErrNoMemory) {
 		return s.allocAway(home, n, align, err)
@@ -85,23 +87,36 @@ func (s *Sharded) AllocAligned(n, align int) ([]byte, error) {
 	return b, err
 }
 
+// lockHome is this processor's shard, locked. When somebody else holds it, another that is not held becomes the home: so
+// two processors that have come to share a shard part again.
+func (s *Sharded) lockHome() *shard {
+	home := s.homes.Get().(*shard)
+	if home.mu.TryLock() {
+		return home
+	}
+	for k := range s.shards {
+		if other := s.shards[(home.number+k)%len(s.shards)]; other.mu.TryLock() {
+			return other
+		}
+	}
+	home.mu.Lock()
+	return home
+}
+
 // allocAway tries the other shards.
 func (s *Sharded) allocAway(home *shard, n, align int, err error) ([]byte, error) {
 	for _, other := range s.shards {
-		if other != home {
-			if b, err := other.alloc(n, align); err == nil || !errors.Is(err, ErrNoMemory) {
-				return b, err
-			}
+		if other == home {
+			continue
+		}
+		other.mu.Lock()
+		b, err := other.heap.AllocAligned(n, align)
+		other.mu.Unlock()
+		if err == nil || !errors.Is(err, ErrNoMemory) {
+			return b, err
 		}
 	}
 	return nil, err
-}
-
-func (d *shard) alloc(n, align int) ([]byte, error) {
-	d.mu.Lock()
-	b, err := d.heap.AllocAligned(n, align)
-	d.mu.Unlock()
-	return b, err
 }
 
 // AllocZeroed is Heap.AllocZeroed; the clearing happens outside the locks.
