@@ -21,7 +21,6 @@ const STEPS: &[Step] = &[
     },
     Step { name: "library", run: || crate::run::library().map(|_| ()) },
     Step { name: "tests", run: || cargo(&["test", "--quiet", "--workspace"]) },
-    Step { name: "features", run: || cargo(&["test", "--quiet", "--package", "freestone-os", "--features", "fake"]) },
     Step { name: "loom", run: loom },
     Step { name: "docs", run: docs },
     Step { name: "hotpath", run: || hotpath::run(false) },
@@ -40,7 +39,7 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
         eprintln!("── {} ({} of {})", step.name, done + 1, steps.len());
         let start = Instant::now();
         if let Err(error) = (step.run)() {
-            eprintln!("{error:?}");
+            eprintln!("{error:#}");
             eprintln!("step `{0}` failed; run it alone with `cargo xtask test --only {0}`", step.name);
             println!("{done} passed, 1 failed");
             std::process::exit(1);
