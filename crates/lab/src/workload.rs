@@ -16,12 +16,28 @@ pub(crate) mod params;
 pub(crate) mod process_view;
 mod random;
 
+mod alloc_free_pair;
+mod binary_trees;
+mod burst_keep_every_20th;
+mod calloc_huge;
+mod containers;
+mod false_sharing;
+mod fragmentation_phases;
+mod free_only_consumer;
+mod idle_after_burst;
+mod idle_threads;
+mod large_churn;
 mod larson;
+mod latency_tail;
+mod pool_calloc;
 mod producer_consumer;
 mod random_mixed;
 mod realloc_growth;
+mod shifting_sizes;
 mod startup;
+mod threads_come_and_go;
 mod tiny_hot;
+mod web_server;
 
 use crate::record::Latency;
 use meter::Meter;
@@ -90,9 +106,28 @@ impl Outcome {
 pub(crate) static ALL: &[&Workload] = &[
     &random_mixed::WORKLOAD,
     &tiny_hot::WORKLOAD,
+    &alloc_free_pair::WORKLOAD,
+    &pool_calloc::WORKLOAD,
+    &web_server::WORKLOAD,
+    &binary_trees::WORKLOAD,
+    &containers::STRINGS,
+    &containers::VECTORS,
+    &containers::MAP,
     &larson::WORKLOAD,
     &producer_consumer::WORKLOAD,
+    &threads_come_and_go::WORKLOAD,
+    &false_sharing::ACTIVE,
+    &false_sharing::PASSIVE,
+    &large_churn::WORKLOAD,
+    &calloc_huge::WORKLOAD,
     &realloc_growth::WORKLOAD,
+    &fragmentation_phases::WORKLOAD,
+    &shifting_sizes::WORKLOAD,
+    &free_only_consumer::WORKLOAD,
+    &idle_after_burst::WORKLOAD,
+    &idle_threads::WORKLOAD,
+    &burst_keep_every_20th::WORKLOAD,
+    &latency_tail::WORKLOAD,
     &startup::WORKLOAD,
 ];
 

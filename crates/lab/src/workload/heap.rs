@@ -105,6 +105,18 @@ impl Block {
         unsafe { self.address.as_ptr().add(offset).read() }
     }
 
+    /// Adds one to the first byte, `times` times, each a load and a store of its own.
+    pub(crate) fn increment_first(&self, times: u64) {
+        assert!(self.size > 0, "a block without bytes cannot be written");
+        for _ in 0..times {
+            // SAFETY: the block has at least one byte and belongs to this thread. Volatile, or the loop becomes one addition.
+            unsafe {
+                let byte = self.address.as_ptr();
+                byte.write_volatile(byte.read_volatile().wrapping_add(1));
+            }
+        }
+    }
+
     /// Sum of all bytes.
     pub(crate) fn sum(&self) -> u64 {
         // SAFETY: every byte was written by the workload, or zeroed by calloc.

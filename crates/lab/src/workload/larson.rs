@@ -46,15 +46,31 @@ fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
         let lines: Vec<_> = (0..threads)
             .map(|line| {
                 let (heap, plan) = (heap.clone(), plan.clone());
-                thread::spawn(move || {
-                    let table = fill(&heap, &plan, slots, line);
-                    generation(heap, plan, table, line, generations)
-                })
+                thread::spawn(move || succession(&heap, &plan, slots, line, generations))
             })
             .collect();
         lines.into_iter().map(|line| line.join().unwrap_or(0)).fold(0, u64::wrapping_add)
     });
     Outcome::new(turns * threads * generations, checksum)
+}
+
+/// One table through the hands of all its owners, each a thread that ends before the next begins.
+fn succession<H: Heap>(heap: &H, plan: &Plan, slots: usize, line: u64, generations: u64) -> u64 {
+    let mut table = fill(heap, plan, slots, line);
+    let mut checksum = 0_u64;
+    for generation in 0..generations {
+        let (heap, plan) = (heap.clone(), plan.clone());
+        let owner = thread::spawn(move || own(&heap, &plan, table, line * 1000 + generation));
+        match owner.join() {
+            Ok((left_behind, sum)) => {
+                table = left_behind;
+                checksum = checksum.wrapping_add(sum);
+            }
+            Err(_) => return 0,
+        }
+    }
+    table.into_iter().for_each(|block| heap.release(block));
+    checksum
 }
 
 fn fill<H: Heap>(heap: &H, plan: &Plan, slots: usize, line: u64) -> Vec<Block> {
@@ -68,8 +84,8 @@ fn fill<H: Heap>(heap: &H, plan: &Plan, slots: usize, line: u64) -> Vec<Block> {
         .collect()
 }
 
-fn generation<H: Heap>(heap: H, plan: Plan, mut table: Vec<Block>, line: u64, left: u64) -> u64 {
-    let mut random = Random::new(line * 1000 + left);
+fn own<H: Heap>(heap: &H, plan: &Plan, mut table: Vec<Block>, seed: u64) -> (Vec<Block>, u64) {
+    let mut random = Random::new(seed);
     let mut checksum = 0_u64;
     for _ in 0..plan.turns {
         let index = random.below(table.len());
@@ -79,10 +95,5 @@ fn generation<H: Heap>(heap: H, plan: Plan, mut table: Vec<Block>, line: u64, le
         checksum = checksum.wrapping_add(heap.verify(&old, index as u64));
         heap.release(old);
     }
-    if left > 1 {
-        let successor = thread::spawn(move || generation(heap, plan, table, line, left - 1));
-        return checksum.wrapping_add(successor.join().unwrap_or(0));
-    }
-    table.into_iter().for_each(|block| heap.release(block));
-    checksum
+    (table, checksum)
 }

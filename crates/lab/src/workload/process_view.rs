@@ -116,6 +116,17 @@ pub(crate) fn os_page_bytes() -> u64 {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
 }
 
+/// Allows this process `more` bytes of address space beyond what it has mapped.
+pub(crate) fn limit_address_space(more: u64) {
+    let mapped = fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split(' ').next()?.parse::<u64>().ok())
+        .map_or(0, |os_pages| os_pages * os_page_bytes());
+    let limit = libc::rlimit { rlim_cur: mapped + more, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure is read only. Where the kernel refuses, the run goes on without a limit and its record shows the peak.
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
+}
+
 /// The file that answers `malloc` in this process.
 pub(crate) fn malloc_library() -> String {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
