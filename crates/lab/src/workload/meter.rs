@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// What one section took.
 #[derive(Clone)]
 pub(crate) struct Measured {
-    /// Wall-clock time in nanoseconds.
+    /// Wall-clock time in nanoseconds, without the time a workload slept on purpose.
     pub(crate) wall_ns: u64,
     /// Processor time and faults.
     pub(crate) usage: Usage,
@@ -51,7 +51,7 @@ impl Meter {
         }
         sampler.began = Instant::now();
         let result = freestone_measured_section(section, &mut sampler);
-        let wall = sampler.began.elapsed();
+        let wall = sampler.began.elapsed().saturating_sub(sampler.slept);
         let counters = match &mut counters {
             Ok(counters) => counters.stop(),
             Err(reason) => Counters::Absent(reason.clone()),
@@ -83,12 +83,18 @@ impl Meter {
 pub(crate) struct Sampler {
     reader: Option<RssReader>,
     began: Instant,
+    slept: Duration,
     series: Vec<(u64, u64)>,
 }
 
 impl Sampler {
     fn new() -> Self {
-        Self { reader: RssReader::open(), began: Instant::now(), series: Vec::with_capacity(4096) }
+        Self {
+            reader: RssReader::open(),
+            began: Instant::now(),
+            slept: Duration::ZERO,
+            series: Vec::with_capacity(4096),
+        }
     }
 
     /// Records the resident size now and returns it; 0 where the kernel does not say.
@@ -102,11 +108,12 @@ impl Sampler {
 
     /// Sleeps for `duration`, taking a sample every `step`.
     pub(crate) fn sleep(&mut self, duration: Duration, step: Duration) {
-        let end = Instant::now() + duration;
-        while Instant::now() < end {
+        let began = Instant::now();
+        while began.elapsed() < duration {
             self.sample();
-            std::thread::sleep(step.min(end.saturating_duration_since(Instant::now())));
+            std::thread::sleep(step.min(duration.saturating_sub(began.elapsed())));
         }
+        self.slept += began.elapsed();
         self.sample();
     }
 }
