@@ -1,15 +1,60 @@
 //! The `freestone` command: your program under every allocator, measured.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`cli`] | the command line |
+//! | [`bench`], [`peers`], [`report`] | one command each |
+//! | [`workload`] | the built-in workloads and their process |
+//! | [`allocator`], [`executable`], [`checkout`] | what can be preloaded, and where it is |
+//! | [`child`], [`launch`], [`interrupt`] | running something to its end, and what the kernel counted |
+//! | [`measure`], [`results`], [`record`] | what was measured, kept on disk as it comes |
+//! | [`summary`], [`statistics`] | medians, ratios, what may be claimed |
+//! | [`machine`], [`warning`] | where, and reasons for doubt |
+//! | [`table`], [`quantity`], [`progress`], [`names`] | how it is said |
 
+mod allocator;
+mod bench;
+mod checkout;
+mod child;
+mod cli;
+mod executable;
+mod interrupt;
+mod launch;
+mod machine;
+mod measure;
 mod names;
+mod peers;
+mod progress;
+mod quantity;
 mod record;
+mod report;
+mod results;
+mod statistics;
+mod summary;
+mod table;
+mod warning;
 mod workload;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.first().map(String::as_str) {
-        Some("workload") => workload::entry::main(&args[1..]),
-        _ => ExitCode::from(2),
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // The processes the lab starts for itself are recognised before anything else is done: they are what is measured.
+    match args.first().and_then(|arg| arg.to_str()) {
+        Some("workload") => return workload::entry::main(&strings(&args[1..])),
+        Some("launch") => return launch::main(&args[1..]),
+        _ => {}
     }
+    match cli::main() {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("freestone: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn strings(args: &[OsString]) -> Vec<String> {
+    args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
 }

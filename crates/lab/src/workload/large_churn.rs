@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "small blocks",
     shows: Shows::Time,
     params: &[
-        Param::scaled("ops", [60, 200, 1000], "blocks"),
+        Param::scaled("ops", [30, 200, 1000], "blocks"),
         Param::fixed("slots", 4, "blocks live at most"),
         Param::fixed("min_mib", 1, "smallest size in MiB"),
         Param::fixed("max_mib", 64, "largest size in MiB"),

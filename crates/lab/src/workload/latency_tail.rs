@@ -20,7 +20,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "throughput: the clock costs more than most allocations",
     shows: Shows::Latency,
     params: &[
-        Param::scaled("ops", [2_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
+        Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
         Param::fixed("slots", 20_000, "blocks live at most"),
         Param::fixed("large_every", 1000, "one block in so many has up to 256 KiB"),
     ],

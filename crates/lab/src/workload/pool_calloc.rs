@@ -18,7 +18,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: &[
         Param::fixed("block", 1024, "bytes in a block"),
         Param::fixed("calls", 1024, "blocks live at once"),
-        Param::scaled("rounds", [1000, 4000, 20_000], "times the crowd comes and goes"),
+        Param::scaled("rounds", [500, 4000, 20_000], "times the crowd comes and goes"),
         Param::fixed("oversize", 0, "1: every second request is twice as large"),
     ],
     run,

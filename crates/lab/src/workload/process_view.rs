@@ -6,10 +6,12 @@
 //! Plain C structures that the C library fills in.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Time and faults of a process so far.
 #[derive(Clone, Copy, Default)]
@@ -125,6 +127,15 @@ pub(crate) fn limit_address_space(more: u64) {
     let limit = libc::rlimit { rlim_cur: mapped + more, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the structure is read only. Where the kernel refuses, the run goes on without a limit and its record shows the peak.
     unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) };
+}
+
+/// Whether executing `path` raises rights by file capabilities.
+pub(crate) fn has_file_capabilities(path: &Path) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: both names are C strings; a null buffer of size 0 asks for the attribute's size only.
+    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
 /// The file that answers `malloc` in this process.

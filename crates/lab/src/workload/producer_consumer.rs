@@ -20,7 +20,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads that free their own blocks",
     shows: Shows::Time,
     params: &[
-        Param::scaled("ops", [4_000_000, 10_000_000, 60_000_000], "blocks in all"),
+        Param::scaled("ops", [2_000_000, 10_000_000, 60_000_000], "blocks in all"),
         Param::fixed("pairs", 1, "pairs of producer and consumer"),
         Param::fixed("batch", 256, "blocks in a message"),
         Param::fixed("ahead", 16, "messages in flight at most"),

@@ -18,7 +18,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads, large blocks, memory after the load",
     shows: Shows::Time,
     params: &[
-        Param::scaled("ops", [8_000_000, 20_000_000, 100_000_000], "operations"),
+        Param::scaled("ops", [5_000_000, 20_000_000, 100_000_000], "operations"),
         Param::fixed("slots", 400, "blocks live at most"),
         Param::fixed("min", 16, "smallest size in bytes"),
         Param::fixed("mask", 0x3FF, "bits of the random number added to it"),

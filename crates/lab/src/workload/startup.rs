@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     models: "an empty program started again and again, as shells and build tools do",
     hides: "everything after the first allocations",
     shows: Shows::Time,
-    params: &[Param::scaled("ops", [200, 500, 2000], "processes")],
+    params: &[Param::scaled("ops", [60, 500, 2000], "processes")],
     run,
     hollow: None,
 };

@@ -16,7 +16,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "everything but the fast path",
     shows: Shows::Time,
     params: &[
-        Param::scaled("ops", [20_000_000, 60_000_000, 300_000_000], "pairs of allocation and release"),
+        Param::scaled("ops", [8_000_000, 60_000_000, 300_000_000], "pairs of allocation and release"),
         Param::fixed("batch", 100, "blocks live at most"),
         Param::fixed("largest", 128, "largest size in bytes"),
     ],

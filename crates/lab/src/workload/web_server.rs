@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads, other sizes",
     shows: Shows::Time,
     params: &[
-        Param::scaled("calls", [512_000, 512_000, 5_120_000], "callocs in all"),
+        Param::scaled("calls", [128_000, 512_000, 5_120_000], "callocs in all"),
         Param::fixed("clients", 10, "clients"),
         Param::fixed("blocks", 256, "buffers a client holds"),
         Param::fixed("size", 4096, "bytes in a buffer"),
