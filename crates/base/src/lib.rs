@@ -9,13 +9,19 @@
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
 //! | [`sync`] | atomics: `core`'s, or loom's under `--cfg loom` |
+//! | [`count`] | counters that one thread writes and any thread may read |
+//! | [`inbox`] | a list that many threads push onto and one takes whole |
+//! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
 //! | [`text`] | a fixed buffer to format messages into |
 #![no_std]
 
 pub mod align;
 pub mod bits;
+pub mod count;
+pub mod inbox;
 pub mod lock;
+pub mod once;
 pub mod ptr;
 pub mod sync;
 pub mod text;

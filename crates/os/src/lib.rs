@@ -1,1 +1,114 @@
-//! placeholder
+//! The one door to the kernel.
+//!
+//! Memory has four states, and every call is a transition between two of them:
+//!
+//! ```text
+//!              commit                 the program writes
+//!  reserved ───────────▶ ready ─────────────────────────▶ dirty
+//!     ▲                    ▲                                │
+//!     │ release            └────────────── purge ───────────┘
+//!     └──────────────────────── (from any state)
+//! ```
+//!
+//! | state | address space | memory behind it | contents |
+//! |---|---|---|---|
+//! | reserved | ours by agreement, not mapped | none | a fault |
+//! | ready | mapped | none | zero |
+//! | dirty | mapped | yes | whatever was written |
+//! | clean | as ready: what purging leaves | none | zero ([`Os::purge_zeroes`]) |
+//!
+//! Layer: above `base`, below the heap. [`Linux`] is the kernel; [`fake::Fake`] (feature `fake`) is one that fails on demand.
+//! Cost: a system call each, but for [`Os::now_ms`]. What fails says so with the [`Errno`]; no state has changed then.
+#![no_std]
+
+#[cfg(feature = "fake")]
+extern crate std;
+
+mod append;
+pub mod cgroup;
+#[cfg(feature = "fake")]
+pub mod fake;
+mod fatal;
+mod futex;
+mod linux;
+pub mod process;
+
+pub use append::append;
+pub use fatal::{fatal, report};
+pub use futex::Futex;
+pub use linux::Linux;
+
+/// An error number of the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// Not enough memory, or too many mappings.
+    pub const NOMEM: Self = Self(libc::ENOMEM);
+    /// Something is mapped there already.
+    pub const EXIST: Self = Self(libc::EEXIST);
+    /// The kernel declines for now (locked pages).
+    pub const AGAIN: Self = Self(libc::EAGAIN);
+    /// The kernel cannot do that.
+    pub const INVAL: Self = Self(libc::EINVAL);
+}
+
+/// What an allocator needs from an operating system.
+///
+/// # Safety
+/// Implementations give memory that stays valid, at the address agreed on, until it is released, and that is zero when
+/// [`Os::commit`] hands it out.
+#[allow(unsafe_code)]
+pub unsafe trait Os: Sync {
+    /// Size of an OS page in bytes: a power of two, at most [`PAGE_BYTES`](freestone_base::units::PAGE_BYTES).
+    fn os_page_bytes(&self) -> usize;
+
+    /// The largest stretch of address space worth asking a window of, in bytes: bounded by the process's limits.
+    fn window_bytes_wanted(&self) -> usize;
+
+    /// Proposes the start of `bytes` of address space, aligned to a page, that nobody seems to use. Nothing is mapped:
+    /// [`Os::commit`] finds out. Another `attempt` proposes another place; `None` when there is none left to propose.
+    fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8>;
+
+    /// Reserved → ready: maps `bytes` at `at`. `lazily` asks the kernel not to count the memory before it is written.
+    ///
+    /// # Errors
+    /// [`Errno::EXIST`] when another mapping is in the way, [`Errno::NOMEM`] when memory, address space or mappings run out.
+    ///
+    /// # Safety
+    /// - `at` and `bytes` are multiples of the OS page and lie inside a window proposed by this object.
+    unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno>;
+
+    /// Any state → reserved.
+    ///
+    /// # Errors
+    /// [`Errno::NOMEM`] when unmapping would split a mapping beyond the kernel's limit; the memory stays mapped.
+    ///
+    /// # Safety
+    /// - The range was committed and nobody uses it any more.
+    unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
+
+    /// Dirty → clean: gives the memory back and keeps the addresses.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`] or [`Errno::INVAL`] for locked pages, [`Errno::NOMEM`]; the contents are then undefined.
+    ///
+    /// # Safety
+    /// - The range was committed, is made of whole OS pages, and nobody needs its contents.
+    unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
+
+    /// Whether purged memory reads as zero. (Under some emulators `madvise` succeeds and does nothing.)
+    fn purge_zeroes(&self) -> bool;
+
+    /// Moves the memory behind `bytes` at `from` to `to` without copying; `from` is ready (zero) afterwards.
+    ///
+    /// # Errors
+    /// Whatever the kernel says; nothing has moved then.
+    ///
+    /// # Safety
+    /// - Both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
+    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno>;
+
+    /// Milliseconds since some fixed moment, never going back; coarse (a few ms).
+    fn now_ms(&self) -> u64;
+}

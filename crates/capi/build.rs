@@ -1,0 +1,16 @@
+//! Link options of the shared library.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    for option in [
+        "-Wl,-soname,libfreestone.so.0",
+        // An allocator cannot be unloaded: blocks, thread-exit hooks and fork handlers outlive any `dlclose`.
+        "-Wl,-z,nodelete",
+        "-Wl,-z,relro,-z,now",
+        // One page-aligned segment less to touch at start.
+        "-Wl,-z,noseparate-code",
+        "-Wl,--hash-style=gnu",
+    ] {
+        println!("cargo::rustc-cdylib-link-arg={option}");
+    }
+}

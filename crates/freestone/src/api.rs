@@ -1,0 +1,27 @@
+//! The entrances: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
+//!
+//! Layer: the top of the heap.
+//!
+//! | file | owns |
+//! |---|---|
+//! | [`alloc`] | allocating: the hot path and what is behind it |
+//! | [`free`] | freeing, and asking what a block is |
+//! | [`realloc`] | changing a block's size |
+//! | [`rust`] | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
+//! | [`heap`] | [`Heap`](crate::Heap), an explicit heap destroyed at once |
+//! | [`global`] | the process's one allocator: start, threads' birth and death |
+//! | [`fork`] | staying whole across `fork` |
+//! | [`options`] | applying options from environment, symbol and API |
+//! | [`snapshot`] | statistics |
+//! | [`report`] | the lines that `freestone run` reads |
+
+pub mod alloc;
+pub mod fork;
+pub mod free;
+pub mod global;
+pub mod heap;
+pub mod options;
+pub mod realloc;
+pub mod report;
+pub mod rust;
+pub mod snapshot;

@@ -1,0 +1,170 @@
+//! The process's one allocator: how it starts, and how threads get and lose their heaps.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  first slow path of a thread ─▶ start (once) ─▶ birth ─▶ thread heap ─▶ … ─▶ thread exit ─▶ death
+//!                                    │ no memory                              │
+//!                                    ▼                                        ▼
+//!                                   null                         fallback heap (one, behind a lock)
+//! ```
+//!
+//! Any entry point may be the first call, on any thread, before `main`, after `exit`, in a TLS destructor. A thread whose heap is gone
+//! (other destructors may still run) shares the fallback heap.
+//!
+//! # Safety
+//! This is the one mutable static of the crate. C library functions used: `pthread_key_create`, `pthread_setspecific`; both are called
+//! when the allocator already works, for they may allocate.
+
+use crate::api::report::ReportPath;
+use crate::api::{fork, options, report};
+use crate::central::Central;
+use crate::thread::Threads;
+use crate::thread::current::{self, Heap};
+use core::ffi::c_void;
+use core::ptr;
+use freestone_base::once::Once;
+use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use freestone_os::{Futex, Linux};
+
+/// Everything there is one of.
+pub struct Global {
+    central: Central<Linux>,
+    threads: Threads<Linux>,
+    started: Once<Futex>,
+    hooked: AtomicBool,
+    fallback: AtomicPtr<Heap>,
+    key: AtomicU32,
+    report: ReportPath,
+}
+
+static GLOBAL: Global = Global {
+    central: Central::new(Linux),
+    threads: Threads::new(),
+    started: Once::new(),
+    hooked: AtomicBool::new(false),
+    fallback: AtomicPtr::new(ptr::null_mut()),
+    key: AtomicU32::new(NO_KEY),
+    report: ReportPath::nowhere(),
+};
+
+/// No thread-exit hook could be had.
+const NO_KEY: u32 = u32::MAX;
+
+/// The heap goes only when its destructor has come round this often, so that the destructors of others come before it.
+const EXIT_ROUNDS: u32 = 2;
+
+/// What all heaps share.
+#[must_use]
+pub fn central() -> &'static Central<Linux> {
+    &GLOBAL.central
+}
+
+/// All thread heaps.
+#[must_use]
+pub fn threads() -> &'static Threads<Linux> {
+    &GLOBAL.threads
+}
+
+/// Where the report goes.
+pub(super) fn report_path() -> &'static ReportPath {
+    &GLOBAL.report
+}
+
+/// Starts the allocator unless it is; `false` if there is no memory to.
+pub fn start() -> bool {
+    if !GLOBAL.started.is_done() && !GLOBAL.started.call(try_start) {
+        return false;
+    }
+    // These may allocate, which has to find the allocator started.
+    if !GLOBAL.hooked.load(Ordering::Relaxed) && !GLOBAL.hooked.swap(true, Ordering::AcqRel) {
+        fork::hook();
+        report::at_start();
+    }
+    true
+}
+
+fn try_start() -> bool {
+    // SAFETY: the central is a static.
+    let Some(fallback) = (unsafe { GLOBAL.threads.birth(&GLOBAL.central) }) else { return false };
+    fallback.become_explicit(false);
+    GLOBAL.fallback.store(ptr::from_ref(fallback).cast_mut(), Ordering::Release);
+    let mut key = 0;
+    // SAFETY: creates a key; does not allocate.
+    if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
+        GLOBAL.key.store(key, Ordering::Relaxed);
+    }
+    options::apply_all(&GLOBAL.central.settings);
+    true
+}
+
+/// Calls `f` with this thread's heap, born if need be, or with the fallback heap; `None` when the allocator cannot start.
+pub fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
+    let heap = current::get();
+    if !heap.is_nobody() {
+        return Some(f(heap));
+    }
+    if !start() {
+        return None;
+    }
+    match born() {
+        Some(heap) => Some(f(heap)),
+        None => {
+            // SAFETY: set by `start`, never unmapped.
+            let fallback = unsafe { &*GLOBAL.fallback.load(Ordering::Acquire) };
+            let _gate = fallback.enter();
+            Some(f(fallback))
+        }
+    }
+}
+
+/// A heap for this thread, which has none; `None` if it had one, or cannot have one.
+fn born() -> Option<&'static Heap> {
+    let key = GLOBAL.key.load(Ordering::Relaxed);
+    if current::is_gone() || key == NO_KEY {
+        return None;
+    }
+    let heap = current::get();
+    if !heap.is_nobody() {
+        // Starting allocated, and this thread got its heap on the way.
+        return Some(heap);
+    }
+    // SAFETY: the central is a static.
+    let heap = unsafe { GLOBAL.threads.birth(&GLOBAL.central) }?;
+    // First the pointer, then the hook: setting the hook may allocate, from this very heap.
+    current::set(heap);
+    // SAFETY: the key exists as long as the process.
+    if unsafe { libc::pthread_setspecific(key, ptr::from_ref(heap).cast()) } != 0 {
+        current::leave();
+        // SAFETY: born above, and this thread does not use it any more.
+        unsafe { GLOBAL.threads.death(heap) };
+        return None;
+    }
+    Some(heap)
+}
+
+/// The hook at a thread's end.
+unsafe extern "C" fn on_thread_exit(heap: *mut c_void) {
+    // SAFETY: the hook's value is the heap that `born` put there.
+    let heap = unsafe { &*heap.cast_const().cast::<Heap>() };
+    let round = heap.exit_rounds.get();
+    heap.exit_rounds.set(round + 1);
+    if round < EXIT_ROUNDS {
+        // SAFETY: as in `born`.
+        if unsafe { libc::pthread_setspecific(GLOBAL.key.load(Ordering::Relaxed), ptr::from_ref(heap).cast()) } == 0 {
+            return;
+        }
+    }
+    current::leave();
+    // SAFETY: the heap was this thread's, and is not any more.
+    unsafe { GLOBAL.threads.death(heap) };
+}
+
+/// Flushes this thread's caches and gives all dirty memory back. Returns the bytes given back.
+pub fn purge() -> usize {
+    with_heap(|heap| {
+        // SAFETY: the heap is this thread's for the moment.
+        unsafe { heap.flush_all() };
+        GLOBAL.central.pages.purge()
+    })
+    .unwrap_or(0)
+}

@@ -1,0 +1,129 @@
+//! Explicit heaps: memory with a life of its own, given back at once.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  Heap::new ─▶ allocate, free, from any thread ─▶ drop: every block of it is gone
+//! ```
+//!
+//! A heap is a thread heap behind a lock: whoever holds the lock is its thread. Its blocks are ordinary blocks: `free` of one by
+//! any thread sends it home like any other.
+//!
+//! Cost: the thread heap's, and an uncontended lock.
+//!
+//! # Safety
+//! Dropping a heap ends the life of all its blocks: its unsafe constructor makes that the caller's promise.
+
+use crate::api::{alloc, free, global, realloc};
+use crate::size_class::{block_bytes, class_of_aligned};
+use crate::thread::current::Heap as Record;
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+/// An explicit heap. See the module header.
+#[derive(Debug)]
+pub struct Heap {
+    record: &'static Record,
+}
+
+// SAFETY: the record is only used under its lock.
+unsafe impl Send for Heap {}
+// SAFETY: as above.
+unsafe impl Sync for Heap {}
+
+impl Heap {
+    /// A heap of its own; `None` when memory runs out.
+    ///
+    /// # Safety
+    /// - When the heap is dropped, nobody uses any block allocated from it, and nobody is about to free one.
+    #[must_use]
+    pub unsafe fn new() -> Option<Self> {
+        if !global::start() {
+            return None;
+        }
+        // SAFETY: the central is a static.
+        let record = unsafe { global::threads().birth(global::central()) }?;
+        record.become_explicit(true);
+        Some(Self { record })
+    }
+
+    /// Allocates a block of `layout`; `None` when memory runs out.
+    #[must_use]
+    pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let _gate = self.record.enter();
+        let block = match class_of_aligned(layout.size(), layout.align()) {
+            Some(class) => {
+                let block = self.record.pop(class);
+                // SAFETY: the gate makes this thread the heap's.
+                if block.is_null() { unsafe { self.record.refill(class) } } else { block }
+            }
+            None if alloc::is_sensible(layout.size(), layout.align()) => {
+                self.record.allocate_large(layout.size(), layout.align()).start
+            }
+            None => return None,
+        };
+        NonNull::new(block)
+    }
+
+    /// Frees a block, of this heap or any other.
+    ///
+    /// # Safety
+    /// - The block was returned by Freestone, is not freed, and nobody uses it any more.
+    pub unsafe fn deallocate(&self, block: NonNull<u8>) {
+        // SAFETY: the caller's promise.
+        unsafe { free::free(block.as_ptr()) }
+    }
+
+    /// Makes a block of `old` layout hold `size` bytes, in this heap; `None` when memory runs out, and the block is untouched.
+    ///
+    /// # Safety
+    /// - The block was returned for `old`, and is not freed. The old pointer is not used again unless the answer is `None`.
+    #[must_use]
+    pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
+        let new = Layout::from_size_align(size, old.align()).ok()?;
+        if class_of_aligned(old.size(), old.align()).is_none() && class_of_aligned(size, old.align()).is_none() {
+            // SAFETY: the caller's promise.
+            if unsafe { realloc::resize_in_place(block.as_ptr(), size) } {
+                return Some(block);
+            }
+        }
+        let moved = self.allocate(new)?;
+        // SAFETY: both blocks hold that much and do not overlap; the old one is given up.
+        unsafe {
+            moved.copy_from_nonoverlapping(block, old.size().min(size));
+            self.deallocate(block);
+        }
+        Some(moved)
+    }
+
+    /// Bytes that a block for `layout` really has.
+    #[must_use]
+    pub fn block_bytes(layout: Layout) -> usize {
+        class_of_aligned(layout.size(), layout.align()).map_or(layout.size(), block_bytes)
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: no block of the heap is used any more (the promise at `new`), nor is the heap.
+        unsafe { global::threads().destroy(self.record) }
+    }
+}
+
+#[cfg(feature = "allocator-api2")]
+mod allocator {
+    use super::{Heap, NonNull};
+    use allocator_api2::alloc::{AllocError, Allocator, Layout};
+
+    // SAFETY: blocks stay valid until freed or the heap is dropped; a borrow of the heap keeps it alive.
+    unsafe impl Allocator for &Heap {
+        fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+            let block = Heap::allocate(self, layout).ok_or(AllocError)?;
+            Ok(NonNull::slice_from_raw_parts(block, layout.size()))
+        }
+
+        unsafe fn deallocate(&self, block: NonNull<u8>, _layout: Layout) {
+            // SAFETY: the caller's promise.
+            unsafe { Heap::deallocate(self, block) }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Applying options: from the environment, then the link-time symbol, then the API; the last one wins.
+#![allow(unsafe_code)]
+//!
+//! Unknown or malformed ones are reported, once, and ignored. Nothing acts when the process is more privileged than its caller.
+//!
+//! # Safety
+//! `freestone_options` is weak: its address is null unless the program defines it, and then it is a C string by contract.
+
+use crate::api::{global, report};
+use crate::config::{self, Mistake, Settings, key};
+use core::ffi::{CStr, c_char};
+use core::str;
+use freestone_os::process;
+
+/// What environment variables of ours start with.
+const PREFIX: &[u8] = b"FREESTONE_";
+
+core::arch::global_asm!(
+    ".weak freestone_options",
+    ".pushsection .data.rel.ro.freestone_0_1_0_options,\"aw\",@progbits",
+    ".globl freestone_0_1_0_options",
+    ".hidden freestone_0_1_0_options",
+    ".p2align 3",
+    "freestone_0_1_0_options:",
+    ".quad freestone_options",
+    ".popsection",
+);
+
+unsafe extern "C" {
+    /// Address of the program's `freestone_options`, or null.
+    #[link_name = "freestone_0_1_0_options"]
+    static LINKED: *const c_char;
+}
+
+/// Reads environment and symbol into `settings`.
+pub(super) fn apply_all(settings: &Settings) {
+    if process::is_secure() {
+        return;
+    }
+    process::for_each_environment(|entry| {
+        if let Some(option) = entry.strip_prefix(PREFIX) {
+            let (name, value) = split(option);
+            apply(settings, name, value, "environment");
+        }
+    });
+    // SAFETY: see the module header.
+    let linked = unsafe { if LINKED.is_null() { &[][..] } else { CStr::from_ptr(LINKED).to_bytes() } };
+    for option in linked.split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
+        let (name, value) = split(option);
+        apply(settings, name, value, "freestone_options");
+    }
+}
+
+fn split(option: &[u8]) -> (&[u8], &[u8]) {
+    match option.iter().position(|&byte| byte == b'=') {
+        Some(at) => (&option[..at], &option[at + 1..]),
+        None => (option, &[]),
+    }
+}
+
+fn apply(settings: &Settings, name: &[u8], value: &[u8], source: &str) {
+    if let Err(mistake) = set_in(settings, name, value) {
+        let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
+        freestone_os::report(format_args!(
+            "option {name}={value} ({source}) ignored: {mistake}; `freestone options` lists them"
+        ));
+    }
+}
+
+fn set_in(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
+    let index = config::find(name).ok_or(Mistake::UnknownKey)?;
+    settings.set(index, value)?;
+    if index == key::REPORT {
+        report::set_path(value)?;
+    }
+    Ok(())
+}
+
+/// Sets an option by name, as the last word.
+///
+/// # Errors
+/// There is no such option, or the value is not of its unit; nothing has changed then.
+pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
+    set_in(&global::central().settings, name.as_bytes(), value.as_bytes())
+}
+
+/// The value of an option as a number (see [`Settings::get`]).
+#[must_use]
+pub fn get(name: &str) -> Option<usize> {
+    global::start();
+    config::find(name.as_bytes()).map(|index| global::central().settings.get(index))
+}

@@ -1,0 +1,44 @@
+//! Taking statistics from running threads.
+//!
+//! Every thread's counters are read while it runs; [`Stats::settle`] makes the numbers add up.
+
+use crate::Stats;
+use crate::api::global;
+use crate::size_class::{N_CLASSES, block_bytes};
+use freestone_base::sync::Ordering;
+use freestone_base::units::PAGE_BYTES;
+
+/// What the process's allocator holds now.
+#[must_use]
+pub fn snapshot() -> Stats {
+    let (central, threads) = (global::central(), global::threads());
+    let pages = central.pages.stats();
+    let mut stats = Stats {
+        dirty: pages.dirty_pages * PAGE_BYTES as u64,
+        metadata: pages.metadata_bytes,
+        peak_committed: pages.peak_pages * PAGE_BYTES as u64,
+        peak_live: central.peak_live_bytes(),
+        purged: pages.purged_bytes,
+        n_allocations: pages.large_allocs,
+        n_frees: pages.large_frees,
+        n_threads: threads.n_alive(),
+        ..Stats::default()
+    };
+    let (mut live, mut out) = (0i64, 0i64);
+    for class in 0..N_CLASSES {
+        let bytes = block_bytes(class) as i64;
+        let mut blocks_out = -central.returned_blocks(class);
+        for heap in threads.iter() {
+            let (allocs, remote) = (heap.allocs(class), heap.bins[class].remote_frees.load(Ordering::Relaxed));
+            let frees = heap.frees(class) + remote;
+            stats.n_allocations += allocs;
+            stats.n_frees += frees;
+            stats.n_remote_frees += remote;
+            live += (allocs as i64 - frees as i64) * bytes;
+            blocks_out += heap.bins[class].out.load(Ordering::Relaxed);
+        }
+        out += blocks_out * bytes;
+    }
+    stats.n_handovers = threads.iter().map(|heap| heap.handovers.load(Ordering::Relaxed)).sum();
+    stats.settle(live, out, pages.small_pages * PAGE_BYTES as u64, pages.large_pages * PAGE_BYTES as u64)
+}

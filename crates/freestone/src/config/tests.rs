@@ -1,0 +1,51 @@
+extern crate std;
+use super::*;
+
+#[test]
+fn the_settings_start_at_the_defaults_of_the_table() {
+    let settings = Settings::new();
+    for (index, spec) in OPTIONS.iter().enumerate() {
+        let before = settings.get(index);
+        settings.set(index, spec.default.as_bytes()).unwrap();
+        assert_eq!(settings.get(index), before, "{}", spec.key);
+    }
+}
+
+#[test]
+fn values_are_read_or_refused_and_a_refused_one_changes_nothing() {
+    let settings = Settings::new();
+    settings.set(key::DIRTY_MAX, b"3k").unwrap();
+    assert_eq!(settings.dirty_max_bytes(), 3072);
+    for (index, text, mistake) in [
+        (key::DIRTY_MAX, &b"-1"[..], Mistake::NotANumber),
+        (key::DIRTY_MAX, b"", Mistake::NotANumber),
+        (key::DIRTY_MAX, b"k", Mistake::NotANumber),
+        (key::DIRTY_MAX, b"1 m", Mistake::NotANumber),
+        (key::DIRTY_MAX, b"99999999999999999999", Mistake::OutOfRange),
+        (key::DIRTY_MAX, b"18446744073709551615k", Mistake::OutOfRange),
+        (key::DECAY_MS, b"4294967296", Mistake::OutOfRange),
+        (key::BIN_MAX, b"0", Mistake::OutOfRange),
+        (key::MISUSE, b"explode", Mistake::NotAWord),
+        (99, b"1", Mistake::UnknownKey),
+    ] {
+        assert_eq!(settings.set(index, text), Err(mistake), "{index} {text:?}");
+    }
+    assert_eq!(settings.dirty_max_bytes(), 3072);
+    assert_eq!(settings.misuse(), MisusePolicy::Abort);
+}
+
+#[test]
+fn keys_are_found_whatever_their_case() {
+    assert_eq!(find(b"DECAY_MS"), Some(key::DECAY_MS));
+    assert_eq!(find(b"decay_ms"), Some(key::DECAY_MS));
+    assert_eq!(find(b"decay"), None);
+}
+
+#[test]
+fn a_bin_never_starts_beyond_its_bound() {
+    let settings = Settings::new();
+    settings.set(key::BIN_MAX, b"1").unwrap();
+    for block in [16, 4096, 32768] {
+        assert!(settings.bin_start(block) <= settings.bin_max(block));
+    }
+}

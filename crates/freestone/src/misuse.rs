@@ -1,0 +1,65 @@
+//! Naming what a wrong program did.
+//!
+//! One line on standard error that says what happened to which block, then what the option `misuse` says. The block is left
+//! alone in any case: metadata is out of band, so nothing has been damaged.
+//!
+//! Layer: beside `config`.
+
+use crate::config::{MisusePolicy, Settings};
+use core::fmt;
+
+/// What a program did wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// Freed, or reallocated, a block that is free.
+    DoubleFree {
+        /// Bytes of the block.
+        block_bytes: usize,
+    },
+    /// Passed an address inside a block.
+    Interior {
+        /// Bytes of the block.
+        block_bytes: usize,
+        /// How far inside.
+        offset: usize,
+    },
+    /// Passed an address that no allocation returned.
+    Foreign,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DoubleFree { .. } => f.write_str("double free"),
+            Self::Interior { .. } => f.write_str("free of an address inside a block"),
+            Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
+        }
+    }
+}
+
+/// Reports `misuse` of `address` by the thread numbered `thread`.
+#[cold]
+pub fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
+    match settings.misuse() {
+        MisusePolicy::Abort => {
+            say(misuse, address, thread);
+            freestone_os::process::abort()
+        }
+        MisusePolicy::Report => say(misuse, address, thread),
+        MisusePolicy::Ignore => {}
+    }
+}
+
+fn say(misuse: Misuse, address: usize, thread: u32) {
+    match misuse {
+        Misuse::DoubleFree { block_bytes } => {
+            freestone_os::report(format_args!(
+                "{misuse} of {address:#x} ({block_bytes}-byte block, freed by thread {thread})"
+            ));
+        }
+        Misuse::Interior { block_bytes, offset } => freestone_os::report(format_args!(
+            "{misuse}: {address:#x} is {offset} bytes into a {block_bytes}-byte block (freed by thread {thread})"
+        )),
+        Misuse::Foreign => freestone_os::report(format_args!("{misuse}: {address:#x} (freed by thread {thread})")),
+    }
+}

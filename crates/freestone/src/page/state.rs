@@ -1,0 +1,251 @@
+//! What the page heap's lock protects: free runs, the frontier, the counts.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//! page 0 │ 1 … frontier-1                                       │ frontier …
+//! (none) │ runs in use, dirty, clean, stuck, next to each other │ reserved
+//! ```
+//!
+//! Invariants
+//! - The runs partition `1..frontier`, except where another mapping was in the way (kind `None`).
+//! - No two neighbours are both clean, or both dirty, or both stuck: they are one run.
+//! - `ages` links the dirty runs, oldest first.
+//! - `stats` counts the pages of each kind.
+//!
+//! # Safety
+//! Everything here runs under the page heap's lock, which owns the records of all free runs and of those it is given.
+
+use crate::page::run_set::RunSet;
+use crate::span::{Kind, Layout};
+use freestone_base::sync::Ordering;
+
+/// Pages of each kind, and what was done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageStats {
+    /// Pages in small spans.
+    pub small_pages: u64,
+    /// Pages in large blocks.
+    pub large_pages: u64,
+    /// Free pages with memory behind them, stuck ones included.
+    pub dirty_pages: u64,
+    /// Free pages without memory.
+    pub clean_pages: u64,
+    /// Bytes of records, bitmaps, page map and thread heaps, as far as they were committed for use.
+    pub metadata_bytes: u64,
+    /// Bytes given back to the operating system, ever.
+    pub purged_bytes: u64,
+    /// Calls that gave memory back, ever.
+    pub n_purges: u64,
+    /// Large blocks allocated, ever.
+    pub large_allocs: u64,
+    /// Large blocks freed, ever.
+    pub large_frees: u64,
+    /// The most pages that were in use or dirty at once.
+    pub peak_pages: u64,
+}
+
+/// See the module header.
+#[derive(Debug)]
+pub struct State {
+    /// First page never committed.
+    pub frontier: u32,
+    /// Chunks whose records and bitmaps are committed, from the first.
+    pub n_chunks: u32,
+    /// Dirty and stuck runs.
+    pub dirty: RunSet,
+    /// Clean runs.
+    pub clean: RunSet,
+    /// Oldest dirty run, or 0.
+    pub oldest: u32,
+    /// Youngest dirty run, or 0.
+    pub youngest: u32,
+    /// Pages of each kind.
+    pub stats: PageStats,
+    /// Where the next piece of metadata is cut, and how much is left there.
+    pub metadata: (*mut u8, usize),
+}
+
+// SAFETY: the pointer is to metadata that the state owns.
+unsafe impl Send for State {}
+
+impl State {
+    /// Nothing committed.
+    pub const EMPTY: Self = Self {
+        frontier: 1,
+        n_chunks: 0,
+        dirty: RunSet::EMPTY,
+        clean: RunSet::EMPTY,
+        oldest: 0,
+        youngest: 0,
+        stats: PageStats {
+            small_pages: 0,
+            large_pages: 0,
+            dirty_pages: 0,
+            clean_pages: 0,
+            metadata_bytes: 0,
+            purged_bytes: 0,
+            n_purges: 0,
+            large_allocs: 0,
+            large_frees: 0,
+            peak_pages: 0,
+        },
+        metadata: (core::ptr::null_mut(), 0),
+    };
+
+    /// Pages of a kind, to count up or down.
+    fn count(&mut self, kind: Kind) -> &mut u64 {
+        match kind {
+            Kind::Small | Kind::Metadata | Kind::None => &mut self.stats.small_pages,
+            Kind::Large => &mut self.stats.large_pages,
+            Kind::Dirty | Kind::Stuck => &mut self.stats.dirty_pages,
+            Kind::Clean => &mut self.stats.clean_pages,
+        }
+    }
+
+    /// Writes the record of a run: its first and its last page.
+    ///
+    /// # Safety
+    /// - See the module header; the run's records are committed.
+    pub unsafe fn label(&mut self, layout: &Layout, page: u32, n_pages: u32, kind: Kind) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for at in [page + n_pages - 1, page] {
+                let record = &*layout.record(at);
+                record.first.store(page, Ordering::Relaxed);
+                record.pages.set(n_pages);
+                record.kind.set(kind);
+            }
+        }
+    }
+
+    /// Puts a run that nobody uses among the free ones, joined with its neighbours of the same kind.
+    ///
+    /// # Safety
+    /// - See the module header; the run is in no set.
+    pub unsafe fn insert(&mut self, layout: &Layout, page: u32, n_pages: u32, kind: Kind, now_ms: u32) {
+        *self.count(kind) += u64::from(n_pages);
+        let (mut page, mut n_pages) = (page, n_pages);
+        // SAFETY: the neighbours of a run's ends are ends of runs, or page 0, or at the frontier.
+        unsafe {
+            if page + n_pages < self.frontier && (*layout.record(page + n_pages)).kind.get() == kind {
+                let next = page + n_pages;
+                n_pages += (*layout.record(next)).pages.get();
+                self.unlink(layout, next);
+            }
+            if (*layout.record(page - 1)).kind.get() == kind {
+                let previous = (*layout.record(page - 1)).first.load(Ordering::Relaxed);
+                n_pages += page - previous;
+                page = previous;
+                self.unlink(layout, previous);
+            }
+            self.label(layout, page, n_pages, kind);
+            match kind {
+                Kind::Clean => self.clean.insert(layout, page),
+                _ => self.dirty.insert(layout, page),
+            }
+            if kind == Kind::Dirty {
+                self.become_youngest(layout, page, now_ms);
+            }
+        }
+    }
+
+    /// Takes a free run out of its set, and leaves the counts alone.
+    unsafe fn unlink(&mut self, layout: &Layout, page: u32) {
+        // SAFETY: the caller's run is in the set of its kind.
+        unsafe {
+            match (*layout.record(page)).kind.get() {
+                Kind::Clean => self.clean.remove(layout, page),
+                Kind::Dirty => {
+                    self.dirty.remove(layout, page);
+                    self.forget_age(layout, page);
+                }
+                _ => self.dirty.remove(layout, page),
+            }
+        }
+    }
+
+    /// Takes `n_pages` of the free run at `page`, from its start, for a use of `kind`; the rest stays free.
+    ///
+    /// # Safety
+    /// - See the module header; `page` starts a free run of at least `n_pages`.
+    pub unsafe fn take(&mut self, layout: &Layout, page: u32, n_pages: u32, kind: Kind) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let record = &*layout.record(page);
+            let (all, was, since) = (record.pages.get(), record.kind.get(), record.dirty_since_ms.get());
+            self.unlink(layout, page);
+            *self.count(was) -= u64::from(all);
+            self.label(layout, page, n_pages, kind);
+            if all > n_pages {
+                self.insert_rest(layout, page + n_pages, all - n_pages, was, since);
+            }
+        }
+        *self.count(kind) += u64::from(n_pages);
+        let stats = &mut self.stats;
+        stats.peak_pages = stats.peak_pages.max(stats.small_pages + stats.large_pages + stats.dirty_pages);
+    }
+
+    /// The rest of a run that was cut: its other neighbour is of another kind, or it would have been one with it.
+    unsafe fn insert_rest(&mut self, layout: &Layout, page: u32, n_pages: u32, kind: Kind, since_ms: u32) {
+        // SAFETY: as for `insert`.
+        unsafe { self.insert(layout, page, n_pages, kind, since_ms) }
+    }
+
+    /// Ends a use: the pages are nobody's until inserted.
+    ///
+    /// # Safety
+    /// - See the module header; `page` starts a run in use.
+    pub unsafe fn end_use(&mut self, layout: &Layout, page: u32) -> u32 {
+        // SAFETY: the caller's promise.
+        let record = unsafe { &*layout.record(page) };
+        let n_pages = record.pages.get();
+        *self.count(record.kind.get()) -= u64::from(n_pages);
+        n_pages
+    }
+
+    /// Counts pages as used for `kind`.
+    pub fn begin_use(&mut self, kind: Kind, n_pages: u32) {
+        *self.count(kind) += u64::from(n_pages);
+    }
+
+    /// Moves the frontier over pages that somebody else has mapped.
+    ///
+    /// # Safety
+    /// - See the module header; the records of these pages and of the next are committed.
+    pub unsafe fn skip(&mut self, layout: &Layout, n_pages: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.label(layout, self.frontier, n_pages, Kind::None) };
+        self.frontier += n_pages;
+    }
+
+    unsafe fn become_youngest(&mut self, layout: &Layout, page: u32, now_ms: u32) {
+        // SAFETY: a dirty run's record is ours; so is the youngest's.
+        unsafe {
+            let record = &*layout.record(page);
+            record.dirty_since_ms.set(now_ms);
+            record.older.set(self.youngest);
+            record.younger.set(0);
+            match self.youngest {
+                0 => self.oldest = page,
+                youngest => (*layout.record(youngest)).younger.set(page),
+            }
+        }
+        self.youngest = page;
+    }
+
+    unsafe fn forget_age(&mut self, layout: &Layout, page: u32) {
+        // SAFETY: as above.
+        unsafe {
+            let record = &*layout.record(page);
+            let (older, younger) = (record.older.get(), record.younger.get());
+            match older {
+                0 => self.oldest = younger,
+                older => (*layout.record(older)).younger.set(younger),
+            }
+            match younger {
+                0 => self.youngest = older,
+                younger => (*layout.record(younger)).older.set(older),
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+extern crate std;
+use super::*;
+
+#[test]
+fn every_size_to_two_mebibytes_gets_the_smallest_block_that_holds_it() {
+    for size in 0..=2 << 20 {
+        let Some(class) = class_of_aligned(size, 1) else {
+            assert!(size > SMALL_MAX);
+            continue;
+        };
+        assert!(size <= SMALL_MAX);
+        assert_eq!(class, class_of(size));
+        assert!(block_bytes(class) >= size);
+        assert!(class == 0 || block_bytes(class - 1) < size, "size {size} would fit a smaller class");
+    }
+}
+
+#[test]
+fn waste_column_is_at_most_an_eighth_above_128_bytes() {
+    for size in 129..=SMALL_MAX {
+        let block = block_bytes(class_of(size));
+        assert!((block - size) * 8 <= block, "size {size} in a block of {block}");
+    }
+}
+
+#[test]
+fn aligned_requests_get_blocks_that_are_multiples_of_the_alignment() {
+    for align_log2 in 0..=16 {
+        let align = 1 << align_log2;
+        for size in (0..=SMALL_MAX + 64).step_by(if cfg!(miri) { 997 } else { 7 }) {
+            if let Some(class) = class_of_aligned(size, align) {
+                assert!(block_bytes(class) >= size && block_bytes(class).is_multiple_of(align.min(GRANULE_BYTES)));
+                assert!(align <= GRANULE_BYTES || block_bytes(class).is_multiple_of(align));
+            } else {
+                assert!(size.max(align) > SMALL_MAX);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_block_of_every_offset_agrees_with_division() {
+    for class in 0..N_CLASSES {
+        let span = span_pages(class).to_bytes().0;
+        for offset in (0..span).step_by(if cfg!(miri) { 1009 } else { 1 }) {
+            let block = block_bytes(class);
+            assert_eq!(block_at(class, offset), (offset / block, offset.is_multiple_of(block)));
+        }
+        assert!(span_blocks(class) >= 7 && span_blocks(class) <= SPAN_BLOCKS_MAX);
+    }
+}

@@ -1,0 +1,22 @@
+//! Spans: runs of pages with one use, and the map from an address to its span.
+//!
+//! Layer: above `size_class`, below `page`.
+//!
+//! | file | owns |
+//! |---|---|
+//! | [`layout`] | the window: where pages, span records and bitmaps are |
+//! | [`page_map`] | address → owner and size class, in one load |
+//! | [`record`] | what is known of a span, out of band |
+//! | [`list`] | lists of spans |
+//! | [`blocks`] | the blocks of a small span: free, carved, out |
+
+pub mod blocks;
+pub mod layout;
+pub mod list;
+pub mod page_map;
+pub mod record;
+
+pub use layout::Layout;
+pub use list::SpanList;
+pub use page_map::{Entry, Owner, PageMap};
+pub use record::{Kind, Span};

@@ -1,0 +1,221 @@
+//! The blocks of a small span: which are free, which were never carved.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//! OS pages   0        1        2        3       …      fresh  …1110: only page 0 has been carved
+//!          ┌────────┬────────┬────────┬────────┬──
+//! blocks   │0 │1 │2 │3 │4 │5 │        │        │        bitmap …0100_1001: blocks 0, 3, 6 free
+//!          └────────┴────────┴────────┴────────┴──
+//! ```
+//!
+//! A block belongs to the OS page it starts in. Carving an OS page makes its blocks free; that, and not the making of the
+//! span, is when the kernel has to give memory. Free blocks are bits out of band, so that nothing a program writes past the
+//! end of its block can damage them, a block freed twice is seen, and a batch is linked without waiting for its own memory.
+//!
+//! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
+//! and a bit. `docs/decisions/0002-bitmaps-not-lists.md` has the measurement.
+//!
+//! # Safety
+//! All functions touch the span's record and bitmap, which are committed with its chunk, and the first word of free blocks.
+//! The span must be the caller's (see `record`).
+
+use crate::size_class::{block_at, block_bytes, span_blocks, span_pages};
+use crate::span::Layout;
+use core::ptr;
+use freestone_base::inbox::Node;
+
+/// A chain of free blocks, linked through their first words.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain {
+    /// First block, or null.
+    pub first: *mut Node,
+    /// Last block, or null.
+    pub last: *mut Node,
+    /// Number of blocks.
+    pub len: u32,
+}
+
+impl Chain {
+    /// No blocks.
+    pub const EMPTY: Self = Self { first: ptr::null_mut(), last: ptr::null_mut(), len: 0 };
+
+    /// Adds a block in front.
+    ///
+    /// # Safety
+    /// - The block is free and the caller's.
+    #[inline]
+    pub unsafe fn push(&mut self, block: *mut Node) {
+        // SAFETY: the caller's promise.
+        unsafe { (*block).next = self.first };
+        if self.first.is_null() {
+            self.last = block;
+        }
+        self.first = block;
+        self.len += 1;
+    }
+}
+
+/// Why a block cannot go back to its span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The address is inside a block, or past the last one.
+    NotABlock,
+    /// The block is free already.
+    FreeAlready,
+}
+
+/// Prepares a span of `class` at `page`: nothing carved, nothing free.
+///
+/// # Safety
+/// - The span's pages are committed and the caller's; see the module header.
+pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize) {
+    let words = span_blocks(class).div_ceil(64);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let span = &*layout.record(page);
+        let n_os_pages = span_pages(class).to_bytes().0 / os_page_bytes.max(span_pages(class).to_bytes().0 / 64);
+        span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
+        span.class.set(class as u8);
+        span.n_free.set(0);
+        span.n_out.set(0);
+        span.first_word.set(words.min(u8::MAX as usize) as u8);
+        layout.bitmap(page).write_bytes(0, words);
+    }
+}
+
+/// Bytes that one bit of `fresh` stands for: an OS page, or more in a span of more than 64 of them.
+fn carve_bytes(class: usize, os_page_bytes: usize) -> usize {
+    os_page_bytes.max(span_pages(class).to_bytes().0 / 64)
+}
+
+/// Carves the next OS page: its blocks become free. `false` if every page has been carved.
+///
+/// # Safety
+/// - See the module header.
+pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> bool {
+    // SAFETY: the caller's promise.
+    let span = unsafe { &*layout.record(page) };
+    let class = span.class.get() as usize;
+    let (block, unit) = (block_bytes(class), carve_bytes(class, os_page_bytes));
+    while span.fresh.get() != 0 {
+        let unit_index = span.fresh.get().trailing_zeros() as usize;
+        span.fresh.set(span.fresh.get() & (span.fresh.get() - 1));
+        let from = (unit_index * unit).div_ceil(block);
+        let to = ((unit_index + 1) * unit).div_ceil(block).min(span_blocks(class));
+        if from < to {
+            // SAFETY: the blocks are in the span and were neither free nor out.
+            unsafe { set_bits(layout.bitmap(page), from, to) };
+            span.n_free.set(span.n_free.get() + (to - from) as u32);
+            span.first_word.set(span.first_word.get().min((from / 64) as u8));
+            return true;
+        }
+    }
+    false
+}
+
+/// Sets bits `from..to`.
+unsafe fn set_bits(bitmap: *mut u64, from: usize, to: usize) {
+    let mut bit = from;
+    while bit < to {
+        let (word, low) = (bit / 64, bit % 64);
+        let n = (64 - low).min(to - bit);
+        let mask = if n == 64 { u64::MAX } else { ((1 << n) - 1) << low };
+        // SAFETY: the caller's bits are inside the span's bitmap.
+        unsafe { *bitmap.add(word) |= mask };
+        bit += n;
+    }
+}
+
+/// Takes the `n` lowest free blocks as a chain in address order; `n` is at most `n_free`.
+///
+/// # Safety
+/// - See the module header.
+pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
+    // SAFETY: the caller's promise.
+    let span = unsafe { &*layout.record(page) };
+    debug_assert!(n > 0 && n <= span.n_free.get());
+    let block = block_bytes(span.class.get() as usize);
+    let (start, bitmap) = (layout.page_start(page), layout.bitmap(page));
+    let mut word = span.first_word.get() as usize;
+    let mut first = Node { next: ptr::null_mut() };
+    let mut last: *mut Node = &mut first;
+    let mut left = n;
+    // SAFETY: `n_free` bits are set at or above `first_word`, so the loop ends inside the bitmap; a set bit is a free
+    // block of this span, whose first word is ours.
+    unsafe {
+        loop {
+            let mut bits = *bitmap.add(word);
+            while bits != 0 && left > 0 {
+                let node: *mut Node = start.add((word * 64 + bits.trailing_zeros() as usize) * block).cast();
+                bits &= bits - 1;
+                (*last).next = node;
+                last = node;
+                left -= 1;
+            }
+            *bitmap.add(word) = bits;
+            if left == 0 {
+                break;
+            }
+            word += 1;
+        }
+        (*last).next = ptr::null_mut();
+    }
+    span.first_word.set(word as u8);
+    span.n_free.set(span.n_free.get() - n);
+    span.n_out.set(span.n_out.get() + n);
+    Chain { first: first.next, last, len: n }
+}
+
+/// Gives a block back.
+///
+/// # Errors
+/// The block is not one of this span's that is out; nothing has changed then.
+///
+/// # Safety
+/// - See the module header; `block` lies in the span that starts at `page`, and is the caller's if it is a block.
+pub unsafe fn give_back(layout: &Layout, page: u32, block: *mut Node) -> Result<(), Refused> {
+    // SAFETY: the caller's promise.
+    let span = unsafe { &*layout.record(page) };
+    let class = span.class.get() as usize;
+    let (index, is_start) = block_at(class, block.addr() - layout.page_start(page).addr());
+    if !is_start || index >= span_blocks(class) {
+        return Err(Refused::NotABlock);
+    }
+    let mask = 1u64 << (index % 64);
+    // SAFETY: the index is inside the span's bitmap.
+    unsafe {
+        let word = layout.bitmap(page).add(index / 64);
+        if *word & mask != 0 || span.n_out.get() == 0 {
+            return Err(Refused::FreeAlready);
+        }
+        *word |= mask;
+    }
+    span.n_out.set(span.n_out.get() - 1);
+    span.n_free.set(span.n_free.get() + 1);
+    span.first_word.set(span.first_word.get().min((index / 64) as u8));
+    Ok(())
+}
+
+/// Whether the block with `index` is free.
+///
+/// # Safety
+/// - See the module header; the index is below the span's number of blocks.
+pub unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { *layout.bitmap(page).add(index / 64) >> (index % 64) & 1 == 1 }
+}
+
+/// Set bits of the bitmap, counted.
+///
+/// # Safety
+/// - See the module header.
+pub unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let words = span_blocks((*layout.record(page)).class.get() as usize).div_ceil(64);
+        (0..words).map(|word| (*layout.bitmap(page).add(word)).count_ones()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! The page map: one `u32` for each page, read by every `free`.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  31                     8 7        0
+//! ┌────────────────────────┬──────────┐
+//! │ owner                  │ code     │    0 as a whole: not ours
+//! └────────────────────────┴──────────┘
+//! owner 0  nobody's: `code` is LARGE      code < N_CLASSES  size class of a small span
+//! owner 1  abandoned                      code = LARGE      first page of a large block
+//! owner 2… a thread heap                  (the other pages of a large block are 0)
+//! ```
+//!
+//! `entry - tag < N_CLASSES`, with `tag = owner << 8`, is the whole test of ownership and size class on the fast path of `free`.
+//!
+//! Who writes: the owner, the page heap or the central list, whoever holds the span at the moment. Who reads: every thread,
+//! relaxed: a live block's span cannot go away under its reader, and a change of owner is caught by whoever drains.
+//!
+//! # Safety
+//! The map is committed for all pages of the window before the first entry is read or written.
+
+use crate::size_class::{N_CLASSES, SizeClass};
+use freestone_base::sync::{AtomicU32, Ordering};
+
+/// Bits of the code.
+const CODE_BITS: u32 = 8;
+
+/// Code of the first page of a large block.
+const LARGE: u32 = 0xF0;
+
+const _: () = assert!(N_CLASSES < LARGE as usize);
+
+/// Who may touch a span's free blocks: a generation, given to one thread heap for its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Owner(u32);
+
+impl Owner {
+    /// The central lists.
+    pub const ABANDONED: Self = Self(1);
+    /// The thread heap of threads that have none: owns nothing, ever.
+    pub const NOBODY: Self = Self((1 << (32 - CODE_BITS)) - 1);
+    /// The first generation.
+    pub const FIRST: Self = Self(2);
+
+    /// The next generation; the last one is followed by the first.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        if self.0 + 1 == Self::NOBODY.0 { Self::FIRST } else { Self(self.0 + 1) }
+    }
+
+    /// What to subtract from an entry: see the module header.
+    #[must_use]
+    #[inline]
+    pub const fn tag(self) -> u32 {
+        self.0 << CODE_BITS
+    }
+}
+
+/// An entry of the page map, as read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Entry(u32);
+
+impl Entry {
+    /// Not ours.
+    pub const NONE: Self = Self(0);
+    /// The first page of a large block.
+    pub const LARGE: Self = Self(LARGE);
+
+    /// A page of a small span.
+    #[must_use]
+    pub const fn small(owner: Owner, class: SizeClass) -> Self {
+        Self(owner.tag() | class as u32)
+    }
+
+    /// The size class, if the page is of a small span that `tag` owns. One subtraction, one comparison.
+    #[inline(always)]
+    #[must_use]
+    pub const fn class_if_owned(self, tag: u32) -> Option<usize> {
+        let code = self.0.wrapping_sub(tag) as usize;
+        if code < N_CLASSES { Some(code) } else { None }
+    }
+
+    /// The size class, if the page is of a small span, whoever owns it.
+    #[inline]
+    #[must_use]
+    pub const fn class(self) -> Option<usize> {
+        let code = (self.0 & ((1 << CODE_BITS) - 1)) as usize;
+        if self.0 >> CODE_BITS != 0 && code < N_CLASSES { Some(code) } else { None }
+    }
+
+    /// The owner; meaningful for small spans.
+    #[inline]
+    #[must_use]
+    pub const fn owner(self) -> Owner {
+        Owner(self.0 >> CODE_BITS)
+    }
+}
+
+/// Where the map is.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct PageMap(*const AtomicU32);
+
+impl PageMap {
+    /// No map: for a window of no pages.
+    pub const EMPTY: Self = Self(core::ptr::null());
+
+    /// The map at an address.
+    #[must_use]
+    pub fn at(start: *mut u8) -> Self {
+        Self(start.cast())
+    }
+
+    /// First byte of the map.
+    #[must_use]
+    pub fn start(self) -> *mut u8 {
+        self.0.cast_mut().cast()
+    }
+
+    /// The entry of `page`.
+    ///
+    /// # Safety
+    /// - The map is committed and `page` is inside the window.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn get(self, page: usize) -> Entry {
+        // SAFETY: the caller's promise.
+        Entry(unsafe { (*self.0.add(page)).load(Ordering::Relaxed) })
+    }
+
+    /// Sets the entries of `n` pages from `page`.
+    ///
+    /// # Safety
+    /// - As for [`PageMap::get`], and the span that these pages belong to is the caller's.
+    pub unsafe fn set(self, page: u32, n: u32, entry: Entry) {
+        for page in page..page + n {
+            // SAFETY: the caller's promise.
+            unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

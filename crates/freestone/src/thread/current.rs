@@ -1,0 +1,125 @@
+//! Which heap is this thread's.
+#![allow(unsafe_code)]
+//!
+//! One thread-local pointer, 8 bytes of static TLS, never null: it starts at [`nobody`]'s address, so that no path asks whether it is
+//! set. On x86-64 it is declared and read in assembly, in the initial-exec model: two loads, no call, right also under preload
+//! (`thread_local!` in a shared object would call `__tls_get_addr`, which may allocate).
+//!
+//! ```text
+//!  nobody ── first use ──▶ a thread heap ── the thread ends ──▶ gone
+//! ```
+//!
+//! # Safety
+//! The symbol is defined here and named after the crate's version, so that two versions can live in one process. The pointer is
+//! only ever one of the two statics or a record of a thread heap; all three are never unmapped.
+
+use crate::thread::ThreadHeap;
+use core::ptr;
+use freestone_os::Linux;
+
+/// A thread heap of the process's allocator.
+pub type Heap = ThreadHeap<Linux>;
+
+/// What a thread's pointer is before its first use.
+static NOBODY: Heap = ThreadHeap::nobody();
+
+/// What it is once the thread's heap is gone.
+static GONE: Heap = ThreadHeap::nobody();
+
+const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol of this file with the version");
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(loom)))]
+mod slot {
+    use super::{Heap, NOBODY};
+    use core::arch::{asm, global_asm};
+
+    global_asm!(
+        ".pushsection .tdata.freestone_0_1_0_heap,\"awT\",@progbits",
+        ".globl freestone_0_1_0_heap",
+        ".hidden freestone_0_1_0_heap",
+        ".type freestone_0_1_0_heap,@object",
+        ".size freestone_0_1_0_heap,8",
+        ".p2align 3",
+        "freestone_0_1_0_heap:",
+        ".quad {nobody}",
+        ".popsection",
+        nobody = sym NOBODY,
+    );
+
+    #[inline(always)]
+    pub(super) fn get() -> *const Heap {
+        let heap: *const Heap;
+        // SAFETY: reads this thread's own variable. `pure, readonly` lets the compiler keep the value between two writes.
+        unsafe {
+            asm!(
+                "mov {heap}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
+                "mov {heap}, qword ptr fs:[{heap}]",
+                heap = out(reg) heap,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        heap
+    }
+
+    pub(super) fn set(heap: *const Heap) {
+        // SAFETY: writes this thread's own variable.
+        unsafe {
+            asm!(
+                "mov {offset}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
+                "mov qword ptr fs:[{offset}], {heap}",
+                offset = out(reg) _,
+                heap = in(reg) heap,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri), not(loom))))]
+mod slot {
+    extern crate std;
+    use super::{Heap, NOBODY};
+    use std::cell::Cell;
+
+    std::thread_local! {
+        static HEAP: Cell<*const Heap> = const { Cell::new(&raw const NOBODY) };
+    }
+
+    #[inline(always)]
+    pub(super) fn get() -> *const Heap {
+        HEAP.get()
+    }
+
+    pub(super) fn set(heap: *const Heap) {
+        HEAP.set(heap);
+    }
+}
+
+/// This thread's heap, or one of those that stand for none.
+#[inline(always)]
+#[must_use]
+pub fn get() -> &'static Heap {
+    // SAFETY: see the module header.
+    unsafe { &*slot::get() }
+}
+
+/// Whether this thread had a heap and has none any more.
+#[must_use]
+pub fn is_gone() -> bool {
+    ptr::eq(slot::get(), &raw const GONE)
+}
+
+/// Makes `heap` this thread's.
+pub fn set(heap: &'static Heap) {
+    slot::set(heap);
+}
+
+/// Leaves this thread without a heap, as before its first use.
+pub fn forget() {
+    slot::set(&raw const NOBODY);
+}
+
+/// Leaves this thread without a heap, for good.
+pub fn leave() {
+    slot::set(&raw const GONE);
+}

@@ -1,0 +1,390 @@
+//! The thread heap: a bin for each size class, and the two steps that every allocation is made of.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!   0  layout   base, number of pages, page map        read by every free
+//!  24  tag      owner << 8
+//!  64  heads    [*block; 72]                           first free block of each bin
+//!      allocs   [u64; 72]                              blocks handed out, ever
+//!      room     [i64; 72]                              frees until the bin has to be looked at
+//!      …        what only the slow paths touch
+//! ```
+//!
+//! Arrays of fields rather than an array of bins: an index times 8 is an addressing mode, an index times 32 is an instruction.
+//!
+//! Invariants
+//! - Only the owner's thread touches anything but `allocs`, `room`, the statistics and the inbox; those others may read, or push to.
+//! - The blocks in a bin: `len = moved + frees - allocs`, with `frees = granted - room`. Exact, and computed only when needed.
+//! - `room` is never more than what the bin lacks to its capacity, whatever was allocated meanwhile: it errs on the early side.
+//! - A bin may hold blocks of any owner: a Rust `dealloc` of a known layout does not ask. Flushing sorts them.
+//! - The heap of a thread that has none ([`ThreadHeap::nobody`]) has empty bins, no room, and a tag that matches nothing: every hot
+//!   path leaves it by a branch it has to make anyway, and never writes to it.
+//!
+//! # Safety
+//! Methods marked unsafe say what they need. The hot ones index arrays without a check: classes come from the size class table or
+//! from the page map, both below `N_CLASSES` by construction.
+
+use crate::central::Central;
+use crate::size_class::{N_CLASSES, block_bytes};
+use crate::span::{Layout, Owner, PageMap, SpanList};
+use crate::thread::outbox::Outbox;
+use core::cell::{Cell, UnsafeCell};
+use core::mem::offset_of;
+use core::ptr;
+use freestone_base::count::{self, CountsDown};
+use freestone_base::inbox::{Inbox, Node};
+use freestone_base::lock::{Guard, Lock};
+use freestone_base::sync::{AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use freestone_os::{Futex, Os};
+
+/// Rank of the lock of an explicit heap.
+pub const GATE_RANK: u8 = 15;
+
+/// What only the slow paths need to know of a bin.
+#[derive(Debug)]
+pub struct Bin {
+    /// Frees granted, ever: `room` counts them down.
+    pub granted: AtomicI64,
+    /// Blocks brought in from spans and the inbox, less those flushed out.
+    pub moved: AtomicI64,
+    /// Blocks taken out of spans by this heap, less those it gave back.
+    pub out: AtomicI64,
+    /// Frees of blocks that went to their owner without passing through the bin.
+    pub remote_frees: AtomicU64,
+    /// Blocks it should hold at most; 0 before its first use.
+    pub capacity: Cell<u32>,
+    /// Whether it was full since it was last empty.
+    pub overflowed: Cell<bool>,
+}
+
+/// The spans of one class that a heap owns.
+#[derive(Debug)]
+pub struct ClassSpans {
+    /// The one blocks are taken from, or 0.
+    pub current: Cell<u32>,
+    /// Others that have a block to give.
+    pub partial: SpanList,
+    /// Others that have none.
+    pub full: SpanList,
+}
+
+/// Where a heap is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Life {
+    /// In the list of free records, or never used.
+    Unborn = 0,
+    /// Some thread's, or an explicit heap's.
+    Alive,
+    /// Of a thread that did not come along into a forked child: its spans are nobody's for good.
+    Orphaned,
+}
+
+// SAFETY: that is where `room` is, in a layout that is fixed.
+unsafe impl<O: Os> CountsDown for ThreadHeap<O> {
+    const OFFSET: usize = offset_of!(Self, room);
+    const LEN: usize = N_CLASSES;
+}
+
+impl<O: Os> core::fmt::Debug for ThreadHeap<O> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "ThreadHeap {}", self.number.get())
+    }
+}
+
+/// See the module header.
+#[repr(C, align(64))]
+pub struct ThreadHeap<O: Os + 'static> {
+    layout: Cell<Layout>,
+    tag: Cell<u32>,
+    life: AtomicU32,
+    heads: [Cell<*mut Node>; N_CLASSES],
+    allocs: [AtomicU64; N_CLASSES],
+    room: [AtomicI64; N_CLASSES],
+    pub(crate) bins: [Bin; N_CLASSES],
+    pub(crate) spans: [ClassSpans; N_CLASSES],
+    pub(crate) inbox: Inbox,
+    pub(crate) outbox: UnsafeCell<Outbox<O>>,
+    pub(crate) large: SpanList,
+    pub(crate) is_explicit: Cell<bool>,
+    pub(crate) lists_large: Cell<bool>,
+    pub(crate) published_live_bytes: Cell<i64>,
+    pub(crate) handovers: AtomicU64,
+    /// Explicit heaps only: who holds it is the heap's thread for the moment.
+    pub(crate) gate: Lock<(), Futex, GATE_RANK>,
+    central: Cell<*const Central<O>>,
+    owner: Cell<Owner>,
+    pub(crate) number: Cell<u32>,
+    pub(crate) exit_rounds: Cell<u32>,
+    pub(crate) next: AtomicPtr<ThreadHeap<O>>,
+    pub(crate) next_unborn: AtomicPtr<ThreadHeap<O>>,
+}
+
+// SAFETY: see the first invariant; the fields that other threads touch are atomics.
+unsafe impl<O: Os> Sync for ThreadHeap<O> {}
+// SAFETY: a heap may change threads when it changes owners (explicit heaps under their lock, records between lives).
+unsafe impl<O: Os> Send for ThreadHeap<O> {}
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// The heap of threads that have none: for a static.
+    #[must_use]
+    pub const fn nobody() -> Self {
+        Self {
+            layout: Cell::new(Layout { base: ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY }),
+            tag: Cell::new(Owner::NOBODY.tag()),
+            life: AtomicU32::new(Life::Unborn as u32),
+            heads: [const { Cell::new(ptr::null_mut()) }; N_CLASSES],
+            allocs: [const { AtomicU64::new(0) }; N_CLASSES],
+            room: [const { AtomicI64::new(0) }; N_CLASSES],
+            bins: [const {
+                Bin {
+                    granted: AtomicI64::new(0),
+                    moved: AtomicI64::new(0),
+                    out: AtomicI64::new(0),
+                    remote_frees: AtomicU64::new(0),
+                    capacity: Cell::new(0),
+                    overflowed: Cell::new(false),
+                }
+            }; N_CLASSES],
+            spans: [const { ClassSpans { current: Cell::new(0), partial: SpanList::EMPTY, full: SpanList::EMPTY } };
+                N_CLASSES],
+            inbox: Inbox::new(),
+            outbox: UnsafeCell::new(Outbox::EMPTY),
+            large: SpanList::EMPTY,
+            is_explicit: Cell::new(false),
+            lists_large: Cell::new(false),
+            published_live_bytes: Cell::new(0),
+            handovers: AtomicU64::new(0),
+            gate: Lock::new(()),
+            central: Cell::new(ptr::null()),
+            owner: Cell::new(Owner::NOBODY),
+            number: Cell::new(0),
+            exit_rounds: Cell::new(0),
+            next: AtomicPtr::new(ptr::null_mut()),
+            next_unborn: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Makes a zeroed or formerly used record a heap of `owner`.
+    pub(crate) fn become_alive(&self, central: *const Central<O>, layout: Layout, owner: Owner) {
+        self.layout.set(layout);
+        self.central.set(central);
+        self.owner.set(owner);
+        self.tag.set(owner.tag());
+        self.exit_rounds.set(0);
+        self.is_explicit.set(false);
+        self.lists_large.set(false);
+        self.life.store(Life::Alive as u32, Ordering::Release);
+        self.inbox.open();
+    }
+
+    /// Where the heap is in its life.
+    pub(crate) fn life(&self) -> Life {
+        match self.life.load(Ordering::Acquire) {
+            0 => Life::Unborn,
+            1 => Life::Alive,
+            _ => Life::Orphaned,
+        }
+    }
+
+    /// Moves the heap on in its life.
+    pub(crate) fn set_life(&self, life: Life) {
+        self.life.store(life as u32, Ordering::Release);
+    }
+
+    /// Makes the heap an explicit one, used under its gate. `lists_large`: whether its large blocks go with it.
+    pub(crate) fn become_explicit(&self, lists_large: bool) {
+        self.is_explicit.set(true);
+        self.lists_large.set(lists_large);
+    }
+
+    /// Waits until nobody else uses an explicit heap, and makes the caller its thread until the guard is dropped.
+    pub(crate) fn enter(&self) -> Guard<'_, (), Futex, GATE_RANK> {
+        self.gate.lock()
+    }
+
+    /// The heap's number, for messages: heaps are numbered as they are made.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.get()
+    }
+
+    /// What it shares with the others.
+    ///
+    /// # Safety
+    /// - The heap is or was alive: [`ThreadHeap::nobody`] has no central.
+    #[inline]
+    pub(crate) unsafe fn central(&self) -> &Central<O> {
+        // SAFETY: set at birth to a `Central` that outlives all its heaps (the contract of `Threads::birth`).
+        unsafe { &*self.central.get() }
+    }
+
+    /// Whether this is the heap of threads that have none.
+    #[inline]
+    #[must_use]
+    pub fn is_nobody(&self) -> bool {
+        self.central.get().is_null()
+    }
+
+    /// The window.
+    #[inline(always)]
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout.get()
+    }
+
+    /// The generation that owns its spans.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner.get()
+    }
+
+    /// See the module header of `page_map`.
+    #[inline(always)]
+    pub(crate) fn tag(&self) -> u32 {
+        self.tag.get()
+    }
+
+    /// Sends the contents of every bin and of the outbox home.
+    ///
+    /// # Safety
+    /// - The heap is alive, and the caller is its thread.
+    pub unsafe fn flush_all(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.drain();
+            for class in 0..N_CLASSES {
+                self.flush(class, 0);
+            }
+        }
+        self.send_all();
+    }
+
+    /// Takes the first block of a bin; null if it is empty. The hot half of every allocation.
+    #[inline(always)]
+    #[must_use]
+    pub fn pop(&self, class: usize) -> *mut u8 {
+        debug_assert!(class < N_CLASSES);
+        // SAFETY: classes are below `N_CLASSES`; a block in the bin is free, and its first word links to the next.
+        unsafe {
+            let head = self.heads.get_unchecked(class);
+            let block = head.get();
+            if !block.is_null() {
+                head.set((*block).next);
+                count::increment(self.allocs.get_unchecked(class));
+            }
+            block.cast()
+        }
+    }
+
+    /// Puts a block into a bin; `true` if the bin has to be looked at now (see [`ThreadHeap::overflow`]). The hot half of every
+    /// free that found the block to be this heap's.
+    ///
+    /// # Safety
+    /// - `block` is a block of `class` that nobody uses any more, and this is not [`ThreadHeap::nobody`].
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn push(&self, class: usize, block: *mut u8) -> bool {
+        debug_assert!(class < N_CLASSES && !self.is_nobody());
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.link(class, block);
+            count::decrement_is_negative(self, class)
+        }
+    }
+
+    /// Puts a block into a bin if there is room; `false` if not, and the block is still the caller's. Right for any heap, also
+    /// [`ThreadHeap::nobody`]: for frees that do not ask whose the block is.
+    ///
+    /// # Safety
+    /// - `block` is a block of `class` that nobody uses any more.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn try_push(&self, class: usize, block: *mut u8) -> bool {
+        debug_assert!(class < N_CLASSES);
+        // SAFETY: the caller's promise; classes are below `N_CLASSES`.
+        unsafe {
+            let room = self.room.get_unchecked(class);
+            if room.load(Ordering::Relaxed) <= 0 {
+                return false;
+            }
+            self.link(class, block);
+            count::decrement(room);
+        }
+        true
+    }
+
+    /// # Safety
+    /// - As for [`ThreadHeap::push`].
+    #[inline(always)]
+    unsafe fn link(&self, class: usize, block: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (head, node) = (self.heads.get_unchecked(class), block.cast::<Node>());
+            (*node).next = head.get();
+            head.set(node);
+        }
+    }
+
+    /// The first block of a bin.
+    pub(crate) fn head(&self, class: usize) -> &Cell<*mut Node> {
+        &self.heads[class]
+    }
+
+    /// Blocks handed out of a bin, ever.
+    pub(crate) fn allocs(&self, class: usize) -> u64 {
+        self.allocs[class].load(Ordering::Relaxed)
+    }
+
+    /// Blocks freed into a bin, ever. Read by another thread, it may be off by what that thread is doing right now.
+    pub(crate) fn frees(&self, class: usize) -> u64 {
+        let granted = self.bins[class].granted.load(Ordering::Relaxed);
+        u64::try_from(granted - self.room[class].load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Blocks in a bin. For the owner.
+    pub(crate) fn len(&self, class: usize) -> i64 {
+        self.bins[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
+    }
+
+    /// Lets `frees` more blocks into a bin before it is looked at again.
+    pub(crate) fn grant(&self, class: usize, frees: i64) {
+        let room = self.room[class].load(Ordering::Relaxed);
+        let granted = &self.bins[class].granted;
+        granted.store(granted.load(Ordering::Relaxed) + frees - room, Ordering::Relaxed);
+        self.room[class].store(frees, Ordering::Relaxed);
+    }
+
+    /// Counts blocks that came into a bin (or, negative, left it) other than by allocation and free.
+    pub(crate) fn move_in(&self, class: usize, blocks: i64) {
+        let moved = &self.bins[class].moved;
+        moved.store(moved.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
+    }
+
+    /// Counts blocks taken out of this heap's spans (or, negative, given back).
+    pub(crate) fn take_out(&self, class: usize, blocks: i64) {
+        let out = &self.bins[class].out;
+        out.store(out.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
+    }
+
+    /// What a bin should hold at most; sets it up at first use.
+    pub(crate) fn capacity(&self, class: usize) -> u32 {
+        let capacity = &self.bins[class].capacity;
+        if capacity.get() == 0 {
+            // SAFETY: only heaps that are alive come to a slow path.
+            capacity.set(unsafe { self.central() }.settings.bin_start(block_bytes(class)));
+        }
+        capacity.get()
+    }
+
+    /// Tells the shared count what this heap's program holds now in small blocks. Costs a pass over the classes: done when a span
+    /// changes hands.
+    pub(crate) fn publish_live(&self) {
+        let live = (0..N_CLASSES)
+            .map(|class| {
+                let frees = self.frees(class) + self.bins[class].remote_frees.load(Ordering::Relaxed);
+                (self.allocs(class) as i64 - frees as i64) * block_bytes(class) as i64
+            })
+            .sum::<i64>();
+        let before = self.published_live_bytes.replace(live);
+        // SAFETY: as in `capacity`.
+        unsafe { self.central() }.publish_live(live - before);
+    }
+}

@@ -1,0 +1,101 @@
+//! Blocks that are page runs: everything above the largest size class, and everything aligned beyond it.
+#![allow(unsafe_code)]
+//!
+//! A large block starts on a page (64 KiB) and is whole pages long; only the OS pages that are written get memory. It belongs to no
+//! thread: any thread frees it under the page heap's lock. Growing takes the free run behind it where there is one.
+//!
+//! # Safety
+//! As stated at each function; pages passed in start large blocks that are the caller's.
+
+use crate::span::Kind;
+use crate::thread::ThreadHeap;
+use core::ptr;
+use freestone_base::units::{Bytes, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
+use freestone_os::Os;
+
+/// A large block, just allocated.
+#[derive(Clone, Copy, Debug)]
+pub struct LargeBlock {
+    /// Its first byte.
+    pub start: *mut u8,
+    /// Whether all of it reads as zero.
+    pub zero: bool,
+}
+
+impl LargeBlock {
+    const NONE: Self = Self { start: ptr::null_mut(), zero: false };
+}
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// Allocates a large block of at least `size` bytes, aligned to `align` (a power of two); its start is null when memory runs out.
+    #[cold]
+    #[must_use]
+    pub fn allocate_large(&self, size: usize, align: usize) -> LargeBlock {
+        let align_pages = (align >> PAGE_BYTES_LOG2).max(1);
+        let (Some(Pages(n_pages)), Ok(align_pages)) = (Bytes(size.max(1)).to_pages(), u32::try_from(align_pages))
+        else {
+            return LargeBlock::NONE;
+        };
+        // SAFETY: only heaps that are alive allocate.
+        let central = unsafe { self.central() };
+        let Some(run) = central.pages.allocate(n_pages, align_pages, Kind::Large) else {
+            return LargeBlock::NONE;
+        };
+        if self.lists_large.get() {
+            // SAFETY: the block is ours, and records of heaps stay where they are.
+            unsafe { central.pages.list_large(run.page, &self.large) };
+        }
+        central.publish_live(Pages(n_pages).to_bytes().0 as i64);
+        LargeBlock { start: self.layout().page_start(run.page), zero: run.zero }
+    }
+
+    /// Frees the large block that starts at `page`.
+    ///
+    /// # Safety
+    /// - See the module header; nobody uses the block any more. The heap is or was alive.
+    #[cold]
+    pub unsafe fn free_large(&self, page: u32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let central = self.central();
+            central.publish_live(-(self.large_bytes(page) as i64));
+            central.pages.free(page, &central.settings);
+        }
+    }
+
+    /// Bytes of the large block that starts at `page`.
+    ///
+    /// # Safety
+    /// - See the module header.
+    #[must_use]
+    pub unsafe fn large_bytes(&self, page: u32) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { Pages(self.central().span(page).pages.get()).to_bytes().0 }
+    }
+
+    /// Makes a large block hold `size` bytes where it is; `false` if it cannot grow there, or would no longer be a large block.
+    ///
+    /// # Safety
+    /// - See the module header.
+    pub unsafe fn resize_large(&self, page: u32, size: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (central, now) = (self.central(), self.large_bytes(page));
+            let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
+            let wanted = Pages(n_pages).to_bytes().0;
+            if n_pages == 0 {
+                return false;
+            }
+            if wanted > now && !central.pages.extend(page, n_pages) {
+                return false;
+            }
+            if wanted < now {
+                central.pages.shrink(page, n_pages, &central.settings);
+            }
+            central.publish_live(wanted as i64 - now as i64);
+            true
+        }
+    }
+}
+
+const _: () = assert!(crate::size_class::SMALL_MAX < PAGE_BYTES);

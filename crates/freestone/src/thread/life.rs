@@ -1,0 +1,260 @@
+//! Birth and death of thread heaps, and the list of all that ever were.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!            birth              death
+//!  unborn ──────────▶ alive ─────────────▶ unborn      (the record is kept, the generation is not)
+//!                       │ fork, in the child
+//!                       └───────────────▶ orphaned
+//! ```
+//!
+//! Invariants: records are metadata, never unmapped, linked in `all` from their first birth on; a generation belongs to one heap at a
+//! time, and no page map entry names one whose heap has died.
+//! Lock: rank [`RANK`], the outermost.
+//!
+//! # Safety
+//! As stated at each function.
+
+use crate::central::Central;
+use crate::size_class::N_CLASSES;
+use crate::span::Owner;
+use crate::thread::ThreadHeap;
+use crate::thread::heap::Life;
+use crate::thread::outbox::class_of_block;
+use core::ptr;
+use freestone_base::count;
+use freestone_base::lock::Lock;
+use freestone_base::sync::{AtomicPtr, Ordering};
+use freestone_os::{Futex, Os};
+
+/// Rank of the registry's lock.
+pub const RANK: u8 = 10;
+
+struct Registry<O: Os + 'static> {
+    unborn: *mut ThreadHeap<O>,
+    next_owner: Owner,
+    wrapped: bool,
+    n_born: u32,
+    n_alive: u32,
+}
+
+// SAFETY: pointers to records, which any thread may hold.
+unsafe impl<O: Os> Send for Registry<O> {}
+
+/// All thread heaps.
+pub struct Threads<O: Os + 'static> {
+    registry: Lock<Registry<O>, Futex, RANK>,
+    all: AtomicPtr<ThreadHeap<O>>,
+}
+
+impl<O: Os + 'static> Threads<O> {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        let registry =
+            Registry { unborn: ptr::null_mut(), next_owner: Owner::FIRST, wrapped: false, n_born: 0, n_alive: 0 };
+        Self { registry: Lock::new(registry), all: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// A heap for a thread, or for an explicit heap; `None` when memory runs out.
+    ///
+    /// # Safety
+    /// - `central` outlives every heap born from it, and all births of this list use the same one.
+    pub unsafe fn birth(&self, central: &Central<O>) -> Option<&ThreadHeap<O>> {
+        let layout = *central.pages.open()?;
+        let mut registry = self.registry.lock();
+        let mut heap = registry.unborn;
+        if heap.is_null() {
+            heap = central.pages.metadata(size_of::<ThreadHeap<O>>())?.cast();
+            // SAFETY: zeroed storage of the right size and alignment, made a heap here.
+            unsafe {
+                heap.write(ThreadHeap::nobody());
+                registry.n_born += 1;
+                (*heap).number.set(registry.n_born);
+                (*heap).next.store(self.all.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            self.all.store(heap, Ordering::Release);
+        } else {
+            // SAFETY: records in this list are nobody's.
+            registry.unborn = unsafe { (*heap).next_unborn.load(Ordering::Relaxed) };
+        }
+        registry.n_alive += 1;
+        let owner = self.next_owner(&mut registry);
+        // SAFETY: as above.
+        let heap = unsafe { &*heap };
+        heap.become_alive(central, layout, owner);
+        Some(heap)
+    }
+
+    /// A generation that no heap has. Each is new, until 2^24 have been; then those still in use are passed over.
+    fn next_owner(&self, registry: &mut Registry<O>) -> Owner {
+        loop {
+            let owner = registry.next_owner;
+            registry.next_owner = owner.next();
+            registry.wrapped |= registry.next_owner == Owner::FIRST;
+            if !registry.wrapped || !self.iter().any(|heap| heap.life() != Life::Unborn && heap.owner() == owner) {
+                return owner;
+            }
+        }
+    }
+
+    /// Ends an explicit heap and everything in it, blocks that are out included.
+    ///
+    /// # Safety
+    /// - The heap is alive and the caller's; no block of it is used any more, or on its way home.
+    pub unsafe fn destroy(&self, heap: &ThreadHeap<O>) {
+        // SAFETY: the caller's promise, for all of the body.
+        unsafe {
+            let (central, layout) = (heap.central(), heap.layout());
+            loop {
+                let page = central.pages.first_large(&heap.large);
+                if page == 0 {
+                    break;
+                }
+                heap.free_large(page);
+            }
+            // Blocks of others in its bins go home first; then its own spans are empty by decree.
+            heap.flush_all();
+            for (class, spans) in heap.spans.iter().enumerate() {
+                let mut page = spans.current.replace(0);
+                loop {
+                    if page == 0 {
+                        page = spans.partial.pop(&layout);
+                    }
+                    if page == 0 {
+                        page = spans.full.pop(&layout);
+                    }
+                    if page == 0 {
+                        break;
+                    }
+                    heap.write_off(class, core::mem::take(&mut page), central);
+                }
+            }
+            self.death(heap);
+        }
+    }
+
+    /// Ends a heap: everything it cached goes home, spans with blocks still out are abandoned, the record waits for its next life.
+    ///
+    /// # Safety
+    /// - The heap is alive and the caller's, who does not use it afterwards.
+    pub unsafe fn death(&self, heap: &ThreadHeap<O>) {
+        // SAFETY: the caller's promise, for all of the body.
+        unsafe {
+            let central = heap.central();
+            heap.drain();
+            for class in 0..N_CLASSES {
+                heap.flush(class, 0);
+                heap.grant(class, 0);
+                heap.bins[class].capacity.set(0);
+                heap.bins[class].overflowed.set(false);
+            }
+            heap.send_all();
+            heap.publish_live();
+            let layout = heap.layout();
+            for spans in &heap.spans {
+                let current = spans.current.replace(0);
+                if current != 0 {
+                    central.abandon(current);
+                }
+                for list in [&spans.partial, &spans.full] {
+                    while !list.is_empty() {
+                        central.abandon(list.pop(&layout));
+                    }
+                }
+            }
+            // From here on pushers are refused, and find that no span is this heap's.
+            let late = heap.inbox.close();
+            heap.route_chain(late);
+            let mut registry = self.registry.lock();
+            heap.set_life(Life::Unborn);
+            registry.n_alive -= 1;
+            heap.next_unborn.store(registry.unborn, Ordering::Relaxed);
+            registry.unborn = ptr::from_ref(heap).cast_mut();
+        }
+    }
+
+    /// Every record there is, alive or not, newest first.
+    pub fn iter(&self) -> impl Iterator<Item = &ThreadHeap<O>> {
+        let mut next = self.all.load(Ordering::Acquire);
+        core::iter::from_fn(move || {
+            // SAFETY: records in the list are never unmapped.
+            let heap = unsafe { next.as_ref()? };
+            next = heap.next.load(Ordering::Relaxed);
+            Some(heap)
+        })
+    }
+
+    /// Heaps alive now.
+    #[must_use]
+    pub fn n_alive(&self) -> u32 {
+        self.registry.lock().n_alive
+    }
+
+    /// Takes the registry's lock and that of every explicit heap, before a fork.
+    pub fn lock_for_fork(&self) {
+        self.registry.acquire_raw();
+        self.iter().filter(|heap| heap.is_explicit.get()).for_each(|heap| heap.gate.acquire_raw());
+    }
+
+    /// Lets them go, in parent or child.
+    ///
+    /// # Safety
+    /// - This thread took them with [`Threads::lock_for_fork`], or is the copy of the one that did.
+    pub unsafe fn unlock_after_fork(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.iter().filter(|heap| heap.is_explicit.get()).for_each(|heap| heap.gate.release_raw());
+            self.registry.release_raw();
+        }
+    }
+
+    /// In a forked child: the heaps of threads that did not come along are nobody's from now on. What they were doing when the fork
+    /// happened cannot be known, so their spans stay as they are; blocks that come back to them are kept loose.
+    ///
+    /// # Safety
+    /// - The process has one thread, whose heap is `own` (or null), and no lock of this module or below is held.
+    pub unsafe fn orphan_others(&self, own: *const ThreadHeap<O>) {
+        for heap in self.iter() {
+            if heap.life() != Life::Alive || heap.is_explicit.get() || ptr::eq(heap, own) {
+                continue;
+            }
+            heap.set_life(Life::Orphaned);
+            let mut block = heap.inbox.close();
+            // SAFETY: blocks in an inbox are small, free, and in transit.
+            unsafe {
+                let central = heap.central();
+                while !block.is_null() {
+                    let next = (*block).next;
+                    if let Some(class) = class_of_block(central, block) {
+                        central.keep_loose(class, block);
+                    }
+                    block = next;
+                }
+            }
+        }
+    }
+}
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// Frees a span with the blocks that are out of it: they count as freed.
+    ///
+    /// # Safety
+    /// - The span at `page` is this heap's, in no list, and nobody uses its blocks.
+    unsafe fn write_off(&self, class: usize, page: u32, central: &Central<O>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let span = central.span(page);
+            let n_out = span.n_out.replace(0);
+            count::add(&self.bins[class].remote_frees, u64::from(n_out));
+            self.take_out(class, -i64::from(n_out));
+            central.pages.free(page, &central.settings);
+        }
+    }
+}
+
+impl<O: Os + 'static> Default for Threads<O> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

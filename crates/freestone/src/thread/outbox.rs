@@ -1,0 +1,208 @@
+//! The outbox: blocks of other owners, collected and handed over in batches.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  free of another's block ─▶ slot of its owner ── 32 blocks or 64 KiB ──▶ owner's inbox     one atomic operation
+//!                                                                       └▶ closed: each to where its span is now
+//! ```
+//!
+//! Nothing stays here past the thread's exit, its next span, or 64 KiB an owner.
+//!
+//! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have died
+//! since: a closed inbox says so, and whoever drains an inbox passes on what is not its own.
+//!
+//! # Safety
+//! Blocks passed in are small blocks that nobody uses. Owners are records of thread heaps, which are never unmapped.
+
+use crate::central::{Central, Offered};
+use crate::misuse::{Misuse, misuse};
+use crate::size_class::{block_at, block_bytes};
+use crate::span::blocks::{Chain, Refused};
+use crate::thread::ThreadHeap;
+use crate::thread::heap::Life;
+use core::ptr;
+use freestone_base::count;
+use freestone_base::inbox::Node;
+use freestone_base::sync::{Ordering, spin_hint};
+use freestone_os::Os;
+
+/// Owners collected for at once.
+const SLOTS: usize = 8;
+
+/// Blocks that are handed over together.
+const BATCH: u32 = 32;
+
+/// A slot is handed over when it holds this much, however few blocks that is.
+const BATCH_BYTES: usize = 64 * 1024;
+
+#[derive(Debug)]
+struct Slot<O: Os + 'static> {
+    owner: *mut ThreadHeap<O>,
+    chain: Chain,
+    bytes: usize,
+}
+
+/// See the module header.
+#[derive(Debug)]
+pub struct Outbox<O: Os + 'static> {
+    slots: [Slot<O>; SLOTS],
+}
+
+impl<O: Os + 'static> Outbox<O> {
+    /// Nothing collected.
+    pub const EMPTY: Self =
+        Self { slots: [const { Slot { owner: ptr::null_mut(), chain: Chain::EMPTY, bytes: 0 } }; SLOTS] };
+}
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// Sends a block of another owner, or of none, on its way home. It counts as freed already, or is in transit.
+    ///
+    /// # Safety
+    /// - `block` is a block of `class`, in the window, that nobody uses; the heap is alive.
+    pub(crate) unsafe fn send(&self, block: *mut Node, class: usize) {
+        // SAFETY: the block's span exists as long as the block is out; the outbox is this thread's.
+        unsafe {
+            let page = span_page(self.central(), block);
+            let owner: *mut Self = self.central().span(page).owner.load(Ordering::Acquire).cast();
+            if owner.is_null() || ptr::eq(owner, self) {
+                self.route(block, class);
+                return;
+            }
+            let outbox = &mut *self.outbox.get();
+            let slot = &mut outbox.slots[(owner.addr() >> 12) % SLOTS];
+            if slot.owner != owner {
+                let (old, chain) = (slot.owner, core::mem::replace(&mut slot.chain, Chain::EMPTY));
+                slot.owner = owner;
+                slot.bytes = 0;
+                self.deliver(old, chain);
+            }
+            // Delivering does not collect: the slot is as we left it.
+            let slot = &mut (*self.outbox.get()).slots[(owner.addr() >> 12) % SLOTS];
+            slot.chain.push(block);
+            slot.bytes += block_bytes(class);
+            if slot.chain.len >= BATCH || slot.bytes >= BATCH_BYTES {
+                let chain = core::mem::replace(&mut slot.chain, Chain::EMPTY);
+                slot.bytes = 0;
+                self.deliver(owner, chain);
+            }
+        }
+    }
+
+    /// Hands everything collected over.
+    pub(crate) fn send_all(&self) {
+        for index in 0..SLOTS {
+            // SAFETY: the outbox is this thread's, and the borrow ends before `deliver`.
+            let (owner, chain) = unsafe {
+                let slot = &mut (*self.outbox.get()).slots[index];
+                slot.bytes = 0;
+                (slot.owner, core::mem::replace(&mut slot.chain, Chain::EMPTY))
+            };
+            // SAFETY: the chain was collected for this owner.
+            unsafe { self.deliver(owner, chain) };
+        }
+    }
+
+    /// One atomic operation for the whole chain, if its owner is still there.
+    unsafe fn deliver(&self, owner: *mut Self, chain: Chain) {
+        if chain.len == 0 {
+            return;
+        }
+        count::increment(&self.handovers);
+        // SAFETY: the chain is ours; records of heaps are never unmapped.
+        unsafe {
+            if (*owner).inbox.push(chain.first, chain.last) {
+                return;
+            }
+            self.route_chain(chain.first);
+        }
+    }
+
+    /// Sends each block of a chain to wherever its span is now.
+    ///
+    /// # Safety
+    /// - The chain's blocks are small blocks in transit; the heap is or was alive.
+    pub(crate) unsafe fn route_chain(&self, chain: *mut Node) {
+        let mut block = chain;
+        while !block.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let next = (*block).next;
+                if let Some(class) = class_of_block(self.central(), block) {
+                    self.route(block, class);
+                }
+                block = next;
+            }
+        }
+    }
+
+    /// Sends one block to wherever its span is now: to the central list, into this heap's span, or into its owner's inbox.
+    ///
+    /// # Safety
+    /// - `block` is a small block of `class` in transit; the heap is or was alive.
+    pub(crate) unsafe fn route(&self, block: *mut Node, class: usize) {
+        // SAFETY: the caller's promise, for all of the body.
+        unsafe {
+            let central = self.central();
+            let page = span_page(central, block);
+            loop {
+                let owner: *mut Self = central.span(page).owner.load(Ordering::Acquire).cast();
+                if owner.is_null() {
+                    match central.free(page, class, block) {
+                        Offered::Taken => return,
+                        Offered::Refused(refused) => return self.refused(block, class, page, refused),
+                        Offered::Owned => continue,
+                    }
+                }
+                if ptr::eq(owner, self) {
+                    return self.give_back(page, block);
+                }
+                if (*owner).life() == Life::Orphaned {
+                    return central.keep_loose(class, block);
+                }
+                if (*owner).inbox.push(block, block) {
+                    count::increment(&self.handovers);
+                    return;
+                }
+                // Its owner is just ending, or the span is just changing hands: look again.
+                spin_hint();
+            }
+        }
+    }
+
+    /// Names a block that its span refused.
+    pub(crate) fn refused(&self, block: *mut Node, class: usize, page: u32, refused: Refused) {
+        let block_bytes = block_bytes(class);
+        let what = match refused {
+            Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
+            Refused::NotABlock => {
+                let offset = block.addr() - self.layout().page_start(page).addr();
+                let start = block_at(class, offset).0 * block_bytes;
+                Misuse::Interior { block_bytes, offset: offset - start }
+            }
+        };
+        // SAFETY: only heaps that are or were alive handle blocks.
+        misuse(unsafe { &self.central().settings }, what, block.addr(), self.number.get());
+    }
+}
+
+/// First page of the small span that `block` is in.
+///
+/// # Safety
+/// - `block` is a small block that is out.
+pub(crate) unsafe fn span_page<O: Os>(central: &Central<O>, block: *mut Node) -> u32 {
+    let layout = central.pages.layout();
+    let page = layout.page_of(block.addr()).unwrap_or(0) as u32;
+    // SAFETY: the page is in use, so its chunk is committed.
+    unsafe { (*layout.record(page)).first.load(Ordering::Relaxed) }
+}
+
+/// Size class of a block, whoever owns it.
+///
+/// # Safety
+/// - `block` is a small block that is out.
+pub(crate) unsafe fn class_of_block<O: Os>(central: &Central<O>, block: *mut Node) -> Option<usize> {
+    let layout = central.pages.layout();
+    let page = layout.page_of(block.addr())?;
+    // SAFETY: the page is in the window and the map is committed.
+    unsafe { layout.map.get(page).class() }
+}

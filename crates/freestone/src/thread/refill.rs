@@ -1,0 +1,196 @@
+//! An empty bin: where blocks come from.
+#![allow(unsafe_code)]
+//!
+//! In this order, each cheaper than the next:
+//! 1. the inbox: what other threads sent back;
+//! 2. the current span: its free blocks, then one OS page carved from its untouched end;
+//! 3. the fullest other partial span, so that the emptier ones may become empty;
+//! 4. an abandoned span of the class, or loose blocks;
+//! 5. a new span.
+//!
+//! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass.
+//! A bin that ran full since it was last empty was too small for its program: its capacity doubles.
+//! When memory is short the answer is null, and what was in the bins is still there.
+//!
+//! # Safety
+//! Spans in this heap's lists are its own; the caller is the heap's thread, and the heap is alive.
+
+use crate::size_class::{block_bytes, span_pages};
+use crate::span::blocks::{self, Chain};
+use crate::span::record::Listed;
+use crate::span::{Entry, Kind};
+use crate::thread::ThreadHeap;
+use core::ptr;
+use freestone_base::inbox::Node;
+use freestone_base::sync::Ordering;
+use freestone_os::Os;
+
+/// Partial spans looked at for the fullest.
+const SEARCHED: usize = 8;
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// Fills an empty bin and takes a block from it; null when memory runs out.
+    ///
+    /// # Safety
+    /// - The heap is alive, and the caller is its thread.
+    #[cold]
+    #[must_use]
+    pub unsafe fn refill(&self, class: usize) -> *mut u8 {
+        // SAFETY: the caller's promise, for all of the body.
+        unsafe {
+            self.drain();
+            let block = self.pop(class);
+            if !block.is_null() {
+                return block;
+            }
+            self.learn_capacity(class);
+            let capacity = self.capacity(class);
+            let chain = self.take_batch(class, (capacity / 2).max(1));
+            if chain.len == 0 {
+                return ptr::null_mut();
+            }
+            // Nothing on the way here can have filled the bin.
+            self.head(class).set(chain.first);
+            self.move_in(class, i64::from(chain.len));
+            self.grant(class, i64::from(capacity.saturating_sub(chain.len)));
+        }
+        self.pop(class)
+    }
+
+    /// Takes what other threads sent back into the bins.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::refill`].
+    pub(crate) unsafe fn drain(&self) {
+        let mut block = self.inbox.take();
+        // SAFETY: the chain is ours; its blocks are in transit.
+        unsafe {
+            while !block.is_null() {
+                let next = (*block).next;
+                self.take_home(block);
+                block = next;
+            }
+        }
+    }
+
+    /// Puts a block in transit into its bin, or sends it on if its span has another owner by now.
+    ///
+    /// # Safety
+    /// - `block` is a small block in transit; see also [`ThreadHeap::refill`].
+    unsafe fn take_home(&self, block: *mut Node) {
+        let layout = self.layout();
+        // SAFETY: the block is in the window, whose map is committed.
+        unsafe {
+            let entry = layout.map.get(layout.page_of(block.addr()).unwrap_or(0));
+            match (entry.class_if_owned(self.tag()), entry.class()) {
+                (Some(class), _) => {
+                    (*block).next = self.head(class).get();
+                    self.head(class).set(block);
+                    self.move_in(class, 1);
+                    if self.len(class) > 2 * i64::from(self.capacity(class)) {
+                        self.overflow(class);
+                    }
+                }
+                (None, Some(class)) => self.send(block, class),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// Doubles the capacity of a bin that has been both full and empty.
+    fn learn_capacity(&self, class: usize) {
+        if self.bins[class].overflowed.replace(false) {
+            // SAFETY: the heap is alive.
+            let most = unsafe { self.central() }.settings.bin_max(block_bytes(class));
+            let doubled = self.capacity(class).saturating_mul(2).min(most);
+            self.bins[class].capacity.set(doubled);
+        }
+    }
+
+    /// Up to `n` blocks of a class, from the first source that has any.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::refill`].
+    unsafe fn take_batch(&self, class: usize, n: u32) -> Chain {
+        // SAFETY: the caller's promise; the current span is ours.
+        unsafe {
+            let (central, layout) = (self.central(), self.layout());
+            let spans = &self.spans[class];
+            let os_page_bytes = central.pages.os().os_page_bytes();
+            loop {
+                let page = spans.current.get();
+                if page != 0 {
+                    let span = central.span(page);
+                    if span.n_free.get() > 0 || blocks::carve(&layout, page, os_page_bytes) {
+                        let chain = blocks::take(&layout, page, n.min(span.n_free.get()));
+                        self.take_out(class, i64::from(chain.len));
+                        return chain;
+                    }
+                    span.listed.set(Listed::Full);
+                    spans.full.push(&layout, page);
+                    spans.current.set(0);
+                }
+                let next = match self.fullest_partial(class) {
+                    0 => match central.adopt(class, ptr::from_ref(self).cast_mut().cast(), self.owner()) {
+                        Some(page) => page,
+                        None => {
+                            let loose = central.take_loose(class);
+                            if loose.len > 0 {
+                                return loose;
+                            }
+                            match self.new_span(class) {
+                                Some(page) => page,
+                                None => return Chain::EMPTY,
+                            }
+                        }
+                    },
+                    page => page,
+                };
+                central.span(next).listed.set(Listed::No);
+                spans.current.set(next);
+            }
+        }
+    }
+
+    /// The partial span with the most blocks out, of the first few; taken out of the list. 0 if there is none.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::refill`].
+    unsafe fn fullest_partial(&self, class: usize) -> u32 {
+        let (layout, partial) = (self.layout(), &self.spans[class].partial);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let fullest = partial.iter(&layout).take(SEARCHED).max_by_key(|(_, span)| span.n_out.get());
+            match fullest {
+                Some((page, _)) => {
+                    partial.remove(&layout, page);
+                    page
+                }
+                None => 0,
+            }
+        }
+    }
+
+    /// A span of a class, fresh from the page heap. On this rare way everything collected for others is handed over, and what the
+    /// program holds is published.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::refill`].
+    unsafe fn new_span(&self, class: usize) -> Option<u32> {
+        self.send_all();
+        self.publish_live();
+        // SAFETY: the caller's promise; the run is ours once allocated, and nobody knows of it before the map says so.
+        unsafe {
+            let (central, layout) = (self.central(), self.layout());
+            let pages = span_pages(class).0;
+            let run = central.pages.allocate(pages, 1, Kind::Small)?;
+            blocks::format(&layout, run.page, class, central.pages.os().os_page_bytes());
+            for page in run.page..run.page + pages {
+                central.span(page).first.store(run.page, Ordering::Relaxed);
+            }
+            central.span(run.page).owner.store(ptr::from_ref(self).cast_mut().cast(), Ordering::Release);
+            layout.map.set(run.page, pages, Entry::small(self.owner(), class as u8));
+            Some(run.page)
+        }
+    }
+}

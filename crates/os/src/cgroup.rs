@@ -1,0 +1,82 @@
+//! The memory limit of the control group the process lives in, version 2 or 1.
+//!
+//! Costs several system calls: asked once, by those who need it. Every failure means "no limit known".
+
+use rustix::fs::{Mode, OFlags, open};
+
+/// Longest path or file of interest, in bytes.
+const FILE_BYTES: usize = 4096;
+
+/// A limit at or above this is the kernel's way of saying "none" in version 1.
+const UNLIMITED_V1_BYTES: u64 = 1 << 62;
+
+/// The smallest memory limit in bytes of the process's control group and its ancestors, if there is one.
+#[must_use]
+pub fn memory_limit_bytes() -> Option<u64> {
+    let mut own = [0; FILE_BYTES];
+    let groups = read(b"/proc/self/cgroup", &mut own)?;
+    groups
+        .split(|&byte| byte == b'\n')
+        .filter_map(|line| {
+            let mut fields = line.splitn(3, |&byte| byte == b':');
+            let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+            if controllers.is_empty() {
+                [&b"/sys/fs/cgroup"[..], b"/sys/fs/cgroup/unified"]
+                    .iter()
+                    .filter_map(|root| smallest_on_path(root, path, b"/memory.max"))
+                    .min()
+            } else if controllers.split(|&byte| byte == b',').any(|name| name == b"memory") {
+                smallest_on_path(b"/sys/fs/cgroup/memory", path, b"/memory.limit_in_bytes")
+            } else {
+                None
+            }
+        })
+        .min()
+}
+
+/// The smallest limit found in `file` of `path` under `root` and each of its parents.
+fn smallest_on_path(root: &[u8], path: &[u8], file: &[u8]) -> Option<u64> {
+    let mut path = path.strip_suffix(b"/").unwrap_or(path);
+    let mut smallest = None;
+    loop {
+        if let Some(limit) = read_limit(root, path, file) {
+            smallest = Some(smallest.map_or(limit, |other: u64| other.min(limit)));
+        }
+        let Some(slash) = path.iter().rposition(|&byte| byte == b'/') else { return smallest };
+        path = path.get(..slash)?;
+    }
+}
+
+fn read_limit(root: &[u8], path: &[u8], file: &[u8]) -> Option<u64> {
+    let mut name = [0; FILE_BYTES];
+    let mut len = 0;
+    for part in [root, path, file] {
+        name.get_mut(len..len + part.len())?.copy_from_slice(part);
+        len += part.len();
+    }
+    let mut contents = [0; 32];
+    parse_limit(read(name.get(..len)?, &mut contents)?)
+}
+
+/// A limit file's number; `max` and version 1's huge default are no limit.
+fn parse_limit(text: &[u8]) -> Option<u64> {
+    let number: u64 = core::str::from_utf8(text).ok()?.trim().parse().ok()?;
+    (number < UNLIMITED_V1_BYTES).then_some(number)
+}
+
+/// The file's contents, as much as fits.
+fn read<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut len = 0;
+    while let Some(rest) = buffer.get_mut(len..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::read(&file, rest) {
+            Ok(0) => break,
+            Ok(n) => len += n,
+            Err(_) => return None,
+        }
+    }
+    buffer.get(..len)
+}
+
+#[cfg(test)]
+mod tests;

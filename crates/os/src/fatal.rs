@@ -1,0 +1,26 @@
+//! Speaking to the user, with no heap under us.
+#![allow(unsafe_code)]
+//! # Safety
+//! Descriptor 2 is borrowed for one write; a closed one is an error, which is ignored.
+
+use core::fmt::{self, Write};
+use freestone_base::text::FixedText;
+
+/// Longest message in bytes; the rest is cut.
+const MESSAGE_BYTES: usize = 512;
+
+/// Writes `freestone: MESSAGE` and a newline to standard error, in one piece. Failure to write is ignored: there is nobody to tell.
+pub fn report(message: fmt::Arguments<'_>) {
+    let mut text = FixedText::<MESSAGE_BYTES>::new();
+    // Writing into `FixedText` cannot fail.
+    let _ = writeln!(text, "freestone: {message}");
+    // SAFETY: the descriptor is used within this statement; if the program closed or reused it, so be it.
+    let _ = rustix::io::write(unsafe { rustix::stdio::stderr() }, text.as_bytes());
+}
+
+/// Reports `message`, then aborts the process.
+#[cold]
+pub fn fatal(message: fmt::Arguments<'_>) -> ! {
+    report(message);
+    crate::process::abort()
+}

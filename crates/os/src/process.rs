@@ -1,0 +1,62 @@
+//! Facts about the process, read from what the kernel put in memory before it started, and its end.
+#![allow(unsafe_code)]
+//! # Safety
+//! The C library's `getauxval` and `environ` are read; both are valid from the program's first instruction on, and
+//! nothing here writes to them.
+
+use core::ffi::{CStr, c_char};
+
+/// Whether the process runs with more rights than its caller (setuid, file capabilities): it then trusts no environment.
+#[must_use]
+pub fn is_secure() -> bool {
+    // SAFETY: getauxval takes any key and touches only the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Size of an OS page in bytes, as the kernel told the process at its start.
+#[must_use]
+pub fn os_page_bytes() -> usize {
+    // SAFETY: as above.
+    let bytes = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
+    if bytes.is_power_of_two() { bytes } else { 4096 }
+}
+
+/// Calls `visit` with each `KEY=VALUE` of the environment, as bytes.
+pub fn for_each_environment(mut visit: impl FnMut(&[u8])) {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: the C library keeps `environ` null or pointing to a null-terminated array of C strings.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            visit(CStr::from_ptr(*entry).to_bytes());
+            entry = entry.add(1);
+        }
+    }
+}
+
+/// Ends the process at once with SIGABRT.
+pub fn abort() -> ! {
+    // SAFETY: abort may be called from anywhere and does not return.
+    unsafe { libc::abort() }
+}
+
+/// Sets the C library's `errno` of this thread.
+pub fn set_errno(errno: crate::Errno) {
+    // SAFETY: the location is this thread's own.
+    unsafe { *libc::__errno_location() = errno.0 }
+}
+
+/// This process's number.
+#[must_use]
+pub fn id() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+/// The C library's `errno` of this thread.
+#[must_use]
+pub fn errno() -> crate::Errno {
+    // SAFETY: the location is this thread's own.
+    crate::Errno(unsafe { *libc::__errno_location() })
+}
