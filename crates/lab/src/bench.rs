@@ -7,6 +7,8 @@
 mod instructions;
 mod tables;
 
+pub(crate) use tables::{print_json, verdict};
+
 use crate::allocator::{self, Allocator};
 use crate::child::{self, End};
 use crate::measure::Measurement;

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::bench;
+use crate::{bench, compare, options, run};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io;
@@ -15,8 +15,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a command under Freestone and sum up its memory; without a command, the built-in demo
+    Run(run::Options),
+    /// Run a command under every allocator at hand, in interleaved rounds
+    Compare(compare::Options),
     /// Run the built-in workloads under every allocator at hand
     Bench(bench::Options),
+    /// Print every option of the library with its value, default and unit
+    Options(options::Options),
     /// Build or list the other allocators to compare with
     Peers(crate::peers::Options),
     /// Print a completion script for a shell
@@ -34,6 +40,9 @@ enum Command {
 /// What the command reports.
 pub(crate) fn main() -> Result<u8> {
     match Cli::parse().command {
+        Command::Run(options) => run::main(&options),
+        Command::Compare(options) => compare::main(&options),
+        Command::Options(options) => options::main(&options).map(|()| 0),
         Command::Bench(options) => bench::main(&options).map(|()| 0),
         Command::Peers(options) => crate::peers::main(&options),
         Command::Completions { shell } => {

@@ -48,7 +48,7 @@ impl Drop for Scratch {
 }
 
 /// The measuring process for `arguments` under `allocator`, not yet started.
-fn launcher(arguments: &[OsString], allocator: &Allocator, report: &Path, watch: bool) -> Result<Command> {
+pub(crate) fn launcher(arguments: &[OsString], allocator: &Allocator, report: &Path, watch: bool) -> Result<Command> {
     let mut command = Command::new(checkout::own_executable()?);
     let preload = allocator.library.as_ref().map_or_else(|| OsString::from("-"), OsString::from);
     command.arg("launch").arg(report).arg(preload).arg(if watch { "1" } else { "0" }).arg("--").args(arguments);
@@ -56,7 +56,11 @@ fn launcher(arguments: &[OsString], allocator: &Allocator, report: &Path, watch:
     Ok(command)
 }
 
-fn read_report(report: &Path) -> Result<Launched> {
+/// What the measuring process wrote.
+///
+/// # Errors
+/// Nothing readable, or the command could not be started.
+pub(crate) fn read_report(report: &Path) -> Result<Launched> {
     let text = fs::read_to_string(report).context("the measuring process left no report")?;
     let launched: Launched = serde_json::from_str(&text).context("the measuring process left a damaged report")?;
     match &launched.start_error {
@@ -116,7 +120,11 @@ pub(crate) fn shown(arguments: &[OsString]) -> String {
     let quote = |argument: &OsString| {
         let text = argument.to_string_lossy();
         let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
-        if !text.is_empty() && text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+        if !text.is_empty() && text.chars().all(plain) {
+            text.into_owned()
+        } else {
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
     };
     arguments.iter().map(quote).collect::<Vec<_>>().join(" ")
 }

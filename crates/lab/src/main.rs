@@ -3,35 +3,46 @@
 //! | module | owns |
 //! |---|---|
 //! | [`cli`] | the command line |
-//! | [`bench`], [`peers`], [`report`] | one command each |
+//! | [`run`], [`compare`], [`bench`], [`report`], [`options`], [`peers`] | one command each |
+//! | [`demo`] | the program `freestone run` shows by itself |
 //! | [`workload`] | the built-in workloads and their process |
 //! | [`allocator`], [`executable`], [`checkout`] | what can be preloaded, and where it is |
-//! | [`child`], [`launch`], [`interrupt`] | running something to its end, and what the kernel counted |
+//! | [`command`], [`server`], [`child`], [`launch`], [`interrupt`] | running something to its end, and what the kernel counted |
+//! | [`exit_report`], [`timeline`] | what the library said at exit; memory over time |
 //! | [`measure`], [`results`], [`record`] | what was measured, kept on disk as it comes |
 //! | [`summary`], [`statistics`] | medians, ratios, what may be claimed |
 //! | [`machine`], [`warning`] | where, and reasons for doubt |
-//! | [`table`], [`quantity`], [`progress`], [`names`] | how it is said |
+//! | [`table`], [`plot`], [`quantity`], [`progress`], [`names`] | how it is said |
 
 mod allocator;
 mod bench;
 mod checkout;
 mod child;
 mod cli;
+mod command;
+mod compare;
+mod demo;
 mod executable;
+mod exit_report;
 mod interrupt;
 mod launch;
 mod machine;
 mod measure;
 mod names;
+mod options;
 mod peers;
+mod plot;
 mod progress;
 mod quantity;
 mod record;
 mod report;
 mod results;
+mod run;
+mod server;
 mod statistics;
 mod summary;
 mod table;
+mod timeline;
 mod warning;
 mod workload;
 
@@ -44,6 +55,7 @@ fn main() -> ExitCode {
     match args.first().and_then(|arg| arg.to_str()) {
         Some("workload") => return workload::entry::main(&strings(&args[1..])),
         Some("launch") => return launch::main(&args[1..]),
+        Some(demo::SUBCOMMAND) => return demo::program::main(),
         _ => {}
     }
     match cli::main() {

@@ -104,7 +104,11 @@ fn print(arguments: &[OsString], allocator: &Allocator, launched: &Launched, rep
         let (allocations, frees) = (report.sum(|exit| exit.allocations), report.sum(|exit| exit.frees));
         eprintln!("  allocations    {}, of which {} were freed", quantity::count(allocations), quantity::count(frees));
         let (peak, live) = (report.largest(|exit| exit.peak_live_bytes), report.sum(|exit| exit.live_bytes));
-        eprintln!("  peak live      {} ({} still live at exit)", quantity::bytes(peak as f64), quantity::bytes(live as f64));
+        eprintln!(
+            "  peak live      {} ({} still live at exit)",
+            quantity::bytes(peak as f64),
+            quantity::bytes(live as f64)
+        );
         let (peak, purged) = (report.largest(|exit| exit.peak_committed_bytes), report.sum(|exit| exit.purged_bytes));
         eprintln!(
             "  from the OS    {} at most, {} given back while it ran",

@@ -44,11 +44,15 @@ impl Timeline {
             let _ = writeln!(text, "{time},{bytes}");
         }
         fs::write(file, text).with_context(|| format!("timeline {} cannot be written", file.display()))?;
-        let series = vec![("resident".to_owned(), self.samples.iter().map(|&(t, b)| (t as f64 / 1e3, b as f64 / 1048576.0)).collect())];
+        let series = vec![(
+            "resident".to_owned(),
+            self.samples.iter().map(|&(t, b)| (t as f64 / 1e3, b as f64 / 1048576.0)).collect(),
+        )];
         let svg = plot::lines("Resident memory", "seconds", "MiB", &series, plot::Theme::Light)?;
         let mut plot_file = file.as_os_str().to_owned();
         plot_file.push(".svg");
-        fs::write(&plot_file, svg).with_context(|| format!("plot {} cannot be written", Path::new(&plot_file).display()))
+        fs::write(&plot_file, svg)
+            .with_context(|| format!("plot {} cannot be written", Path::new(&plot_file).display()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The peers: other allocators, each a small library built from its registry crate by the workspace in `crates/peers`.
 //!
-//! They are looked for in the folder `FREESTONE_PEERS` names and in `peers/release` of the cargo target folder, where they are built.
+//! They are looked for in the folder `FREESTONELAB_PEERS` names and in `peers/release` of the cargo target folder, where they are built.
 
 use super::Allocator;
 use crate::{checkout, progress};
@@ -28,7 +28,7 @@ pub(crate) static PEERS: &[Peer] = &[
 /// The peer's library, if it has been built.
 pub(crate) fn built(peer: &Peer) -> Option<PathBuf> {
     let file = format!("libpeer_{}.so", peer.name);
-    let given = std::env::var_os("FREESTONE_PEERS").map(PathBuf::from);
+    let given = std::env::var_os("FREESTONELAB_PEERS").map(PathBuf::from);
     let own = checkout::target_folder().ok().map(|target| target.join("peers/release"));
     given.into_iter().chain(own).map(|folder| folder.join(&file)).find(|path| path.is_file())
 }
@@ -40,7 +40,7 @@ pub(crate) fn built(peer: &Peer) -> Option<PathBuf> {
 pub(crate) fn build(peer: &Peer) -> Result<PathBuf> {
     let root = checkout::root().context(
         "the peers are built from freestone's source, and the checkout this command was built from is gone; build them there and \
-         name their folder in FREESTONE_PEERS",
+         name their folder in FREESTONELAB_PEERS",
     )?;
     let target = checkout::target_folder()?;
     let log = target.join(format!("logs/peer-{}.log", peer.name));

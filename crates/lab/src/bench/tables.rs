@@ -138,7 +138,7 @@ fn print_instructions(summary: &Summary) {
 }
 
 /// Prints the summary as JSON.
-pub(super) fn print_json(summary: &Summary, measurement: &Measurement) -> Result<()> {
+pub(crate) fn print_json(summary: &Summary, measurement: &Measurement) -> Result<()> {
     let figures = [Figure::Time, Figure::Cpu, Figure::PeakRss, Figure::Faults, Figure::Instructions];
     let mut cells = Vec::new();
     for subject in summary.subjects() {
