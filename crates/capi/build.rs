@@ -10,6 +10,7 @@ fn main() {
         // One page-aligned segment less to touch at start.
         "-Wl,-z,noseparate-code",
         "-Wl,--hash-style=gnu",
+        "-fuse-ld=bfd",
     ] {
         println!("cargo::rustc-cdylib-link-arg={option}");
     }

@@ -20,7 +20,7 @@ fn fail(errno: Errno) -> *mut c_void {
 /// `size` bytes aligned to 16; null and `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
-    alloc::allocate(size).cast()
+    alloc::allocate_c(size).cast()
 }
 
 /// Frees a block; null is nothing. `errno` is kept.

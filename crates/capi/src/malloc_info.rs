@@ -5,10 +5,10 @@
 //! `malloc_info` writes to the stream it is given, which is the caller's.
 
 use core::ffi::{c_char, c_int};
+use core::fmt::Write;
 use freestone_base::text::FixedText;
 use heap::Stats;
 use heap::api::{global, snapshot::snapshot};
-use std::fmt::Write;
 
 /// `struct mallinfo2` of `<malloc.h>`. Bytes, but for the counts of free chunks, which stay 0.
 #[repr(C)]

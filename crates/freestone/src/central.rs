@@ -111,6 +111,7 @@ impl<O: Os> Central<O> {
         unsafe {
             let span = self.span(page);
             if span.n_out.get() == 0 {
+                blocks::clear(self.pages.layout(), page);
                 self.pages.free(page, &self.settings);
                 return;
             }
@@ -183,6 +184,7 @@ impl<O: Os> Central<O> {
             }
             drop(list);
             if empty {
+                blocks::clear(layout, page);
                 self.pages.free(page, &self.settings);
             }
         }

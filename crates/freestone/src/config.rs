@@ -123,10 +123,10 @@ const BIN_MAX_BYTES: usize = 1 << 20;
 /// Fewest blocks that the byte bound leaves a bin.
 const BIN_MAX_LEAST: usize = 32;
 
-/// A bin starts with room for an OS page of blocks, between these bounds: it links no memory that carving did not touch.
-const BIN_START_BYTES: usize = 4096;
+/// A bin starts with room for a page of blocks, between these bounds: a program that never holds more than that of a class never flushes.
+const BIN_START_BYTES: usize = 64 * 1024;
 /// See [`BIN_START_BYTES`].
-const BIN_START: core::ops::RangeInclusive<usize> = 4..=128;
+const BIN_START: core::ops::RangeInclusive<usize> = 8..=512;
 
 impl Settings {
     /// The defaults of [`OPTIONS`] (a test holds the two together).

@@ -84,10 +84,9 @@ pub fn start() -> bool {
 }
 
 fn try_start() -> bool {
-    // SAFETY: the central is a static.
-    let Some(fallback) = (unsafe { GLOBAL.threads.birth(&GLOBAL.central) }) else { return false };
-    fallback.become_explicit(false);
-    GLOBAL.fallback.store(ptr::from_ref(fallback).cast_mut(), Ordering::Release);
+    if GLOBAL.central.pages.open().is_none() {
+        return false;
+    }
     let mut key = 0;
     // SAFETY: creates a key; does not allocate.
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
@@ -109,10 +108,28 @@ pub fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
     match born() {
         Some(heap) => Some(f(heap)),
         None => {
-            // SAFETY: set by `start`, never unmapped.
-            let fallback = unsafe { &*GLOBAL.fallback.load(Ordering::Acquire) };
+            let fallback = fallback()?;
             let _gate = fallback.enter();
             Some(f(fallback))
+        }
+    }
+}
+
+/// The heap of threads that cannot have one, born at first need; `None` when memory runs out.
+fn fallback() -> Option<&'static Heap> {
+    loop {
+        // SAFETY: records of heaps are never unmapped.
+        if let Some(fallback) = unsafe { GLOBAL.fallback.load(Ordering::Acquire).as_ref() } {
+            return Some(fallback);
+        }
+        // SAFETY: the central is a static.
+        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.central) }?;
+        born.become_explicit(false);
+        let pointer = ptr::from_ref(born).cast_mut();
+        if GLOBAL.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // Another thread was first.
+            // SAFETY: born above, and seen by nobody.
+            unsafe { GLOBAL.threads.death(born) };
         }
     }
 }

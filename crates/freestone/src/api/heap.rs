@@ -54,7 +54,7 @@ impl Heap {
             Some(class) => {
                 let block = self.record.pop(class);
                 // SAFETY: the gate makes this thread the heap's.
-                if block.is_null() { unsafe { self.record.refill(class) } } else { block }
+                if block.is_null() { unsafe { self.record.refill(class, false) } } else { block }
             }
             None if alloc::is_sensible(layout.size(), layout.align()) => {
                 self.record.allocate_large(layout.size(), layout.align()).start

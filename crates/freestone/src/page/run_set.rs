@@ -5,7 +5,7 @@
 //! bitmap   …0 1 0 0 1 1          a bit for each list that is not empty
 //! lists      │     │ └─▶ runs of 1 page
 //!            │     └───▶ runs of 2 pages
-//!            └─────────▶ runs of 20 to 21 pages       (16 lists a doubling)
+//!            └─────────▶ runs of 20 to 21 pages       (8 lists a doubling)
 //! ```
 //!
 //! Best fit, nearly: the list that a length falls in is searched for the closest, a bounded way; then the next list that has
@@ -18,7 +18,7 @@ use crate::span::{Layout, SpanList};
 use freestone_base::bits::two_level_log2;
 
 /// Lists a doubling, log2.
-const SUB_LOG2: u32 = 4;
+const SUB_LOG2: u32 = 3;
 
 /// Lists: enough for 2^32 pages.
 const N_LISTS: usize = (32 - SUB_LOG2 as usize + 1) << SUB_LOG2;

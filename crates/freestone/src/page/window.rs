@@ -8,7 +8,7 @@
 //! chunk of it, under the page heap's lock.
 
 use crate::span::layout::{BITMAP_BYTES, CHUNK_PAGES};
-use crate::span::{Layout, Span};
+use crate::span::{Kind, Layout, Span};
 use freestone_base::align;
 use freestone_os::{Errno, Os};
 
@@ -42,6 +42,8 @@ fn try_out<O: Os>(os: &O, layout: &Layout) -> Result<(), Errno> {
             let _ = os.release(layout.map.start(), map_bytes);
             return Err(errno);
         }
+        // Page 0 is nobody's neighbour. Writing its record first spares the fault of reading it first.
+        (*layout.record(0)).kind.set(Kind::Metadata);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@
 //!          └────────┴────────┴────────┴────────┴──
 //! ```
 //!
-//! A block belongs to the OS page it starts in. Carving an OS page makes its blocks free; that, and not the making of the
+//! A block belongs to the OS page it starts in. Carving an OS page hands out all of its blocks; that, and not the making of the
 //! span, is when the kernel has to give memory. Free blocks are bits out of band, so that nothing a program writes past the
 //! end of its block can damage them, a block freed twice is seen, and a batch is linked without waiting for its own memory.
 //!
@@ -69,18 +69,36 @@ pub enum Refused {
 /// # Safety
 /// - The span's pages are committed and the caller's; see the module header.
 pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize) {
-    let words = span_blocks(class).div_ceil(64);
     // SAFETY: the caller's promise.
     unsafe {
         let span = &*layout.record(page);
-        let n_os_pages = span_pages(class).to_bytes().0 / os_page_bytes.max(span_pages(class).to_bytes().0 / 64);
+        let n_os_pages = span_pages(class).to_bytes().0 / carve_bytes(class, os_page_bytes);
         span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
         span.class.set(class as u8);
         span.n_free.set(0);
         span.n_out.set(0);
-        span.first_word.set(words.min(u8::MAX as usize) as u8);
-        layout.bitmap(page).write_bytes(0, words);
+        span.first_word.set(words(class) as u8);
     }
+}
+
+/// Clears what is left of a span all of whose blocks are home, before it becomes something else: bitmaps outside small spans are zero,
+/// so that a span whose blocks never come back never touches its bitmap.
+///
+/// # Safety
+/// - See the module header.
+pub unsafe fn clear(layout: &Layout, page: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let span = &*layout.record(page);
+        if span.n_free.replace(0) > 0 {
+            layout.bitmap(page).write_bytes(0, words(span.class.get() as usize));
+        }
+    }
+}
+
+/// Words in the bitmap of a span of `class`.
+fn words(class: usize) -> usize {
+    span_blocks(class).div_ceil(64)
 }
 
 /// Bytes that one bit of `fresh` stands for: an OS page, or more in a span of more than 64 of them.
@@ -88,11 +106,11 @@ fn carve_bytes(class: usize, os_page_bytes: usize) -> usize {
     os_page_bytes.max(span_pages(class).to_bytes().0 / 64)
 }
 
-/// Carves the next OS page: its blocks become free. `false` if every page has been carved.
+/// Carves the next OS page: the chain of its blocks, which are out from now on; empty if every page has been carved.
 ///
 /// # Safety
 /// - See the module header.
-pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> bool {
+pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> Chain {
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
@@ -103,27 +121,23 @@ pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> bool {
         let from = (unit_index * unit).div_ceil(block);
         let to = ((unit_index + 1) * unit).div_ceil(block).min(span_blocks(class));
         if from < to {
-            // SAFETY: the blocks are in the span and were neither free nor out.
-            unsafe { set_bits(layout.bitmap(page), from, to) };
-            span.n_free.set(span.n_free.get() + (to - from) as u32);
-            span.first_word.set(span.first_word.get().min((from / 64) as u8));
-            return true;
+            span.n_out.set(span.n_out.get() + (to - from) as u32);
+            // SAFETY: the blocks are in the span and were neither free nor out: their memory is ours.
+            return unsafe { link(layout.page_start(page), block, from, to) };
         }
     }
-    false
+    Chain::EMPTY
 }
 
-/// Sets bits `from..to`.
-unsafe fn set_bits(bitmap: *mut u64, from: usize, to: usize) {
-    let mut bit = from;
-    while bit < to {
-        let (word, low) = (bit / 64, bit % 64);
-        let n = (64 - low).min(to - bit);
-        let mask = if n == 64 { u64::MAX } else { ((1 << n) - 1) << low };
-        // SAFETY: the caller's bits are inside the span's bitmap.
-        unsafe { *bitmap.add(word) |= mask };
-        bit += n;
+/// Links blocks `from..to` in address order.
+unsafe fn link(start: *mut u8, block: usize, from: usize, to: usize) -> Chain {
+    let at = |index: usize| start.wrapping_add(index * block).cast::<Node>();
+    for index in from..to {
+        let next = if index + 1 < to { at(index + 1) } else { ptr::null_mut() };
+        // SAFETY: the caller's blocks.
+        unsafe { (*at(index)).next = next };
     }
+    Chain { first: at(from), last: at(to - 1), len: (to - from) as u32 }
 }
 
 /// Takes the `n` lowest free blocks as a chain in address order; `n` is at most `n_free`.
@@ -212,8 +226,9 @@ pub unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
 pub unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
     // SAFETY: the caller's promise.
     unsafe {
-        let words = span_blocks((*layout.record(page)).class.get() as usize).div_ceil(64);
-        (0..words).map(|word| (*layout.bitmap(page).add(word)).count_ones()).sum()
+        (0..words((*layout.record(page)).class.get() as usize))
+            .map(|word| (*layout.bitmap(page).add(word)).count_ones())
+            .sum()
     }
 }
 

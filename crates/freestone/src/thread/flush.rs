@@ -128,6 +128,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 spans.partial.remove(&layout, page);
                 span.listed.set(Listed::No);
                 self.publish_live();
+                blocks::clear(&layout, page);
                 central.pages.free(page, &central.settings);
             }
         }

@@ -53,6 +53,8 @@ pub struct Bin {
     pub remote_frees: AtomicU64,
     /// Blocks it should hold at most; 0 before its first use.
     pub capacity: Cell<u32>,
+    /// Blocks of larger classes taken for want of one of this, ever.
+    pub borrowed: Cell<u64>,
     /// Whether it was full since it was last empty.
     pub overflowed: Cell<bool>,
 }
@@ -143,6 +145,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     out: AtomicI64::new(0),
                     remote_frees: AtomicU64::new(0),
                     capacity: Cell::new(0),
+                    borrowed: Cell::new(0),
                     overflowed: Cell::new(false),
                 }
             }; N_CLASSES],

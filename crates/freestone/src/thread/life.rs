@@ -17,7 +17,7 @@
 
 use crate::central::Central;
 use crate::size_class::N_CLASSES;
-use crate::span::Owner;
+use crate::span::{Owner, blocks};
 use crate::thread::ThreadHeap;
 use crate::thread::heap::Life;
 use crate::thread::outbox::class_of_block;
@@ -66,9 +66,9 @@ impl<O: Os + 'static> Threads<O> {
         let mut heap = registry.unborn;
         if heap.is_null() {
             heap = central.pages.metadata(size_of::<ThreadHeap<O>>())?.cast();
-            // SAFETY: zeroed storage of the right size and alignment, made a heap here.
+            // SAFETY: zeroed storage of the right size and alignment. Zero is a valid value of every field, and what an unborn heap has but
+            // for its tag: writing the rest would touch memory that a thread with few size classes never needs.
             unsafe {
-                heap.write(ThreadHeap::nobody());
                 registry.n_born += 1;
                 (*heap).number.set(registry.n_born);
                 (*heap).next.store(self.all.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -248,6 +248,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             let n_out = span.n_out.replace(0);
             count::add(&self.bins[class].remote_frees, u64::from(n_out));
             self.take_out(class, -i64::from(n_out));
+            blocks::clear(central.pages.layout(), page);
             central.pages.free(page, &central.settings);
         }
     }

@@ -3,10 +3,11 @@
 //!
 //! In this order, each cheaper than the next:
 //! 1. the inbox: what other threads sent back;
-//! 2. the current span: its free blocks, then one OS page carved from its untouched end;
-//! 3. the fullest other partial span, so that the emptier ones may become empty;
-//! 4. an abandoned span of the class, or loose blocks;
-//! 5. a new span.
+//! 2. for C programs whose class seldom lacks a block: a block of one of the next two classes;
+//! 3. the current span: its free blocks, then one OS page carved from its untouched end;
+//! 4. the fullest other partial span, so that the emptier ones may become empty;
+//! 5. an abandoned span of the class, or loose blocks;
+//! 6. a new span.
 //!
 //! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass.
 //! A bin that ran full since it was last empty was too small for its program: its capacity doubles.
@@ -15,7 +16,7 @@
 //! # Safety
 //! Spans in this heap's lists are its own; the caller is the heap's thread, and the heap is alive.
 
-use crate::size_class::{block_bytes, span_pages};
+use crate::size_class::{N_CLASSES, block_bytes, span_pages};
 use crate::span::blocks::{self, Chain};
 use crate::span::record::Listed;
 use crate::span::{Entry, Kind};
@@ -28,18 +29,28 @@ use freestone_os::Os;
 /// Partial spans looked at for the fullest.
 const SEARCHED: usize = 8;
 
+/// A class may borrow for one in this many of its allocations: beyond that it is short of memory, not at a peak.
+const BORROW_SHARE: u64 = 16;
+
+/// Classes above its own that a class borrows from: at most a quarter of the block is wasted for it.
+const BORROW_CLASSES: usize = 3;
+
 impl<O: Os + 'static> ThreadHeap<O> {
-    /// Fills an empty bin and takes a block from it; null when memory runs out.
+    /// Fills an empty bin and takes a block from it; null when memory runs out. With `borrow`, the block may be of a larger class: for
+    /// those who will ask the page map, not the layout, what they free.
     ///
     /// # Safety
     /// - The heap is alive, and the caller is its thread.
     #[cold]
     #[must_use]
-    pub unsafe fn refill(&self, class: usize) -> *mut u8 {
+    pub unsafe fn refill(&self, class: usize, borrow: bool) -> *mut u8 {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
             self.drain();
-            let block = self.pop(class);
+            let mut block = self.pop(class);
+            if block.is_null() && borrow {
+                block = self.borrow(class);
+            }
             if !block.is_null() {
                 return block;
             }
@@ -52,9 +63,33 @@ impl<O: Os + 'static> ThreadHeap<O> {
             // Nothing on the way here can have filled the bin.
             self.head(class).set(chain.first);
             self.move_in(class, i64::from(chain.len));
-            self.grant(class, i64::from(capacity.saturating_sub(chain.len)));
+            self.grant(class, i64::from(capacity.saturating_sub(chain.len).max(capacity / 2)));
         }
         self.pop(class)
+    }
+
+    /// A block of one of the next classes, if this class has none free and seldom lacks one. Touching another OS page for a rare peak
+    /// costs a page fault and keeps the page; a larger block costs a few bytes for a while.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::refill`].
+    unsafe fn borrow(&self, class: usize) -> *mut u8 {
+        let (spans, borrowed) = (&self.spans[class], &self.bins[class].borrowed);
+        if borrowed.get() * BORROW_SHARE >= self.allocs(class) || !spans.partial.is_empty() {
+            return ptr::null_mut();
+        }
+        // SAFETY: the caller's promise; the current span is ours.
+        if spans.current.get() != 0 && unsafe { self.central().span(spans.current.get()).n_free.get() } > 0 {
+            return ptr::null_mut();
+        }
+        for larger in class + 1..(class + 1 + BORROW_CLASSES).min(N_CLASSES) {
+            let block = self.pop(larger);
+            if !block.is_null() {
+                borrowed.set(borrowed.get() + 1);
+                return block;
+            }
+        }
+        ptr::null_mut()
     }
 
     /// Takes what other threads sent back into the bins.
@@ -121,8 +156,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 let page = spans.current.get();
                 if page != 0 {
                     let span = central.span(page);
-                    if span.n_free.get() > 0 || blocks::carve(&layout, page, os_page_bytes) {
-                        let chain = blocks::take(&layout, page, n.min(span.n_free.get()));
+                    let chain = match span.n_free.get() {
+                        0 => blocks::carve(&layout, page, os_page_bytes),
+                        n_free => blocks::take(&layout, page, n.min(n_free)),
+                    };
+                    if chain.len > 0 {
                         self.take_out(class, i64::from(chain.len));
                         return chain;
                     }
