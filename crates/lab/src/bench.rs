@@ -139,6 +139,14 @@ pub(crate) struct Job {
     pub(crate) subject: String,
 }
 
+impl Job {
+    /// The same job with more parameters.
+    fn with(&self, params: &[String]) -> Self {
+        let params = self.params.iter().chain(params).cloned().collect();
+        Self { params, subject: self.subject.clone(), ..*self }
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -161,7 +169,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let Some(baseline) = allocators.first().map(|allocator| allocator.name.clone()) else {
         bail!("no allocator could be measured; the warnings in {} say why", measurement.path().display());
     };
-    measure_all(&jobs, &allocators, options.rounds(), &mut measurement)?;
+    measure_all(&jobs, &Contender::plain(&allocators), options.rounds(), &mut measurement)?;
     if options.instructions && !interrupt::asked() {
         instructions::count_all(&jobs, &allocators, &mut measurement)?;
     }
@@ -248,17 +256,32 @@ fn is_expected(record: &WorkloadRecord, allocator: &Allocator) -> bool {
     }
 }
 
-/// Runs every job under every allocator, round by round, and keeps what came of it.
+/// An allocator in a measurement, with the parameters that go with it: experiments compare heaps inside the process too.
+pub(crate) struct Contender {
+    /// The allocator, under the name it has in tables.
+    pub(crate) allocator: Allocator,
+    /// Parameters it adds to every job.
+    pub(crate) params: Vec<String>,
+}
+
+impl Contender {
+    /// Allocators as they are.
+    pub(crate) fn plain(allocators: &[Allocator]) -> Vec<Self> {
+        allocators.iter().map(|allocator| Self { allocator: allocator.clone(), params: Vec::new() }).collect()
+    }
+}
+
+/// Runs every job under every contender, round by round, and keeps what came of it.
 ///
 /// # Errors
 /// Results cannot be written.
 pub(crate) fn measure_all(
     jobs: &[Job],
-    allocators: &[Allocator],
+    contenders: &[Contender],
     rounds: usize,
     measurement: &mut Measurement,
 ) -> Result<()> {
-    let bar = progress::bar(jobs.iter().map(|job| rounds_of(job, rounds) * allocators.len()).sum::<usize>() as u64);
+    let bar = progress::bar(jobs.iter().map(|job| rounds_of(job, rounds) * contenders.len()).sum::<usize>() as u64);
     for job in jobs {
         if job.workload.hollow.is_some() && !interrupt::asked() {
             if let Ok(record) = run_once(job, &Allocator::system(), true) {
@@ -266,25 +289,28 @@ pub(crate) fn measure_all(
             }
         }
         for round in 0..rounds_of(job, rounds) {
-            for turn in 0..allocators.len() {
-                let allocator = &allocators[(turn + round) % allocators.len()];
-                bar.set_message(format!("{} under {}", job.subject, allocator.name));
-                if !interrupt::asked() && !measurement.is_given_up(&job.subject, &allocator.name) {
-                    match run_once(job, allocator, false) {
-                        Ok(record) => {
-                            let outcome = Outcome::Workload(Box::new(record));
-                            measurement.keep(&job.subject, &allocator.name, round, outcome)?;
-                        }
-                        Err(_) if interrupt::asked() => {}
-                        Err(error) => measurement.give_up(&job.subject, &allocator.name, format!("{error:#}"))?,
-                    }
-                }
+            for turn in 0..contenders.len() {
+                let contender = &contenders[(turn + round) % contenders.len()];
+                bar.set_message(format!("{} under {}", job.subject, contender.allocator.name));
+                measure_one(job, contender, round, measurement)?;
                 bar.inc(1);
             }
         }
     }
     bar.finish_and_clear();
     Ok(())
+}
+
+fn measure_one(job: &Job, contender: &Contender, round: usize, measurement: &mut Measurement) -> Result<()> {
+    let name = &contender.allocator.name;
+    if interrupt::asked() || measurement.is_given_up(&job.subject, name) {
+        return Ok(());
+    }
+    match run_once(&job.with(&contender.params), &contender.allocator, false) {
+        Ok(record) => measurement.keep(&job.subject, name, round, Outcome::Workload(Box::new(record))),
+        Err(_) if interrupt::asked() => Ok(()),
+        Err(error) => measurement.give_up(&job.subject, name, format!("{error:#}")),
+    }
 }
 
 /// What is left after a wait hardly varies from round to round, and waiting takes long: three rounds show it.

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{bench, compare, options, run};
+use crate::{bench, compare, experiment, options, run};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io;
@@ -21,6 +21,8 @@ enum Command {
     Compare(compare::Options),
     /// Run the built-in workloads under every allocator at hand
     Bench(bench::Options),
+    /// Reproduce a published experiment, the published figures beside the measured ones
+    Experiment(experiment::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
     /// Build or list the other allocators to compare with
@@ -42,6 +44,7 @@ pub(crate) fn main() -> Result<u8> {
     match Cli::parse().command {
         Command::Run(options) => run::main(&options),
         Command::Compare(options) => compare::main(&options),
+        Command::Experiment(options) => experiment::main(&options).map(|()| 0),
         Command::Options(options) => options::main(&options).map(|()| 0),
         Command::Bench(options) => bench::main(&options).map(|()| 0),
         Command::Peers(options) => crate::peers::main(&options),

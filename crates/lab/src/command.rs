@@ -120,8 +120,9 @@ pub(crate) fn shown(arguments: &[OsString]) -> String {
     let quote = |argument: &OsString| {
         let text = argument.to_string_lossy();
         let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
+        let text = text.replace('\n', "↵");
         if !text.is_empty() && text.chars().all(plain) {
-            text.into_owned()
+            text
         } else {
             format!("'{}'", text.replace('\'', "'\\''"))
         }

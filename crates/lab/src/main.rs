@@ -3,7 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`cli`] | the command line |
-//! | [`run`], [`compare`], [`bench`], [`report`], [`options`], [`peers`] | one command each |
+//! | [`run`], [`compare`], [`bench`], [`experiment`], [`report`], [`options`], [`peers`] | one command each |
 //! | [`demo`] | the program `freestone run` shows by itself |
 //! | [`workload`] | the built-in workloads and their process |
 //! | [`allocator`], [`executable`], [`checkout`] | what can be preloaded, and where it is |
@@ -24,6 +24,7 @@ mod compare;
 mod demo;
 mod executable;
 mod exit_report;
+mod experiment;
 mod interrupt;
 mod launch;
 mod machine;

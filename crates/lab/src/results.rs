@@ -212,7 +212,10 @@ pub(crate) fn read(path: &Path) -> Result<Results> {
 pub(crate) fn new_path(what: &str) -> PathBuf {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
     let stamp = timestamp(seconds).replace([':', ' '], "-");
-    PathBuf::from(format!("freestone-results/{stamp}-{what}.jsonl"))
+    let name = |serial: &str| PathBuf::from(format!("freestone-results/{stamp}-{what}{serial}.jsonl"));
+    // Two measurements may begin within a second; neither may overwrite the other.
+    let later = (2..).map(|serial| name(&format!("-{serial}")));
+    std::iter::once(name("")).chain(later).find(|path| !path.exists()).unwrap_or_else(|| name(""))
 }
 
 /// A UTC time as `2026-11-21 01:02:03`.

@@ -20,6 +20,7 @@ mod alloc_free_pair;
 mod binary_trees;
 mod burst_keep_every_20th;
 mod calloc_huge;
+mod central_refill;
 mod containers;
 mod false_sharing;
 mod fragmentation_phases;
@@ -29,6 +30,7 @@ mod idle_threads;
 mod large_churn;
 mod larson;
 mod latency_tail;
+mod linear_pool;
 mod pool_calloc;
 mod producer_consumer;
 mod random_mixed;
@@ -37,6 +39,7 @@ mod shifting_sizes;
 mod startup;
 mod threads_come_and_go;
 mod tiny_hot;
+mod tlsf_heap;
 mod web_server;
 
 use crate::record::Latency;
@@ -110,6 +113,7 @@ pub(crate) static ALL: &[&Workload] = &[
     &pool_calloc::WORKLOAD,
     &web_server::WORKLOAD,
     &binary_trees::WORKLOAD,
+    &central_refill::WORKLOAD,
     &containers::STRINGS,
     &containers::VECTORS,
     &containers::MAP,

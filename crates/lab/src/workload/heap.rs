@@ -31,6 +31,14 @@ pub(crate) struct Block {
 unsafe impl Send for Block {}
 
 impl Block {
+    /// A block at `address` of another heap than the C library's.
+    ///
+    /// # Safety
+    /// The `size` bytes there are the caller's to give away until the block is released, and nobody else's.
+    pub(crate) unsafe fn adopt(address: NonNull<u8>, size: usize) -> Self {
+        Self { address, size }
+    }
+
     /// The size asked for.
     pub(crate) fn size(&self) -> usize {
         self.size
@@ -126,7 +134,7 @@ impl Block {
 }
 
 /// Where blocks come from.
-pub(crate) trait Heap: Clone + Send + 'static {
+pub(crate) trait Heap {
     /// Whether contents can be checked: blocks of the hollow heap overlap.
     const KEEPS_CONTENTS: bool;
 

@@ -37,7 +37,7 @@ struct Plan {
     max: usize,
 }
 
-fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
+fn run<H: Heap + Clone + Send + 'static>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
     let (threads, generations) = (params.get("threads").max(1), params.get("generations").max(1));
     let turns = params.get("ops").div_ceil(threads * generations);
     let plan = Plan { turns, min: params.size("min"), max: params.size("max").max(params.size("min")) };
@@ -55,7 +55,13 @@ fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
 }
 
 /// One table through the hands of all its owners, each a thread that ends before the next begins.
-fn succession<H: Heap>(heap: &H, plan: &Plan, slots: usize, line: u64, generations: u64) -> u64 {
+fn succession<H: Heap + Clone + Send + 'static>(
+    heap: &H,
+    plan: &Plan,
+    slots: usize,
+    line: u64,
+    generations: u64,
+) -> u64 {
     let mut table = fill(heap, plan, slots, line);
     let mut checksum = 0_u64;
     for generation in 0..generations {

@@ -38,7 +38,7 @@ struct Plan {
     max: usize,
 }
 
-fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
+fn run<H: Heap + Clone + Send + 'static>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
     let (pairs, batch) = (params.get("pairs").max(1), params.get("batch").max(1));
     let messages = params.get("ops").div_ceil(pairs * batch);
     let ahead = params.size("ahead").max(1);

@@ -6,6 +6,7 @@
 //! Does not show: threads (the published one had none), or sizes other than one.
 
 use super::heap::{Block, CHeap, Heap};
+use super::linear_pool::Front;
 use super::meter::Meter;
 use super::params::{Param, Params};
 use super::random::Random;
@@ -21,6 +22,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("clients", 10, "clients"),
         Param::fixed("blocks", 256, "buffers a client holds"),
         Param::fixed("size", 4096, "bytes in a buffer"),
+        Param::fixed("front", 0, "0: calloc; 1: experiment D's linear pool in front of it"),
     ],
     run,
     hollow: None,
@@ -29,20 +31,21 @@ pub(crate) static WORKLOAD: Workload = Workload {
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let (clients, blocks, size) = (params.size("clients").max(1), params.size("blocks").max(1), params.size("size"));
     let rounds = params.get("calls").div_ceil((clients * blocks) as u64);
+    let mut front = Front::new(params.get("front"), clients * blocks, size);
     let mut random = Random::new(3);
     let checksum = meter.section(|_| {
         let mut checksum = 0_u64;
         let mut live: Vec<(u64, Block)> = Vec::with_capacity(clients * blocks);
         for _ in 0..rounds {
             for tag in 0..(clients * blocks) as u64 {
-                let block = CHeap.allocate_zeroed(size);
+                let block = front.allocate_zeroed(size);
                 block.stamp(tag);
                 live.push((tag, block));
             }
             while !live.is_empty() {
                 let (tag, block) = live.swap_remove(random.below(live.len()));
                 checksum = checksum.wrapping_add(CHeap.verify(&block, tag));
-                CHeap.release(block);
+                front.release(block);
             }
         }
         checksum
