@@ -6,17 +6,27 @@
 //! ```
 //!
 //! Invariant: the two lines above. Cost: a search is two masks and two bit scans, whatever is in the heap.
+//!
+//! # Safety
+//! Callers pass the numbers of lists, which are below `FIRST * SECOND`.
+#![allow(unsafe_code)]
 
 use freestone_base::bits::log2_floor;
 
 /// One bit a list, one bit a word of them.
+#[repr(C)]
 pub(crate) struct Bitmap<const FIRST: usize, const SECOND: usize> {
     first: u32,
     second: [u32; FIRST],
+    /// The word of [`Bitmap::NO_LIST`]: never 0.
+    none: u32,
 }
 
 impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
     const SECOND_LOG2: u32 = log2_floor(SECOND);
+
+    /// An index at which there is no list: clearing it does nothing.
+    pub(crate) const NO_LIST: usize = FIRST * SECOND;
 
     /// All lists empty.
     pub(crate) const fn new() -> Self {
@@ -24,28 +34,32 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
             assert!(FIRST >= 1 && FIRST <= 32, "the first level has one bit a power of two in 32 bits");
             assert!(SECOND.is_power_of_two() && SECOND >= 2 && SECOND <= 32, "SECOND is 2, 4, 8, 16 or 32");
         }
-        Self { first: 0, second: [0; FIRST] }
+        Self { first: 0, second: [0; FIRST], none: u32::MAX }
     }
 
     /// Marks list `index` as holding a block.
     #[inline(always)]
     pub(crate) fn set(&mut self, index: usize) {
         let first = index >> Self::SECOND_LOG2;
-        if let Some(word) = self.second.get_mut(first) {
-            *word |= 1 << (index & (SECOND - 1));
-            self.first |= 1 << first;
-        }
+        debug_assert!(first < FIRST);
+        // SAFETY: a list's number is below `FIRST * SECOND`.
+        unsafe { *self.second.get_unchecked_mut(first) |= 1 << (index & (SECOND - 1)) };
+        self.first |= 1 << first;
     }
 
     /// Marks list `index` as empty.
     #[inline(always)]
     pub(crate) fn clear(&mut self, index: usize) {
         let first = index >> Self::SECOND_LOG2;
-        if let Some(word) = self.second.get_mut(first) {
-            *word &= !(1 << (index & (SECOND - 1)));
-            if *word == 0 {
-                self.first &= !(1 << first);
-            }
+        debug_assert!(first <= FIRST);
+        // SAFETY: a list's number, or `NO_LIST`, whose word follows the others.
+        let word = unsafe {
+            let words = core::ptr::from_mut(self).byte_add(core::mem::offset_of!(Self, second)).cast::<u32>();
+            &mut *words.add(first)
+        };
+        *word &= !(1 << (index & (SECOND - 1)));
+        if *word == 0 {
+            self.first &= !(1 << first);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! | header | payload: the bytes asked for | slack, all FILL | footer |
-//!                                          0 .. 31 bytes     8 bytes: bytes asked for, mixed with the footer's address
+//!                                          0 .. 31 bytes     8 bytes: bytes asked for, mixed with the footer's address and the heap's seal
 //! ```
 //!
 //! Invariant: while the block is used, slack and footer are as drawn; one byte written past the request breaks it.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn write(block: Block, size: usize, requested: usize, sealer: 
     // SAFETY: slack and footer are the last bytes of the block.
     unsafe {
         footer.byte_sub(slack).write_bytes(FILL, slack);
-        footer.cast::<u64>().write(requested as u64 ^ sealer.key(footer.addr().get()));
+        footer.cast::<u64>().write(requested as u64 ^ sealer.key() ^ footer.addr().get() as u64);
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) unsafe fn write(block: Block, size: usize, requested: usize, sealer: 
 pub(crate) unsafe fn read(block: Block, size: usize, sealer: Sealer) -> Option<usize> {
     let footer = footer_at(block, size);
     // SAFETY: the last word of a used block of a guarded heap is its footer.
-    let word = unsafe { footer.cast::<u64>().read() } ^ sealer.key(footer.addr().get());
+    let word = unsafe { footer.cast::<u64>().read() } ^ sealer.key() ^ footer.addr().get() as u64;
     let requested = usize::try_from(word).ok()?;
     let slack = (size - HEADER_BYTES - FOOTER_BYTES).checked_sub(requested)?;
     if requested == 0 || slack > MOST_SLACK_BYTES {

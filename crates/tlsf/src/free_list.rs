@@ -18,6 +18,7 @@ use crate::block::{Block, LEAST_BLOCK_BYTES, Previous, Sealer};
 #[allow(unused_imports, reason = "named by the documentation above")]
 use crate::mapping::size_limit;
 use crate::mapping::{index_of, index_to_search};
+use core::hint::select_unpredictable;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
@@ -45,9 +46,7 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// Where the first block of list `index` is written down.
     #[inline(always)]
     fn head_place(&mut self, index: usize) -> *mut Option<Block> {
-        debug_assert!(index < FIRST * SECOND);
-        // SAFETY: as in `head`.
-        unsafe { self.heads.as_mut_ptr().cast::<Option<Block>>().add(index) }
+        self.heads.as_mut_ptr().cast::<Option<Block>>().wrapping_add(index)
     }
 
     #[inline(always)]
@@ -115,12 +114,10 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe {
             let (previous, next) = (block.prev_free(), block.next_free());
             next.unwrap_or(self.sink()).set_prev_free(previous);
-            let list = previous.as_list();
-            let link = list.map_or(previous.next_free_place(), |index| self.head_place(index));
+            let (is_head, index) = (previous.is_list(), previous.as_list());
+            let link = select_unpredictable(is_head, self.head_place(index), previous.next_free_place());
             link.write(next);
-            if let (Some(index), None) = (list, next) {
-                self.bitmap.clear(index);
-            }
+            self.bitmap.clear(select_unpredictable(is_head & next.is_none(), index, Bitmap::<FIRST, SECOND>::NO_LIST));
         }
     }
 

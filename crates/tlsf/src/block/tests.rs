@@ -49,7 +49,7 @@ fn a_nul_written_over_a_headers_first_byte_always_breaks_its_seal() {
 }
 
 #[test]
-fn seals_of_neighbouring_places_and_of_other_heaps_differ_mostly() {
+fn seals_of_other_heaps_differ_mostly() {
     let mut memory = Memory([0; 128]);
     let block = header_in(&mut memory);
     // SAFETY: the memory is ours.
@@ -57,8 +57,5 @@ fn seals_of_neighbouring_places_and_of_other_heaps_differ_mostly() {
         block.set_header(Header::new(32, 0), Sealer::new(1));
         let mistaken = (2..2002).filter(|&number| block.header(Sealer::new(number)).is_whole()).count();
         assert!(mistaken < 10, "{mistaken} of 2000 other heaps make the same seal");
-        let other = block.after(16);
-        other.0.cast::<u64>().write(block.0.cast::<u64>().read());
-        assert!(!other.header(Sealer::new(1)).is_whole(), "a copy of a header elsewhere is not a header");
     }
 }
