@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{bench, compare, experiment, options, run};
+use crate::{bench, compare, experiment, options, report, run};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io;
@@ -23,6 +23,8 @@ enum Command {
     Bench(bench::Options),
     /// Reproduce a published experiment, the published figures beside the measured ones
     Experiment(experiment::Options),
+    /// Make one HTML page from result files
+    Report(report::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
     /// Build or list the other allocators to compare with
@@ -45,6 +47,7 @@ pub(crate) fn main() -> Result<u8> {
         Command::Run(options) => run::main(&options),
         Command::Compare(options) => compare::main(&options),
         Command::Experiment(options) => experiment::main(&options).map(|()| 0),
+        Command::Report(options) => report::main(&options).map(|()| 0),
         Command::Options(options) => options::main(&options).map(|()| 0),
         Command::Bench(options) => bench::main(&options).map(|()| 0),
         Command::Peers(options) => crate::peers::main(&options),

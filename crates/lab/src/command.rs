@@ -121,11 +121,7 @@ pub(crate) fn shown(arguments: &[OsString]) -> String {
         let text = argument.to_string_lossy();
         let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
         let text = text.replace('\n', "↵");
-        if !text.is_empty() && text.chars().all(plain) {
-            text
-        } else {
-            format!("'{}'", text.replace('\'', "'\\''"))
-        }
+        if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
     };
     arguments.iter().map(quote).collect::<Vec<_>>().join(" ")
 }

@@ -15,7 +15,7 @@ use crate::measure::Measurement;
 use crate::summary::{Figure, Summary};
 use crate::warning::Warning;
 use crate::workload::{self, params::Scale};
-use crate::{quantity, report};
+use crate::{quantity, report, table};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
-    /// Rounds [default: 7; with --quick 3]
+    /// Rounds [default: 7; with --quick 6]
     #[arg(short, long)]
     rounds: Option<usize>,
     /// Fewer rounds
@@ -82,21 +82,21 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let Some(baseline) = allocators.first().map(|allocator| allocator.name.clone()) else {
         bail!("no allocator could be measured; the warnings in {} say why", measurement.path().display());
     };
-    let rounds = options.rounds.unwrap_or(if options.quick { 3 } else { 7 });
+    let rounds = options.rounds.unwrap_or(if options.quick { 6 } else { 7 });
     let mut experiment = Experiment { measurement, allocators, rounds, limit: Duration::from_secs(options.timeout) };
-    let print = match options.which {
+    match options.which {
         Which::A => a::measure(&mut experiment)?,
         Which::B => b::measure(&mut experiment)?,
         Which::C => c::measure(&mut experiment)?,
         Which::D => d::measure(&mut experiment)?,
         Which::E => e::measure(&mut experiment)?,
-    };
+    }
     let mut measurement = experiment.measurement;
     let summary = measurement.finish(&baseline)?;
     if options.json {
         bench::print_json(&summary, &measurement)?;
     } else {
-        print(&summary);
+        comparisons(&summary).iter().for_each(Comparison::print);
     }
     measurement.print_warnings();
     if !options.no_report {
@@ -107,8 +107,43 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Prints an experiment's tables from its summary.
-type Print = Box<dyn Fn(&Summary)>;
+/// A table of published and measured figures.
+pub(crate) struct Comparison {
+    /// What is compared.
+    pub(crate) title: String,
+    /// Names of the columns.
+    pub(crate) header: Vec<String>,
+    /// The rows, each beginning with its name.
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Comparison {
+    fn new(title: impl Into<String>, header: &[&str]) -> Self {
+        Self { title: title.into(), header: header.iter().map(|&name| name.to_owned()).collect(), rows: Vec::new() }
+    }
+
+    fn print(&self) {
+        let mut table = table::new(&self.header);
+        self.rows.iter().for_each(|row| {
+            table.add_row(row.clone());
+        });
+        println!("\n{}\n{table}", self.title);
+    }
+}
+
+/// The comparisons of every experiment whose workloads are in `summary`.
+pub(crate) fn comparisons(summary: &Summary) -> Vec<Comparison> {
+    [a::comparisons, b::comparisons, c::comparisons, d::comparisons, e::comparisons]
+        .into_iter()
+        .flat_map(|of_one| of_one(summary))
+        .filter(|comparison| !comparison.rows.is_empty())
+        .collect()
+}
+
+/// Whether `subject` was measured.
+fn has(summary: &Summary, subject: &str) -> bool {
+    summary.subjects().iter().any(|measured| measured == subject)
+}
 
 impl Experiment {
     /// A job with its parameters in its name.

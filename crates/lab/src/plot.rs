@@ -3,6 +3,7 @@
 //! Drawn with placeholder colours, then given a theme: fixed colours for a picture that stands alone, or the page's own variables, so that one
 //! picture is right in light and dark. Allocators have fixed colours everywhere.
 
+use crate::quantity;
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
@@ -62,6 +63,45 @@ pub(crate) fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series], 
             .axis_style(FAINT)
             .x_desc(x_name)
             .y_desc(y_name)
+            .label_style(("sans-serif", 13, &INK))
+            .draw()
+            .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
+        for (name, points) in series {
+            let line = LineSeries::new(points.iter().copied(), rgb(colour(name)).stroke_width(2));
+            chart.draw_series(line).map_err(|error| anyhow!("the line {name} could not be drawn: {error}"))?;
+        }
+        area.present().map_err(|error| anyhow!("the plot '{title}' could not be finished: {error}"))?;
+    }
+    Ok(themed(&svg, theme))
+}
+
+/// A plot of logarithms (base 10, of nanoseconds) over named places on the axis.
+///
+/// # Errors
+/// The plot cannot be drawn.
+pub(crate) fn percentiles(title: &str, labels: &[String], series: &[Series], theme: Theme) -> Result<String> {
+    let highest = series.iter().flat_map(|(_, points)| points).map(|point| point.1).fold(1.0, f64::max).ceil();
+    let right = labels.len().saturating_sub(1).max(1) as f64;
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .caption(title, ("sans-serif", 17, &INK))
+            .margin(10)
+            .margin_right(36)
+            .x_label_area_size(36)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..right, 1.0..highest)
+            .map_err(|error| anyhow!("the plot '{title}' could not be laid out: {error}"))?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(FAINT)
+            .axis_style(FAINT)
+            .x_labels(labels.len())
+            .y_labels(highest as usize + 1)
+            .x_label_formatter(&|place| labels.get(place.round() as usize).cloned().unwrap_or_default())
+            .y_label_formatter(&|power| quantity::time(10_f64.powf(*power)))
             .label_style(("sans-serif", 13, &INK))
             .draw()
             .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;

@@ -53,15 +53,22 @@ pub(crate) struct Summary {
     subjects: Vec<String>,
     allocators: Vec<String>,
     series: BTreeMap<(String, String), Series>,
+    figures: Vec<Run>,
 }
 
 impl Summary {
     /// Of `runs`, against `baseline`. Subjects and allocators keep the order in which they first appear.
     pub(crate) fn of(runs: &[Run], baseline: &str) -> Self {
-        let mut summary =
-            Self { baseline: baseline.into(), subjects: Vec::new(), allocators: Vec::new(), series: BTreeMap::new() };
+        let mut summary = Self {
+            baseline: baseline.into(),
+            subjects: Vec::new(),
+            allocators: Vec::new(),
+            series: BTreeMap::new(),
+            figures: Vec::new(),
+        };
         for run in runs {
             if matches!(run.outcome, Outcome::Figure { .. }) {
+                summary.figures.push(run.clone());
                 continue;
             }
             if !summary.subjects.contains(&run.subject) {
@@ -113,6 +120,12 @@ impl Summary {
                 _ => None,
             })
             .collect()
+    }
+
+    /// A figure an experiment kept beside the workloads'.
+    pub(crate) fn kept_figure(&self, subject: &str, allocator: &str) -> Option<f64> {
+        let kept = self.figures.iter().find(|run| run.subject == subject && run.allocator == allocator);
+        kept.and_then(|run| if let Outcome::Figure { value, .. } = run.outcome { Some(value) } else { None })
     }
 
     /// Median of a workload's own figure; `None` where it has none of this name.

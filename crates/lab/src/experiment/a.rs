@@ -3,10 +3,10 @@
 //! Source: TLSF on Go's experimental arena. The published columns are Go's `make`, `arena.MakeSlice` and that TLSF; measured here are the same three in
 //! Go (when Go is installed), Freestone's TLSF in Rust, and `malloc` under each allocator. The C half is `malloc`: the workload calls the C symbol.
 
-use super::{Experiment, Print, go, inside, shown};
+use super::{Comparison, Experiment, go, has, inside, shown};
+use crate::quantity;
 use crate::results::Outcome;
 use crate::summary::{Figure, Summary};
-use crate::{quantity, table};
 use anyhow::Result;
 
 const TLSF: &str = "TLSF (Rust)";
@@ -26,7 +26,7 @@ const MANY: [(&str, &str, &str, &str); 2] = [("1KiB", "83.9", "162.5", "14.3"), 
 const AMOUNTS: [(&str, &str); 2] = [("1000", "1 000"), ("10000000", "10 000 000")];
 
 /// Measures all sizes in Rust and C, then Go's half.
-pub(super) fn measure(experiment: &mut Experiment) -> Result<Print> {
+pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
     let mut jobs = Vec::new();
     for (ops, _) in AMOUNTS {
         for (bytes, _, _) in SIZES {
@@ -43,39 +43,47 @@ pub(super) fn measure(experiment: &mut Experiment) -> Result<Print> {
     };
     for figure in &figures {
         let outcome = Outcome::Figure { name: "ns/op".into(), value: figure.ns };
-        experiment.measurement.keep(&format!("Go pair {}", figure.size), &figure.allocator, 0, outcome)?;
+        experiment.measurement.keep(&go_subject(&figure.size), &figure.allocator, 0, outcome)?;
     }
-    Ok(Box::new(move |summary| print(summary, &figures)))
+    Ok(())
 }
 
-fn print(summary: &Summary, figures: &[go::Figure]) {
-    for (ops, shown_ops) in AMOUNTS {
-        println!("\nOne block taken and given back, {shown_ops} operations: time of one");
-        let mut header = vec![String::new()];
-        header.extend(SIZES.iter().map(|(_, name, _)| (*name).to_owned()));
-        let mut table = table::new(&header);
-        for allocator in summary.allocators() {
-            let mut row = vec![if allocator == TLSF { allocator.clone() } else { format!("malloc, {allocator}") }];
-            row.extend(SIZES.iter().map(|(bytes, _, _)| {
-                shown(summary, &format!("alloc_free_pair size={bytes} ops={ops}"), allocator, Figure::Time)
-            }));
-            table.add_row(row);
-        }
-        for allocator in go::ALLOCATORS {
-            let of = |size: &str| figures.iter().find(|figure| figure.allocator == allocator && figure.size == size);
-            let mut row = vec![format!("Go, {allocator}")];
-            row.extend(
-                SIZES.iter().map(|(_, name, _)| of(name).map_or("–".into(), |figure| quantity::time(figure.ns))),
-            );
-            if figures.iter().any(|figure| figure.allocator == allocator) {
-                table.add_row(row);
-            }
-        }
-        for (index, name) in ["make", "arena", "TLSF"].iter().enumerate() {
-            table.add_row(published(ops, index, name));
-        }
-        println!("{table}");
+/// One table for each amount of operations.
+pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
+    AMOUNTS.iter().map(|(ops, shown_ops)| of_amount(summary, ops, shown_ops)).collect()
+}
+
+fn of_amount(summary: &Summary, ops: &str, shown_ops: &str) -> Comparison {
+    let title = format!("A: one block taken and given back, {shown_ops} operations (Go: for 200 ms): time of one");
+    let mut comparison = Comparison::new(title, &["", "1 KiB", "10 KiB", "100 KiB", "500 KiB"]);
+    if !has(summary, &subject(SIZES[0].0, ops)) {
+        return comparison;
     }
+    for allocator in summary.allocators() {
+        let mut row = vec![if allocator == TLSF { allocator.clone() } else { format!("malloc, {allocator}") }];
+        row.extend(SIZES.iter().map(|(bytes, _, _)| shown(summary, &subject(bytes, ops), allocator, Figure::Time)));
+        comparison.rows.push(row);
+    }
+    for allocator in go::ALLOCATORS {
+        let times: Vec<_> =
+            SIZES.iter().map(|(_, size, _)| summary.kept_figure(&go_subject(size), allocator)).collect();
+        if times.iter().any(Option::is_some) {
+            let shown = times.iter().map(|time| time.map_or("–".into(), quantity::time));
+            comparison.rows.push(std::iter::once(format!("Go, {allocator}")).chain(shown).collect());
+        }
+    }
+    comparison
+        .rows
+        .extend(["make", "arena", "TLSF"].iter().enumerate().map(|(index, name)| published(ops, index, name)));
+    comparison
+}
+
+fn subject(bytes: &str, ops: &str) -> String {
+    format!("alloc_free_pair size={bytes} ops={ops}")
+}
+
+fn go_subject(size: &str) -> String {
+    format!("Go pair {size}")
 }
 
 fn published(ops: &str, index: usize, name: &str) -> Vec<String> {

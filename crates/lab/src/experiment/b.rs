@@ -3,11 +3,11 @@
 //! Source: HAKMEM's account of why it was slow: page faults and `madvise` in 86 % of its time. Each remedy it lists is an option of Freestone; what
 //! each was worth here is the time of the workload with the option at one value over its time at another.
 
-use super::{Experiment, Print, shown};
+use super::{Comparison, Experiment, has, shown};
 use crate::allocator::Allocator;
 use crate::bench::Contender;
 use crate::summary::{Figure, LOOP_ONLY, Summary};
-use crate::{bench, options, quantity, table};
+use crate::{bench, options, quantity};
 use anyhow::Result;
 
 const MIXED: &str = "random_mixed ops=1000000";
@@ -37,15 +37,14 @@ const REMEDIES: [(&str, &str, &[&str]); 7] = [
 ];
 
 /// Measures the workloads under every allocator, then the remedies under Freestone.
-pub(super) fn measure(experiment: &mut Experiment) -> Result<Print> {
+pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
     let jobs = [experiment.job("random_mixed", &["ops=1000000"]), experiment.job("tiny_hot", &["ops=10000000"])];
     experiment.run(&jobs, Vec::new())?;
     let freestone = experiment.allocators.iter().find(|allocator| allocator.name == "freestone").cloned();
     match freestone {
-        Some(freestone) => remedies(experiment, &freestone)?,
-        None => experiment.missing("the remedies are options of freestone, which was not selected")?,
+        Some(freestone) => remedies(experiment, &freestone),
+        None => experiment.missing("the remedies are options of freestone, which was not selected"),
     }
-    Ok(Box::new(print))
 }
 
 fn remedies(experiment: &mut Experiment, freestone: &Allocator) -> Result<()> {
@@ -61,59 +60,71 @@ fn remedies(experiment: &mut Experiment, freestone: &Allocator) -> Result<()> {
         }));
     }
     let jobs = [experiment.job("random_mixed", &["ops=1000000"]), experiment.job(CHURN, &[])];
-    bench::measure_all(&jobs, &contenders[1..], experiment.rounds, &mut experiment.measurement)?;
-    let again = [experiment.job(CHURN, &[])];
-    bench::measure_all(&again, &contenders[..1], experiment.rounds, &mut experiment.measurement)
+    bench::measure_all(&jobs, &contenders, experiment.rounds, &mut experiment.measurement)
 }
 
 fn is_remedy(allocator: &str) -> bool {
     allocator.starts_with("FREESTONE_")
 }
 
-fn print(summary: &Summary) {
-    println!("\nrandom_mixed, 400 slots, 1 M operations; the loop by itself takes part of the time");
-    let header = ["", "M ops/s", "published", "faults", "published", "user + sys", "published"];
-    let mut table = table::new(&header.map(str::to_owned));
-    let mops = |subject: &str, allocator: &str| {
-        summary.cell(subject, allocator, Figure::Time).map_or("–".into(), |cell| quantity::digits(1e3 / cell.median))
-    };
-    let plain = || summary.allocators().iter().map(String::as_str).filter(|allocator| !is_remedy(allocator));
-    for allocator in plain().chain([LOOP_ONLY]) {
+/// The two workloads, and the remedies.
+pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
+    if has(summary, MIXED) { vec![mixed(summary), tiny(summary), remedy_table(summary)] } else { Vec::new() }
+}
+
+fn plain(summary: &Summary) -> impl Iterator<Item = &str> {
+    let allocators = summary.allocators().iter().map(String::as_str).filter(|allocator| !is_remedy(allocator));
+    allocators.chain([LOOP_ONLY])
+}
+
+fn mops(summary: &Summary, subject: &str, allocator: &str) -> String {
+    summary.cell(subject, allocator, Figure::Time).map_or("–".into(), |cell| quantity::digits(1e3 / cell.median))
+}
+
+fn mixed(summary: &Summary) -> Comparison {
+    let title = "B: random_mixed, 400 slots, 1 M operations; the loop by itself takes part of the time";
+    let header = ["", "M ops/s", "published", "faults", "published", "user + sys", "published", "cycles, published"];
+    let mut comparison = Comparison::new(title, &header);
+    for allocator in plain(summary) {
         let published = PUBLISHED.iter().find(|row| row.0 == allocator);
         let cpu =
             summary.cell(MIXED, allocator, Figure::Cpu).map_or("–".into(), |cell| quantity::time(cell.median * 1e6));
-        table.add_row(vec![
+        comparison.rows.push(vec![
             allocator.to_owned(),
-            mops(MIXED, allocator),
+            mops(summary, MIXED, allocator),
             published.map_or("–", |row| row.1).into(),
             shown(summary, MIXED, allocator, Figure::Faults),
             published.map_or("–", |row| row.2).into(),
             cpu,
             published.map_or("–", |row| row.4).into(),
+            published.map_or("–", |row| row.3).into(),
         ]);
     }
-    for (name, mops, faults, _, times) in PUBLISHED.iter().filter(|row| row.0.starts_with("HAKMEM")) {
-        table.add_row([name, "–", mops, "–", faults, "–", times].map(|text| (*text).to_owned()));
+    for (name, mops, faults, cycles, times) in PUBLISHED.iter().filter(|row| row.0.starts_with("HAKMEM")) {
+        let row = [name, "–", mops, "–", faults, "–", times, cycles];
+        comparison.rows.push(row.map(str::to_owned).into());
     }
-    println!("{table}\n\ntiny_hot, 8 to 128 bytes; published for HAKMEM: {PUBLISHED_TINY} M ops/s");
-    let mut tiny = table::new(&["", "M ops/s"].map(str::to_owned));
-    for allocator in plain().chain([LOOP_ONLY]) {
-        tiny.add_row(vec![allocator.to_owned(), mops(TINY, allocator)]);
-    }
-    println!("{tiny}");
-    print_remedies(summary);
+    comparison
 }
 
-fn print_remedies(summary: &Summary) {
-    if !summary.allocators().iter().any(|allocator| is_remedy(allocator)) {
-        return;
-    }
-    println!("\nThe remedies, under freestone; the first line is freestone as it is");
+fn tiny(summary: &Summary) -> Comparison {
+    let title = format!("B: tiny_hot, 8 to 128 bytes; published for HAKMEM: {PUBLISHED_TINY} M ops/s");
+    let mut comparison = Comparison::new(title, &["", "M ops/s"]);
+    comparison.rows =
+        plain(summary).map(|allocator| vec![allocator.to_owned(), mops(summary, TINY, allocator)]).collect();
+    comparison
+}
+
+fn remedy_table(summary: &Summary) -> Comparison {
     let header = ["", "random_mixed", "faults", "fragmentation_phases", "faults", "peak RSS"];
-    let mut table = table::new(&header.map(str::to_owned));
+    let mut comparison =
+        Comparison::new("B: the remedies, under freestone; the first line is freestone as it is", &header);
+    if !summary.allocators().iter().any(|allocator| is_remedy(allocator)) {
+        return comparison;
+    }
     let freestone = summary.allocators().iter().filter(|allocator| allocator.as_str() == "freestone");
     for allocator in freestone.chain(summary.allocators().iter().filter(|allocator| is_remedy(allocator))) {
-        table.add_row(vec![
+        comparison.rows.push(vec![
             allocator.clone(),
             shown(summary, MIXED, allocator, Figure::Time),
             shown(summary, MIXED, allocator, Figure::Faults),
@@ -122,5 +133,5 @@ fn print_remedies(summary: &Summary) {
             shown(summary, CHURN, allocator, Figure::PeakRss),
         ]);
     }
-    println!("{table}");
+    comparison
 }

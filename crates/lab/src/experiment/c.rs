@@ -4,18 +4,21 @@
 //! lab's own; the second is the program it was measured with, under each allocator, and Freestone with bins of one block, which makes
 //! every allocation a refill.
 
-use super::{Experiment, Print, shown};
+use super::{Comparison, Experiment, has, shown};
 use crate::bench::Contender;
 use crate::summary::{Figure, Summary};
-use crate::{bench, options, table};
+use crate::{bench, options};
 use anyhow::Result;
 
 const TREES: &str = "binary_trees";
+/// The two ways to refill, and what they are called.
+const REFILLS: [(&str, &str); 2] =
+    [("central_refill batch=0", "one at a time"), ("central_refill batch=1", "batch known before the walk")];
 const BIN_MAX: &str = "FREESTONE_BIN_MAX";
 const ONE_BLOCK: &str = "freestone, bins of 1";
 
 /// Measures the refill by itself and the program.
-pub(super) fn measure(experiment: &mut Experiment) -> Result<Print> {
+pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
     let freestone = experiment.allocators.iter().find(|allocator| allocator.name == "freestone").cloned();
     let mut more = Vec::new();
     match freestone {
@@ -32,28 +35,32 @@ pub(super) fn measure(experiment: &mut Experiment) -> Result<Print> {
     experiment.run(&trees, more)?;
     let refills = [experiment.job("central_refill", &["batch=0"]), experiment.job("central_refill", &["batch=1"])];
     let first = Contender::plain(&experiment.allocators[..1]);
-    bench::measure_all(&refills, &first, experiment.rounds, &mut experiment.measurement)?;
-    Ok(Box::new(print))
+    bench::measure_all(&refills, &first, experiment.rounds, &mut experiment.measurement)
 }
 
-fn print(summary: &Summary) {
+/// The refill by itself, and the program.
+pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
     let base = summary.allocators().first().cloned().unwrap_or_default();
-    println!("\nRefilling a cache of 32 from a central list, two threads: time of one object");
-    let mut table = table::new(&["", "measured"].map(str::to_owned));
-    for (params, name) in [("batch=0", "one at a time"), ("batch=1", "batch known before the walk")] {
-        let subject = format!("central_refill {params}");
-        table.add_row(vec![name.to_owned(), shown(summary, &subject, &base, Figure::Time)]);
+    if !has(summary, REFILLS[0].0) {
+        return Vec::new();
     }
-    println!("{table}\n\nbinary_trees: time of one node (published for Go's batch: 8.7 % less)");
-    let mut table = table::new(&["".to_owned(), "time".to_owned(), format!("/ {base}"), "peak RSS".to_owned()]);
+    let mut refill = Comparison::new(
+        "C: refilling a cache of 32 from a central list, two threads: time of one object",
+        &["", "measured"],
+    );
+    refill.rows =
+        REFILLS.map(|(subject, name)| vec![name.to_owned(), shown(summary, subject, &base, Figure::Time)]).into();
+    let ratio_name = format!("/ {base}");
+    let title = "C: binary_trees, time of one node (published for Go's batch: 8.7 % less)";
+    let mut trees = Comparison::new(title, &["", "time", &ratio_name, "peak RSS"]);
     for allocator in summary.allocators() {
         let ratio = summary.cell(TREES, allocator, Figure::Time).and_then(|cell| cell.ratio);
-        table.add_row(vec![
+        trees.rows.push(vec![
             allocator.clone(),
             shown(summary, TREES, allocator, Figure::Time),
             ratio.map_or_else(String::new, |ratio| bench::verdict(&ratio)),
             shown(summary, TREES, allocator, Figure::PeakRss),
         ]);
     }
-    println!("{table}");
+    vec![refill, trees]
 }

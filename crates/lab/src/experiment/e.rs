@@ -2,9 +2,9 @@
 //!
 //! Source: "mimalloc, explained". The shape to be seen before anything new is believed: glibc moves the block least, mimalloc 2 most.
 
-use super::{Experiment, Print, shown};
-use crate::summary::Figure;
-use crate::{quantity, table};
+use super::{Comparison, Experiment, has, shown};
+use crate::quantity;
+use crate::summary::{Figure, Summary};
 use anyhow::Result;
 
 /// One row of the published table.
@@ -40,43 +40,50 @@ const PUBLISHED: [Published; 9] = [
     row("47000000", "mimalloc, cache reset", "95", "86.7 MB", "103 470", "0.17 s"),
 ];
 
+const WORKLOAD: &str = "realloc_growth";
+
 const LIMITS: [(&str, &str); 2] = [("500000", "0.5 MB"), ("47000000", "47 MB")];
 
 /// Measures both sizes.
-pub(super) fn measure(experiment: &mut Experiment) -> Result<Print> {
-    let jobs: Vec<_> =
-        LIMITS.iter().map(|(limit, _)| experiment.job("realloc_growth", &[&format!("limit={limit}")])).collect();
-    experiment.run(&jobs, Vec::new())?;
-    Ok(Box::new(|summary| {
-        for (limit, title) in LIMITS {
-            println!("\nGrowing to {title} by an eighth (published figures of mimalloc are of version 1)");
-            let header =
-                ["", "moved", "published", "peak RSS", "published", "faults", "published", "user + sys", "published"];
-            let mut table = table::new(&header.map(str::to_owned));
-            let subject = format!("realloc_growth limit={limit}");
-            for allocator in summary.allocators() {
-                let published = PUBLISHED.iter().find(|row| row.limit == limit && row.allocator == allocator.as_str());
-                let of = |pick: fn(&Published) -> &'static str| published.map_or("–", pick).to_owned();
-                let own = |name: &str| summary.own_figure(&subject, allocator, name);
-                let moved =
-                    own("moved").zip(own("steps")).map_or("–".into(), |(moved, steps)| format!("{moved} of {steps}"));
-                let cpu = summary.records(&subject, allocator).first().and_then(|record| {
-                    let cell = summary.cell(&subject, allocator, Figure::Cpu)?;
-                    Some(quantity::time(cell.median * record.operations as f64))
-                });
-                table.add_row(vec![
-                    allocator.clone(),
-                    moved,
-                    of(|row| row.moved),
-                    shown(summary, &subject, allocator, Figure::PeakRss),
-                    of(|row| row.peak),
-                    shown(summary, &subject, allocator, Figure::Faults),
-                    of(|row| row.faults),
-                    cpu.unwrap_or_else(|| "–".into()),
-                    of(|row| row.cpu),
-                ]);
-            }
-            println!("{table}");
-        }
-    }))
+pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
+    let job = |(limit, _): &(&str, &str)| experiment.job(WORKLOAD, &[&format!("limit={limit}")]);
+    let jobs: Vec<_> = LIMITS.iter().map(job).collect();
+    experiment.run(&jobs, Vec::new())
+}
+
+/// One table for each size.
+pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
+    LIMITS.iter().map(|(limit, title)| of_size(summary, limit, title)).collect()
+}
+
+fn of_size(summary: &Summary, limit: &str, title: &str) -> Comparison {
+    let title = format!("E: growing to {title} by an eighth (published figures of mimalloc are of version 1)");
+    let header = ["", "moved", "published", "peak RSS", "published", "faults", "published", "user + sys", "published"];
+    let mut comparison = Comparison::new(title, &header);
+    let subject = format!("{WORKLOAD} limit={limit}");
+    if !has(summary, &subject) {
+        return comparison;
+    }
+    for allocator in summary.allocators() {
+        let published = PUBLISHED.iter().find(|row| row.limit == limit && row.allocator == allocator.as_str());
+        let of = |pick: fn(&Published) -> &'static str| published.map_or("–", pick).to_owned();
+        let own = |name: &str| summary.own_figure(&subject, allocator, name);
+        let moved = own("moved").zip(own("steps")).map_or("–".into(), |(moved, steps)| format!("{moved} of {steps}"));
+        let cpu = summary.records(&subject, allocator).first().and_then(|record| {
+            let cell = summary.cell(&subject, allocator, Figure::Cpu)?;
+            Some(quantity::time(cell.median * record.operations as f64))
+        });
+        comparison.rows.push(vec![
+            allocator.clone(),
+            moved,
+            of(|row| row.moved),
+            shown(summary, &subject, allocator, Figure::PeakRss),
+            of(|row| row.peak),
+            shown(summary, &subject, allocator, Figure::Faults),
+            of(|row| row.faults),
+            cpu.unwrap_or_else(|| "–".into()),
+            of(|row| row.cpu),
+        ]);
+    }
+    comparison
 }
