@@ -46,7 +46,15 @@ pub fn library_dir() -> &'static Path {
         build.args(["build", "--quiet", "--release", "--package", "freestone-capi", "--target-dir"]).arg(target);
         let output = build.current_dir(crate_dir()).output().expect("cargo can be run");
         assert!(output.status.success(), "the library does not build:\n{}", String::from_utf8_lossy(&output.stderr));
-        target.join("release")
+        let release = target.join("release");
+        // Programs linked against the shared library look for its soname, as an installed tree has it.
+        let soname = release.join("libfreestone.so.0");
+        if !soname.exists() {
+            let draft = release.join(format!("libfreestone.so.0-{}", std::process::id()));
+            std::os::unix::fs::symlink("libfreestone.so", &draft).expect("the target folder can be written");
+            fs::rename(&draft, &soname).expect("a file of our own can be renamed");
+        }
+        release
     })
 }
 
@@ -105,7 +113,13 @@ impl Program {
         let draft = path.with_extension(format!("{}-{serial}", std::process::id()));
         let mut compile = Command::new(if source.ends_with(".cc") { "c++" } else { "cc" });
         compile.args(["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]);
-        compile.args(["-Wno-use-after-free", "-Wno-free-nonheap-object", "-pthread", "-I"]);
+        compile.args([
+            "-Wno-use-after-free",
+            "-Wno-free-nonheap-object",
+            "-Wno-alloc-size-larger-than",
+            "-pthread",
+            "-I",
+        ]);
         compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(&from);
         match way {
             Way::System | Way::Preload => {}
