@@ -1,0 +1,289 @@
+/*
+ * freestone.h: the C interface of Freestone, a general-purpose memory allocator.
+ *
+ * Link with `-lfreestone`, or preload libfreestone.so: `malloc` and its family are Freestone's then, in the whole process. What is
+ * declared here beyond <stdlib.h> are Freestone's own functions: explicit heaps, options, statistics.
+ *
+ *   section              what it has
+ *   -------------------  ------------------------------------------------------------
+ *   Explicit heaps       memory with a life of its own, given back at once
+ *   Options              by environment, link-time symbol, or function
+ *   Statistics           one snapshot that adds up
+ *   The malloc family    what <stdlib.h> and <malloc.h> declare, with glibc's semantics
+ *
+ * Every function may be called from any thread, before `main`, in `atexit` and thread-exit functions, and in the child of a
+ * `fork`; none from a signal handler. Functions that fail return NULL or -1 and set `errno`: ENOMEM when memory runs out (or a size
+ * exceeds PTRDIFF_MAX), EINVAL for an argument that makes no sense. `free` never fails and never changes `errno`.
+ *
+ * A pointer that was never allocated, is freed already, or points inside a block is named on standard error where it is seen, and
+ * the process is aborted (option `misuse`).
+ */
+#ifndef FREESTONE_H
+#define FREESTONE_H
+
+#include <malloc.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The version of this header. The library's soname changes with the first number. */
+#define FREESTONE_VERSION_MAJOR 0
+#define FREESTONE_VERSION_MINOR 1
+#define FREESTONE_VERSION_PATCH 0
+
+/* What compilers are told. Each expands to nothing where it is not understood. */
+#if defined(__GNUC__) || defined(__clang__)
+#define FREESTONE_ATTR_MALLOC __attribute__((__malloc__))
+#define FREESTONE_ATTR_ALLOC_SIZE(...) __attribute__((__alloc_size__(__VA_ARGS__)))
+#define FREESTONE_ATTR_ALLOC_ALIGN(n) __attribute__((__alloc_align__(n)))
+#define FREESTONE_ATTR_NODISCARD __attribute__((__warn_unused_result__))
+#define FREESTONE_ATTR_NONNULL(...) __attribute__((__nonnull__(__VA_ARGS__)))
+#else
+#define FREESTONE_ATTR_MALLOC
+#define FREESTONE_ATTR_ALLOC_SIZE(...)
+#define FREESTONE_ATTR_ALLOC_ALIGN(n)
+#define FREESTONE_ATTR_NODISCARD
+#define FREESTONE_ATTR_NONNULL(...)
+#endif
+
+/* In C++, functions of <stdlib.h> are declared `noexcept`; declaring them again has to agree. */
+#ifdef __cplusplus
+#define FREESTONE_NOTHROW noexcept
+extern "C" {
+#elif defined(__GNUC__) || defined(__clang__)
+#define FREESTONE_NOTHROW __attribute__((__nothrow__))
+#else
+#define FREESTONE_NOTHROW
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+/* Explicit heaps                                                                                                               */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A heap of its own. Its blocks are ordinary blocks: any thread may allocate from it, `free` takes them back, `malloc_usable_size`
+ * knows them. What makes it different is its end: freestone_heap_delete gives all of it back at once, blocks that are still out
+ * included, in time that depends on the number of its spans and not of its blocks.
+ *
+ * Threads that allocate from one heap at the same time take turns. A block of a heap is moved by freestone_heap_realloc; plain
+ * `realloc` may move it out of the heap.
+ */
+typedef struct freestone_heap freestone_heap_t;
+
+/*
+ * A new heap. NULL and ENOMEM when memory runs out.
+ */
+FREESTONE_ATTR_NODISCARD
+freestone_heap_t *freestone_heap_new(void) FREESTONE_NOTHROW;
+
+/*
+ * Ends a heap and every block of it at once. NULL is nothing.
+ *
+ * The caller promises that nobody uses a block of the heap any more, and that no thread is just freeing one.
+ */
+void freestone_heap_delete(freestone_heap_t *heap) FREESTONE_NOTHROW;
+
+/*
+ * `size` bytes from `heap`, aligned to 16; a size of 0 gives a block of its own. NULL and ENOMEM when memory runs out.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2) FREESTONE_ATTR_NONNULL(1)
+void *freestone_heap_malloc(freestone_heap_t *heap, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * `count * size` zero bytes from `heap`, aligned to 16. NULL and ENOMEM when memory runs out or the product overflows.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2, 3) FREESTONE_ATTR_NONNULL(1)
+void *freestone_heap_calloc(freestone_heap_t *heap, size_t count, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * `size` bytes from `heap`, aligned to `align`. NULL and EINVAL if that is not a power of two; NULL and ENOMEM when memory runs
+ * out.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(2) FREESTONE_ATTR_ALLOC_SIZE(3)
+FREESTONE_ATTR_NONNULL(1)
+void *freestone_heap_aligned_alloc(freestone_heap_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * Makes a block of `heap` hold `size` bytes, where it is or in a new block of the same heap, keeping its contents up to the smaller
+ * size. A `block` of NULL allocates; a `size` of 0 frees the block and returns NULL. The result is aligned to 16, whatever the
+ * block was. NULL and ENOMEM when memory runs out: the block is as it was then.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_ALLOC_SIZE(3) FREESTONE_ATTR_NONNULL(1)
+void *freestone_heap_realloc(freestone_heap_t *heap, void *block, size_t size) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+/* Options                                                                                                                      */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Options come, the last word winning, from the environment (FREESTONE_MISUSE=report), from the symbol below, and from
+ * freestone_option_set. Bytes may end in k, m or g. Unknown or malformed ones are named on standard error and ignored. A process
+ * that has more rights than its caller (setuid) obeys neither environment nor symbol. `freestone options` and docs/tuning.md list
+ * them all.
+ */
+
+/*
+ * A program may define this symbol to choose its options when it is linked:
+ *
+ *     const char freestone_options[] = "decay_ms=100,dirty_max=64m";
+ *
+ * (`extern` in C++.) The library does not define it. A program that is preloaded or linked against the shared library has to
+ * export it: `-Wl,--export-dynamic-symbol=freestone_options`, or `-rdynamic`.
+ */
+extern const char freestone_options[];
+
+/*
+ * Sets the option `name` (as in the symbol: lower case, without prefix) to `value`. 0; -1 and EINVAL if there is none of that name,
+ * the value does not suit it, or either is NULL: nothing has changed then.
+ */
+int freestone_option_set(const char *name, const char *value) FREESTONE_NOTHROW;
+
+/*
+ * The value of the option `name` as a number: bytes, milliseconds, or the place among its words; at most INT64_MAX; 0 for paths.
+ * -1 and EINVAL if there is none of that name, or it is NULL.
+ */
+FREESTONE_ATTR_NODISCARD
+int64_t freestone_option_get(const char *name) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+/* Statistics                                                                                                                   */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A snapshot. Bytes unless the name begins with `n_`. Taken while other threads run, the numbers are those of slightly different
+ * moments, but always:
+ *
+ *     committed = live + cached + fragmented + dirty + metadata        and none is negative
+ *
+ * The structure grows at its end with the library; `size` keeps old programs and new libraries apart, and new programs and old
+ * libraries.
+ */
+typedef struct freestone_stats {
+    size_t size;             /* in: sizeof(freestone_stats_t); out: how much of it was filled */
+    uint64_t live;           /* in blocks that the program holds (whole blocks, not what was asked for) */
+    uint64_t cached;         /* in free blocks that threads keep, or on their way home */
+    uint64_t fragmented;     /* in spans but in no block that is out */
+    uint64_t dirty;          /* in free runs that still have memory behind them */
+    uint64_t metadata;       /* for Freestone itself */
+    uint64_t committed;      /* the sum of the above */
+    uint64_t peak_committed; /* the most that `committed` was, without metadata */
+    uint64_t peak_live;      /* the most that `live` was seen to be */
+    uint64_t purged;         /* given back to the operating system, ever */
+    uint64_t n_allocations;  /* blocks allocated, ever */
+    uint64_t n_frees;        /* blocks freed, ever */
+    uint64_t n_remote_frees; /* blocks freed by a thread that did not own them, ever */
+    uint64_t n_handovers;    /* atomic operations it took to hand those over */
+    uint64_t n_threads;      /* threads that have a heap now, and explicit heaps */
+} freestone_stats_t;
+
+/*
+ * Fills `*stats`, as much of it as `stats->size` says, and sets `stats->size` to what it filled. 0; -1 and EINVAL if `stats` is NULL
+ * or its size is less than that of the member itself.
+ *
+ *     freestone_stats_t stats = {.size = sizeof stats};
+ *     if (freestone_stats(&stats) == 0) printf("%" PRIu64 " bytes live\n", stats.live);
+ *
+ * Costs time in proportion to the number of threads there have been at once.
+ */
+int freestone_stats(freestone_stats_t *stats) FREESTONE_NOTHROW;
+
+/*
+ * Gives all memory that is free, the calling thread's caches included, back to the operating system now. Returns how many bytes.
+ * Memory also goes back by itself, after the time that option `decay_ms` says.
+ */
+size_t freestone_purge(void) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+/* The malloc family                                                                                                            */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * What <stdlib.h> and <malloc.h> declare, and C23's sized frees. Blocks are aligned to 16. A size of 0 gives a block of
+ * its own, which has to be freed. Where standards leave a choice the semantics are glibc's.
+ */
+
+/* `size` bytes. NULL and ENOMEM when memory runs out. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(1)
+void *malloc(size_t size) FREESTONE_NOTHROW;
+
+/* `count * size` zero bytes. NULL and ENOMEM when memory runs out or the product overflows. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(1, 2)
+void *calloc(size_t count, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * Makes a block hold `size` bytes, keeping its contents up to the smaller size. A `block` of NULL allocates; a `size` of 0 frees the
+ * block and returns NULL. NULL and ENOMEM when memory runs out: the block is as it was then.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_ALLOC_SIZE(2)
+void *realloc(void *block, size_t size) FREESTONE_NOTHROW;
+
+/* realloc to `count * size` bytes; NULL and ENOMEM also when the product overflows. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_ALLOC_SIZE(2, 3)
+void *reallocarray(void *block, size_t count, size_t size) FREESTONE_NOTHROW;
+
+/* Frees a block. NULL is nothing. `errno` is kept. */
+void free(void *block) FREESTONE_NOTHROW;
+
+/* Frees a block of malloc, calloc or realloc whose size is known (C23): `size` is what was asked for. */
+void free_sized(void *block, size_t size) FREESTONE_NOTHROW;
+
+/* Frees a block of aligned_alloc whose alignment and size are known (C23): both are what was asked for. */
+void free_aligned_sized(void *block, size_t align, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * `size` bytes aligned to `align`; the size need not be a multiple of it. NULL and EINVAL if `align` is not a power of two; NULL and
+ * ENOMEM when memory runs out. Alignments to 1 GiB and beyond are really given.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(1) FREESTONE_ATTR_ALLOC_SIZE(2)
+void *aligned_alloc(size_t align, size_t size) FREESTONE_NOTHROW;
+
+/* As aligned_alloc. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(1) FREESTONE_ATTR_ALLOC_SIZE(2)
+void *memalign(size_t align, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * Stores a block of `size` bytes aligned to `align` in `*block` and returns 0. Returns EINVAL if `align` is not a power of two or not
+ * a multiple of sizeof(void *), ENOMEM when memory runs out; `*block` and `errno` are as they were then.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+int posix_memalign(void **block, size_t align, size_t size) FREESTONE_NOTHROW;
+
+/* `size` bytes aligned to the OS page. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(1)
+void *valloc(size_t size) FREESTONE_NOTHROW;
+
+/* `size` bytes rounded up to whole OS pages (at least one), aligned to them. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC
+void *pvalloc(size_t size) FREESTONE_NOTHROW;
+
+/* Bytes of a block that may be used, at least what was asked for; 0 for NULL. */
+size_t malloc_usable_size(void *block) FREESTONE_NOTHROW;
+
+/* Gives memory back as freestone_purge does, whatever `pad` says. 1 if there was any, else 0. */
+int malloc_trim(size_t pad) FREESTONE_NOTHROW;
+
+/* glibc's parameters have no counterpart here: accepted, ignored, 1. */
+int mallopt(int parameter, int value) FREESTONE_NOTHROW;
+
+/* Writes a line of statistics to standard error. */
+void malloc_stats(void) FREESTONE_NOTHROW;
+
+/* Writes statistics to `stream` as XML. 0; EINVAL if `options` is not 0; -1 if the stream fails. */
+FREESTONE_ATTR_NONNULL(2)
+int malloc_info(int options, FILE *stream) FREESTONE_NOTHROW;
+
+/*
+ * The statistics in glibc's form: `arena` is what is committed, `uordblks` what is live, `fordblks` the rest, `keepcost` what
+ * malloc_trim could give back; the other members are 0.
+ */
+struct mallinfo2 mallinfo2(void) FREESTONE_NOTHROW;
+
+/* As mallinfo2, in `int`s that wrap. */
+struct mallinfo mallinfo(void) FREESTONE_NOTHROW;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

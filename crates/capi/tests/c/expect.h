@@ -1,0 +1,44 @@
+/* What every test program says when an expectation fails: where, and what. */
+#ifndef EXPECT_H
+#define EXPECT_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPECT(condition) \
+    do { \
+        if (!(condition)) { \
+            char expect_text[300]; \
+            int expect_errno = errno; \
+            int expect_len = snprintf(expect_text, sizeof expect_text, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, \
+                                      #condition, expect_errno); \
+            (void)!write(2, expect_text, (size_t)expect_len); \
+            _exit(1); \
+        } \
+    } while (0)
+
+/* Keeps the compiler from knowing what a value is. */
+#define HIDE(value) ({ __auto_type hidden_ = (value) + 0; __asm__ volatile("" : "+r"(hidden_)); hidden_; })
+
+/* One step of a xorshift generator. */
+static inline uint64_t next_random(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Resident set in KiB. */
+static inline long resident_kib(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    EXPECT(file && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+#endif

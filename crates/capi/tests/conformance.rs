@@ -1,0 +1,28 @@
+//! The malloc family on a lattice of sizes, alignments and overflow: `c/conformance.c`, in each way a program gets the library.
+
+mod harness;
+
+use harness::run_everywhere;
+
+macro_rules! parts {
+    ($($part:ident: $sentence:ident),* $(,)?) => {$(
+        #[test]
+        fn $sentence() {
+            run_everywhere("conformance.c", stringify!($part));
+        }
+    )*};
+}
+
+parts! {
+    sizes: every_size_gives_a_block_of_its_own,
+    absurd: sizes_no_machine_gives_are_refused_with_enomem,
+    overflow: products_that_overflow_are_refused,
+    alignments: every_alignment_to_a_gibibyte_is_really_given,
+    bad_alignments: alignments_that_make_no_sense_are_refused,
+    pages: valloc_and_pvalloc_give_os_pages,
+    reallocs: realloc_keeps_contents,
+    zeroes: calloc_is_zero_after_dirty_reuse,
+    kept_errno: free_keeps_errno_on_every_path,
+    heaps: explicit_heaps_do_what_the_header_says,
+    questions: glibcs_questions_are_answered,
+}

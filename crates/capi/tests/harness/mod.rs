@@ -1,0 +1,199 @@
+//! Builds the library as it is shipped, compiles the C programs of `tests/c` and runs them with it in each of the three ways a
+//! program can get it: preloaded, linked against the shared library, linked against the archive.
+#![allow(dead_code, reason = "each test binary uses its share")]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// How a program gets the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Not at all: the system's allocator.
+    System,
+    /// `LD_PRELOAD`.
+    Preload,
+    /// Linked against `libfreestone.so`.
+    Shared,
+    /// Linked against `libfreestone.a`.
+    Archive,
+}
+
+/// Every way that has the library in the process.
+pub const WAYS: [Way; 3] = [Way::Preload, Way::Shared, Way::Archive];
+
+/// The crate's folder.
+pub fn crate_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder for what the tests make, by name.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&dir).expect("the target folder can be written");
+    dir
+}
+
+/// The folder with the release build of `libfreestone.so` and `.a`, brought up to date once a test binary.
+pub fn library_dir() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of the target folder");
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "--release", "--package", "freestone-capi", "--target-dir"]).arg(target);
+        let output = build.current_dir(crate_dir()).output().expect("cargo can be run");
+        assert!(output.status.success(), "the library does not build:\n{}", String::from_utf8_lossy(&output.stderr));
+        let release = target.join("release");
+        // Programs linked against the shared library look for its soname, as an installed tree has it.
+        let soname = release.join("libfreestone.so.0");
+        if !soname.exists() {
+            let draft = release.join(format!("libfreestone.so.0-{}", std::process::id()));
+            std::os::unix::fs::symlink("libfreestone.so", &draft).expect("the target folder can be written");
+            fs::rename(&draft, &soname).expect("a file of our own can be renamed");
+        }
+        release
+    })
+}
+
+/// The shared library.
+pub fn shared_library() -> PathBuf {
+    library_dir().join("libfreestone.so")
+}
+
+/// The command's output; a command that cannot be run, or fails, is the test's failure.
+pub fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?} failed: {}\n{}", output.status, text(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Both streams of an output.
+pub fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Whether a tool is installed; a test that needs one that is not says so and passes.
+pub fn installed(tool: &str) -> bool {
+    let found = env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(tool).is_file()));
+    if !found {
+        println!("skipped: {tool} is not installed");
+    }
+    found
+}
+
+/// A program of `tests/c`, compiled for one way.
+pub struct Program {
+    path: PathBuf,
+    way: Way,
+}
+
+impl Program {
+    /// Compiles `tests/c/SOURCE`.
+    pub fn new(source: &str, way: Way) -> Self {
+        Self::with_flags(source, way, &[])
+    }
+
+    /// Compiles `tests/c/SOURCE` with more flags. Programs of one source and way in one test binary may be compiled at once: each
+    /// compilation writes a file of its own and renames it.
+    pub fn with_flags(source: &str, way: Way, flags: &[&str]) -> Self {
+        let library = library_dir();
+        let from = crate_dir().join("tests/c").join(source);
+        let way_name = match way {
+            Way::System | Way::Preload => "plain",
+            Way::Shared => "shared",
+            Way::Archive => "archive",
+        };
+        let name = format!("{}-{way_name}{}", source.replace('.', "-"), flags.concat().replace(['/', '.'], "_"));
+        let path = scratch("programs").join(name);
+        static SERIAL: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let serial = SERIAL.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let draft = path.with_extension(format!("{}-{serial}", std::process::id()));
+        let mut compile = Command::new(if source.ends_with(".cc") { "c++" } else { "cc" });
+        compile.args(["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]);
+        compile.args([
+            "-Wno-use-after-free",
+            "-Wno-free-nonheap-object",
+            "-Wno-alloc-size-larger-than",
+            "-pthread",
+            "-I",
+        ]);
+        compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(&from);
+        match way {
+            Way::System | Way::Preload => {}
+            Way::Shared => {
+                compile.arg("-L").arg(library).arg("-lfreestone");
+            }
+            Way::Archive => {
+                compile.arg(library.join("libfreestone.a"));
+            }
+        }
+        succeed(compile.args(flags).arg("-ldl"));
+        fs::rename(&draft, &path).expect("a file of our own can be renamed");
+        Self { path, way }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A command that runs it, with the library in its process. Options of the tests' own environment do not reach it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        self.prepare(&mut command);
+        command
+    }
+
+    /// A command that runs it through a shell, after `setup` (`ulimit` and the like).
+    pub fn command_after(&self, setup: &str, arguments: &str) -> Command {
+        let preload = match self.way {
+            Way::Preload => format!("export LD_PRELOAD='{}'; ", shared_library().display()),
+            Way::Shared => format!("export LD_LIBRARY_PATH='{}'; ", library_dir().display()),
+            Way::System | Way::Archive => String::new(),
+        };
+        let mut command = Command::new("bash");
+        clear_options(&mut command);
+        command.arg("-c").arg(format!("{setup}; {preload}exec '{}' {arguments}", self.path.display()));
+        command
+    }
+
+    fn prepare(&self, command: &mut Command) {
+        clear_options(command);
+        match self.way {
+            Way::Preload => {
+                command.env("LD_PRELOAD", shared_library());
+            }
+            Way::Shared => {
+                command.env("LD_LIBRARY_PATH", library_dir());
+            }
+            Way::System | Way::Archive => {}
+        }
+    }
+}
+
+fn clear_options(command: &mut Command) {
+    for (name, _) in env::vars_os() {
+        if name.to_string_lossy().starts_with("FREESTONE_") {
+            command.env_remove(name);
+        }
+    }
+}
+
+/// Compiles and runs a program with one argument in each way; it must succeed without a word on standard error.
+pub fn run_everywhere(source: &str, argument: &str) {
+    for way in WAYS {
+        let program = Program::new(source, way);
+        expect_silent(program.command().arg(argument), way);
+    }
+}
+
+/// Runs a command that must succeed without a word on standard error.
+pub fn expect_silent(command: &mut Command, way: Way) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{way:?}: {command:?} failed: {}\n{}", output.status, text(&output));
+    assert!(output.stderr.is_empty(), "{way:?}: {command:?} said:\n{}", text(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
