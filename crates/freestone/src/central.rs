@@ -21,7 +21,7 @@
 
 use crate::config::Settings;
 use crate::page::PageHeap;
-use crate::size_class::N_CLASSES;
+use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Refused};
 use crate::span::{Entry, Owner, Span, SpanList};
 use core::ffi::c_void;
@@ -30,6 +30,9 @@ use freestone_base::inbox::Node;
 use freestone_base::lock::Lock;
 use freestone_base::sync::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use freestone_os::{Futex, Os};
+
+/// Free memory inside spans may be this part of what is live, or the dirty bound, whichever is larger.
+const DIRTY_SHARE: i64 = 10;
 
 /// Rank of the locks of the classes.
 pub const RANK: u8 = 20;
@@ -55,6 +58,9 @@ pub struct Central<O: Os> {
     n_available: [AtomicU32; N_CLASSES],
     /// Blocks that went home through the central lists, to count what is out; never positive on its own.
     returned_blocks: [AtomicI64; N_CLASSES],
+    n_heaps: AtomicU32,
+    /// Bytes of free blocks inside spans, as far as their owners have counted.
+    free_in_spans: AtomicI64,
     /// The most bytes seen live at once, and what is live by the last count.
     peak: Peak,
 }
@@ -88,6 +94,8 @@ impl<O: Os> Central<O> {
                 N_CLASSES],
             n_available: [const { AtomicU32::new(0) }; N_CLASSES],
             returned_blocks: [const { AtomicI64::new(0) }; N_CLASSES],
+            n_heaps: AtomicU32::new(0),
+            free_in_spans: AtomicI64::new(0),
             peak: Peak { live_bytes: AtomicI64::new(0), peak_bytes: AtomicU64::new(0) },
         }
     }
@@ -111,6 +119,7 @@ impl<O: Os> Central<O> {
         unsafe {
             let span = self.span(page);
             if span.n_out.get() == 0 {
+                self.count_free_in_spans(-i64::from(span.n_free.get()) * block_bytes(span.class.get() as usize) as i64);
                 blocks::clear(self.pages.layout(), page);
                 self.pages.free(page, &self.settings);
                 return;
@@ -168,6 +177,8 @@ impl<O: Os> Central<O> {
                 return Offered::Refused(refused);
             }
             self.returned_blocks[class].fetch_add(1, Ordering::Relaxed);
+            let block_bytes = block_bytes(class) as i64;
+            self.count_free_in_spans(block_bytes);
             let empty = span.n_out.get() == 0;
             match (was_full, empty) {
                 (true, false) => {
@@ -182,8 +193,12 @@ impl<O: Os> Central<O> {
                 }
                 (false, false) => {}
             }
+            if !empty && blocks::is_scan_due(layout, page) {
+                self.count_free_in_spans(-i64::from(self.release_pages(page)) * block_bytes);
+            }
             drop(list);
             if empty {
+                self.count_free_in_spans(-i64::from(span.n_free.get()) * block_bytes);
                 blocks::clear(layout, page);
                 self.pages.free(page, &self.settings);
             }
@@ -231,6 +246,41 @@ impl<O: Os> Central<O> {
     #[must_use]
     pub fn peak_live_bytes(&self) -> u64 {
         self.peak.peak_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Gives the OS pages of a span in which no block is out back, if more is free inside spans than the dirty bound allows. Returns the
+    /// blocks that are no longer free.
+    ///
+    /// # Safety
+    /// - The small span at `page` is the caller's.
+    pub unsafe fn release_pages(&self, page: u32) -> u32 {
+        let bound =
+            (self.settings.dirty_max_bytes() as i64).max(self.peak.live_bytes.load(Ordering::Relaxed) / DIRTY_SHARE);
+        if self.free_in_spans.load(Ordering::Relaxed) <= bound {
+            return 0;
+        }
+        // SAFETY: the caller's promise; what is purged holds no block that is out.
+        unsafe {
+            blocks::release_pages(self.pages.layout(), page, self.pages.os().os_page_bytes(), |start, bytes| {
+                self.pages.purge_inside(start, bytes)
+            })
+        }
+    }
+
+    /// Heaps alive, for policies: threads may come and go while it is read.
+    #[must_use]
+    pub fn n_heaps(&self) -> u32 {
+        self.n_heaps.load(Ordering::Relaxed)
+    }
+
+    /// Notes how many heaps are alive now.
+    pub fn set_n_heaps(&self, n: u32) {
+        self.n_heaps.store(n, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of free blocks inside spans.
+    pub fn count_free_in_spans(&self, change_bytes: i64) {
+        self.free_in_spans.fetch_add(change_bytes, Ordering::Relaxed);
     }
 
     /// Calls `visit` with each span of `class` that has no owner, under the lock, and whether it is listed as full.

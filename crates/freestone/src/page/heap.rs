@@ -337,6 +337,21 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
+    /// Gives memory inside a run in use back. `false` if the kernel would not take it.
+    ///
+    /// # Safety
+    /// - The range is made of whole OS pages of a run in use that is the caller's, and nobody needs its contents.
+    pub unsafe fn purge_inside(&self, start: *mut u8, bytes: usize) -> bool {
+        // SAFETY: the caller's promise.
+        let purged = unsafe { self.os.purge(start, bytes) }.is_ok();
+        if purged {
+            let mut state = self.state.lock();
+            state.stats.purged_bytes += bytes as u64;
+            state.stats.n_purges += 1;
+        }
+        purged
+    }
+
     /// Gives all dirty memory back now. Returns the bytes given back.
     pub fn purge(&self) -> usize {
         if self.layout().n_pages == 0 {

@@ -20,9 +20,18 @@
 //! The span must be the caller's (see `record`).
 
 use crate::size_class::{block_at, block_bytes, span_blocks, span_pages};
-use crate::span::Layout;
+use crate::span::{Layout, Span};
 use core::ptr;
 use freestone_base::inbox::Node;
+
+/// A span is looked over for OS pages that can go when this part of its blocks is free…
+const SCAN_FROM: u32 = 2;
+
+/// … and again when this part of those still out has come home, but at least this part of all.
+const SCAN_EVERY: u32 = 4;
+
+/// See [`SCAN_EVERY`].
+const SCAN_STEP_LEAST: u32 = 32;
 
 /// A chain of free blocks, linked through their first words.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +87,7 @@ pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: us
         span.n_free.set(0);
         span.n_out.set(0);
         span.first_word.set(words(class) as u8);
+        span.scan_at.set(span_blocks(class) as u32 / SCAN_FROM);
     }
 }
 
@@ -177,6 +187,7 @@ pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     span.first_word.set(word as u8);
     span.n_free.set(span.n_free.get() - n);
     span.n_out.set(span.n_out.get() + n);
+    span.scan_at.set(span_blocks(span.class.get() as usize) as u32 / SCAN_FROM);
     Chain { first: first.next, last, len: n }
 }
 
@@ -208,6 +219,80 @@ pub unsafe fn give_back(layout: &Layout, page: u32, block: *mut Node) -> Result<
     span.n_free.set(span.n_free.get() + 1);
     span.first_word.set(span.first_word.get().min((index / 64) as u8));
     Ok(())
+}
+
+/// Whether it is time to look a span over for OS pages that can go.
+///
+/// # Safety
+/// - See the module header.
+pub unsafe fn is_scan_due(layout: &Layout, page: u32) -> bool {
+    // SAFETY: the caller's promise.
+    let span = unsafe { &*layout.record(page) };
+    span.n_free.get() >= span.scan_at.get()
+}
+
+/// Gives the OS pages in which no block is out back: the free blocks that start in them become uncarved again. A free block that starts
+/// before and ends in such a page stays free; only its unused tail is lost. `purge` is called with each stretch and says whether it
+/// went; what did not go stays as it was. Returns the blocks that are no longer free.
+///
+/// # Safety
+/// - See the module header.
+pub unsafe fn release_pages(
+    layout: &Layout,
+    page: u32,
+    os_page_bytes: usize,
+    mut purge: impl FnMut(*mut u8, usize) -> bool,
+) -> u32 {
+    // SAFETY: the caller's promise.
+    let span = unsafe { &*layout.record(page) };
+    let class = span.class.get() as usize;
+    let (block, unit, n_blocks) = (block_bytes(class), carve_bytes(class, os_page_bytes), span_blocks(class));
+    let n_units = span_pages(class).to_bytes().0 / unit;
+    let start_of = |units: usize| (units * unit).div_ceil(block).min(n_blocks);
+    // SAFETY: block numbers below `n_blocks` have bits.
+    let can_go = |at: usize| unsafe {
+        let overlapping = (at * unit / block).min(n_blocks)..start_of(at + 1);
+        span.fresh.get() >> at & 1 == 0
+            && overlapping.into_iter().all(|index| is_free(layout, page, index) || is_fresh(span, index, block, unit))
+    };
+    let (mut at, mut released) = (0, 0);
+    while at < n_units {
+        let from = at;
+        while at < n_units && can_go(at) {
+            at += 1;
+        }
+        if at == from {
+            at += 1;
+            continue;
+        }
+        if purge(layout.page_start(page).wrapping_add(from * unit), (at - from) * unit) {
+            for unit_index in from..at {
+                let (first, end) = (start_of(unit_index), start_of(unit_index + 1));
+                // SAFETY: these blocks are free: their bits are set, for none of them is fresh.
+                unsafe { clear_bits(layout.bitmap(page), first, end) };
+                released += (end - first) as u32;
+                span.fresh.set(span.fresh.get() | 1 << unit_index);
+            }
+        }
+    }
+    let n_free = span.n_free.get() - released;
+    span.n_free.set(n_free);
+    let step = (span.n_out.get() / SCAN_EVERY).max(n_blocks as u32 / SCAN_STEP_LEAST).max(1);
+    span.scan_at.set(n_free + step);
+    released
+}
+
+/// Whether the block with `index` starts in an OS page that has not been carved.
+fn is_fresh(span: &Span, index: usize, block: usize, unit: usize) -> bool {
+    span.fresh.get() >> (index * block / unit) & 1 == 1
+}
+
+/// Clears bits `from..to`.
+unsafe fn clear_bits(bitmap: *mut u64, from: usize, to: usize) {
+    for bit in from..to {
+        // SAFETY: the caller's bits are inside the span's bitmap.
+        unsafe { *bitmap.add(bit / 64) &= !(1 << (bit % 64)) };
+    }
 }
 
 /// Whether the block with `index` is free.

@@ -2,13 +2,15 @@
 #![allow(unsafe_code)]
 //!
 //! The hotter half stays; the rest is sorted, block by block, into this heap's spans or the outbox. A span whose last block came home
-//! goes back to the page heap, unless it is the current one.
+//! goes back to the page heap, unless it is the current one. When more is free inside spans than the dirty bound allows, spans that are
+//! mostly free give back the OS pages in which no block is out.
 //!
 //! This is where a wrong free of a small block is seen: its span refuses it, and it is named.
 //!
 //! # Safety
 //! As in `refill`.
 
+use crate::size_class::block_bytes;
 use crate::span::blocks;
 use crate::span::record::Listed;
 use crate::thread::ThreadHeap;
@@ -18,20 +20,45 @@ use freestone_base::count;
 use freestone_base::inbox::Node;
 use freestone_os::Os;
 
+/// Blocks that a bin may always hold in a process of few threads: what makes a flush worth its call.
+const ALLOWED_LEAST: u32 = 8;
+
+/// Threads that may cache as if they were alone.
+const FEW_THREADS: u32 = 16;
+
+/// Bytes of one class that all threads beyond that may cache together.
+const SHARED_BYTES: usize = 4 << 20;
+
+/// How much of its capacity a bin may use after `flushed` blocks went home without one being asked for, in a process of `n_heaps`.
+fn bin_allowed(capacity: u32, flushed: u32, n_heaps: u32, block_bytes: usize) -> u32 {
+    let few = n_heaps <= FEW_THREADS;
+    let capacity = if few { capacity } else { capacity.min((SHARED_BYTES / n_heaps as usize / block_bytes) as u32) };
+    let decayed = capacity >> (flushed / capacity.max(1)).min(31);
+    if few { decayed.max(ALLOWED_LEAST.min(capacity)) } else { decayed }
+}
+
 impl<O: Os + 'static> ThreadHeap<O> {
     /// Looks at a bin whose room is used up: flushes it if it is full, and gives it room again.
+    ///
+    /// A thread that frees and frees is not going to want these blocks soon, and each of them holds an OS page: the bin is allowed less
+    /// and less of its capacity until it is next empty.
     ///
     /// # Safety
     /// - The heap is alive, and the caller is its thread.
     #[cold]
     pub unsafe fn overflow(&self, class: usize) {
-        let capacity = i64::from(self.capacity(class));
-        if self.len(class) >= capacity {
-            self.bins[class].overflowed.set(true);
+        let (capacity, flushed) = (self.capacity(class), &self.bins[class].flushed);
+        // SAFETY: the caller's promise.
+        let central = unsafe { self.central() };
+        let allowed = i64::from(bin_allowed(capacity, flushed.get(), central.n_heaps(), block_bytes(class)));
+        let len = self.len(class);
+        if len >= allowed {
+            let keep = allowed / 2;
+            flushed.set(flushed.get().saturating_add(u32::try_from(len - keep).unwrap_or(u32::MAX)));
             // SAFETY: the caller's promise.
-            unsafe { self.flush(class, capacity / 2) };
+            unsafe { self.flush(class, keep) };
         }
-        self.grant(class, (capacity - self.len(class)).max(1));
+        self.grant(class, (allowed - self.len(class)).max(0));
     }
 
     /// Puts a block into its bin whatever the room, and sees to the bin: for frees whose quick way was closed.
@@ -99,7 +126,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[cold]
     fn refused_unmapped(&self, block: *mut Node, class: usize) {
         use crate::misuse::{Misuse, misuse};
-        let what = Misuse::DoubleFree { block_bytes: crate::size_class::block_bytes(class) };
+        let what = Misuse::DoubleFree { block_bytes: block_bytes(class) };
         // SAFETY: the heap is alive.
         misuse(unsafe { &self.central().settings }, what, block.addr(), self.number.get());
     }
@@ -124,12 +151,17 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 spans.partial.push(&layout, page);
                 span.listed.set(Listed::Partial);
             }
+            self.note_free(class, 1);
             if span.n_out.get() == 0 && span.listed.get() == Listed::Partial {
                 spans.partial.remove(&layout, page);
                 span.listed.set(Listed::No);
+                self.note_free(class, -i64::from(span.n_free.get()));
                 self.publish_live();
                 blocks::clear(&layout, page);
                 central.pages.free(page, &central.settings);
+            } else if blocks::is_scan_due(&layout, page) {
+                self.count_free();
+                self.note_free(class, -i64::from(central.release_pages(page)));
             }
         }
     }

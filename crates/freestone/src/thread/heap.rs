@@ -55,8 +55,8 @@ pub struct Bin {
     pub capacity: Cell<u32>,
     /// Blocks of larger classes taken for want of one of this, ever.
     pub borrowed: Cell<u64>,
-    /// Whether it was full since it was last empty.
-    pub overflowed: Cell<bool>,
+    /// Blocks flushed since it was last empty.
+    pub flushed: Cell<u32>,
 }
 
 /// The spans of one class that a heap owns.
@@ -111,6 +111,8 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) is_explicit: Cell<bool>,
     pub(crate) lists_large: Cell<bool>,
     pub(crate) published_live_bytes: Cell<i64>,
+    /// Free bytes in this heap's spans that the shared count does not know of yet.
+    pub(crate) uncounted_free_bytes: Cell<i64>,
     pub(crate) handovers: AtomicU64,
     /// Explicit heaps only: who holds it is the heap's thread for the moment.
     pub(crate) gate: Lock<(), Futex, GATE_RANK>,
@@ -146,7 +148,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     remote_frees: AtomicU64::new(0),
                     capacity: Cell::new(0),
                     borrowed: Cell::new(0),
-                    overflowed: Cell::new(false),
+                    flushed: Cell::new(0),
                 }
             }; N_CLASSES],
             spans: [const { ClassSpans { current: Cell::new(0), partial: SpanList::new(), full: SpanList::new() } };
@@ -157,6 +159,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             is_explicit: Cell::new(false),
             lists_large: Cell::new(false),
             published_live_bytes: Cell::new(0),
+            uncounted_free_bytes: Cell::new(0),
             handovers: AtomicU64::new(0),
             gate: Lock::new(()),
             central: Cell::new(ptr::null()),
@@ -359,6 +362,21 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub(crate) fn move_in(&self, class: usize, blocks: i64) {
         let moved = &self.bins[class].moved;
         moved.store(moved.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
+    }
+
+    /// Notes blocks that became free inside this heap's spans (or, negative, are free no more); counted by [`ThreadHeap::count_free`].
+    pub(crate) fn note_free(&self, class: usize, blocks: i64) {
+        let uncounted = &self.uncounted_free_bytes;
+        uncounted.set(uncounted.get() + blocks * block_bytes(class) as i64);
+    }
+
+    /// Tells the shared count what became free inside this heap's spans.
+    pub(crate) fn count_free(&self) {
+        let bytes = self.uncounted_free_bytes.replace(0);
+        if bytes != 0 {
+            // SAFETY: only heaps that are alive come to a slow path.
+            unsafe { self.central() }.count_free_in_spans(bytes);
+        }
     }
 
     /// Counts blocks taken out of this heap's spans (or, negative, given back).

@@ -79,6 +79,7 @@ impl<O: Os + 'static> Threads<O> {
             registry.unborn = unsafe { (*heap).next_unborn.load(Ordering::Relaxed) };
         }
         registry.n_alive += 1;
+        central.set_n_heaps(registry.n_alive);
         let owner = self.next_owner(&mut registry);
         // SAFETY: as above.
         let heap = unsafe { &*heap };
@@ -147,10 +148,11 @@ impl<O: Os + 'static> Threads<O> {
                 heap.flush(class, 0);
                 heap.grant(class, 0);
                 heap.bins[class].capacity.set(0);
-                heap.bins[class].overflowed.set(false);
+                heap.bins[class].flushed.set(0);
             }
             heap.send_all();
             heap.publish_live();
+            heap.count_free();
             let layout = heap.layout();
             for spans in &heap.spans {
                 let current = spans.current.replace(0);
@@ -169,6 +171,7 @@ impl<O: Os + 'static> Threads<O> {
             let mut registry = self.registry.lock();
             heap.set_life(Life::Unborn);
             registry.n_alive -= 1;
+            central.set_n_heaps(registry.n_alive);
             heap.next_unborn.store(registry.unborn, Ordering::Relaxed);
             registry.unborn = ptr::from_ref(heap).cast_mut();
         }
@@ -245,6 +248,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise.
         unsafe {
             let span = central.span(page);
+            self.note_free(class, -i64::from(span.n_free.get()));
             let n_out = span.n_out.replace(0);
             count::add(&self.bins[class].remote_frees, u64::from(n_out));
             self.take_out(class, -i64::from(n_out));

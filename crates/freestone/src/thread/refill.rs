@@ -10,7 +10,7 @@
 //! 6. a new span.
 //!
 //! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass.
-//! A bin that ran full since it was last empty was too small for its program: its capacity doubles.
+//! A bin that was flushed since it was last empty was too small for its program: its capacity grows by what was flushed.
 //! When memory is short the answer is null, and what was in the bins is still there.
 //!
 //! # Safety
@@ -132,13 +132,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
-    /// Doubles the capacity of a bin that has been both full and empty.
+    /// Makes a bin that was flushed since it was last empty as large as it would have had to be.
     fn learn_capacity(&self, class: usize) {
-        if self.bins[class].overflowed.replace(false) {
+        let flushed = self.bins[class].flushed.replace(0);
+        if flushed > 0 {
             // SAFETY: the heap is alive.
             let most = unsafe { self.central() }.settings.bin_max(block_bytes(class));
-            let doubled = self.capacity(class).saturating_mul(2).min(most);
-            self.bins[class].capacity.set(doubled);
+            self.bins[class].capacity.set(self.capacity(class).saturating_add(flushed).min(most));
         }
     }
 
@@ -158,7 +158,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     let span = central.span(page);
                     let chain = match span.n_free.get() {
                         0 => blocks::carve(&layout, page, os_page_bytes),
-                        n_free => blocks::take(&layout, page, n.min(n_free)),
+                        n_free => {
+                            self.note_free(class, -i64::from(n.min(n_free)));
+                            blocks::take(&layout, page, n.min(n_free))
+                        }
                     };
                     if chain.len > 0 {
                         self.take_out(class, i64::from(chain.len));

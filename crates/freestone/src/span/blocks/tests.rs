@@ -1,1 +1,69 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::size_class::N_CLASSES;
+use crate::testing::World;
+use freestone_os::Os;
+use std::vec::Vec;
 
+/// Every second block of a class is freed, then the rest of some OS pages: what is released is exactly the pages without a block,
+/// live blocks keep their contents, and released blocks can be carved again.
+#[test]
+fn only_os_pages_without_a_block_that_is_out_are_released() {
+    for class in (0..N_CLASSES).step_by(if cfg!(miri) { 24 } else { 5 }) {
+        let world = World::new(4096);
+        let heap = world.heap();
+        let size = block_bytes(class);
+        let n = span_blocks(class);
+        // SAFETY: the heap and its blocks are this test's.
+        unsafe {
+            let all: Vec<*mut u8> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
+            let layout = *world.central.pages.layout();
+            let page = layout.page_of(all[0].addr()).unwrap() as u32;
+            let page = (*layout.record(page)).first.load(freestone_base::sync::Ordering::Relaxed);
+            let span = &*layout.record(page);
+            let (kept, gone): (Vec<_>, Vec<_>) = all.iter().partition(|block| block.addr() / 16384 % 2 == 0);
+            for &&block in &kept {
+                block.write_bytes(0x5A, size);
+            }
+            gone.iter().for_each(|&&block| heap.free(block));
+            heap.flush_all();
+            let (free_before, mut purged) = (span.n_free.get(), 0);
+            let released = release_pages(&layout, page, 4096, |start, bytes| {
+                purged += bytes;
+                world.os().purge(start, bytes).is_ok()
+            });
+            assert_eq!(span.n_free.get() + released, free_before);
+            for &&block in &kept {
+                assert!(
+                    core::slice::from_raw_parts(block, size).iter().all(|&byte| byte == 0x5A),
+                    "a live block was purged"
+                );
+            }
+            assert!(size > 8192 || purged > 0, "class {class}: nothing was released");
+            world.check().unwrap();
+            let again: Vec<*mut u8> = (0..gone.len()).map(|_| heap.allocate(size, 1).start).collect();
+            assert!(again.iter().all(|block| !kept.contains(&block)));
+            again.into_iter().for_each(|block| heap.free(block));
+            world.check().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_stretch_that_the_kernel_keeps_stays_free() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    // SAFETY: the heap and its blocks are this test's.
+    unsafe {
+        let all: Vec<*mut u8> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
+        let layout = *world.central.pages.layout();
+        let page = layout.page_of(all[0].addr()).unwrap() as u32;
+        all.iter().skip(1).for_each(|&block| heap.free(block));
+        heap.flush_all();
+        let free_before = (*layout.record(page)).n_free.get();
+        assert_eq!(release_pages(&layout, page, 4096, |_, _| false), 0);
+        assert_eq!((*layout.record(page)).n_free.get(), free_before);
+        heap.free(all[0]);
+    }
+    world.check().unwrap();
+}
