@@ -40,7 +40,7 @@ fn a_library_that_is_none_is_named() {
 
 #[test]
 fn wrong_parameters_say_which_there_are() {
-    refuses(&["bench", "tiny_hot", "-a", "system", "-p", "tiny_hot.opps=3"], &["'opps'", "batch, largest, ops"]);
+    refuses(&["bench", "tiny_hot", "-a", "system", "-p", "tiny_hot.opps=3"], &["'opps'", "ops, batch, largest"]);
     refuses(&["bench", "tiny_hot", "-a", "system", "-p", "larson.ops=3"], &["WORKLOAD.NAME=VALUE"]);
     refuses(&["workload", "tiny_hot", "ops=many"], &["not a whole number"]);
 }
@@ -62,7 +62,7 @@ fn results_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn an_allocator_against_itself_shows_no_difference_and_leaves_a_page() {
+fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
     let out = scratch().join("self.jsonl");
     let arguments = [
         "bench",
