@@ -20,7 +20,7 @@ use crate::workload::params::{Params, Scale};
 use crate::workload::{self, Workload};
 use crate::{checkout, interrupt, names, progress, report};
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -251,7 +251,7 @@ pub(crate) fn prove(allocators: &[Allocator], measurement: &mut Measurement) -> 
 
 fn is_expected(record: &WorkloadRecord, allocator: &Allocator) -> bool {
     match &allocator.library {
-        Some(library) => PathBuf::from(&record.malloc_library) == *library,
+        Some(library) => library.as_path() == Path::new(&record.malloc_library),
         None => record.malloc_library.contains("libc.so") || record.malloc_library.contains("libc-"),
     }
 }
@@ -283,10 +283,11 @@ pub(crate) fn measure_all(
 ) -> Result<()> {
     let bar = progress::bar(jobs.iter().map(|job| rounds_of(job, rounds) * contenders.len()).sum::<usize>() as u64);
     for job in jobs {
-        if job.workload.hollow.is_some() && !interrupt::asked() {
-            if let Ok(record) = run_once(job, &Allocator::system(), true) {
-                measurement.keep(&job.subject, LOOP_ONLY, 0, Outcome::Workload(Box::new(record)))?;
-            }
+        if job.workload.hollow.is_some()
+            && !interrupt::asked()
+            && let Ok(record) = run_once(job, &Allocator::system(), true)
+        {
+            measurement.keep(&job.subject, LOOP_ONLY, 0, Outcome::Workload(Box::new(record)))?;
         }
         for round in 0..rounds_of(job, rounds) {
             for turn in 0..contenders.len() {

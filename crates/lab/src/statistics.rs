@@ -11,7 +11,7 @@
 //! - from six rounds on, complete separation: the slowest round of one is faster than the fastest of the other (by chance: 1 in 462 at six
 //!   rounds, 1 in 1716 at seven; Mann and Whitney 1947).
 //!
-//! Everything else is "no difference seen". The tests below hold the rate of false claims under 1 in 200.
+//! Everything else is "no difference seen". The tests below hold the rate of false claims under 1 in 150.
 
 use serde::{Deserialize, Serialize};
 

@@ -160,11 +160,17 @@ pub(crate) fn print_json(summary: &Summary, measurement: &Measurement) -> Result
 
 /// Prints the workloads and their parameters.
 pub(super) fn print_list() {
-    let mut table = table::new(&["workload".into(), "models".into(), "parameters".into(), "does not show".into()]);
+    let mut table = table::text(&["workload", "shows", "models", "parameters", "does not show"].map(str::to_owned));
     for workload in workload::ALL {
         let params: Vec<String> =
             workload.params.iter().map(|param| format!("{}={}: {}", param.name, param.values[1], param.help)).collect();
-        table.add_row(vec![workload.name.into(), workload.models.into(), params.join("\n"), workload.hides.into()]);
+        table.add_row(vec![
+            workload.name.into(),
+            format!("{:?}", workload.shows).to_lowercase(),
+            workload.models.into(),
+            params.join("\n"),
+            workload.hides.into(),
+        ]);
     }
     println!("{table}");
 }

@@ -73,9 +73,12 @@ pub(super) fn machine_section(header: &Header) -> String {
     section("Machine and versions", "", &table(&[String::new(), String::new()], &rows))
 }
 
+/// How a figure is written.
+type Show = fn(f64) -> String;
+
 /// Medians and ratios of every figure, folded away.
 pub(super) fn raw_section(summary: &Summary) -> String {
-    let kinds: [(Figure, &str, fn(f64) -> String); 5] = [
+    let kinds: [(Figure, &str, Show); 5] = [
         (Figure::Time, "Time", quantity::time),
         (Figure::Cpu, "Processor time", quantity::time),
         (Figure::PeakRss, "Peak memory", quantity::bytes),

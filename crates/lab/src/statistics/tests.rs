@@ -27,7 +27,7 @@ fn the_median_is_the_middle_value() {
 }
 
 #[test]
-fn equal_distributions_are_told_apart_in_fewer_than_one_of_two_hundred_comparisons() {
+fn equal_distributions_are_told_apart_in_fewer_than_one_of_150_comparisons() {
     for rounds in [3, 4, 5, 6, 7, 9, 15] {
         let claims = (0..600)
             .filter(|&seed| {

@@ -1,0 +1,111 @@
+//! The `freestone` command as a user meets it: the main paths in their shortest form, and every wrong input with the advice it must give.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn freestone(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_freestone")).args(arguments).current_dir(scratch()).output().unwrap()
+}
+
+fn scratch() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// The command fails, and its message holds every one of `parts`.
+fn refuses(arguments: &[&str], parts: &[&str]) {
+    let output = freestone(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    for part in parts {
+        assert!(said.contains(part), "{arguments:?} said {said:?}, which lacks {part:?}");
+    }
+}
+
+#[test]
+fn unknown_names_are_answered_with_the_nearest_and_the_list() {
+    refuses(&["bench", "random_mix", "-a", "system"], &["'random_mix'", "Did you mean random_mixed", "larson"]);
+    refuses(&["bench", "larson", "-a", "mimaloc"], &["'mimaloc'", "mimalloc", "jemalloc", "NAME=PATH.so"]);
+    refuses(&["peers", "build", "jemaloc"], &["'jemaloc'", "Did you mean jemalloc"]);
+    refuses(&["workload", "larsen"], &["'larsen'", "larson"]);
+}
+
+#[test]
+fn a_library_that_is_none_is_named() {
+    refuses(&["bench", "larson", "-a", "x=/no/such.so"], &["/no/such.so", "cannot be read"]);
+    refuses(&["bench", "larson", "-a", "x=/etc/passwd"], &["/etc/passwd", "not a shared object"]);
+    refuses(&["bench", "larson", "-a", concat!("x=", env!("CARGO_BIN_EXE_freestone"))], &["defines no malloc"]);
+}
+
+#[test]
+fn wrong_parameters_say_which_there_are() {
+    refuses(&["bench", "tiny_hot", "-a", "system", "-p", "tiny_hot.opps=3"], &["'opps'", "ops, batch, largest"]);
+    refuses(&["bench", "tiny_hot", "-a", "system", "-p", "larson.ops=3"], &["WORKLOAD.NAME=VALUE"]);
+    refuses(&["workload", "tiny_hot", "ops=many"], &["not a whole number"]);
+}
+
+#[test]
+fn commands_that_are_not_there_fail_or_hang_are_named() {
+    refuses(&["compare", "-a", "system", "--", "no-such-command"], &["'no-such-command'", "PATH"]);
+    refuses(&["compare", "-a", "system", "--no-report", "--", "false"], &["exit status 1", "--ignore-failure"]);
+    let hang = ["compare", "-a", "system", "--no-report", "--timeout", "1", "--", "sleep", "30"];
+    refuses(&hang, &["took longer than 1 s", "--timeout"]);
+}
+
+#[test]
+fn results_that_cannot_be_read_are_named() {
+    let file = scratch().join("old.jsonl");
+    std::fs::write(&file, "{\"format\":\"freestone-lab-results\",\"version\":99}\n").unwrap();
+    refuses(&["report", file.to_str().unwrap()], &["version 99", "measure again"]);
+    refuses(&["report", "/no/such/results.jsonl"], &["cannot be read"]);
+}
+
+#[test]
+fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
+    let out = scratch().join("self.jsonl");
+    let arguments = [
+        "bench",
+        "random_mixed",
+        "tiny_hot",
+        "-a",
+        "system",
+        "--self-test",
+        "--quick",
+        "-p",
+        "random_mixed.ops=200000",
+        "-p",
+        "tiny_hot.ops=200000",
+        "--json",
+        "-o",
+        out.to_str().unwrap(),
+    ];
+    let output = freestone(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = summary["cells"].as_array().unwrap();
+    let verdicts: Vec<_> = cells.iter().filter_map(|cell| cell["cell"]["ratio"]["verdict"].as_str()).collect();
+    assert!(verdicts.len() >= 6, "both workloads are compared in time, processor time, memory and faults");
+    let page = std::fs::read_to_string(out.with_extension("html")).unwrap();
+    assert!(page.contains("<h2>Workload by workload</h2>"));
+}
+
+#[test]
+fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
+    let listed =
+        ["random_mixed ops=5000", "larson ops=4000", "producer_consumer ops=5000", "realloc_growth limit=200000"];
+    for words in listed.map(|words| words.split(' ').collect::<Vec<_>>()) {
+        let run = || {
+            let output = freestone(&[&["workload"], &words[..]].concat());
+            assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["checksum"].clone()
+        };
+        assert_eq!(run(), run(), "{words:?}");
+    }
+}
+
+#[test]
+fn completions_and_the_manual_are_printed() {
+    assert!(String::from_utf8_lossy(&freestone(&["completions", "bash"]).stdout).contains("experiment"));
+    assert!(String::from_utf8_lossy(&freestone(&["man"]).stdout).contains(".TH freestone"));
+}
