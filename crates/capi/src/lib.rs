@@ -8,14 +8,20 @@
 //! | [`control`] | options, statistics, purging; the line at the process's end |
 //!
 //! Layer: the top of the staircase. `include/freestone.h` declares and documents every symbol; a test compares the two.
-#![no_std]
+#![cfg_attr(panic = "abort", no_std)]
 
 pub mod control;
 pub mod heap;
 pub mod malloc;
 pub mod malloc_info;
 
-/// Nothing here panics by design; if something does, the process ends with its message.
+/// The library allocates nothing for itself. Tests built together with it enable the fake kernel, which does.
+#[global_allocator]
+static ALLOCATOR: ::heap::Freestone = ::heap::Freestone;
+
+/// Nothing here panics by design; if something does, the process ends with its message. (Built to unwind, as tests are, the standard
+/// library has a handler.)
+#[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     freestone_os::fatal(format_args!("internal error: {info}"))

@@ -84,7 +84,7 @@ impl<O: Os> Central<O> {
         Self {
             pages: PageHeap::new(os),
             settings: Settings::new(),
-            lists: [const { Lock::new(List { available: SpanList::EMPTY, full: SpanList::EMPTY, loose: Chain::EMPTY }) };
+            lists: [const { Lock::new(List { available: SpanList::new(), full: SpanList::new(), loose: Chain::EMPTY }) };
                 N_CLASSES],
             n_available: [const { AtomicU32::new(0) }; N_CLASSES],
             returned_blocks: [const { AtomicI64::new(0) }; N_CLASSES],

@@ -1,1 +1,214 @@
-//! placeholder
+//! Every invariant, walked; the first one broken, named.
+#![allow(unsafe_code)]
+//!
+//! For tests, and for the moment after a wrong program was caught. Costs a pass over all pages, lists and bins; only right while no
+//! other thread is inside the allocator.
+//!
+//! # Safety
+//! As above: the walk reads what heaps own.
+
+use crate::central::Central;
+use crate::page::state::State;
+use crate::size_class::{N_CLASSES, block_at, block_bytes, span_blocks, span_pages};
+use crate::span::record::Listed;
+use crate::span::{Entry, Kind, Layout, Owner, blocks};
+use crate::thread::heap::Life;
+use crate::thread::{ThreadHeap, Threads};
+use freestone_base::inbox::Node;
+use freestone_base::sync::Ordering;
+use freestone_os::Os;
+
+/// An invariant that does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which.
+    pub what: &'static str,
+    /// The page it was seen at, or 0.
+    pub page: u32,
+}
+
+fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
+    if condition { Ok(()) } else { Err(Broken { what, page }) }
+}
+
+/// Checks everything.
+///
+/// # Errors
+/// The first invariant that does not hold.
+///
+/// # Safety
+/// - No other thread is inside the allocator.
+pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result<(), Broken> {
+    let os_page_bytes = central.pages.os().os_page_bytes();
+    let n_small = central.pages.inspect(|state, layout| {
+        check_free_sets(state, layout)?;
+        check_pages(state, layout, os_page_bytes)
+    })?;
+    let mut n_listed = 0;
+    for class in 0..N_CLASSES {
+        let mut wrong = Ok(());
+        central.inspect(class, |page, is_full| {
+            n_listed += 1;
+            // SAFETY: listed spans are committed and nobody changes them.
+            let span = unsafe { central.span(page) };
+            let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
+            let ownerless = span.owner.load(Ordering::Relaxed).is_null();
+            wrong = wrong.and(hold(ownerless && has_some != is_full, "an abandoned span is in the right list", page));
+        });
+        wrong?;
+    }
+    for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
+        // SAFETY: the caller's promise.
+        n_listed += unsafe { check_heap(central, heap) }?;
+    }
+    let orphans = threads.iter().any(|heap| heap.life() == Life::Orphaned);
+    hold(orphans || n_listed == n_small, "every small span is in one list", 0)
+}
+
+/// Walks the runs; returns how many small spans there are.
+fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u32, Broken> {
+    let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
+    let mut pages = [0u64; 4];
+    while page < state.frontier {
+        // SAFETY: records below the frontier are committed.
+        let record = unsafe { &*layout.record(page) };
+        let (kind, n) = (record.kind.get(), record.pages.get());
+        hold(n > 0 && page + n <= state.frontier, "runs lie before the frontier", page)?;
+        // SAFETY: as above.
+        let last = unsafe { &*layout.record(page + n - 1) };
+        hold(last.first.load(Ordering::Relaxed) == page && last.kind.get() == kind, "a run's ends agree", page)?;
+        let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck);
+        hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
+        match kind {
+            Kind::Small => {
+                check_span(layout, page, os_page_bytes)?;
+                n_small += 1;
+                pages[0] += u64::from(n);
+            }
+            Kind::Metadata => pages[0] += u64::from(n),
+            Kind::Large => pages[1] += u64::from(n),
+            Kind::Dirty | Kind::Stuck => pages[2] += u64::from(n),
+            Kind::Clean => pages[3] += u64::from(n),
+            Kind::None => {}
+        }
+        // SAFETY: the map is committed.
+        let entry = unsafe { layout.map.get(page as usize) };
+        let expected = match kind {
+            Kind::Small => entry.class().is_some(),
+            Kind::Large => entry == Entry::LARGE,
+            _ => entry == Entry::NONE,
+        };
+        hold(expected, "the page map says what a run is", page)?;
+        before = kind;
+        page += n;
+    }
+    let stats = &state.stats;
+    let counted = [stats.small_pages, stats.large_pages, stats.dirty_pages, stats.clean_pages];
+    hold(counted == pages, "the counts of pages are the pages", 0)?;
+    Ok(n_small)
+}
+
+fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Broken> {
+    // SAFETY: a small span's record, bitmap and entries are committed.
+    unsafe {
+        let span = &*layout.record(page);
+        let class = span.class.get() as usize;
+        hold(
+            class < N_CLASSES && span_pages(class).0 == span.pages.get(),
+            "a span is as long as its class says",
+            page,
+        )?;
+        hold(blocks::count_free(layout, page) == span.n_free.get(), "the bitmap has as many bits as counted", page)?;
+        let fresh = blocks::count_fresh(layout, page, os_page_bytes);
+        let all = span_blocks(class) as u32;
+        hold(span.n_free.get() + span.n_out.get() + fresh == all, "free, out and fresh blocks are all blocks", page)?;
+        let entry = layout.map.get(page as usize);
+        let owned = !span.owner.load(Ordering::Relaxed).is_null();
+        hold(owned == (entry.owner() != Owner::ABANDONED), "owner and page map agree", page)?;
+        for at in page..page + span.pages.get() {
+            hold(layout.map.get(at as usize) == entry, "a span's pages have the same entry", at)?;
+            let first = (*layout.record(at)).first.load(Ordering::Relaxed);
+            hold(first == page, "a span's pages know where it starts", at)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
+    for (set, kinds, pages) in [
+        (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages),
+        (&state.clean, [Kind::Clean, Kind::Clean], state.stats.clean_pages),
+    ] {
+        let (mut sum, mut wrong) = (0, Ok(()));
+        set.for_each(layout, |page| {
+            // SAFETY: runs in a set have records.
+            let record = unsafe { &*layout.record(page) };
+            sum += u64::from(record.pages.get());
+            wrong = wrong.and(hold(kinds.contains(&record.kind.get()), "a set has runs of its kind", page));
+        });
+        wrong?;
+        hold(sum == pages, "the sets have all free pages", 0)?;
+    }
+    let (mut page, mut before, mut last_ms) = (state.oldest, 0, None);
+    while page != 0 {
+        // SAFETY: dirty runs have records.
+        let record = unsafe { &*layout.record(page) };
+        hold(record.kind.get() == Kind::Dirty && record.older.get() == before, "ages link the dirty runs", page)?;
+        hold(last_ms.is_none_or(|ms| ms <= record.dirty_since_ms.get()), "ages are in order", page)?;
+        last_ms = Some(record.dirty_since_ms.get());
+        before = page;
+        page = record.younger.get();
+    }
+    hold(state.youngest == before, "the youngest run is the last", before)
+}
+
+/// Checks a heap's lists and bins; returns how many spans it owns.
+unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
+    let layout = heap.layout();
+    let mut n_spans = 0;
+    for class in 0..N_CLASSES {
+        let spans = &heap.spans[class];
+        let mut belongs = |page: u32, listed: Listed| {
+            n_spans += 1;
+            // SAFETY: the heap's spans are committed.
+            let (span, entry) = unsafe { (central.span(page), layout.map.get(page as usize)) };
+            let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
+            hold(entry.class_if_owned(heap.tag()) == Some(class), "a heap's span has its tag", page)?;
+            hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
+            hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
+        };
+        if spans.current.get() != 0 {
+            belongs(spans.current.get(), Listed::No)?;
+        }
+        // SAFETY: the lists are the heap's, and nobody changes them.
+        unsafe {
+            spans.partial.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Partial))?;
+            spans.full.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Full))?;
+        }
+        check_bin(heap, class)?;
+    }
+    Ok(n_spans)
+}
+
+fn check_bin<O: Os>(heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
+    let layout = heap.layout();
+    let (mut block, mut len) = (heap.head(class).get(), 0);
+    while !block.is_null() {
+        let page = layout.page_of(block.addr()).unwrap_or(0);
+        // SAFETY: the map is committed; pages with a class have records.
+        unsafe {
+            let entry = layout.map.get(page);
+            let Some(of) = entry.class() else { return hold(false, "blocks in bins are in spans", page as u32) };
+            hold(block_bytes(of) >= block_bytes(class), "blocks in bins are large enough", page as u32)?;
+            let first = (*layout.record(page as u32)).first.load(Ordering::Relaxed);
+            let (index, is_start) = block_at(of, block.addr() - layout.page_start(first).addr());
+            hold(is_start, "blocks in bins start where blocks start", first)?;
+            hold(!blocks::is_free(&layout, first, index), "blocks in bins are out of their spans", first)?;
+            len += 1;
+            hold(len <= i64::from(u32::MAX), "bins end", first)?;
+            let node: *mut Node = block;
+            block = (*node).next;
+        }
+    }
+    hold(len == heap.len(class), "a bin has as many blocks as counted", 0)
+}

@@ -220,4 +220,6 @@ pub fn find(key: &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
+mod table;
+#[cfg(test)]
 mod tests;

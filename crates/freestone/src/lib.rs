@@ -38,6 +38,8 @@ pub mod page;
 pub mod size_class;
 pub mod span;
 pub mod stats;
+#[cfg(test)]
+mod testing;
 pub mod thread;
 
 pub use api::heap::Heap;

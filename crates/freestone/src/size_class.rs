@@ -41,8 +41,11 @@ pub static BLOCK_BYTES: [u32; N_CLASSES] = block_bytes_table();
 /// Class of each number of granules, up to [`SMALL_MAX`].
 pub static CLASS_OF_GRANULES: [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] = class_table();
 
-/// `ceil(2^32 / block size)`: multiplying by it and shifting divides an offset by the block size, exactly for every offset in a span.
-static RECIPROCAL: [u32; N_CLASSES] = reciprocal_table();
+/// Fixed point of [`RECIPROCAL`]: offsets have 18 bits, so that products stay in 64.
+const RECIPROCAL_LOG2: u32 = 40;
+
+/// `ceil(2^40 / block size)`: multiplying by it and shifting divides an offset by the block size, exactly for every offset in a span.
+static RECIPROCAL: [u64; N_CLASSES] = reciprocal_table();
 
 const fn block_bytes_table() -> [u32; N_CLASSES] {
     let mut table = [0; N_CLASSES];
@@ -74,12 +77,12 @@ const fn class_table() -> [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] {
     table
 }
 
-const fn reciprocal_table() -> [u32; N_CLASSES] {
+const fn reciprocal_table() -> [u64; N_CLASSES] {
     let blocks = block_bytes_table();
     let mut table = [0; N_CLASSES];
     let mut class = 0;
     while class < N_CLASSES {
-        table[class] = (1u64 << 32).div_ceil(blocks[class] as u64) as u32;
+        table[class] = (1u64 << RECIPROCAL_LOG2).div_ceil(blocks[class] as u64);
         class += 1;
     }
     table
@@ -90,6 +93,8 @@ const _: () = assert!(block_bytes_table()[N_CLASSES - 1] as usize == SMALL_MAX);
 /// The class that serves `size` bytes; `size` must be at most [`SMALL_MAX`]. Size 0 is served like 1.
 #[inline(always)]
 #[must_use]
+// `div_ceil` cannot know that the sum does not overflow, and is two instructions longer.
+#[allow(clippy::manual_div_ceil)]
 pub const fn class_of(size: usize) -> usize {
     debug_assert!(size <= SMALL_MAX);
     CLASS_OF_GRANULES[(size + GRANULE_BYTES - 1) / GRANULE_BYTES] as usize
@@ -114,7 +119,7 @@ pub const fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
         return None;
     }
     let mut class = class_of(rounded);
-    while BLOCK_BYTES[class] as usize % align != 0 {
+    while !block_bytes(class).is_multiple_of(align) {
         class += 1;
     }
     Some(class)
@@ -148,7 +153,7 @@ pub const SPAN_BLOCKS_MAX: usize = PAGE_BYTES / GRANULE_BYTES;
 #[inline]
 #[must_use]
 pub const fn block_at(class: usize, offset: usize) -> (usize, bool) {
-    let index = ((offset as u64 * RECIPROCAL[class] as u64) >> 32) as usize;
+    let index = ((offset as u64 * RECIPROCAL[class]) >> RECIPROCAL_LOG2) as usize;
     (index, index * block_bytes(class) == offset)
 }
 

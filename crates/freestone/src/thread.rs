@@ -9,10 +9,12 @@
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`flush`] | a full bin: where blocks go |
 //! | [`outbox`] | blocks of other owners, handed over in batches |
+//! | [`any`] | blocks of any kind: the slow ways |
 //! | [`large`] | blocks that are page runs |
 //! | [`life`] | birth and death of thread heaps, and the list of all |
 //! | [`current`] | which heap is this thread's |
 
+pub mod any;
 pub mod current;
 pub mod flush;
 pub mod heap;

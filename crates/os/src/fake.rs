@@ -1,14 +1,14 @@
 //! A kernel for tests: fails on demand, has its own clock, its own OS page size, and checks every transition.
 #![allow(unsafe_code)]
 //! # Safety
-//! The window is one zeroed allocation of the standard library that lives as long as the `Fake`, so that committed
+//! The window is one zeroed allocation that lives as long as the `Fake`, so that committed
 //! memory is real; a state is kept for each OS page and a transition that no kernel would allow panics the test.
 
 use crate::{Errno, Os};
+use alloc::alloc::{Layout, alloc_zeroed, dealloc};
+use alloc::vec::Vec;
+use freestone_base::lock::{Guard, Lock, Spin};
 use freestone_base::units::PAGE_BYTES;
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::vec::Vec;
 
 /// When a call fails.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,10 @@ pub struct Failure {
 }
 
 /// See the module header.
-#[derive(Debug)]
 pub struct Fake {
     os_page_bytes: usize,
     window_bytes: usize,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +44,7 @@ impl Fake {
     #[must_use]
     pub fn new(os_page_bytes: usize, window_bytes: usize) -> Self {
         assert!(os_page_bytes.is_power_of_two() && os_page_bytes <= PAGE_BYTES);
-        Self { os_page_bytes, window_bytes, state: Mutex::default() }
+        Self { os_page_bytes, window_bytes, state: Lock::new(State::default()) }
     }
 
     /// Plans a failure, or none, and counts calls from 0 again.
@@ -83,12 +82,12 @@ impl Fake {
         self.lock().purge_keeps_contents = true;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Guard<'_, State, Spin, 0> {
+        self.state.lock()
     }
 
     /// Counts a call and fails it if it is its turn.
-    fn call(&self) -> Result<MutexGuard<'_, State>, Errno> {
+    fn call(&self) -> Result<Guard<'_, State, Spin, 0>, Errno> {
         let mut state = self.lock();
         let this = state.n_calls;
         state.n_calls += 1;
@@ -144,7 +143,7 @@ unsafe impl Os for Fake {
                 return None;
             }
             state.window = freestone_base::ptr::expose(window);
-            state.committed = std::vec![false; self.window_bytes / self.os_page_bytes];
+            state.committed = alloc::vec![false; self.window_bytes / self.os_page_bytes];
         }
         Some(freestone_base::ptr::from_exposed(state.window))
     }

@@ -5,6 +5,10 @@
 
 use core::fmt::{self, Write};
 use freestone_base::text::FixedText;
+use rustix::fd::{BorrowedFd, RawFd};
+
+/// Standard error's descriptor.
+const STDERR: RawFd = 2;
 
 /// Longest message in bytes; the rest is cut.
 const MESSAGE_BYTES: usize = 512;
@@ -15,7 +19,7 @@ pub fn report(message: fmt::Arguments<'_>) {
     // Writing into `FixedText` cannot fail.
     let _ = writeln!(text, "freestone: {message}");
     // SAFETY: the descriptor is used within this statement; if the program closed or reused it, so be it.
-    let _ = rustix::io::write(unsafe { rustix::stdio::stderr() }, text.as_bytes());
+    let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(STDERR) }, text.as_bytes());
 }
 
 /// Reports `message`, then aborts the process.

@@ -17,12 +17,12 @@
 //! | dirty | mapped | yes | whatever was written |
 //! | clean | as ready: what purging leaves | none | zero ([`Os::purge_zeroes`]) |
 //!
-//! Layer: above `base`, below the heap. [`Linux`] is the kernel; [`fake::Fake`] (feature `fake`) is one that fails on demand.
+//! Layer: above `base`, below the heap. [`Linux`] is the kernel; `fake::Fake` (feature `fake`) is one that fails on demand.
 //! Cost: a system call each, but for [`Os::now_ms`]. What fails says so with the [`Errno`]; no state has changed then.
 #![no_std]
 
 #[cfg(feature = "fake")]
-extern crate std;
+extern crate alloc;
 
 mod append;
 pub mod cgroup;

@@ -13,12 +13,9 @@
 use crate::api::global;
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
 use crate::thread::current;
+use crate::thread::large::LargeBlock;
 use core::ptr;
-use freestone_base::units::PAGE_BYTES;
 use freestone_os::{Errno, process};
-
-/// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
-const ALIGN_MAX: usize = 1 << 40;
 
 /// Allocates `size` bytes aligned to 16; null when memory runs out.
 #[inline(always)]
@@ -83,7 +80,7 @@ pub fn allocate_small(class: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 pub fn allocate_large(size: usize) -> *mut u8 {
-    or_enomem(large(size, PAGE_BYTES).0)
+    or_enomem(any(size, 1).start)
 }
 
 /// Allocates `size` bytes aligned to `align`, a power of two; null when memory runs out.
@@ -95,7 +92,7 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
             let block = current::get().pop(class);
             if block.is_null() { allocate_small(class) } else { block }
         }
-        None => or_enomem(large(size, align).0),
+        None => or_enomem(any(size, align).start),
     }
 }
 
@@ -103,38 +100,22 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
 /// is not cleared again.
 #[must_use]
 pub fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
-    let (block, zero) = match class_of_aligned(size, align) {
-        Some(class) => {
-            let block = current::get().pop(class);
-            (if block.is_null() { allocate_small(class) } else { block }, false)
-        }
-        None => large(size, align),
-    };
-    if !zero && !block.is_null() {
+    let block = any(size, align);
+    if !block.zero && !block.start.is_null() {
         // SAFETY: the block holds `size` bytes.
-        unsafe { block.write_bytes(0, size) };
+        unsafe { block.start.write_bytes(0, size) };
     }
-    or_enomem(block)
+    or_enomem(block.start)
 }
 
-/// Whether a block of this size and alignment can exist.
-#[must_use]
-pub fn is_sensible(size: usize, align: usize) -> bool {
-    size <= isize::MAX as usize && align <= ALIGN_MAX
+/// Any block, with this thread's heap.
+fn any(size: usize, align: usize) -> LargeBlock {
+    // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
+    global::with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
 }
 
-/// A large block and whether it is zero.
-fn large(size: usize, align: usize) -> (*mut u8, bool) {
-    if !is_sensible(size, align) {
-        return (ptr::null_mut(), false);
-    }
-    match global::with_heap(|heap| heap.allocate_large(size, align)) {
-        Some(block) => (block.start, block.zero),
-        None => (ptr::null_mut(), false),
-    }
-}
-
-fn or_enomem(block: *mut u8) -> *mut u8 {
+/// Passes a block on; null sets `errno`.
+pub(super) fn or_enomem(block: *mut u8) -> *mut u8 {
     if block.is_null() {
         process::set_errno(Errno::NOMEM);
     }

@@ -13,7 +13,7 @@
 //! # Safety
 //! Dropping a heap ends the life of all its blocks: its unsafe constructor makes that the caller's promise.
 
-use crate::api::{alloc, free, global, realloc};
+use crate::api::{free, global, realloc};
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::thread::current::Heap as Record;
 use core::alloc::Layout;
@@ -50,17 +50,8 @@ impl Heap {
     #[must_use]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let _gate = self.record.enter();
-        let block = match class_of_aligned(layout.size(), layout.align()) {
-            Some(class) => {
-                let block = self.record.pop(class);
-                // SAFETY: the gate makes this thread the heap's.
-                if block.is_null() { unsafe { self.record.refill(class, false) } } else { block }
-            }
-            None if alloc::is_sensible(layout.size(), layout.align()) => {
-                self.record.allocate_large(layout.size(), layout.align()).start
-            }
-            None => return None,
-        };
+        // SAFETY: the gate makes this thread the heap's.
+        let block = unsafe { self.record.allocate(layout.size(), layout.align()) }.start;
         NonNull::new(block)
     }
 

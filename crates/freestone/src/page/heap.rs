@@ -63,7 +63,7 @@ impl<O: Os> PageHeap<O> {
     /// A heap that has asked the operating system for nothing yet.
     #[must_use]
     pub const fn new(os: O) -> Self {
-        Self { os, opened: Once::new(), layout: UnsafeCell::new(Layout::EMPTY), state: Lock::new(State::EMPTY) }
+        Self { os, opened: Once::new(), layout: UnsafeCell::new(Layout::EMPTY), state: Lock::new(State::empty()) }
     }
 
     /// The operating system underneath.
@@ -152,11 +152,12 @@ impl<O: Os> PageHeap<O> {
         unsafe {
             let ((from, n_taken), (first, n_wanted)) = (taken, wanted);
             state.end_use(layout, from);
+            // The middle first: what is inserted beside it looks at its ends.
+            state.label(layout, first, n_wanted, kind);
+            let end = first + n_wanted;
             if first > from {
                 state.insert(layout, from, first - from, was.0, was.1);
             }
-            let end = first + n_wanted;
-            state.label(layout, first, n_wanted, kind);
             if from + n_taken > end {
                 state.insert(layout, end, from + n_taken - end, was.0, was.1);
             }

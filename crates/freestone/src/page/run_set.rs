@@ -37,7 +37,10 @@ pub struct RunSet {
 
 impl RunSet {
     /// No runs.
-    pub const EMPTY: Self = Self { bitmap: [0; WORDS], lists: [SpanList::EMPTY; N_LISTS] };
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { bitmap: [0; WORDS], lists: [const { SpanList::new() }; N_LISTS] }
+    }
 
     fn list_of(n_pages: u32) -> usize {
         two_level_log2(n_pages as usize, SUB_LOG2)

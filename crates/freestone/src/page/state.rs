@@ -16,7 +16,7 @@
 //! Everything here runs under the page heap's lock, which owns the records of all free runs and of those it is given.
 
 use crate::page::run_set::RunSet;
-use crate::span::{Kind, Layout};
+use crate::span::{Kind, Layout, Span};
 use freestone_base::sync::Ordering;
 
 /// Pages of each kind, and what was done so far.
@@ -70,27 +70,30 @@ unsafe impl Send for State {}
 
 impl State {
     /// Nothing committed.
-    pub const EMPTY: Self = Self {
-        frontier: 1,
-        n_chunks: 0,
-        dirty: RunSet::EMPTY,
-        clean: RunSet::EMPTY,
-        oldest: 0,
-        youngest: 0,
-        stats: PageStats {
-            small_pages: 0,
-            large_pages: 0,
-            dirty_pages: 0,
-            clean_pages: 0,
-            metadata_bytes: 0,
-            purged_bytes: 0,
-            n_purges: 0,
-            large_allocs: 0,
-            large_frees: 0,
-            peak_pages: 0,
-        },
-        metadata: (core::ptr::null_mut(), 0),
-    };
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self {
+            frontier: 1,
+            n_chunks: 0,
+            dirty: RunSet::empty(),
+            clean: RunSet::empty(),
+            oldest: 0,
+            youngest: 0,
+            stats: PageStats {
+                small_pages: 0,
+                large_pages: 0,
+                dirty_pages: 0,
+                clean_pages: 0,
+                metadata_bytes: 0,
+                purged_bytes: 0,
+                n_purges: 0,
+                large_allocs: 0,
+                large_frees: 0,
+                peak_pages: 0,
+            },
+            metadata: (core::ptr::null_mut(), 0),
+        }
+    }
 
     /// Pages of a kind, to count up or down.
     fn count(&mut self, kind: Kind) -> &mut u64 {
@@ -125,16 +128,24 @@ impl State {
     pub unsafe fn insert(&mut self, layout: &Layout, page: u32, n_pages: u32, kind: Kind, now_ms: u32) {
         *self.count(kind) += u64::from(n_pages);
         let (mut page, mut n_pages) = (page, n_pages);
+        // The age of the largest part is the age of the whole: a long idle run does not get young by a small neighbour.
+        let (mut largest, mut since_ms) = (n_pages, now_ms);
+        let mut join = |part: &Span| {
+            if part.pages.get() > largest {
+                (largest, since_ms) = (part.pages.get(), part.dirty_since_ms.get());
+            }
+            part.pages.get()
+        };
         // SAFETY: the neighbours of a run's ends are ends of runs, or page 0, or at the frontier.
         unsafe {
             if page + n_pages < self.frontier && (*layout.record(page + n_pages)).kind.get() == kind {
                 let next = page + n_pages;
-                n_pages += (*layout.record(next)).pages.get();
+                n_pages += join(&*layout.record(next));
                 self.unlink(layout, next);
             }
             if (*layout.record(page - 1)).kind.get() == kind {
                 let previous = (*layout.record(page - 1)).first.load(Ordering::Relaxed);
-                n_pages += page - previous;
+                n_pages += join(&*layout.record(previous));
                 page = previous;
                 self.unlink(layout, previous);
             }
@@ -144,7 +155,7 @@ impl State {
                 _ => self.dirty.insert(layout, page),
             }
             if kind == Kind::Dirty {
-                self.become_youngest(layout, page, now_ms);
+                self.enter_by_age(layout, page, since_ms);
             }
         }
     }
@@ -218,19 +229,29 @@ impl State {
         self.frontier += n_pages;
     }
 
-    unsafe fn become_youngest(&mut self, layout: &Layout, page: u32, now_ms: u32) {
-        // SAFETY: a dirty run's record is ours; so is the youngest's.
+    /// Links a dirty run where its age belongs. Nearly always that is at the young end.
+    unsafe fn enter_by_age(&mut self, layout: &Layout, page: u32, since_ms: u32) {
+        // SAFETY: dirty runs' records are ours.
         unsafe {
-            let record = &*layout.record(page);
-            record.dirty_since_ms.set(now_ms);
-            record.older.set(self.youngest);
-            record.younger.set(0);
-            match self.youngest {
+            let record = |page: u32| &*layout.record(page);
+            let mut older = self.youngest;
+            while older != 0 && (record(older).dirty_since_ms.get().wrapping_sub(since_ms) as i32) > 0 {
+                older = record(older).older.get();
+            }
+            let younger = if older == 0 { self.oldest } else { record(older).younger.get() };
+            let this = record(page);
+            this.dirty_since_ms.set(since_ms);
+            this.older.set(older);
+            this.younger.set(younger);
+            match older {
                 0 => self.oldest = page,
-                youngest => (*layout.record(youngest)).younger.set(page),
+                older => record(older).younger.set(page),
+            }
+            match younger {
+                0 => self.youngest = page,
+                younger => record(younger).older.set(page),
             }
         }
-        self.youngest = page;
     }
 
     unsafe fn forget_age(&mut self, layout: &Layout, page: u32) {

@@ -232,5 +232,18 @@ pub unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
     }
 }
 
+/// Blocks that were never carved, counted.
+///
+/// # Safety
+/// - See the module header.
+pub unsafe fn count_fresh(layout: &Layout, page: u32, os_page_bytes: usize) -> u32 {
+    // SAFETY: the caller's promise.
+    let span = unsafe { &*layout.record(page) };
+    let class = span.class.get() as usize;
+    let (block, unit) = (block_bytes(class), carve_bytes(class, os_page_bytes));
+    let starts = |units: usize| (units * unit).div_ceil(block).min(span_blocks(class));
+    (0..64).filter(|unit| span.fresh.get() >> unit & 1 == 1).map(|unit| (starts(unit + 1) - starts(unit)) as u32).sum()
+}
+
 #[cfg(test)]
 mod tests;

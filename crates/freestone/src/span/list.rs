@@ -22,7 +22,10 @@ pub struct SpanList {
 
 impl SpanList {
     /// No spans.
-    pub const EMPTY: Self = Self { head: Cell::new(0) };
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { head: Cell::new(0) }
+    }
 
     /// The first span's page, or 0.
     #[must_use]

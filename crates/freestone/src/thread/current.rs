@@ -1,7 +1,7 @@
 //! Which heap is this thread's.
 #![allow(unsafe_code)]
 //!
-//! One thread-local pointer, 8 bytes of static TLS, never null: it starts at [`nobody`]'s address, so that no path asks whether it is
+//! One thread-local pointer, 8 bytes of static TLS, never null: it starts at the address of an empty heap, so that no path asks whether it is
 //! set. On x86-64 it is declared and read in assembly, in the initial-exec model: two loads, no call, right also under preload
 //! (`thread_local!` in a shared object would call `__tls_get_addr`, which may allocate).
 //!

@@ -149,11 +149,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     overflowed: Cell::new(false),
                 }
             }; N_CLASSES],
-            spans: [const { ClassSpans { current: Cell::new(0), partial: SpanList::EMPTY, full: SpanList::EMPTY } };
+            spans: [const { ClassSpans { current: Cell::new(0), partial: SpanList::new(), full: SpanList::new() } };
                 N_CLASSES],
             inbox: Inbox::new(),
             outbox: UnsafeCell::new(Outbox::EMPTY),
-            large: SpanList::EMPTY,
+            large: SpanList::new(),
             is_explicit: Cell::new(false),
             lists_large: Cell::new(false),
             published_live_bytes: Cell::new(0),

@@ -13,17 +13,18 @@ use core::ptr;
 use freestone_base::units::{Bytes, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
-/// A large block, just allocated.
+/// A block, just allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct LargeBlock {
-    /// Its first byte.
+    /// Its first byte, or null.
     pub start: *mut u8,
     /// Whether all of it reads as zero.
     pub zero: bool,
 }
 
 impl LargeBlock {
-    const NONE: Self = Self { start: ptr::null_mut(), zero: false };
+    /// No memory.
+    pub const NONE: Self = Self { start: ptr::null_mut(), zero: false };
 }
 
 impl<O: Os + 'static> ThreadHeap<O> {

@@ -1,0 +1,85 @@
+//! Heaps over the fake kernel, for the tests of this crate.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! A [`World`] outlives its heaps, and each test runs them from one thread at a time unless it says so.
+
+use crate::central::Central;
+use crate::check::check;
+use crate::thread::{ThreadHeap, Threads};
+use freestone_os::fake::Fake;
+use freestone_testkit::ops::Subject;
+use std::boxed::Box;
+use std::format;
+use std::ptr::NonNull;
+use std::string::String;
+
+/// Window of a world: enough for two chunks' worth of pages under Miri's patience.
+pub(crate) const WINDOW_BYTES: usize = if cfg!(miri) { 80 << 20 } else { 256 << 20 };
+
+/// A central over a fake kernel and its heaps.
+pub(crate) struct World {
+    pub(crate) central: Box<Central<Fake>>,
+    pub(crate) threads: Threads<Fake>,
+}
+
+impl World {
+    pub(crate) fn new(os_page_bytes: usize) -> Self {
+        let central = Box::new(Central::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
+        Self { central, threads: Threads::new() }
+    }
+
+    pub(crate) fn os(&self) -> &Fake {
+        self.central.pages.os()
+    }
+
+    pub(crate) fn heap(&self) -> &ThreadHeap<Fake> {
+        self.try_heap().expect("the fake kernel has memory")
+    }
+
+    pub(crate) fn try_heap(&self) -> Option<&ThreadHeap<Fake>> {
+        // SAFETY: the central is boxed and outlives the borrow.
+        unsafe { self.threads.birth(&self.central) }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        // SAFETY: tests call this when no heap is in use by another thread.
+        unsafe { check(&self.central, &self.threads) }.map_err(|broken| format!("{broken:?}"))
+    }
+}
+
+/// One heap of a world, as a subject of operation streams.
+pub(crate) struct OneHeap<'world> {
+    pub(crate) world: &'world World,
+    pub(crate) heap: &'world ThreadHeap<Fake>,
+}
+
+impl Subject for OneHeap<'_> {
+    type Error = ();
+
+    fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, ()> {
+        // SAFETY: the heap is this test's.
+        NonNull::new(unsafe { self.heap.allocate(bytes, align) }.start).ok_or(())
+    }
+
+    unsafe fn reallocate(
+        &mut self,
+        block: NonNull<u8>,
+        _old_bytes: usize,
+        align: usize,
+        bytes: usize,
+    ) -> Result<NonNull<u8>, ()> {
+        // SAFETY: the block is in use, and the heap is this test's.
+        NonNull::new(unsafe { self.heap.reallocate(block.as_ptr(), bytes, align) }).ok_or(())
+    }
+
+    unsafe fn deallocate(&mut self, block: NonNull<u8>, _bytes: usize, _align: usize) -> Result<(), ()> {
+        // SAFETY: as above.
+        unsafe { self.heap.free(block.as_ptr()) };
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.world.check()
+    }
+}

@@ -1,0 +1,202 @@
+//! Any block, whatever it is: the slow ways of allocating, freeing and resizing, for every heap alike.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  address ─▶ outside the window, or entry 0 ─▶ wrong: named
+//!         ├─▶ small ─▶ mine or nobody's ─▶ bin
+//!         │         └▶ another's ───────▶ outbox
+//!         └─▶ large ───────────────────▶ page heap
+//! ```
+//!
+//! Resizing keeps a small block as long as the new size fits and fills half of it; a large one grows into the free run behind it and
+//! gives its tail back. Otherwise allocate, copy, free; when that fails the block is as it was.
+//!
+//! # Safety
+//! Blocks passed in were returned by a heap of the same central and are not freed; what violates that and can be seen is named. The
+//! caller is the heap's thread, and the heap is alive.
+
+use crate::central::Central;
+use crate::misuse::{Misuse, misuse};
+use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
+use crate::span::{Entry, Kind, Owner};
+use crate::thread::ThreadHeap;
+use crate::thread::large::LargeBlock;
+use core::ptr;
+use freestone_base::sync::Ordering;
+use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::Os;
+
+/// A small block shrinks in place as long as this part of it stays used.
+const SHRINK_SHARE: usize = 2;
+
+/// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
+const ALIGN_MAX: usize = 1 << 40;
+
+/// What an address is.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// In a small span. (Whether it starts a block is for slower paths to see.)
+    Small {
+        /// Its page map entry.
+        entry: Entry,
+        /// Its class.
+        class: usize,
+    },
+    /// The start of a large block.
+    Large {
+        /// Its first page.
+        page: u32,
+    },
+    /// Neither.
+    Wrong(Misuse),
+}
+
+/// Finds out what an address is.
+#[must_use]
+pub fn locate<O: Os>(central: &Central<O>, block: *mut u8) -> Place {
+    let layout = central.pages.layout();
+    let Some(page) = layout.page_of(block.addr()) else { return Place::Wrong(Misuse::Foreign) };
+    // SAFETY: inside the window the map can be read.
+    let entry = unsafe { layout.map.get(page) };
+    if let Some(class) = entry.class() {
+        return Place::Small { entry, class };
+    }
+    if entry == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block) {
+        return Place::Large { page: page as u32 };
+    }
+    Place::Wrong(inside_large(central, page as u32, block).unwrap_or(Misuse::Foreign))
+}
+
+/// Whether an address lies inside a large block: looks back for the start. Only wrong programs pay for this.
+#[cold]
+fn inside_large<O: Os>(central: &Central<O>, page: u32, block: *mut u8) -> Option<Misuse> {
+    central.pages.inspect(|state, layout| {
+        if page >= state.frontier {
+            return None;
+        }
+        // SAFETY: pages below the frontier have entries and records, and the lock is held.
+        let start = (1..=page).rev().find(|&at| unsafe { layout.map.get(at as usize) } != Entry::NONE)?;
+        // SAFETY: as above.
+        let record = unsafe { &*layout.record(start) };
+        let is_inside = record.kind.get() == Kind::Large
+            && record.first.load(Ordering::Relaxed) == start
+            && page - start < record.pages.get();
+        is_inside.then(|| Misuse::Interior {
+            block_bytes: (record.pages.get() as usize) << PAGE_BYTES_LOG2,
+            offset: block.addr() - layout.page_start(start).addr(),
+        })
+    })
+}
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// Allocates `size` bytes aligned to `align`, a power of two; its start is null when memory runs out.
+    ///
+    /// # Safety
+    /// - The caller is the heap's thread, and the heap is alive.
+    #[must_use]
+    pub unsafe fn allocate(&self, size: usize, align: usize) -> LargeBlock {
+        match class_of_aligned(size, align) {
+            Some(class) => {
+                let block = self.pop(class);
+                // SAFETY: the caller's promise.
+                let start = if block.is_null() { unsafe { self.refill(class, false) } } else { block };
+                LargeBlock { start, zero: false }
+            }
+            None if size > isize::MAX as usize || align > ALIGN_MAX => LargeBlock::NONE,
+            None => self.allocate_large(size, align),
+        }
+    }
+
+    /// Frees a block, not null. Counted; never fails.
+    ///
+    /// # Safety
+    /// - See the module header; nobody uses the block any more.
+    pub unsafe fn free(&self, block: *mut u8) {
+        // SAFETY: the caller's promise, for all of the body.
+        unsafe {
+            match locate(self.central(), block) {
+                Place::Small { entry, class } => {
+                    // A block whose span has no owner is as good in this bin as anywhere.
+                    if entry.class_if_owned(self.tag()).is_some() || entry.owner() == Owner::ABANDONED {
+                        self.push_slow(class, block);
+                    } else {
+                        self.free_remote(block, class);
+                    }
+                }
+                Place::Large { page } => self.free_large(page),
+                Place::Wrong(what) => self.wrong(what, block),
+            }
+        }
+    }
+
+    /// Bytes that a block, not null, may be used to its end for; `None` for a wrong pointer, which is named.
+    ///
+    /// # Safety
+    /// - See the module header.
+    #[must_use]
+    pub unsafe fn usable_bytes(&self, block: *mut u8) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match locate(self.central(), block) {
+                Place::Small { class, .. } => Some(block_bytes(class)),
+                Place::Large { page } => Some(self.large_bytes(page)),
+                Place::Wrong(what) => {
+                    self.wrong(what, block);
+                    None
+                }
+            }
+        }
+    }
+
+    /// Makes a block, not null, hold `size` bytes, keeping its contents up to the smaller size, aligned to `align`, a power of two; null
+    /// when memory runs out, and the block is untouched then.
+    ///
+    /// # Safety
+    /// - See the module header. The old pointer is not used again unless the answer is null.
+    #[must_use]
+    pub unsafe fn reallocate(&self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
+        // SAFETY: the caller's promise, for all of the body.
+        unsafe {
+            let Some(usable) = self.usable_bytes(block) else { return ptr::null_mut() };
+            let stays = if usable <= SMALL_MAX {
+                size <= usable && size.max(GRANULE_BYTES) >= usable / SHRINK_SHARE
+            } else {
+                class_of_aligned(size, align).is_none() && self.resize_in_place(block, size)
+            };
+            if stays {
+                return block;
+            }
+            let moved = self.allocate(size, align).start;
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(block, usable.min(size));
+                self.free(block);
+            }
+            moved
+        }
+    }
+
+    /// Makes a large block hold `size` bytes where it is; `false` if it is no large block, or cannot.
+    ///
+    /// # Safety
+    /// - See the module header.
+    #[must_use]
+    pub unsafe fn resize_in_place(&self, block: *mut u8, size: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match locate(self.central(), block) {
+                Place::Large { page } => self.resize_large(page, size),
+                _ => false,
+            }
+        }
+    }
+
+    /// Names a wrong pointer.
+    #[cold]
+    fn wrong(&self, what: Misuse, block: *mut u8) {
+        // SAFETY: the heap is alive.
+        misuse(unsafe { &self.central().settings }, what, block.addr(), self.number());
+    }
+}
+
+#[cfg(test)]
+mod tests;

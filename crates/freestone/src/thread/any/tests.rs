@@ -1,0 +1,279 @@
+use super::*;
+use crate::testing::{OneHeap, World};
+use freestone_os::Errno;
+use freestone_os::fake::Failure;
+use freestone_testkit::ops::{Mix, Player, any_stream, generate, play};
+use proptest::prelude::*;
+use std::vec::Vec;
+
+const N_CASES: u32 = if cfg!(miri) { 4 } else { 96 };
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: N_CASES, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Contents, alignment and disjointness by the shadow; every invariant every few operations; on several OS page sizes.
+    #[test]
+    fn any_stream_keeps_every_promise(stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]), os_page_log2 in 12u32..=16) {
+        let world = World::new(1 << os_page_log2);
+        let player = play(&stream, OneHeap { world: &world, heap: world.heap() }, 16);
+        prop_assert!(player.is_ok(), "{}", player.err().unwrap());
+    }
+
+    /// Two heaps in turn: blocks are freed and resized by whichever heap's turn it is.
+    #[test]
+    fn blocks_may_be_freed_by_any_heap(
+        stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
+        turns in proptest::collection::vec(0usize..3, 400),
+    ) {
+        let world = World::new(4096);
+        let heaps = [world.heap(), world.heap(), world.heap()];
+        let mut player = Player::new(OneHeap { world: &world, heap: heaps[0] });
+        for (op, turn) in stream.ops.iter().zip(&turns) {
+            player.subject.heap = heaps[*turn];
+            player.step(*op).unwrap();
+        }
+        world.check().unwrap();
+        player.drain().unwrap();
+        for heap in heaps {
+            // SAFETY: no heap is used afterwards.
+            unsafe { world.threads.death(heap) };
+        }
+        world.check().unwrap();
+        let stats = world.central.pages.stats();
+        prop_assert_eq!((stats.large_pages, small_spans(&world)), (0, 0), "everything came home");
+    }
+}
+
+/// Pages of small spans that are still in use.
+fn small_spans(world: &World) -> u64 {
+    world.central.pages.inspect(|state, layout| {
+        let mut n = 0;
+        let mut page = 1;
+        while page < state.frontier {
+            // SAFETY: records below the frontier are committed.
+            let record = unsafe { &*layout.record(page) };
+            n += u64::from(record.kind.get() == Kind::Small);
+            page += record.pages.get();
+        }
+        n
+    })
+}
+
+/// A mixed load that goes through every path: many classes, large blocks, resizing.
+fn mixed(n_ops: usize) -> freestone_testkit::ops::Stream {
+    let mix = Mix { ids: 60, least_bytes: 0, most_bytes: 150_000, most_align: 128 << 10, reallocations_percent: 30 };
+    generate(mix, 0, n_ops, 7)
+}
+
+/// Fails every call of the kernel in turn, with each errno, once and for good: null or success, the heap whole, nothing lost.
+#[test]
+fn every_failing_call_of_the_kernel_leaves_the_heap_whole() {
+    let stream = mixed(if cfg!(miri) { 30 } else { 200 });
+    let n_calls = {
+        let world = World::new(4096);
+        let player = play(&stream, OneHeap { world: &world, heap: world.heap() }, usize::MAX);
+        assert!(player.is_ok());
+        world.os().n_calls()
+    };
+    assert!(n_calls > 4);
+    let stride = if cfg!(miri) { 3 } else { 1 };
+    for nth_call in (0..n_calls).step_by(stride) {
+        for errno in [Errno::NOMEM, Errno::AGAIN, Errno::INVAL] {
+            for for_good in [false, true] {
+                let world = World::new(4096);
+                world.os().plan(Some(Failure { nth_call, errno, for_good }));
+                let heap = world.try_heap();
+                // The window itself may have failed; the next attempt must not remember that.
+                let Some(heap) = heap else {
+                    world.os().plan(None);
+                    assert!(world.try_heap().is_some());
+                    continue;
+                };
+                let player = play(&stream, OneHeap { world: &world, heap }, 64);
+                assert!(
+                    player.is_ok(),
+                    "call {nth_call} fails with {errno:?}, for good: {for_good}: {}",
+                    player.err().unwrap()
+                );
+                world.os().plan(None);
+                // SAFETY: the heap is not used afterwards.
+                unsafe { world.threads.death(heap) };
+                world.check().unwrap();
+                assert_eq!(small_spans(&world), 0, "blocks were lost");
+            }
+        }
+    }
+}
+
+#[test]
+fn calloc_is_zero_whatever_purging_did() {
+    for keeps_contents in [false, true] {
+        let world = World::new(4096);
+        if keeps_contents {
+            world.os().keep_contents_on_purge();
+        }
+        let heap = world.heap();
+        for size in [70_000, 1 << 20, 5 << 20] {
+            // SAFETY: the heap and the blocks are this test's.
+            unsafe {
+                let block = heap.allocate(size, 1).start;
+                block.write_bytes(0xA5, size);
+                heap.free(block);
+                world.central.pages.purge();
+                let again = heap.allocate(size, 1);
+                if again.zero {
+                    let bytes = core::slice::from_raw_parts(again.start, size);
+                    assert!(bytes.iter().all(|&byte| byte == 0), "memory said to be zero is not");
+                }
+                heap.free(again.start);
+            }
+        }
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn dirty_memory_is_bounded_by_amount_and_by_age() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let mebibyte = 1 << 20;
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let blocks: Vec<_> = (0..40).map(|_| heap.allocate(mebibyte, 1).start).collect();
+        assert_eq!(world.os().purged_bytes(), 0);
+        blocks.into_iter().for_each(|block| heap.free(block));
+        let dirty = world.central.pages.stats().dirty_pages << PAGE_BYTES_LOG2;
+        assert!(dirty <= 16 << 20, "{dirty} bytes are dirty, more than the bound");
+        assert!(world.os().purged_bytes() >= 20 << 20);
+        world.os().advance_ms(2000);
+        heap.free(heap.allocate(mebibyte, 1).start);
+        let dirty = world.central.pages.stats().dirty_pages << PAGE_BYTES_LOG2;
+        assert!(dirty <= mebibyte as u64, "{dirty} bytes are older than the decay time and still dirty");
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn large_blocks_grow_where_they_are_when_there_is_room_and_give_their_tail_back() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let block = heap.allocate(200_000, 1).start;
+        let mut size = 200_000;
+        for _ in 0..20 {
+            size += size / 8;
+            assert_eq!(heap.reallocate(block, size, 1), block, "moved at {size}");
+        }
+        assert_eq!(heap.reallocate(block, 100_000, 1), block);
+        assert_eq!(heap.usable_bytes(block), Some(2 * 65536));
+        let small = heap.reallocate(block, 100, 1);
+        assert_ne!(small, block);
+        heap.free(small);
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn absurd_requests_are_refused() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for (size, align) in
+        [(usize::MAX, 1), (isize::MAX as usize + 1, 1), (isize::MAX as usize, 1), (1, 1 << 62), (1 << 45, 1)]
+    {
+        // SAFETY: the heap is this test's.
+        assert!(unsafe { heap.allocate(size, align) }.start.is_null(), "{size} aligned to {align}");
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn alignments_are_given_up_to_the_window() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for align_log2 in 0..=if cfg!(miri) { 20 } else { 24 } {
+        for size in [1, 100, 5000, 100_000] {
+            // SAFETY: the heap and the block are this test's.
+            unsafe {
+                let block = heap.allocate(size, 1 << align_log2).start;
+                assert!(!block.is_null() && block.addr().is_multiple_of(1 << align_log2));
+                heap.free(block);
+            }
+        }
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn a_batch_of_32_remote_frees_costs_one_handover() {
+    let world = World::new(4096);
+    let (producer, consumer) = (world.heap(), world.heap());
+    let n = 3200;
+    // SAFETY: the heaps and the blocks are this test's.
+    unsafe {
+        let blocks: Vec<_> = (0..n).map(|_| producer.allocate(64, 1).start).collect();
+        blocks.into_iter().for_each(|block| consumer.free(block));
+    }
+    assert_eq!(consumer.handovers.load(Ordering::Relaxed), n / 32);
+    world.check().unwrap();
+}
+
+#[test]
+fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
+    let world = World::new(4096);
+    let other = world.heap();
+    // SAFETY: the heaps and the blocks are this test's; a dead heap is not used.
+    unsafe {
+        for round in 0..100 {
+            let dying = world.heap();
+            let kept = dying.allocate(48, 1).start;
+            let also = dying.allocate(48, 1).start;
+            // Collected for an owner that dies before it is handed over.
+            other.free(also);
+            world.threads.death(dying);
+            world.check().unwrap();
+            let heir = world.heap();
+            let block = heir.allocate(48, 1).start;
+            heir.free(block);
+            other.free(kept);
+            other.send_all();
+            world.threads.death(heir);
+            world.check().unwrap_or_else(|broken| panic!("round {round}: {broken}"));
+        }
+        world.threads.death(other);
+    }
+    world.check().unwrap();
+    assert_eq!(small_spans(&world), 0);
+}
+
+#[test]
+fn orphans_blocks_are_handed_out_again() {
+    let world = World::new(4096);
+    let (own, lost) = (world.heap(), world.heap());
+    // SAFETY: the heaps and the blocks are this test's; the orphan is not used.
+    unsafe {
+        let blocks: Vec<_> = (0..10).map(|_| lost.allocate(96, 1).start).collect();
+        world.threads.orphan_others(own);
+        for &block in &blocks {
+            own.free(block);
+        }
+        own.send_all();
+        let again: Vec<_> = (0..10).map(|_| own.allocate(96, 1).start).collect();
+        assert!(blocks.iter().all(|block| again.contains(block)));
+        again.into_iter().for_each(|block| own.free(block));
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn generations_that_wrapped_pass_over_those_in_use() {
+    let world = World::new(4096);
+    let kept = world.heap();
+    for _ in 0..50 {
+        let heap = world.heap();
+        assert_ne!(heap.owner(), kept.owner());
+        // SAFETY: the heap is not used afterwards.
+        unsafe { world.threads.death(heap) };
+    }
+    world.check().unwrap();
+}

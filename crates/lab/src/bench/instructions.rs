@@ -1,0 +1,83 @@
+//! Instructions in one operation, counted by valgrind's callgrind: a figure that repeats exactly where times do not.
+//!
+//! Only the measured section is counted, and only in workloads whose work one thread does alone; a small number of operations is enough.
+
+use super::{Job, prepare};
+use crate::allocator::Allocator;
+use crate::child::{self, End};
+use crate::measure::Measurement;
+use crate::results::Outcome;
+use crate::warning::Warning;
+use crate::workload::params::Params;
+use crate::{checkout, executable, interrupt, progress};
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+use std::time::Duration;
+
+/// Workloads of one thread, with the parameter that says how much they do and the value to count with.
+const COUNTED: [(&str, &str); 8] = [
+    ("random_mixed", "ops=200000"),
+    ("tiny_hot", "ops=200000"),
+    ("alloc_free_pair", "ops=200000"),
+    ("pool_calloc", "rounds=50"),
+    ("web_server", "calls=25600"),
+    ("binary_trees", "depth=12"),
+    ("string_churn", "ops=10000"),
+    ("vec_growth", "ops=10000"),
+];
+
+/// Counts every job that can be counted under every allocator.
+///
+/// # Errors
+/// Results cannot be written.
+pub(super) fn count_all(jobs: &[Job], allocators: &[Allocator], measurement: &mut Measurement) -> Result<()> {
+    if executable::find_command("valgrind").is_err() {
+        let what = "no instruction counts: valgrind is not installed (apt install valgrind)".into();
+        return measurement.warn(Warning::Missing { what });
+    }
+    let counted: Vec<(&Job, &str)> = jobs
+        .iter()
+        .filter_map(|job| Some((job, COUNTED.iter().find(|(name, _)| *name == job.workload.name)?.1)))
+        .collect();
+    let bar = progress::bar((counted.len() * allocators.len()) as u64);
+    for (job, amount) in counted {
+        for allocator in allocators.iter().take_while(|_| !interrupt::asked()) {
+            bar.set_message(format!("instructions of {} under {}", job.subject, allocator.name));
+            match count(job, amount, allocator) {
+                Ok(outcome) => measurement.keep(&job.subject, &allocator.name, usize::MAX, outcome)?,
+                Err(error) => measurement.warn(Warning::Failed {
+                    subject: format!("instructions of {}", job.subject),
+                    allocator: allocator.name.clone(),
+                    what: format!("{error:#}"),
+                })?,
+            }
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn count(job: &Job, amount: &str, allocator: &Allocator) -> Result<Outcome> {
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
+        .arg("--toggle-collect=*freestone_measured_section*")
+        .arg(checkout::own_executable()?)
+        .args(["workload", job.workload.name, amount]);
+    prepare(&mut command, allocator);
+    let finished = child::run(&mut command, Duration::from_secs(300)).context("valgrind could not be started")?;
+    let said = String::from_utf8_lossy(&finished.stderr);
+    match finished.end {
+        End::Exited(status) if status.success() => {}
+        End::Exited(status) => bail!("valgrind ended with {status}: {}", said.lines().last().unwrap_or_default()),
+        End::TimedOut => bail!("took longer than 5 minutes under valgrind"),
+        End::Interrupted => bail!("interrupted"),
+    }
+    let collected = said.lines().find_map(|line| line.split_once("Collected :")).map(|(_, number)| number.trim());
+    let instructions = collected.and_then(|text| text.parse().ok()).context("callgrind printed no count")?;
+    let record: crate::record::WorkloadRecord =
+        serde_json::from_slice(&finished.stdout).context("the workload printed no record under valgrind")?;
+    debug_assert!(Params::resolve(job.workload.params, job.scale, &[amount.to_owned()]).is_ok());
+    Ok(Outcome::Instructions { instructions, operations: record.operations })
+}

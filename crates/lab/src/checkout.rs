@@ -1,0 +1,58 @@
+//! Where things are: the lab's own binary, the checkout it was built from, and what cargo builds into the same target folder.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The lab's own executable.
+///
+/// # Errors
+/// The kernel does not say.
+pub(crate) fn own_executable() -> Result<PathBuf> {
+    std::env::current_exe().context("the lab's own path is unknown; is /proc mounted?")
+}
+
+/// The checkout this binary was built from, if it is still there.
+pub(crate) fn root() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
+    root.join("crates/capi/Cargo.toml").is_file().then_some(root)
+}
+
+/// The cargo target folder the lab's binary lies in: the parent of `release` or `debug`.
+///
+/// # Errors
+/// The binary's path is unknown.
+pub(crate) fn target_folder() -> Result<PathBuf> {
+    let executable = own_executable()?;
+    let folder = executable.parent().and_then(Path::parent).context("the lab's binary lies in no folder")?;
+    // Test binaries lie one level deeper, in `deps`.
+    Ok(if folder.ends_with("release") || folder.ends_with("debug") {
+        folder.parent().unwrap_or(folder).to_path_buf()
+    } else {
+        folder.to_path_buf()
+    })
+}
+
+/// Runs `cargo build --release -p PACKAGE` in `workspace`; its talk goes to `log`.
+///
+/// # Errors
+/// Cargo is missing or fails: the log's place is in the message.
+pub(crate) fn cargo_build(workspace: &Path, package: &str, target: &Path, log: &Path) -> Result<()> {
+    if let Some(folder) = log.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("folder {} cannot be made", folder.display()))?;
+    }
+    let output = std::fs::File::create(log).with_context(|| format!("log {} cannot be written", log.display()))?;
+    let status = Command::new("cargo")
+        .args(["build", "--release", "-p", package])
+        .current_dir(workspace)
+        .env("CARGO_TARGET_DIR", target)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().context("the log cannot be opened twice")?)
+        .stderr(output)
+        .status()
+        .context("cargo could not be started; install Rust from rustup.rs, or build on a machine that has it")?;
+    if !status.success() {
+        bail!("{package} did not build; what the compiler said is in {}", log.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! The command line.
+
+use crate::{bench, compare, experiment, options, report, run};
+use anyhow::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::io;
+
+/// Your program under every allocator, measured.
+#[derive(Parser)]
+#[command(name = "freestone", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a command under Freestone and sum up its memory; without a command, the built-in demo
+    Run(run::Options),
+    /// Run a command under every allocator at hand, in interleaved rounds
+    Compare(compare::Options),
+    /// Run the built-in workloads under every allocator at hand
+    Bench(bench::Options),
+    /// Reproduce a published experiment, the published figures beside the measured ones
+    Experiment(experiment::Options),
+    /// Make one HTML page from result files
+    Report(report::Options),
+    /// Print every option of the library with its value, default and unit
+    Options(options::Options),
+    /// Build or list the other allocators to compare with
+    Peers(crate::peers::Options),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, in roff
+    Man,
+}
+
+/// Parses the command line and does what it says.
+///
+/// # Errors
+/// What the command reports.
+pub(crate) fn main() -> Result<u8> {
+    match Cli::parse().command {
+        Command::Run(options) => run::main(&options),
+        Command::Compare(options) => compare::main(&options),
+        Command::Experiment(options) => experiment::main(&options).map(|()| 0),
+        Command::Report(options) => report::main(&options).map(|()| 0),
+        Command::Options(options) => options::main(&options).map(|()| 0),
+        Command::Bench(options) => bench::main(&options).map(|()| 0),
+        Command::Peers(options) => crate::peers::main(&options),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "freestone", &mut io::stdout());
+            Ok(0)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(Cli::command()).render(&mut io::stdout())?;
+            Ok(0)
+        }
+    }
+}

@@ -1,0 +1,19 @@
+use super::*;
+
+#[test]
+fn starts_and_exits_are_matched_by_process_and_unknown_keys_are_allowed() {
+    let report = Report::parse(
+        "{\"event\":\"start\",\"pid\":7,\"version\":\"0.1.0\"}\n\
+         {\"event\":\"start\",\"pid\":8,\"version\":\"0.1.0\"}\n\
+         {\"event\":\"exit\",\"pid\":8,\"allocations\":5,\"frees\":4,\"news\":1,\"peak_live_bytes\":9}\n\
+         not json\n",
+    );
+    assert_eq!((report.started, report.exits.len(), report.unfinished()), (2, 1, 1));
+    assert_eq!((report.sum(|exit| exit.allocations), report.largest(|exit| exit.peak_live_bytes)), (5, 9));
+    assert_eq!(report.version.as_deref(), Some("0.1.0"));
+}
+
+#[test]
+fn an_absent_file_is_no_proof() {
+    assert_eq!(Report::read(Path::new("/no/such/report")), Report::default());
+}

@@ -1,0 +1,100 @@
+//! Experiment A: TLSF over an arena: one block taken and given back, at 1, 10, 100 and 500 KiB.
+//!
+//! Source: TLSF on Go's experimental arena. The published columns are Go's `make`, `arena.MakeSlice` and that TLSF; measured here are the same three in
+//! Go (when Go is installed), Freestone's TLSF in Rust, and `malloc` under each allocator. The C half is `malloc`: the workload calls the C symbol.
+
+use super::{Comparison, Experiment, go, has, inside, shown};
+use crate::quantity;
+use crate::results::Outcome;
+use crate::summary::{Figure, Summary};
+use anyhow::Result;
+
+const TLSF: &str = "TLSF (Rust)";
+
+/// Sizes in bytes, their names, and the published ns/op: make, arena, TLSF; on M2 / EPYC, of 1000 operations.
+const SIZES: [(&str, &str, [&str; 3]); 4] = [
+    ("1024", "1KiB", ["198.5 / 101.2", "17.9 / 13.3", "461 / 872"]),
+    ("10240", "10KiB", ["813 / 820", "965 / 609", "806 / 824"]),
+    ("102400", "100KiB", ["8322 / 6242", "24132 / 10240", "271 / 816"]),
+    ("512000", "500KiB", ["15390 / 19558", "129998 / 48764", "599 / 786"]),
+];
+
+/// Published ns/op of ten million operations on M2: size, make, arena, TLSF.
+const MANY: [(&str, &str, &str, &str); 2] = [("1KiB", "83.9", "162.5", "14.3"), ("10KiB", "286.5", "1245", "13.1")];
+
+/// The two amounts of operations.
+const AMOUNTS: [(&str, &str); 2] = [("1000", "1 000"), ("10000000", "10 000 000")];
+
+/// Measures all sizes in Rust and C, then Go's half.
+pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
+    let mut jobs = Vec::new();
+    for (ops, _) in AMOUNTS {
+        for (bytes, _, _) in SIZES {
+            jobs.push(experiment.job("alloc_free_pair", &[&format!("size={bytes}"), &format!("ops={ops}")]));
+        }
+    }
+    experiment.run(&jobs, vec![inside(TLSF, &["heap=1"])])?;
+    let figures = match go::bench() {
+        Ok(figures) => figures,
+        Err(error) => {
+            experiment.missing(&format!("experiment A's Go half is left out: {error:#}"))?;
+            Vec::new()
+        }
+    };
+    for figure in &figures {
+        let outcome = Outcome::Figure { name: "ns/op".into(), value: figure.ns };
+        experiment.measurement.keep(&go_subject(&figure.size), &figure.allocator, 0, outcome)?;
+    }
+    Ok(())
+}
+
+/// One table for each amount of operations.
+pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
+    AMOUNTS.iter().map(|(ops, shown_ops)| of_amount(summary, ops, shown_ops)).collect()
+}
+
+fn of_amount(summary: &Summary, ops: &str, shown_ops: &str) -> Comparison {
+    let title = format!("A: one block taken and given back, {shown_ops} operations (Go: for 200 ms): time of one");
+    let mut comparison = Comparison::new(title, &["", "1 KiB", "10 KiB", "100 KiB", "500 KiB"]);
+    if !has(summary, &subject(SIZES[0].0, ops)) {
+        return comparison;
+    }
+    for allocator in summary.allocators() {
+        let mut row = vec![if allocator == TLSF { allocator.clone() } else { format!("malloc, {allocator}") }];
+        row.extend(SIZES.iter().map(|(bytes, _, _)| shown(summary, &subject(bytes, ops), allocator, Figure::Time)));
+        comparison.rows.push(row);
+    }
+    for allocator in go::ALLOCATORS {
+        let times: Vec<_> =
+            SIZES.iter().map(|(_, size, _)| summary.kept_figure(&go_subject(size), allocator)).collect();
+        if times.iter().any(Option::is_some) {
+            let shown = times.iter().map(|time| time.map_or("–".into(), quantity::time));
+            comparison.rows.push(std::iter::once(format!("Go, {allocator}")).chain(shown).collect());
+        }
+    }
+    comparison
+        .rows
+        .extend(["make", "arena", "TLSF"].iter().enumerate().map(|(index, name)| published(ops, index, name)));
+    comparison
+}
+
+fn subject(bytes: &str, ops: &str) -> String {
+    format!("alloc_free_pair size={bytes} ops={ops}")
+}
+
+fn go_subject(size: &str) -> String {
+    format!("Go pair {size}")
+}
+
+fn published(ops: &str, index: usize, name: &str) -> Vec<String> {
+    let first = ops == AMOUNTS[0].0;
+    let mut row = vec![format!("published, {name} ({})", if first { "M2 / EPYC, ns" } else { "M2, ns" })];
+    row.extend(SIZES.iter().map(|(_, size, few)| {
+        if first {
+            return few[index].to_owned();
+        }
+        let many = MANY.iter().find(|row| row.0 == *size);
+        many.map_or("–", |row| [row.1, row.2, row.3][index]).to_owned()
+    }));
+    row
+}

@@ -1,0 +1,90 @@
+//! Experiment D: fixed-size pools in front of `calloc`.
+//!
+//! Source: the published pool with a linear search and its successor `hhs` with power-of-two blocks, against glibc and `tc_calloc`. Workloads: 1024-byte
+//! blocks with 50 to 10000 calls, with and without an over-size half; and the web server.
+
+use super::{Comparison, Experiment, inside, shown};
+use crate::bench::Job;
+use crate::quantity;
+use crate::summary::{Figure, Summary};
+use anyhow::Result;
+
+const WEB_SERVER: &str = "web_server";
+const LINEAR: &str = "linear pool";
+
+/// Calls of the first workload, with rounds that make each run about as long.
+const CALLS: [(&str, &str); 5] = [("50", "20000"), ("100", "10000"), ("500", "400"), ("1024", "100"), ("10000", "10")];
+
+/// Published seconds for the web server, five runs.
+const PUBLISHED: [(&str, &str); 6] = [
+    ("system", "2.694"),
+    (LINEAR, "27.79"),
+    ("power-of-two pool", "0.673"),
+    ("power-of-two pool, no lock", "0.590"),
+    ("tcmalloc", "0.618"),
+    ("tcmalloc in place of malloc", "0.592"),
+];
+
+/// Runs in the published total.
+const PUBLISHED_RUNS: f64 = 5.0;
+
+/// Measures both workloads.
+pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
+    let mut jobs = vec![experiment.job(WEB_SERVER, &[])];
+    jobs.extend(pool_jobs(experiment));
+    experiment.run(&jobs, vec![inside(LINEAR, &["front=1"])])?;
+    experiment.missing("the power-of-two pools, with and without lock, and the shared pool come with the pool crate")
+}
+
+fn pool_jobs(experiment: &Experiment) -> Vec<Job> {
+    let both = |(calls, rounds): &(&str, &str)| {
+        ["0", "1"].map(|oversize| {
+            let params = [format!("calls={calls}"), format!("rounds={rounds}"), format!("oversize={oversize}")];
+            experiment.job("pool_calloc", &params.each_ref().map(String::as_str))
+        })
+    };
+    CALLS.iter().flat_map(both).collect()
+}
+
+/// The web server and the pool.
+pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
+    if !summary.subjects().iter().any(|subject| subject.starts_with("pool_calloc calls=")) {
+        return Vec::new();
+    }
+    vec![web_server(summary), pool(summary)]
+}
+
+fn web_server(summary: &Summary) -> Comparison {
+    let title = "D: the web server, 512 000 callocs of 4096 bytes, freed in a scrambled order; seconds for five runs";
+    let mut comparison = Comparison::new(title, &["", "measured", "published"]);
+    for allocator in summary.allocators() {
+        let total = summary.records(WEB_SERVER, allocator).first().and_then(|record| {
+            let cell = summary.cell(WEB_SERVER, allocator, Figure::Time)?;
+            Some(format!("{:.3}", cell.median * record.operations as f64 * PUBLISHED_RUNS / 1e9))
+        });
+        let published = PUBLISHED.iter().find(|(name, _)| name == allocator).map_or("–", |(_, seconds)| seconds);
+        comparison.rows.push(vec![allocator.clone(), total.unwrap_or_else(|| "–".into()), published.to_owned()]);
+    }
+    for (name, seconds) in PUBLISHED.iter().filter(|(name, _)| !summary.allocators().iter().any(|one| one == name)) {
+        comparison.rows.push(vec![(*name).to_owned(), "–".into(), (*seconds).to_owned()]);
+    }
+    comparison
+}
+
+fn pool(summary: &Summary) -> Comparison {
+    let mut comparison =
+        Comparison::new("D: 1024-byte blocks from a pool of 1024: time of one calloc and its free", &[]);
+    comparison.header = std::iter::once("blocks live at once")
+        .chain(summary.allocators().iter().map(String::as_str))
+        .map(str::to_owned)
+        .collect();
+    for subject in summary.subjects().iter().filter(|subject| subject.starts_with("pool_calloc")) {
+        let parameter = |name: &str| subject.split(' ').find_map(|word| word.strip_prefix(name)).unwrap_or_default();
+        let half = if parameter("oversize=") == "1" { ", half too large for the pool" } else { "" };
+        let calls = parameter("calls=").parse().unwrap_or(0);
+        let mut row = vec![format!("{}{half}", quantity::count(calls))];
+        row.extend(summary.allocators().iter().map(|allocator| shown(summary, subject, allocator, Figure::Time)));
+        comparison.rows.push(row);
+    }
+    comparison
+}

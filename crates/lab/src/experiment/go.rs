@@ -1,0 +1,76 @@
+//! Go's half of experiment A: the Go module's own benchmark, run and read.
+
+use crate::child::{self, End};
+use crate::{checkout, executable, progress};
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+use std::time::Duration;
+
+/// What the benchmark compares, in the order of the table.
+pub(super) const ALLOCATORS: [&str; 6] = ["make", "arena", "sync.Pool", "tlsf", "locked", "sharded"];
+
+/// One line of the benchmark.
+pub(super) struct Figure {
+    /// One of [`ALLOCATORS`].
+    pub(super) allocator: String,
+    /// `1KiB`, `10KiB`, …
+    pub(super) size: String,
+    /// Nanoseconds of one pair.
+    pub(super) ns: f64,
+}
+
+/// Runs the benchmark.
+///
+/// # Errors
+/// No Go, no module, or a benchmark that fails.
+pub(super) fn bench() -> Result<Vec<Figure>> {
+    if executable::find_command("go").is_err() {
+        bail!("Go is not installed (go.dev/dl)");
+    }
+    let module = checkout::root().map(|root| root.join("go")).filter(|module| module.join("bench").is_dir());
+    let module = module.context("the Go module comes with a checkout of freestone that has the folder go/bench")?;
+    let spinner = progress::spinner("Go's half of experiment A");
+    let finished = child::run(
+        Command::new("go")
+            .args(["test", "-run", "^$", "-bench", "^BenchmarkPair$", "-benchtime", "200ms", "./bench"])
+            .env("GOEXPERIMENT", "arenas")
+            .current_dir(&module),
+        Duration::from_secs(300),
+    );
+    spinner.finish_and_clear();
+    let finished = finished.context("go could not be started")?;
+    let text = String::from_utf8_lossy(&finished.stdout);
+    match finished.end {
+        End::Exited(status) if status.success() => {}
+        End::Exited(status) => bail!("go test ended with {status}: {}", text.lines().last().unwrap_or_default()),
+        End::TimedOut => bail!("go test took longer than 5 minutes"),
+        End::Interrupted => bail!("interrupted"),
+    }
+    let figures: Vec<Figure> = text.lines().filter_map(parse).collect();
+    if figures.is_empty() {
+        bail!("go test printed no benchmark this lab knows");
+    }
+    Ok(figures)
+}
+
+/// Reads `BenchmarkPair/alloc=tlsf/size=1KiB-2   12345   14.3 ns/op …`.
+fn parse(line: &str) -> Option<Figure> {
+    let mut words = line.split_whitespace();
+    let name = words.next()?.strip_prefix("BenchmarkPair/")?;
+    let ns = words.nth(1)?.parse().ok()?;
+    let part = |key: &str| name.split('/').find_map(|part| part.strip_prefix(key));
+    let size = part("size=")?;
+    Some(Figure { allocator: part("alloc=")?.into(), size: size.split('-').next()?.into(), ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn a_line_of_the_benchmark_is_read_and_others_are_not() {
+        let figure = parse("BenchmarkPair/alloc=tlsf/size=10KiB-2   	 9000000	  13.10 ns/op	 0 B/op").unwrap();
+        assert_eq!((figure.allocator.as_str(), figure.size.as_str(), figure.ns), ("tlsf", "10KiB", 13.1));
+        assert!(parse("ok  	github.com/freestone-alloc/freestone/go/bench	9.1s").is_none());
+    }
+}

@@ -1,0 +1,78 @@
+//! `freestone peers`: builds the allocators to compare with, and lists them.
+
+use crate::allocator::{self, PEERS, Peer};
+use crate::{names, progress, table};
+use anyhow::{Context, Result};
+use std::time::Instant;
+
+/// What `freestone peers` was asked to do.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Build them, or those named; about three minutes on two processors
+    Build {
+        /// Which [default: all]
+        names: Vec<String>,
+    },
+    /// List them
+    List,
+}
+
+/// Runs the command; the exit status says whether every peer asked for is there.
+///
+/// # Errors
+/// A name that does not exist.
+pub(crate) fn main(options: &Options) -> Result<u8> {
+    match &options.action {
+        Some(Action::Build { names }) => build(names),
+        Some(Action::List) | None => {
+            list();
+            Ok(0)
+        }
+    }
+}
+
+fn list() {
+    let mut table = table::new(&["peer".into(), "source".into(), "library".into()]);
+    for peer in PEERS {
+        let library = allocator::built_peer(peer);
+        let shown =
+            library.map_or_else(|| "not built: freestone peers build".into(), |path| path.display().to_string());
+        table.add_row(vec![peer.name.to_owned(), peer.source.to_owned(), shown]);
+    }
+    println!("{table}");
+}
+
+fn build(wanted: &[String]) -> Result<u8> {
+    let known = || PEERS.iter().map(|peer| peer.name);
+    let chosen: Vec<&Peer> = if wanted.is_empty() {
+        PEERS.iter().collect()
+    } else {
+        let find = |name: &String| PEERS.iter().find(|peer| peer.name == name);
+        wanted
+            .iter()
+            .map(|name| find(name).with_context(|| names::unknown("peer", name, known())))
+            .collect::<Result<_>>()?
+    };
+    let bar = progress::bar(chosen.len() as u64);
+    let mut failed = 0;
+    for peer in chosen {
+        bar.set_message(format!("building {}", peer.source));
+        let began = Instant::now();
+        match allocator::build_peer(peer) {
+            Ok(library) => bar.suspend(|| println!("{}: {} ({:.0?})", peer.name, library.display(), began.elapsed())),
+            Err(error) => {
+                failed += 1;
+                bar.suspend(|| eprintln!("{} is left out: {error:#}", peer.name));
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(u8::from(failed > 0))
+}

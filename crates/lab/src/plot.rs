@@ -1,0 +1,132 @@
+//! Line plots as SVG.
+//!
+//! Drawn with placeholder colours, then given a theme: fixed colours for a picture that stands alone, or the page's own variables, so that one
+//! picture is right in light and dark. Allocators have fixed colours everywhere.
+
+use crate::quantity;
+use anyhow::{Result, anyhow};
+use plotters::prelude::*;
+
+/// What the finished picture stands on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// White paper.
+    Light,
+    /// The page's colours, through its CSS variables.
+    Page,
+}
+
+/// A named line: points in the units of the axes.
+pub(crate) type Series = (String, Vec<(f64, f64)>);
+
+const INK: RGBColor = RGBColor(1, 2, 3);
+const FAINT: RGBColor = RGBColor(4, 5, 6);
+const SIZE: (u32, u32) = (760, 300);
+
+/// The colour of an allocator, as CSS.
+pub(crate) fn colour(allocator: &str) -> &'static str {
+    match allocator.trim_end_matches(" again") {
+        "system" => "#7f8c99",
+        "freestone" => "#e4572e",
+        "mimalloc" => "#2e86ab",
+        "mimalloc2" => "#74b3ce",
+        "jemalloc" => "#7b5ea7",
+        "snmalloc" => "#3a9d5d",
+        "rpmalloc" => "#c9a227",
+        "tcmalloc" => "#b8577e",
+        _ => "#4f6d7a",
+    }
+}
+
+/// A plot of lines over linear axes that begin at 0.
+///
+/// # Errors
+/// The plot cannot be drawn.
+pub(crate) fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series], theme: Theme) -> Result<String> {
+    let points = || series.iter().flat_map(|(_, points)| points);
+    let right = points().map(|point| point.0).fold(0.0, f64::max).max(1e-9);
+    let top = points().map(|point| point.1).fold(0.0, f64::max).max(1e-9) * 1.05;
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .caption(title, ("sans-serif", 17, &INK))
+            .margin(10)
+            .x_label_area_size(36)
+            .y_label_area_size(56)
+            .build_cartesian_2d(0.0..right, 0.0..top)
+            .map_err(|error| anyhow!("the plot '{title}' could not be laid out: {error}"))?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(FAINT)
+            .axis_style(FAINT)
+            .x_desc(x_name)
+            .y_desc(y_name)
+            .label_style(("sans-serif", 13, &INK))
+            .draw()
+            .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
+        for (name, points) in series {
+            let line = LineSeries::new(points.iter().copied(), rgb(colour(name)).stroke_width(2));
+            chart.draw_series(line).map_err(|error| anyhow!("the line {name} could not be drawn: {error}"))?;
+        }
+        area.present().map_err(|error| anyhow!("the plot '{title}' could not be finished: {error}"))?;
+    }
+    Ok(themed(&svg, theme))
+}
+
+/// A plot of logarithms (base 10, of nanoseconds) over named places on the axis.
+///
+/// # Errors
+/// The plot cannot be drawn.
+pub(crate) fn percentiles(title: &str, labels: &[String], series: &[Series], theme: Theme) -> Result<String> {
+    let highest = series.iter().flat_map(|(_, points)| points).map(|point| point.1).fold(1.0, f64::max).ceil();
+    let right = labels.len().saturating_sub(1).max(1) as f64;
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .caption(title, ("sans-serif", 17, &INK))
+            .margin(10)
+            .margin_right(36)
+            .x_label_area_size(36)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..right, 1.0..highest)
+            .map_err(|error| anyhow!("the plot '{title}' could not be laid out: {error}"))?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(FAINT)
+            .axis_style(FAINT)
+            .x_labels(labels.len())
+            .y_labels(highest as usize + 1)
+            .x_label_formatter(&|place| labels.get(place.round() as usize).cloned().unwrap_or_default())
+            .y_label_formatter(&|power| quantity::time(10_f64.powf(*power)))
+            .label_style(("sans-serif", 13, &INK))
+            .draw()
+            .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
+        for (name, points) in series {
+            let line = LineSeries::new(points.iter().copied(), rgb(colour(name)).stroke_width(2));
+            chart.draw_series(line).map_err(|error| anyhow!("the line {name} could not be drawn: {error}"))?;
+        }
+        area.present().map_err(|error| anyhow!("the plot '{title}' could not be finished: {error}"))?;
+    }
+    Ok(themed(&svg, theme))
+}
+
+fn rgb(css: &str) -> RGBColor {
+    let part = |at: usize| u8::from_str_radix(&css[at..at + 2], 16).unwrap_or(0);
+    RGBColor(part(1), part(3), part(5))
+}
+
+fn themed(svg: &str, theme: Theme) -> String {
+    let (ink, faint) = match theme {
+        Theme::Light => ("#22272e", "#d8dde3"),
+        Theme::Page => ("var(--ink)", "var(--line)"),
+    };
+    let svg = svg.replace("#010203", ink).replace("#040506", faint);
+    match theme {
+        Theme::Light => svg.replacen('>', "><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>", 1),
+        Theme::Page => svg,
+    }
+}

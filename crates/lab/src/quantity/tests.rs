@@ -1,0 +1,12 @@
+use super::*;
+
+#[test]
+fn figures_have_three_digits_and_a_unit() {
+    assert_eq!(time(9.876), "9.88 ns");
+    assert_eq!(time(1_234_567.0), "1.23 ms");
+    assert_eq!(time(999.9), "1.00 µs");
+    assert_eq!(bytes(2_621_440.0), "2.50 MiB");
+    assert_eq!(bytes(123.0), "123 B");
+    assert_eq!(count(1_234_567), "1 234 567");
+    assert_eq!(count(12), "12");
+}

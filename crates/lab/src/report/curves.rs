@@ -1,0 +1,92 @@
+//! Curves: latency by percentile, and resident memory over time.
+
+use super::page::{escape, section};
+use crate::plot::{self, Series, Theme};
+use crate::summary::Summary;
+use crate::{quantity, workload};
+use anyhow::Result;
+use std::fmt::Write;
+
+/// Samples beyond this add nothing a screen can show.
+const MOST_POINTS: usize = 400;
+
+/// Latency curves of every subject that has them.
+///
+/// # Errors
+/// A plot cannot be drawn.
+pub(super) fn latency_section(summary: &Summary) -> Result<String> {
+    let mut content = String::new();
+    for subject in summary.subjects() {
+        let found: Vec<_> = summary
+            .allocators()
+            .iter()
+            .filter_map(|allocator| Some((allocator, summary.latency(subject, allocator)?)))
+            .collect();
+        let Some((_, first)) = found.first() else { continue };
+        let labels: Vec<String> = first.percentiles.iter().map(|&(percentile, _)| name(percentile)).collect();
+        let series: Vec<Series> = found
+            .iter()
+            .map(|(allocator, latency)| {
+                let nines = latency.percentiles.iter().enumerate();
+                let points = nines.map(|(index, &(_, ns))| (index as f64, (ns.max(1) as f64).log10())).collect();
+                ((*allocator).clone(), points)
+            })
+            .collect();
+        let title = format!("{subject}: time of one operation");
+        let svg = plot::percentiles(&title, &labels, &series, Theme::Page)?;
+        // Writing to a string does not fail.
+        let _ = write!(content, "<figure>{svg}</figure>");
+        let mut header = vec![escape(subject)];
+        header.extend(labels.iter().map(|label| escape(label)));
+        let rows: Vec<Vec<String>> = found
+            .iter()
+            .map(|(allocator, latency)| {
+                let times = latency.percentiles.iter().map(|&(_, ns)| quantity::time(ns as f64));
+                std::iter::once(escape(allocator)).chain(times).collect()
+            })
+            .collect();
+        content.push_str(&super::page::table(&header, &rows));
+        let _ = write!(content, "<p class=\"note\">{} ns of every value is the clock itself.</p>", first.clock_ns);
+    }
+    Ok(section(
+        "Latency",
+        "The slower end of the distribution, to the slowest operation. Both axes are logarithmic.",
+        &content,
+    ))
+}
+
+fn name(percentile: f64) -> String {
+    if percentile >= 100.0 { "slowest".into() } else { format!("p{percentile}") }
+}
+
+/// Memory over time of every subject that samples it.
+///
+/// # Errors
+/// A plot cannot be drawn.
+pub(super) fn memory_section(summary: &Summary) -> Result<String> {
+    let mut content = String::new();
+    for subject in summary.subjects() {
+        let series: Vec<Series> = summary
+            .allocators()
+            .iter()
+            .filter_map(|allocator| {
+                let records = summary.records(subject, allocator);
+                let samples = &records.first()?.rss_series;
+                let lasts = samples.last().is_some_and(|last| last.0 >= 500) && samples.len() >= 8;
+                lasts.then(|| (allocator.clone(), thinned(samples)))
+            })
+            .collect();
+        if series.is_empty() {
+            continue;
+        }
+        let svg = plot::lines(&format!("{subject}: resident memory"), "seconds", "MiB", &series, Theme::Page)?;
+        let models = subject.split(' ').next().and_then(workload::find).map_or("", |workload| workload.models);
+        let _ = write!(content, "<figure>{svg}</figure><p class=\"note\">{}</p>", escape(models));
+    }
+    Ok(section("Memory over time", "Does it come back once the load stops? One run of each allocator.", &content))
+}
+
+fn thinned(samples: &[(u64, u64)]) -> Vec<(f64, f64)> {
+    let step = samples.len().div_ceil(MOST_POINTS).max(1);
+    samples.iter().step_by(step).map(|&(ms, bytes)| (ms as f64 / 1e3, bytes as f64 / f64::from(1 << 20))).collect()
+}

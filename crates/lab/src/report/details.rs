@@ -1,0 +1,138 @@
+//! The tables: workloads' own figures, published figures, warnings, the machine, raw numbers, how to repeat it.
+
+use super::page::{escape, section, table};
+use crate::command;
+use crate::experiment;
+use crate::results::Header;
+use crate::statistics::Verdict;
+use crate::summary::{Cell, Figure, Summary};
+use crate::warning::Warning;
+use crate::{bench, quantity};
+use std::ffi::OsString;
+
+/// Figures the workloads report by themselves.
+pub(super) fn figures_section(summary: &Summary) -> String {
+    let mut rows = Vec::new();
+    for subject in summary.subjects() {
+        let first = summary.allocators().iter().find_map(|name| summary.records(subject, name).first().copied());
+        for name in first.into_iter().flat_map(|record| record.figures.keys()) {
+            let mut row = vec![format!("{}<br><span class=\"same\">{}</span>", escape(subject), escape(name))];
+            row.extend(summary.allocators().iter().map(|allocator| {
+                summary.own_figure(subject, allocator, name).map_or_else(|| "–".into(), quantity::digits)
+            }));
+            rows.push(row);
+        }
+    }
+    let content = if rows.is_empty() { String::new() } else { table(&header_of(summary), &rows) };
+    section("What the workloads report", "Medians of each workload's own figures.", &content)
+}
+
+/// The published table of each experiment whose workloads were run.
+pub(super) fn published_section(summary: &Summary) -> String {
+    let content: String = experiment::comparisons(summary)
+        .into_iter()
+        .map(|comparison| {
+            let header: Vec<String> = comparison.header.iter().map(|text| escape(text)).collect();
+            let cells = |row: &Vec<String>| row.iter().map(|text| escape(text)).collect();
+            let rows: Vec<Vec<String>> = comparison.rows.iter().map(cells).collect();
+            format!("<h3>{}</h3>{}", escape(&comparison.title), table(&header, &rows))
+        })
+        .collect();
+    let note =
+        "The authors' own figures, on their machines, beside those measured here. Compare down a column, never across.";
+    section("Published and measured", note, &content)
+}
+
+/// The warnings, with what to do.
+pub(super) fn warnings_section(warnings: &[Warning]) -> String {
+    let items: String = warnings.iter().map(|warning| format!("<li>{}</li>", escape(&warning.to_string()))).collect();
+    let content = if items.is_empty() { "<p>None.</p>".into() } else { format!("<ul class=\"warnings\">{items}</ul>") };
+    section("Warnings", "What gives reason to doubt these figures, and what to do about it.", &content)
+}
+
+/// The machine and the allocators' versions.
+pub(super) fn machine_section(header: &Header) -> String {
+    let machine = &header.machine;
+    let rows = [
+        ("processor", machine.cpu.clone()),
+        ("processors", machine.processors.to_string()),
+        ("memory", quantity::bytes(machine.memory_bytes as f64)),
+        ("kernel", machine.kernel.clone()),
+        ("system", machine.system.clone()),
+        ("C library", machine.libc.clone()),
+        ("transparent huge pages", machine.transparent_huge_pages.clone()),
+        ("frequency governor", machine.governor.clone().unwrap_or_else(|| "none shown".into())),
+        ("load before", format!("{:.2}", machine.load)),
+        ("lab", header.lab.clone()),
+    ];
+    let mut rows: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![(*name).to_owned(), escape(value)]).collect();
+    rows.extend(header.allocators.iter().map(|allocator| {
+        let version = allocator.version.clone().unwrap_or_else(|| "unstated".into());
+        vec![format!("allocator {}", escape(&allocator.name)), escape(&version)]
+    }));
+    section("Machine and versions", "", &table(&[String::new(), String::new()], &rows))
+}
+
+/// Medians and ratios of every figure, folded away.
+pub(super) fn raw_section(summary: &Summary) -> String {
+    let kinds: [(Figure, &str, fn(f64) -> String); 5] = [
+        (Figure::Time, "Time", quantity::time),
+        (Figure::Cpu, "Processor time", quantity::time),
+        (Figure::PeakRss, "Peak memory", quantity::bytes),
+        (Figure::Faults, "Page faults", |faults| quantity::count(faults as u64)),
+        (Figure::Instructions, "Instructions of one operation", quantity::digits),
+    ];
+    let mut content = String::new();
+    for (figure, title, show) in kinds {
+        let rows: Vec<Vec<String>> = summary
+            .subjects()
+            .iter()
+            .filter(|subject| summary.allocators().iter().any(|name| summary.cell(subject, name, figure).is_some()))
+            .map(|subject| {
+                let cells = summary.allocators().iter().map(|name| summary.cell(subject, name, figure));
+                let cells = cells.map(|cell| cell.map_or_else(|| "–".into(), |cell| raw_cell(&cell, show)));
+                std::iter::once(escape(subject)).chain(cells).collect()
+            })
+            .collect();
+        if !rows.is_empty() {
+            content.push_str(&format!(
+                "<details><summary>{title}</summary>{}</details>",
+                table(&header_of(summary), &rows)
+            ));
+        }
+    }
+    let note =
+        "Median, ratio to the first column with its interval, and every round. The results file has all of it in JSON.";
+    section("Raw numbers", note, &content)
+}
+
+fn raw_cell(cell: &Cell, show: fn(f64) -> String) -> String {
+    let rounds: Vec<String> = cell.rounds.iter().map(|&value| show(value)).collect();
+    let ratio = cell.ratio.as_ref().map_or_else(String::new, |ratio| {
+        let class = match ratio.verdict {
+            Verdict::Less => "less",
+            Verdict::More => "more",
+            Verdict::NoDifferenceSeen => "same",
+        };
+        format!("<br><span class=\"{class}\">{}</span>", escape(&bench::verdict(ratio)))
+    });
+    format!("<span title=\"{}\">{}</span>{ratio}", escape(&rounds.join(", ")), escape(&show(cell.median)))
+}
+
+/// The command that measured this.
+pub(super) fn reproduce_section(header: &Header) -> String {
+    let mut words: Vec<OsString> = header.command.iter().map(OsString::from).collect();
+    if let Some(first) = words.first_mut() {
+        *first = "freestone".into();
+    }
+    let command = command::shown(&words);
+    section(
+        "Measure it again",
+        "Allocators at hand: freestone peers build. Then:",
+        &format!("<pre>{}</pre>", escape(&command)),
+    )
+}
+
+fn header_of(summary: &Summary) -> Vec<String> {
+    std::iter::once(String::new()).chain(summary.allocators().iter().map(|name| escape(name))).collect()
+}

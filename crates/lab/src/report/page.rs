@@ -1,0 +1,62 @@
+//! The page's skeleton: title, style for light and dark, and the escaping everything goes through.
+
+use crate::results::{self, Header};
+use crate::summary::Summary;
+use crate::{plot, quantity};
+
+/// Colours as variables, so that pictures and text change together; print and small screens included.
+const STYLE: &str = include_str!("page.css");
+
+/// The whole document around `body`.
+pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
+    let machine = &header.machine;
+    let subtitle = format!(
+        "{} · {} processors · {} · {} · measured {} UTC",
+        machine.cpu,
+        machine.processors,
+        quantity::bytes(machine.memory_bytes as f64),
+        machine.kernel,
+        results::timestamp(header.started_unix)
+    );
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <title>Freestone lab: {}</title><style>{STYLE}</style></head>\n<body><header><p class=\"mark\">Freestone lab</p>\
+         <h1>Memory allocators, measured</h1><p class=\"sub\">{}</p>{}</header>\n<main>{body}</main></body></html>\n",
+        escape(&summary.allocators().join(", ")),
+        escape(&subtitle),
+        legend(summary)
+    )
+}
+
+/// Every allocator with its colour.
+fn legend(summary: &Summary) -> String {
+    let item = |name: &String| format!("<li><i style=\"background:{}\"></i>{}</li>", plot::colour(name), escape(name));
+    format!("<ul class=\"legend\">{}</ul>", summary.allocators().iter().map(item).collect::<String>())
+}
+
+/// A section with a heading, or nothing when it has no content.
+pub(super) fn section(title: &str, note: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    let note = if note.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>", escape(note)) };
+    format!("<section><h2>{}</h2>{note}{content}</section>\n", escape(title))
+}
+
+/// A table of cells that are already HTML.
+pub(super) fn table(header: &[String], rows: &[Vec<String>]) -> String {
+    let head: String = header.iter().map(|cell| format!("<th>{cell}</th>")).collect();
+    let row = |cells: &Vec<String>| {
+        let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+        format!("<tr>{cells}</tr>")
+    };
+    let body: String = rows.iter().map(row).collect();
+    format!("<div class=\"wide\"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
+}
+
+/// Text that is safe between tags and in attributes.
+pub(super) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

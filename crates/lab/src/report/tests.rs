@@ -1,0 +1,98 @@
+use super::*;
+use crate::allocator::Allocator;
+use crate::machine::Machine;
+use crate::results::{Header, Outcome, Run};
+use std::collections::BTreeMap;
+
+/// Results of two allocators on one workload, the second half as fast.
+fn sample() -> Results {
+    let allocators = [Allocator::system(), Allocator::in_library("<other>", PathBuf::from("/lib/other.so"))];
+    let header = Header::new(Machine::here(), &allocators);
+    let mut runs = Vec::new();
+    for round in 0..7 {
+        for (factor, allocator) in [(1, "system"), (2, "<other>")] {
+            let record = crate::record::WorkloadRecord {
+                workload: "idle_after_burst".into(),
+                params: BTreeMap::new(),
+                operations: 1000,
+                wall_ns: factor * 100_000 + round as u64,
+                user_ns: 1,
+                system_ns: 1,
+                minor_faults: 1,
+                process_faults: 100,
+                peak_rss_bytes: Some(factor << 20),
+                start_rss_bytes: None,
+                checksum: 7,
+                figures: BTreeMap::from([("kept, MiB".to_owned(), factor as f64)]),
+                latency: Some(crate::record::Latency {
+                    count: 10,
+                    percentiles: vec![(50.0, 20 * factor), (99.0, 100 * factor), (100.0, 9000 * factor)],
+                    max_ns: 9000,
+                    clock_ns: 19,
+                }),
+                rss_series: (0..20).map(|step| (step * 50, (factor << 20) * (20 - step))).collect(),
+                counters: crate::record::Counters::Absent("none".into()),
+                malloc_library: "libc.so".into(),
+                allocator_version: "1".into(),
+                hollow: false,
+            };
+            let outcome = Outcome::Workload(Box::new(record));
+            runs.push(Run { subject: "idle_after_burst".into(), allocator: allocator.into(), round, outcome });
+        }
+    }
+    Results { header, runs, warnings: vec![Warning::HugePagesAlways] }
+}
+
+fn page_of(all: &[(PathBuf, Results)]) -> String {
+    render(&all.last().unwrap().1, all).unwrap()
+}
+
+#[test]
+fn the_page_has_every_section_and_asks_for_nothing_from_outside() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
+    for heading in [
+        "Summary",
+        "Workload by workload",
+        "Latency",
+        "Memory over time",
+        "What the workloads report",
+        "Warnings",
+        "Machine and versions",
+        "Raw numbers",
+        "Measure it again",
+    ] {
+        assert!(html.contains(&format!("<h2>{heading}</h2>")), "no section {heading}");
+    }
+    assert!(html.matches("<svg").count() >= 4, "two ratio charts, a latency curve and a memory curve");
+    let fetching = ["<link", "<script", "<img", "<iframe", "url(", "@import", "src="];
+    assert!(fetching.iter().all(|tag| !html.contains(tag)), "the page would fetch something");
+    let addresses = html.matches("http").count() - html.matches("http://www.w3.org/").count();
+    assert_eq!(addresses, 0, "only the name of the SVG namespace may look like an address");
+}
+
+#[test]
+fn names_are_escaped_and_ratios_are_right() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
+    assert!(html.contains("&lt;other&gt;") && !html.contains("<other>"));
+    assert!(html.contains("<strong>2.00×</strong> the time"));
+    assert!(html.contains("slower in 1"));
+}
+
+#[test]
+fn several_files_become_a_trend_and_different_versions_are_named() {
+    let (mut older, newer) = (sample(), sample());
+    older.header.started_unix -= 86_400;
+    older.header.allocators[1].version = Some("1".into());
+    let mut newer = newer;
+    newer.header.allocators[1].version = Some("2".into());
+    let html = page_of(&[(PathBuf::from("a.jsonl"), older), (PathBuf::from("b.jsonl"), newer)]);
+    assert!(html.contains("<h2>Trend</h2>"));
+    assert!(html.contains("different versions: 1; 2"));
+}
+
+#[test]
+fn both_themes_have_their_colours() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
+    assert!(html.contains("prefers-color-scheme: dark"));
+    assert!(html.contains("var(--ink)") && !html.contains("#010203"), "the plots follow the page's colours");
+}

@@ -1,0 +1,165 @@
+//! `freestone run`: any command under Freestone, with a summary of its memory when it ends; without a command, the demo.
+//!
+//! The command keeps its terminal, input and exit status. The summary goes to stderr, for stdout is the command's.
+
+use crate::allocator::{self, Allocator};
+use crate::exit_report::{self, Report};
+use crate::launch::Launched;
+use crate::{command, demo, executable, interrupt, quantity, timeline};
+use anyhow::Result;
+use command::Scratch;
+use serde_json::json;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What `freestone run` was asked to do.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Another allocator to run under: NAME, or NAME=PATH.so
+    #[arg(short, long = "allocator", value_name = "NAME[=PATH]", default_value = "freestone")]
+    allocator: String,
+    /// Write the resident size every 50 ms to FILE (CSV), and a plot of it to FILE.svg
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Rounds of the demo, each once under the system's allocator and once under Freestone
+    #[arg(short, long, default_value_t = 4, conflicts_with = "command")]
+    rounds: usize,
+    /// Print the summary as JSON (on stderr when there is a command)
+    #[arg(long)]
+    json: bool,
+    /// The command and its arguments; without one, the built-in demo is run under two allocators side by side
+    #[arg(last = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; the exit status is the command's.
+///
+/// # Errors
+/// The command or the allocator cannot be found.
+pub(crate) fn main(options: &Options) -> Result<u8> {
+    let Some(program) = options.command.first() else {
+        return demo::compare(options.rounds, options.json).map(|()| 0);
+    };
+    let path = executable::find_command(&program.to_string_lossy())?;
+    let mut selection = allocator::select(std::slice::from_ref(&options.allocator))?;
+    let mut allocator = selection.allocators.remove(0);
+    let file = Scratch::new("report");
+    allocator.environment.push((exit_report::VARIABLE.into(), file.path().display().to_string()));
+    interrupt::listen();
+    let mut timeline = options.timeline.as_ref().map(|_| timeline::Timeline::new());
+    let launched = command::run_attached(&options.command, &allocator, |launcher| {
+        if let Some(timeline) = &mut timeline {
+            timeline.observe(launcher);
+        }
+    })?;
+    let report = Report::read(file.path());
+    let presence = presence(&allocator, &report, &path);
+    if options.json {
+        eprintln!("{}", as_json(&options.command, &allocator, &launched, &report, &presence));
+    } else {
+        print(&options.command, &allocator, &launched, &report, &presence);
+    }
+    if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
+        timeline.write(file)?;
+        eprintln!("  timeline       {} and {}.svg", file.display(), file.display());
+    }
+    Ok(launched.exit.clamp(0, 255) as u8)
+}
+
+/// Whether the allocator was in the process, and why not.
+enum Presence {
+    Proven,
+    /// A library that leaves no report, and nothing in the program's file speaks against it.
+    Likely,
+    Absent(String),
+}
+
+fn presence(allocator: &Allocator, report: &Report, path: &Path) -> Presence {
+    if allocator.library.is_none() {
+        return Presence::Proven;
+    }
+    match executable::obstacle(path) {
+        Some(executable::Obstacle::OwnMalloc) if report.sum(|exit| exit.allocations) > 0 => Presence::Proven,
+        Some(obstacle) => Presence::Absent(obstacle.to_string()),
+        None if report.started > 0 => Presence::Proven,
+        None if allocator.name == "freestone" => {
+            Presence::Absent("the library left no sign of itself; does the command clear its environment?".into())
+        }
+        None => Presence::Likely,
+    }
+}
+
+fn print(arguments: &[OsString], allocator: &Allocator, launched: &Launched, report: &Report, presence: &Presence) {
+    let title = match presence {
+        Presence::Proven | Presence::Likely => format!("ran under {}", allocator.name),
+        Presence::Absent(why) => format!("did NOT run under {}: {why}", allocator.name),
+    };
+    let name = arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    eprintln!("\nfreestone: {name} {title}");
+    if let Some(version) = &report.version {
+        eprintln!("  library        freestone {version}, in {} process{}", report.started, plural(report.started));
+    }
+    if !report.exits.is_empty() {
+        let (allocations, frees) = (report.sum(|exit| exit.allocations), report.sum(|exit| exit.frees));
+        eprintln!("  allocations    {}, of which {} were freed", quantity::count(allocations), quantity::count(frees));
+        let (peak, live) = (report.largest(|exit| exit.peak_live_bytes), report.sum(|exit| exit.live_bytes));
+        eprintln!(
+            "  peak live      {} ({} still live at exit)",
+            quantity::bytes(peak as f64),
+            quantity::bytes(live as f64)
+        );
+        let (peak, purged) = (report.largest(|exit| exit.peak_committed_bytes), report.sum(|exit| exit.purged_bytes));
+        eprintln!(
+            "  from the OS    {} at most, {} given back while it ran",
+            quantity::bytes(peak as f64),
+            quantity::bytes(purged as f64)
+        );
+    }
+    if report.unfinished() > 0 {
+        eprintln!(
+            "  not reported   {} process{} ended by a signal or _exit, so only the kernel's figures cover them",
+            report.unfinished(),
+            plural(report.unfinished())
+        );
+    }
+    eprintln!("  peak RSS       {}", quantity::bytes(launched.peak_rss_bytes as f64));
+    eprintln!("  page faults    {}", quantity::count(launched.minor_faults));
+    eprintln!(
+        "  time           {} (user {}, system {})",
+        quantity::time(launched.wall_ns as f64),
+        quantity::time(launched.user_ns as f64),
+        quantity::time(launched.system_ns as f64)
+    );
+    if launched.exit != 0 {
+        eprintln!("  exit status    {}", launched.exit);
+    }
+}
+
+fn plural(number: usize) -> &'static str {
+    if number == 1 { "" } else { "es" }
+}
+
+fn as_json(
+    arguments: &[OsString],
+    allocator: &Allocator,
+    launched: &Launched,
+    report: &Report,
+    presence: &Presence,
+) -> serde_json::Value {
+    let (in_process, why) = match presence {
+        Presence::Proven => (Some(true), None),
+        Presence::Likely => (None, None),
+        Presence::Absent(why) => (Some(false), Some(why)),
+    };
+    json!({
+        "command": command::shown(arguments), "allocator": allocator, "in_process": in_process, "why_not": why,
+        "kernel": launched, "version": report.version, "processes": report.started, "exits": report.exits,
+    })
+}
+
+/// The children of `pid`, as the kernel lists them.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}

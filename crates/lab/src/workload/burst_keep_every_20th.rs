@@ -1,0 +1,113 @@
+//! A burst of which every 20th block stays: the hardest case for giving memory back, for live blocks are everywhere.
+//!
+//! Source: freestone's own experiment. Threads allocate a burst of blocks of 16 to 1039 bytes, free all but every 20th, and wait. The
+//! best any allocator can do without moving blocks is to keep the OS pages that hold a live block; the workload counts these pages
+//! itself, from the addresses, and reports the resident size as a multiple of them.
+//!
+//! Does not show: speed.
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::{Meter, Sampler};
+use super::params::{Param, Params};
+use super::process_view::os_page_bytes;
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "burst_keep_every_20th",
+    models: "a burst that leaves long-lived objects scattered behind",
+    hides: "speed",
+    shows: Shows::Memory,
+    params: &[
+        Param::scaled("burst_mib", [256, 1024, 1024], "size of the burst in MiB, all threads together"),
+        Param::fixed("threads", 4, "threads"),
+        Param::fixed("keep_every", 20, "one block in so many stays"),
+        Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep afterwards in ms"),
+    ],
+    run,
+    hollow: None,
+};
+
+struct Kept {
+    blocks: Vec<(u64, Block)>,
+    ops: u64,
+}
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let threads = params.size("threads").max(1);
+    let (burst, keep_every) = ((params.size("burst_mib") << 20) / threads, params.get("keep_every").max(1));
+    let wait = Duration::from_millis(params.get("wait_ms"));
+    let (kept, before, peak, after) = meter.section(|sampler| {
+        let before = sampler.sample();
+        let (freed, leave) = (Arc::new(Barrier::new(threads + 1)), Arc::new(Barrier::new(threads + 1)));
+        let workers: Vec<_> = (0..threads)
+            .map(|seed| {
+                let (freed, leave) = (Arc::clone(&freed), Arc::clone(&leave));
+                thread::spawn(move || {
+                    let kept = burst_and_free(seed as u64, burst, keep_every);
+                    freed.wait();
+                    leave.wait();
+                    kept
+                })
+            })
+            .collect();
+        freed.wait();
+        let (peak, after) = watch(sampler, wait);
+        leave.wait();
+        let kept: Vec<Kept> = workers.into_iter().filter_map(|worker| worker.join().ok()).collect();
+        (kept, before, peak, after)
+    });
+    let mut checksum = 0_u64;
+    let page = os_page_bytes() as usize;
+    let blocks = || kept.iter().flat_map(|kept| &kept.blocks);
+    let mut pages: Vec<usize> =
+        blocks().flat_map(|(_, block)| block.address() / page..=(block.address() + block.size() - 1) / page).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    for (tag, block) in blocks() {
+        checksum = checksum.wrapping_add(CHeap.verify(block, *tag));
+    }
+    let mib = f64::from(1 << 20);
+    let held = (pages.len() * page) as f64;
+    let grown = after.saturating_sub(before) as f64;
+    let ops = kept.iter().map(|kept| kept.ops).sum();
+    kept.into_iter().flat_map(|kept| kept.blocks).for_each(|(_, block)| CHeap.release(block));
+    Outcome::new(ops, checksum)
+        .with("RSS after the frees, MiB", peak as f64 / mib)
+        .with("RSS after the wait, MiB", after as f64 / mib)
+        .with("OS pages with a live block, MiB", held / mib)
+        .with("RSS / pages with a live block", grown / held.max(1.0))
+}
+
+/// Sleeps for `wait`; the resident size at its beginning and its end.
+fn watch(sampler: &mut Sampler, wait: Duration) -> (u64, u64) {
+    let first = sampler.sample();
+    sampler.sleep(wait, Duration::from_millis(50));
+    (first, sampler.sample())
+}
+
+fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> Kept {
+    let mut random = Random::new(seed + 100);
+    let (mut bytes, mut ops) = (0, 0);
+    let mut all = Vec::<Block>::with_capacity(burst / 512);
+    while bytes < burst {
+        let block = CHeap.allocate(random.within(16, 1039));
+        block.stamp(ops);
+        bytes += block.size();
+        ops += 1;
+        all.push(block);
+    }
+    let mut blocks = Vec::with_capacity(all.len() / keep_every as usize + 1);
+    for (tag, block) in all.into_iter().enumerate() {
+        if (tag as u64).is_multiple_of(keep_every) {
+            blocks.push((tag as u64, block));
+        } else {
+            CHeap.verify(&block, tag as u64);
+            CHeap.release(block);
+        }
+    }
+    Kept { blocks, ops }
+}

@@ -1,0 +1,81 @@
+//! Two threads that write to small blocks of their own: does the allocator put them on one cache line?
+//!
+//! Source: cache-scratch and cache-thrash of Hoard (Berger et al., "Hoard: a scalable memory allocator", ASPLOS 2000).
+//!
+//! - active: each thread allocates its own blocks; an allocator that serves them from one line shares it.
+//! - passive: one thread allocates the first blocks and gives one to each; they free them and allocate again; an allocator that
+//!   returns those blocks to whoever frees them keeps the line shared.
+//!
+//! An operation is one allocation, `writes` increments of its byte, and one release.
+//!
+//! Does not show: anything on a machine with one processor.
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::{Outcome, Shows, Workload};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+const PARAMS: &[Param] = &[
+    Param::scaled("ops", [200_000, 600_000, 4_000_000], "blocks in all"),
+    Param::fixed("threads", 2, "threads"),
+    Param::fixed("size", 8, "bytes in a block"),
+    Param::fixed("writes", 500, "writes to a block"),
+];
+
+pub(crate) static ACTIVE: Workload = Workload {
+    name: "active_false_sharing",
+    models: "threads that work on small objects of their own",
+    hides: "everything but shared cache lines",
+    shows: Shows::Time,
+    params: PARAMS,
+    run: |params, meter| run(params, meter, false),
+    hollow: None,
+};
+
+pub(crate) static PASSIVE: Workload = Workload {
+    name: "passive_false_sharing",
+    models: "threads that were handed neighbouring objects by another",
+    hides: "everything but shared cache lines",
+    shows: Shows::Time,
+    params: PARAMS,
+    run: |params, meter| run(params, meter, true),
+    hollow: None,
+};
+
+fn run(params: &Params, meter: &mut Meter, passive: bool) -> Outcome {
+    let (threads, size) = (params.size("threads").max(1), params.size("size").max(1));
+    let (turns, writes) = (params.get("ops").div_ceil(threads as u64), params.get("writes"));
+    let checksum = meter.section(|_| {
+        let start = Arc::new(Barrier::new(threads));
+        let first: Vec<Option<Block>> = (0..threads).map(|_| passive.then(|| CHeap.allocate(size))).collect();
+        let workers: Vec<_> = first
+            .into_iter()
+            .map(|handed| {
+                let start = Arc::clone(&start);
+                thread::spawn(move || {
+                    start.wait();
+                    if let Some(block) = handed {
+                        CHeap.release(block);
+                    }
+                    scratch(turns, size, writes)
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap_or(0)).fold(0, u64::wrapping_add)
+    });
+    Outcome::new(turns * threads as u64, checksum)
+}
+
+fn scratch(turns: u64, size: usize, writes: u64) -> u64 {
+    let mut checksum = 0_u64;
+    for _ in 0..turns {
+        let block = CHeap.allocate(size);
+        block.fill_from(0, 0);
+        block.increment_first(writes);
+        checksum = checksum.wrapping_add(u64::from(block.byte(0)));
+        CHeap.release(block);
+    }
+    checksum
+}

@@ -1,0 +1,73 @@
+//! Constant live memory whose size mix changes: how much more than the live bytes does the process hold?
+//!
+//! Source: the phase-change experiments of Wilson et al., "Dynamic storage allocation: a survey and critical review" (1995), and of
+//! Robson's bounds. Phase by phase, random blocks are replaced by blocks of the next phase's sizes until the live bytes are as
+//! before. The figure to look at is peak resident size over live bytes.
+//!
+//! Does not show: speed; most of the time is page faults.
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "fragmentation_phases",
+    models: "a cache whose entries change in size from hour to hour",
+    hides: "speed",
+    shows: Shows::Memory,
+    params: &[
+        Param::scaled("live_mib", [64, 128, 512], "live memory in MiB"),
+        Param::fixed("phases", 8, "size mixes, one after the other"),
+        Param::fixed("keep_percent", 10, "blocks of the old mix that survive a phase"),
+    ],
+    run,
+    hollow: None,
+};
+
+/// Smallest and largest size of each phase's mix, in bytes; used in turn.
+const MIXES: [(usize, usize); 4] = [(16, 128), (256, 1024), (48, 400), (2048, 16_384)];
+
+/// A stamp that needs no room in the table, which counts as live memory too.
+fn tag_of(block: &Block) -> u64 {
+    block.size() as u64
+}
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let live_limit = params.size("live_mib").max(1) << 20;
+    let phases = params.size("phases").max(1);
+    let keep = params.size("keep_percent").min(100);
+    let mut peak = 0_u64;
+    let (ops, checksum) = meter.section(|sampler| {
+        let mut random = Random::new(5);
+        let mut table = Vec::<Block>::with_capacity(live_limit / 72);
+        let (mut live, mut ops, mut checksum) = (table.capacity() * size_of::<Block>(), 0_u64, 0_u64);
+        for phase in 0..phases {
+            let mut index = 0;
+            while index < table.len() {
+                if random.below(100) < keep {
+                    index += 1;
+                    continue;
+                }
+                let block = table.swap_remove(index);
+                live -= block.size();
+                checksum = checksum.wrapping_add(CHeap.verify(&block, tag_of(&block)));
+                CHeap.release(block);
+            }
+            let (min, max) = MIXES[phase % MIXES.len()];
+            while live < live_limit {
+                let block = CHeap.allocate(random.within(min, max));
+                block.touch(4096, phase as u8);
+                block.stamp(tag_of(&block));
+                live += block.size();
+                table.push(block);
+                ops += 1;
+            }
+            peak = peak.max(sampler.sample());
+        }
+        table.into_iter().for_each(|block| CHeap.release(block));
+        (ops, checksum)
+    });
+    Outcome::new(ops, checksum).with("peak RSS / live", peak as f64 / live_limit as f64)
+}

@@ -1,0 +1,95 @@
+//! A pipeline for a long time, watched for memory: a thread that only frees must not keep what it frees.
+//!
+//! Source: the "blowup" of Berger et al. (Hoard, ASPLOS 2000) and its reports against many allocators: the consumer's cache fills with
+//! blocks it never uses while the producer asks the system for more. The live bytes are counted exactly, at every message; the figure is peak
+//! resident size over peak live bytes. `ops` stands for time: 10 minutes at 100 000 blocks a second are 60 M.
+//!
+//! Does not show: speed (`producer_consumer` does).
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "free_only_consumer",
+    models: "a pipeline whose last stage only frees, for hours",
+    hides: "speed",
+    shows: Shows::Memory,
+    params: &[
+        Param::scaled("ops", [2_000_000, 6_000_000, 60_000_000], "blocks in all"),
+        Param::fixed("batch", 1000, "blocks in a message"),
+        Param::fixed("ahead", 64, "messages in flight at most"),
+        Param::fixed("max", 1039, "largest size in bytes"),
+    ],
+    run,
+    hollow: None,
+};
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let (batch, max) = (params.get("batch").max(1), params.size("max").max(16));
+    let messages = params.get("ops").div_ceil(batch);
+    let live = Arc::new(AtomicU64::new(0));
+    let (checksum, peak_live, peak_rss) = meter.section(|sampler| {
+        let before = sampler.sample();
+        let (out, inbox) = sync_channel(params.size("ahead").max(1));
+        let for_consumer = Arc::clone(&live);
+        let consumer = thread::spawn(move || consume(&inbox, &for_consumer));
+        let (peak_live, peak_rss) = produce(messages, batch, max, &out, &live, || sampler.sample());
+        drop(out);
+        (consumer.join().unwrap_or(0), peak_live, peak_rss.saturating_sub(before))
+    });
+    let mib = f64::from(1 << 20);
+    Outcome::new(messages * batch, checksum)
+        .with("peak live, MiB", peak_live as f64 / mib)
+        .with("peak RSS / peak live", peak_rss as f64 / peak_live.max(1) as f64)
+}
+
+fn produce(
+    messages: u64,
+    batch: u64,
+    max: usize,
+    out: &SyncSender<Vec<Block>>,
+    live: &AtomicU64,
+    mut rss: impl FnMut() -> u64,
+) -> (u64, u64) {
+    let mut random = Random::new(17);
+    let (mut peak_live, mut peak_rss) = (0, 0);
+    for message in 0..messages {
+        let blocks: Vec<Block> = (0..batch)
+            .map(|tag| {
+                let block = CHeap.allocate(random.within(16, max));
+                block.stamp(tag);
+                block
+            })
+            .collect();
+        let bytes: u64 = blocks.iter().map(|block| block.size() as u64).sum();
+        // Relaxed: the count is a statistic; the channel orders the blocks themselves.
+        peak_live = peak_live.max(live.fetch_add(bytes, Ordering::Relaxed) + bytes);
+        if message % 16 == 0 {
+            peak_rss = peak_rss.max(rss());
+        }
+        if out.send(blocks).is_err() {
+            break;
+        }
+    }
+    (peak_live, peak_rss)
+}
+
+fn consume(inbox: &Receiver<Vec<Block>>, live: &AtomicU64) -> u64 {
+    let mut checksum = 0_u64;
+    for blocks in inbox {
+        let bytes: u64 = blocks.iter().map(|block| block.size() as u64).sum();
+        for (tag, block) in blocks.into_iter().enumerate() {
+            checksum = checksum.wrapping_add(CHeap.verify(&block, tag as u64));
+            CHeap.release(block);
+        }
+        live.fetch_sub(bytes, Ordering::Relaxed);
+    }
+    checksum
+}

@@ -1,0 +1,53 @@
+//! A burst, then nothing: does the resident size fall by itself?
+//!
+//! Source: the commonest complaint about fast allocators, that RSS does not fall when load falls. A burst of small blocks is allocated
+//! and all of it freed; the process then sleeps while its resident size is sampled.
+//!
+//! Does not show: what happens when some blocks stay (`burst_keep_every_20th` does).
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+use std::time::Duration;
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "idle_after_burst",
+    models: "a service after its rush hour",
+    hides: "blocks that stay",
+    shows: Shows::Memory,
+    params: &[
+        Param::scaled("burst_mib", [256, 256, 1024], "size of the burst in MiB"),
+        Param::scaled("idle_ms", [1500, 3000, 10_000], "time asleep afterwards in ms"),
+    ],
+    run,
+    hollow: None,
+};
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let (burst, idle) = (params.size("burst_mib") << 20, Duration::from_millis(params.get("idle_ms")));
+    let (ops, checksum, before, after) = meter.section(|sampler| {
+        let before = sampler.sample();
+        let mut random = Random::new(9);
+        let (mut bytes, mut blocks) = (0, Vec::<Block>::new());
+        while bytes < burst {
+            let block = CHeap.allocate(random.within(16, 1039));
+            block.stamp(blocks.len() as u64);
+            bytes += block.size();
+            blocks.push(block);
+            if blocks.len() % 65_536 == 0 {
+                sampler.sample();
+            }
+        }
+        let ops = blocks.len() as u64;
+        let mut checksum = 0_u64;
+        for (tag, block) in blocks.into_iter().enumerate() {
+            checksum = checksum.wrapping_add(CHeap.verify(&block, tag as u64));
+            CHeap.release(block);
+        }
+        sampler.sleep(idle, Duration::from_millis(50));
+        (ops, checksum, before, sampler.sample())
+    });
+    Outcome::new(ops, checksum).with("RSS kept at the end, MiB", (after as f64 - before as f64) / f64::from(1 << 20))
+}

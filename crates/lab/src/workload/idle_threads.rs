@@ -1,0 +1,82 @@
+//! A thousand threads that each had a burst and now sleep: what do their caches hold?
+//!
+//! Source: freestone's own bar (1000 threads, bursts of 4 MiB, at most 64 MiB resident after 5 s). Each thread allocates its burst,
+//! frees it, and waits; the bursts take turns, a few threads at a time, so that the peak comes from what is kept and not from all bursting at once.
+//!
+//! Does not show: speed.
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "idle_threads",
+    models: "a thread pool sized for the rush hour, at night",
+    hides: "speed",
+    shows: Shows::Memory,
+    params: &[
+        Param::scaled("threads", [200, 1000, 1000], "threads"),
+        Param::fixed("burst_kib", 4096, "burst of each in KiB"),
+        Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep afterwards in ms"),
+    ],
+    run,
+    hollow: None,
+};
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let (threads, burst) = (params.size("threads").max(1), params.size("burst_kib") << 10);
+    let wait = Duration::from_millis(params.get("wait_ms"));
+    let (ops, checksum, before, after) = meter.section(|sampler| {
+        let before = sampler.sample();
+        let turns: Arc<[Mutex<()>; 4]> = Arc::default();
+        let (done, leave) = (Arc::new(Barrier::new(threads + 1)), Arc::new(Barrier::new(threads + 1)));
+        let workers: Vec<_> = (0..threads)
+            .map(|index| {
+                let (turns, done, leave) = (Arc::clone(&turns), Arc::clone(&done), Arc::clone(&leave));
+                thread::spawn(move || {
+                    let result = {
+                        let _turn = turns[index % turns.len()].lock();
+                        have_burst(index as u64, burst)
+                    };
+                    done.wait();
+                    leave.wait();
+                    result
+                })
+            })
+            .collect();
+        done.wait();
+        sampler.sleep(wait, Duration::from_millis(50));
+        let after = sampler.sample();
+        leave.wait();
+        let (ops, checksum) = workers
+            .into_iter()
+            .filter_map(|worker| worker.join().ok())
+            .fold((0, 0_u64), |sum, one: (u64, u64)| (sum.0 + one.0, sum.1.wrapping_add(one.1)));
+        (ops, checksum, before, after)
+    });
+    Outcome::new(ops, checksum)
+        .with("RSS after the wait, MiB", after.saturating_sub(before) as f64 / f64::from(1 << 20))
+}
+
+fn have_burst(seed: u64, burst: usize) -> (u64, u64) {
+    let mut random = Random::new(seed + 31);
+    let (mut bytes, mut blocks) = (0, Vec::<Block>::new());
+    while bytes < burst {
+        let block = CHeap.allocate(random.within(16, 1039));
+        block.stamp(blocks.len() as u64);
+        bytes += block.size();
+        blocks.push(block);
+    }
+    let ops = blocks.len() as u64;
+    let mut checksum = 0_u64;
+    for (tag, block) in blocks.into_iter().enumerate() {
+        checksum = checksum.wrapping_add(CHeap.verify(&block, tag as u64));
+        CHeap.release(block);
+    }
+    (ops, checksum)
+}

@@ -1,0 +1,51 @@
+//! Large buffers that come, are written once, and go.
+//!
+//! Source: image and video frames, columns of a database; issue-tracker complaints about allocators that unmap or re-fault every large
+//! block. A handful of slots hold blocks of 1 to 64 MiB; each operation replaces one and writes every OS page of the new one.
+//!
+//! Does not show: small blocks.
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "large_churn",
+    models: "frames and columns of 1 to 64 MiB, written once",
+    hides: "small blocks",
+    shows: Shows::Time,
+    params: &[
+        Param::scaled("ops", [30, 200, 1000], "blocks"),
+        Param::fixed("slots", 4, "blocks live at most"),
+        Param::fixed("min_mib", 1, "smallest size in MiB"),
+        Param::fixed("max_mib", 64, "largest size in MiB"),
+    ],
+    run,
+    hollow: None,
+};
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let (ops, slots) = (params.get("ops"), params.size("slots").max(1));
+    let (min, max) = (params.size("min_mib").max(1) << 20, params.size("max_mib").max(1) << 20);
+    let mut table: Vec<Option<Block>> = (0..slots).map(|_| None).collect();
+    let checksum = meter.section(|_| {
+        let mut random = Random::new(11);
+        let mut checksum = 0_u64;
+        for tag in 0..ops {
+            let slot = random.below(slots);
+            if let Some(old) = table[slot].take() {
+                checksum = checksum.wrapping_add(CHeap.verify(&old, slot as u64));
+                CHeap.release(old);
+            }
+            let block = CHeap.allocate(random.within(min, max.max(min)));
+            block.touch(4096, tag as u8);
+            block.stamp(slot as u64);
+            table[slot] = Some(block);
+        }
+        checksum
+    });
+    table.into_iter().flatten().for_each(|block| CHeap.release(block));
+    Outcome::new(ops, checksum)
+}

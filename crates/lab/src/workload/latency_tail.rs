@@ -1,0 +1,81 @@
+//! How long single allocations and releases take, to the slowest of a million.
+//!
+//! Source: the tail-latency view of Gil Tene's HdrHistogram. Random sizes over a table of live blocks, now and then a large one; every
+//! `malloc` and `free` is timed by itself and goes into a histogram. The clock's own cost is measured and reported beside it.
+//!
+//! Does not show: throughput; the clock costs more than most allocations.
+
+use super::heap::{Block, CHeap, Heap};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+use crate::record::Latency;
+use hdrhistogram::Histogram;
+use std::time::Instant;
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "latency_tail",
+    models: "a service that promises its slowest answer",
+    hides: "throughput: the clock costs more than most allocations",
+    shows: Shows::Latency,
+    params: &[
+        Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
+        Param::fixed("slots", 20_000, "blocks live at most"),
+        Param::fixed("large_every", 1000, "one block in so many has up to 256 KiB"),
+    ],
+    run,
+    hollow: None,
+};
+
+/// Percentiles in the record.
+const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let (ops, slots, large_every) = (params.get("ops"), params.size("slots").max(1), params.get("large_every").max(1));
+    let mut table: Vec<Option<Block>> = (0..slots).map(|_| None).collect();
+    let mut histogram = match Histogram::<u64>::new_with_bounds(1, 10_000_000_000, 3) {
+        Ok(histogram) => histogram,
+        Err(error) => unreachable!("the bounds of the histogram are constants: {error}"),
+    };
+    let mut record = |since: Instant| histogram.saturating_record(since.elapsed().as_nanos() as u64);
+    let checksum = meter.section(|_| {
+        let mut random = Random::new(77);
+        let mut checksum = 0_u64;
+        for turn in 0..ops {
+            let slot = random.below(slots);
+            if let Some(block) = table[slot].take() {
+                checksum = checksum.wrapping_add(CHeap.verify(&block, slot as u64));
+                let began = Instant::now();
+                CHeap.release(block);
+                record(began);
+            }
+            let largest = if turn.is_multiple_of(large_every) { 256 << 10 } else { 1039 };
+            let size = random.within(16, largest);
+            let began = Instant::now();
+            let block = CHeap.allocate(size);
+            record(began);
+            block.stamp(slot as u64);
+            table[slot] = Some(block);
+        }
+        checksum
+    });
+    table.into_iter().flatten().for_each(|block| CHeap.release(block));
+    let latency = Latency {
+        count: histogram.len(),
+        percentiles: PERCENTILES
+            .iter()
+            .map(|&percentile| (percentile, histogram.value_at_percentile(percentile)))
+            .collect(),
+        max_ns: histogram.max(),
+        clock_ns: clock_cost_ns(),
+    };
+    Outcome { latency: Some(latency), ..Outcome::new(ops, checksum) }
+}
+
+/// Cost of reading the clock twice, the median of many.
+fn clock_cost_ns() -> u64 {
+    let mut costs: Vec<u64> = (0..10_001).map(|_| Instant::now().elapsed().as_nanos() as u64).collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2]
+}

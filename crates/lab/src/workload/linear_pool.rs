@@ -1,0 +1,77 @@
+//! The pool of experiment D's first half: blocks of one size, found by a linear search, in front of `calloc`.
+//!
+//! Source: the published pool in front of calloc. A request takes the first unused block; a free compares the address with every block of the
+//! pool; what is too large, or comes when all are taken, goes to `calloc`, and what is not found goes to `free`. It exists to be beaten.
+
+use super::heap::{Block, CHeap, Heap};
+
+/// The pool.
+pub(crate) struct LinearPool {
+    size: usize,
+    /// Address of each block, and the block itself while it is unused.
+    slots: Vec<(usize, Option<Block>)>,
+}
+
+impl LinearPool {
+    /// A pool of `len` blocks of `size` bytes.
+    pub(crate) fn new(len: usize, size: usize) -> Self {
+        let slots = (0..len).map(|_| {
+            let block = CHeap.allocate(size);
+            (block.address(), Some(block))
+        });
+        Self { size, slots: slots.collect() }
+    }
+
+    /// A zeroed block.
+    pub(crate) fn allocate_zeroed(&mut self, size: usize) -> Block {
+        let unused = if size == self.size { self.slots.iter_mut().find_map(|(_, block)| block.take()) } else { None };
+        match unused {
+            Some(block) => {
+                block.fill_from(0, 0);
+                block
+            }
+            None => CHeap.allocate_zeroed(size),
+        }
+    }
+
+    /// Gives a block back.
+    pub(crate) fn release(&mut self, block: Block) {
+        match self.slots.iter_mut().find(|(address, _)| *address == block.address()) {
+            Some((_, slot)) => *slot = Some(block),
+            None => CHeap.release(block),
+        }
+    }
+}
+
+/// What a `calloc` workload asks: the C symbols, or a pool in front of them.
+pub(crate) enum Front {
+    /// `calloc` and `free`.
+    Calloc,
+    /// A linear pool.
+    Linear(LinearPool),
+}
+
+impl Front {
+    /// The front a workload's `front` parameter names: 0 none, 1 a linear pool of `len` blocks of `size` bytes.
+    pub(crate) fn new(front: u64, len: usize, size: usize) -> Self {
+        if front == 0 { Self::Calloc } else { Self::Linear(LinearPool::new(len, size)) }
+    }
+
+    /// A zeroed block.
+    #[inline]
+    pub(crate) fn allocate_zeroed(&mut self, size: usize) -> Block {
+        match self {
+            Self::Calloc => CHeap.allocate_zeroed(size),
+            Self::Linear(pool) => pool.allocate_zeroed(size),
+        }
+    }
+
+    /// Gives a block back.
+    #[inline]
+    pub(crate) fn release(&mut self, block: Block) {
+        match self {
+            Self::Calloc => CHeap.release(block),
+            Self::Linear(pool) => pool.release(block),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+use super::*;
+
+static SPECS: [Param; 2] = [Param::fixed("slots", 400, "slots"), Param::scaled("ops", [1, 2, 3], "operations")];
+
+#[test]
+fn defaults_follow_the_scale() {
+    for (scale, expected) in [(Scale::Quick, 1), (Scale::Normal, 2), (Scale::Full, 3)] {
+        assert_eq!(Params::resolve(&SPECS, scale, &[]).unwrap().get("ops"), expected);
+    }
+}
+
+#[test]
+fn given_values_override_defaults_and_may_have_separators() {
+    let params = Params::resolve(&SPECS, Scale::Quick, &["ops=10_000".into()]).unwrap();
+    assert_eq!((params.get("ops"), params.get("slots")), (10_000, 400));
+}
+
+#[test]
+fn a_wrong_parameter_names_those_there_are() {
+    let text = |given: &str| Params::resolve(&SPECS, Scale::Quick, &[given.into()]).err().unwrap().to_string();
+    assert!(text("opps=3").contains("slots, ops"));
+    assert!(text("ops=many").contains("'many' is not a whole number"));
+    assert!(text("ops").contains("name=value"));
+}

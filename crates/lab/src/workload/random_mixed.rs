@@ -1,0 +1,56 @@
+//! Random sizes in a small table of live blocks: the mixed small-object traffic of most programs.
+//!
+//! Source: experiment B (HAKMEM's `bench_random_mixed`): 400 slots, sizes 16 + (random & 0x3FF), 1 M operations published.
+//! Each operation picks a slot: an empty one is filled, a full one is freed. Blocks are stamped at both ends and verified
+//! before they are freed.
+//!
+//! Does not show: threads, large blocks, or what happens to memory once the load stops.
+
+use super::heap::{Block, CHeap, Heap, Hollow};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::random::Random;
+use super::{Outcome, Shows, Workload};
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "random_mixed",
+    models: "small blocks of mixed sizes that live for a few hundred operations",
+    hides: "threads, large blocks, memory after the load",
+    shows: Shows::Time,
+    params: &[
+        Param::scaled("ops", [5_000_000, 20_000_000, 100_000_000], "operations"),
+        Param::fixed("slots", 400, "blocks live at most"),
+        Param::fixed("min", 16, "smallest size in bytes"),
+        Param::fixed("mask", 0x3FF, "bits of the random number added to it"),
+    ],
+    run: |params, meter| run(params, meter, CHeap),
+    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("min") + params.size("mask")))),
+};
+
+fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
+    let (ops, slots) = (params.get("ops"), params.size("slots").max(1));
+    let (min, mask) = (params.size("min"), params.get("mask") as u32);
+    let mut table: Vec<Option<Block>> = (0..slots).map(|_| None).collect();
+    let checksum = meter.section(|_| {
+        let mut random = Random::new(42);
+        let mut checksum = 0_u64;
+        for _ in 0..ops {
+            let number = random.next();
+            let index = ((u64::from(number) * slots as u64) >> 32) as usize;
+            match table[index].take() {
+                Some(block) => {
+                    checksum = checksum.wrapping_add(heap.verify(&block, index as u64));
+                    heap.release(block);
+                }
+                None => {
+                    let block = heap.allocate(min + (number & mask) as usize);
+                    block.stamp(index as u64);
+                    table[index] = Some(block);
+                }
+            }
+        }
+        checksum
+    });
+    table.into_iter().flatten().for_each(|block| heap.release(block));
+    Outcome::new(ops, checksum)
+}

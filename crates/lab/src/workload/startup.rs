@@ -1,0 +1,40 @@
+//! An empty program, many times: what it costs to have the allocator in every process.
+//!
+//! Source: freestone's own bar (`/bin/true` 500 times). The children inherit the preloaded library; their processor time and faults
+//! are counted. An operation is one process from spawn to exit.
+//!
+//! Does not show: anything the allocator does after the first few allocations.
+
+use super::heap::broken;
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::process_view::Usage;
+use super::{Outcome, Shows, Workload};
+use std::process::{Command, Stdio};
+
+pub(crate) static WORKLOAD: Workload = Workload {
+    name: "startup",
+    models: "an empty program started again and again, as shells and build tools do",
+    hides: "everything after the first allocations",
+    shows: Shows::Time,
+    params: &[Param::scaled("ops", [60, 500, 2000], "processes")],
+    run,
+    hollow: None,
+};
+
+fn run(params: &Params, meter: &mut Meter) -> Outcome {
+    let ops = params.get("ops");
+    meter.count_children();
+    let before = Usage::of_children();
+    meter.section(|_| {
+        for _ in 0..ops {
+            match Command::new("/bin/true").stdin(Stdio::null()).status() {
+                Ok(status) if status.success() => {}
+                Ok(status) => broken(&format!("/bin/true ended with {status}")),
+                Err(error) => broken(&format!("/bin/true could not be started: {error}")),
+            }
+        }
+    });
+    let faults = Usage::of_children().since(before).minor_faults;
+    Outcome::new(ops, 0).with("faults per process", faults as f64 / ops.max(1) as f64)
+}

@@ -1,0 +1,53 @@
+//! rpmalloc as a preloadable library: the malloc family as calls into it, and `pthread_create`, because rpmalloc has to be told
+//! when a thread ends (its own preload library does the same).
+//!
+//! # Safety
+//! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
+
+use core::ffi::{c_char, c_int, c_void};
+use rpmalloc_sys as _;
+
+mod threads;
+
+peer_shim::peer! {
+    version: c"rpmalloc 1.4.3 (rpmalloc-sys 0.2.3)",
+    malloc: rpmalloc,
+    free: rpfree,
+    calloc: rpcalloc,
+    realloc: rprealloc,
+    posix_memalign: rpposix_memalign,
+    aligned_alloc: rpmemalign,
+    malloc_usable_size: rpmalloc_usable_size,
+}
+
+type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+type Create = unsafe extern "C" fn(*mut usize, *const c_void, Start, *mut c_void) -> c_int;
+
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// Creates a thread that gives its heap back when it ends.
+///
+/// # Safety
+/// As `pthread_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut usize,
+    attributes: *const c_void,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+    // SAFETY: the next library in the chain is the C library, whose pthread_create has this signature.
+    let create: Create = unsafe { core::mem::transmute(dlsym(RTLD_NEXT, c"pthread_create".as_ptr())) };
+    // SAFETY: the package is freed by the thread that receives it, or just below.
+    unsafe {
+        let package = threads::pack(start, argument);
+        let code = create(thread, attributes, threads::run_packed, package);
+        if code != 0 {
+            peer_functions::rpfree(package);
+        }
+        code
+    }
+}

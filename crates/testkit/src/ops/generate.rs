@@ -1,0 +1,62 @@
+//! Streams from a seed: the same seed gives the same stream on every machine, for ever.
+
+use super::{Op, Stream};
+
+/// Sebastiano Vigna's SplitMix64: small, fast, and good enough to choose sizes with.
+#[derive(Clone, Debug)]
+pub struct SplitMix(pub u64);
+
+impl SplitMix {
+    /// The next 64 bits.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `limit`, which must not be 0.
+    pub fn below(&mut self, limit: usize) -> usize {
+        ((u128::from(self.next_u64()) * limit as u128) >> 64) as usize
+    }
+}
+
+/// What a stream is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix {
+    /// Names in use: the most blocks alive at once.
+    pub ids: u32,
+    /// Smallest request.
+    pub least_bytes: usize,
+    /// Largest request.
+    pub most_bytes: usize,
+    /// Largest alignment; each power of two up to it is as likely.
+    pub most_align: usize,
+    /// Of 100 operations on a block in use, how many reallocate it; the others free it.
+    pub reallocations_percent: usize,
+}
+
+/// A stream of `n_ops` operations: each picks a name at random and allocates if it is unused, else frees or reallocates.
+#[must_use]
+pub fn generate(mix: Mix, region_bytes: usize, n_ops: usize, seed: u64) -> Stream {
+    let mut random = SplitMix(seed);
+    let mut used = vec![false; mix.ids as usize];
+    let mut ops = Vec::with_capacity(n_ops);
+    let n_aligns = mix.most_align.ilog2() as usize + 1;
+    while ops.len() < n_ops {
+        let slot = random.below(used.len());
+        let id = slot as u32;
+        let bytes = mix.least_bytes + random.below(mix.most_bytes - mix.least_bytes + 1);
+        if !used[slot] {
+            used[slot] = true;
+            ops.push(Op::Allocate { id, bytes, align: 1 << random.below(n_aligns) });
+        } else if random.below(100) < mix.reallocations_percent {
+            ops.push(Op::Reallocate { id, bytes });
+        } else {
+            used[slot] = false;
+            ops.push(Op::Deallocate { id });
+        }
+    }
+    Stream { region_bytes, ops }
+}

@@ -1,0 +1,214 @@
+//! Allocation: find a list, take its head, give back what is left over.
+//!
+//! ```text
+//! find   │ the lowest list in which every block fits, by two bit scans; its head is the block
+//! cut    │ | block ........................ |   →   | block | rest ............ |
+//! relist │ the rest goes to the head of its own list (often the one it came from: then it just takes the block's place)
+//! ```
+//!
+//! Cost: bounded, see the crate's documentation; only the last resort (no list above has a block) looks at more than one.
+//!
+//! # Safety
+//! Blocks come from the heap's own lists. A header is believed after its seal was compared: an overrun into the free block
+//! is reported, not followed.
+#![allow(unsafe_code)]
+
+use crate::block::{Block, FREE, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, PREV_FREE};
+use crate::error::Error;
+use crate::footer::{self, FOOTER_BYTES};
+use crate::mapping::GRANULE;
+use crate::policy::Policy;
+use crate::tlsf::Tlsf;
+use core::ptr::NonNull;
+
+impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
+    const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
+
+    /// The largest request that could be served, in a region of [`Tlsf::MOST_REGION_BYTES`].
+    pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - 2 * GRANULE - Self::BLOCK_EXTRA;
+
+    /// Gives out a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
+    ///
+    /// Alignments up to 16 cost nothing. A larger one needs a free block of `bytes + align + 40`.
+    ///
+    /// # Errors
+    /// No bytes, an alignment that is not a power of two, more than any block could hold, no block large enough; or damage found
+    /// in the block that would have been given out. The heap is as it was.
+    ///
+    /// # Complexity
+    /// O(1); see [`Policy::WALK_MAX`] for the one exception.
+    #[inline]
+    pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+        if align <= GRANULE
+            && align.is_power_of_two()
+            && let Some(block) = self.try_allocate(bytes)
+        {
+            return Ok(block);
+        }
+        self.allocate_rarely(bytes, align)
+    }
+
+    /// The ordinary case: alignment of a granule, a list in which every block fits, its head whole.
+    #[inline]
+    fn try_allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        let need = Self::block_bytes(bytes)?;
+        let block = self.lists.find(need)?;
+        // SAFETY: a listed block has a header.
+        let header = unsafe { block.header(self.sealer) };
+        if !header.is_whole() {
+            return None;
+        }
+        // SAFETY: the block is listed, and every block of its list has `need` bytes or more.
+        unsafe {
+            self.cut(block, header, need);
+            Some(self.give(block, bytes))
+        }
+    }
+
+    /// Every other case: larger alignments, the last resort, and refusals.
+    #[cold]
+    #[inline(never)]
+    fn allocate_rarely(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+        if !align.is_power_of_two() {
+            return Err(Error::BadAlignment { align });
+        }
+        let most = Self::MOST_BYTES;
+        let need = match (bytes, Self::block_bytes(bytes)) {
+            (0, _) => return Err(Error::ZeroSize),
+            (_, None) => return Err(Error::TooLarge { bytes, most }),
+            (_, Some(need)) => need,
+        };
+        if align > GRANULE {
+            return self.allocate_aligned(bytes, align, need);
+        }
+        let refused = Error::Exhausted { bytes, align };
+        let (block, header) = self.find_whole(need)?.ok_or(refused)?;
+        // SAFETY: a listed block with `need` bytes or more.
+        unsafe {
+            self.cut(block, header, need);
+            Ok(self.give(block, bytes))
+        }
+    }
+
+    /// A listed block of `size` bytes or more whose header is whole: by the lists, else by the last resort.
+    fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
+        let found = match self.lists.find(size) {
+            Some(block) => Some(block),
+            // SAFETY: the lists hold free blocks of this heap.
+            None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX, self.sealer) },
+        };
+        let Some(block) = found else { return Ok(None) };
+        // SAFETY: a listed block has a header.
+        let header = unsafe { block.header(self.sealer) };
+        if header.is_whole() { Ok(Some((block, header))) } else { Err(self.diagnose(block.payload_address())) }
+    }
+
+    /// As [`Tlsf::allocate`], with the first `bytes` bytes zero.
+    ///
+    /// # Errors
+    /// As [`Tlsf::allocate`].
+    ///
+    /// # Complexity
+    /// O(`bytes`), for the zeros.
+    #[inline]
+    pub fn allocate_zeroed(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+        let block = self.allocate(bytes, align)?;
+        // SAFETY: the block has at least `bytes` bytes and nobody else knows it.
+        unsafe { block.write_bytes(0, bytes) };
+        Ok(block)
+    }
+
+    /// Size of the block that serves a request, or none if no block could.
+    #[inline(always)]
+    pub(crate) fn block_bytes(bytes: usize) -> Option<usize> {
+        if bytes.wrapping_sub(1) >= Self::MOST_BYTES {
+            return None;
+        }
+        let need = (bytes + Self::BLOCK_EXTRA + GRANULE - 1) & !(GRANULE - 1);
+        Some(if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need })
+    }
+
+    /// Makes the free block `block` a used one of `need` bytes, or a little more if the rest could not be a block.
+    ///
+    /// # Safety
+    /// The block is listed, its header is `header`, and it has `need` bytes or more.
+    #[inline(always)]
+    unsafe fn cut(&mut self, block: Block, header: Header, need: usize) {
+        let (size, sealer) = (header.size(), self.sealer);
+        let rest = size - need;
+        // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
+        unsafe {
+            let next = block.after(size);
+            if rest < LEAST_BLOCK_BYTES {
+                self.lists.remove(block);
+                block.set_header(header.without(FREE), sealer);
+                next.set_header(next.header(sealer).without(PREV_FREE), sealer);
+            } else {
+                let tail = block.after(need);
+                self.lists.replace(block, tail, rest);
+                block.set_header(header.used(need), sealer);
+                tail.set_header(Header::new(rest, FREE), sealer);
+                next.set_size_before(rest);
+            }
+        }
+    }
+
+    /// The payload of a block just made used, with its footer if this heap has them.
+    ///
+    /// # Safety
+    /// The block is used and serves a request for `bytes`.
+    #[inline(always)]
+    unsafe fn give(&self, block: Block, bytes: usize) -> NonNull<u8> {
+        // SAFETY: as the caller says.
+        unsafe {
+            if P::FOOTER {
+                footer::write(block, block.header(self.sealer).size(), bytes, self.sealer);
+            }
+            block.payload()
+        }
+    }
+
+    /// Allocation at a multiple of more than the granule: finds a block with room to move in, and frees the gap in front.
+    fn allocate_aligned(&mut self, bytes: usize, align: usize, need: usize) -> Result<NonNull<u8>, Error> {
+        let refused = Error::Exhausted { bytes, align };
+        let room = need.checked_add(align).and_then(|sum| sum.checked_add(LEAST_BLOCK_BYTES)).ok_or(refused)?;
+        if room >= Self::MOST_REGION_BYTES {
+            return Err(refused);
+        }
+        let (block, header) = self.find_whole(room)?.ok_or(refused)?;
+        // SAFETY: the block is listed and has `need + align + 32` bytes or more, so that the gap fits in front.
+        unsafe {
+            let aligned = self.skip_to(block, header.size(), align);
+            self.cut(aligned, aligned.header(self.sealer), need);
+            Ok(self.give(aligned, bytes))
+        }
+    }
+
+    /// Splits a free block so that the second part's payload is at a multiple of `align`; both parts are listed.
+    /// Returns the second part, or the whole block if it was aligned already.
+    ///
+    /// # Safety
+    /// The block is listed, and has `size` bytes, `align + 2 * LEAST_BLOCK_BYTES` or more.
+    unsafe fn skip_to(&mut self, block: Block, size: usize, align: usize) -> Block {
+        let payload = block.payload_address();
+        let aligned = freestone_base::align::up(payload, align);
+        let gap = match aligned - payload {
+            0 => 0,
+            gap if gap < LEAST_BLOCK_BYTES => freestone_base::align::up(payload + LEAST_BLOCK_BYTES, align) - payload,
+            gap => gap,
+        };
+        // SAFETY: both parts lie in the block; the gap is a block's size or more.
+        unsafe {
+            if gap == 0 {
+                return block;
+            }
+            let second = block.after(gap);
+            self.lists.replace(block, block, gap);
+            block.set_header(Header::new(gap, FREE), self.sealer);
+            second.set_size_before(gap);
+            second.set_header(Header::new(size - gap, FREE | PREV_FREE), self.sealer);
+            self.lists.insert(second, size - gap);
+            second
+        }
+    }
+}

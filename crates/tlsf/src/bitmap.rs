@@ -1,0 +1,95 @@
+//! The two levels of bitmaps over the lists: which of them hold a block.
+//!
+//! ```text
+//! first:   bit f set  <=>  second[f] != 0
+//! second:  bit s of second[f] set  <=>  list f * SECOND + s is not empty
+//! ```
+//!
+//! Invariant: the two lines above. Cost: a search is two masks and two bit scans, whatever is in the heap.
+//!
+//! # Safety
+//! Callers pass the numbers of lists, which are below `FIRST * SECOND`.
+#![allow(unsafe_code)]
+
+use freestone_base::bits::log2_floor;
+
+/// One bit a list, one bit a word of them.
+#[repr(C)]
+pub(crate) struct Bitmap<const FIRST: usize, const SECOND: usize> {
+    first: u32,
+    second: [u32; FIRST],
+    /// The word of [`Bitmap::NO_LIST`]: never 0.
+    none: u32,
+}
+
+impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
+    const SECOND_LOG2: u32 = log2_floor(SECOND);
+
+    /// An index at which there is no list: clearing it does nothing.
+    pub(crate) const NO_LIST: usize = FIRST * SECOND;
+
+    /// All lists empty.
+    pub(crate) const fn new() -> Self {
+        const {
+            assert!(FIRST >= 1 && FIRST <= 32, "the first level has one bit a power of two in 32 bits");
+            assert!(SECOND.is_power_of_two() && SECOND >= 2 && SECOND <= 32, "SECOND is 2, 4, 8, 16 or 32");
+        }
+        Self { first: 0, second: [0; FIRST], none: u32::MAX }
+    }
+
+    /// Marks list `index` as holding a block.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, index: usize) {
+        let first = index >> Self::SECOND_LOG2;
+        debug_assert!(first < FIRST);
+        // SAFETY: a list's number is below `FIRST * SECOND`.
+        unsafe { *self.second.get_unchecked_mut(first) |= 1 << (index & (SECOND - 1)) };
+        self.first |= 1 << first;
+    }
+
+    /// Marks list `index` as empty.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self, index: usize) {
+        let first = index >> Self::SECOND_LOG2;
+        debug_assert!(first <= FIRST);
+        // SAFETY: a list's number, or `NO_LIST`, whose word follows the others.
+        let word = unsafe {
+            let words = core::ptr::from_mut(self).byte_add(core::mem::offset_of!(Self, second)).cast::<u32>();
+            &mut *words.add(first)
+        };
+        *word &= !(1 << (index & (SECOND - 1)));
+        if *word == 0 {
+            self.first &= !(1 << first);
+        }
+    }
+
+    /// Whether list `index` is marked as holding a block.
+    pub(crate) fn is_set(&self, index: usize) -> bool {
+        self.second.get(index >> Self::SECOND_LOG2).is_some_and(|word| word >> (index & (SECOND - 1)) & 1 == 1)
+    }
+
+    /// Index of the lowest list at or above `index` that holds a block.
+    #[inline(always)]
+    pub(crate) fn lowest_from(&self, index: usize) -> Option<usize> {
+        let first = index >> Self::SECOND_LOG2;
+        let here = *self.second.get(first)? & (u32::MAX << (index & (SECOND - 1)));
+        if here != 0 {
+            return Some((first << Self::SECOND_LOG2) + here.trailing_zeros() as usize);
+        }
+        let above = self.first & (u32::MAX << first << 1);
+        if above == 0 {
+            return None;
+        }
+        let first = above.trailing_zeros() as usize;
+        let word = self.second.get(first)?;
+        Some((first << Self::SECOND_LOG2) + word.trailing_zeros() as usize)
+    }
+
+    /// Whether the first level agrees with the second.
+    pub(crate) fn is_consistent(&self) -> bool {
+        self.second.iter().enumerate().all(|(first, word)| (self.first >> first & 1 == 1) == (*word != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests;

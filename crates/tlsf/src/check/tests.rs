@@ -1,0 +1,59 @@
+#![allow(unsafe_code)]
+
+use super::*;
+use crate::{Guarded, Tlsf};
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+#[repr(align(16))]
+struct Memory([MaybeUninit<u8>; 1024]);
+
+/// A heap with, in this order: a free block, a used one, a free one, a used one, and the free rest; and the two used blocks.
+fn heap<P: Policy>(memory: &mut Memory) -> (Tlsf<'_, P>, [NonNull<u8>; 2]) {
+    let mut heap = Tlsf::<P>::with_policy();
+    heap.add_region(&mut memory.0).unwrap();
+    let blocks: [_; 4] = core::array::from_fn(|_| heap.allocate(40, 16).unwrap());
+    // SAFETY: used by nobody.
+    unsafe {
+        heap.deallocate(blocks[0]).unwrap();
+        heap.deallocate(blocks[2]).unwrap();
+    }
+    assert_eq!(heap.check(), Ok(()));
+    (heap, [blocks[1], blocks[3]])
+}
+
+#[test]
+fn every_byte_of_bookkeeping_that_is_flipped_is_noticed() {
+    let mut undetected = 0;
+    for offset in 8..256 {
+        let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
+        let (heap, used) = heap::<crate::Standard>(&mut memory);
+        let region = *heap.regions.iter().next().unwrap();
+        let address = region.address() + offset;
+        let in_payload = used.iter().any(|block| (0..40).contains(&address.wrapping_sub(block.addr().get())));
+        // SAFETY: inside the region.
+        unsafe { *region.start().byte_add(offset).as_mut() ^= 0x55 };
+        let free_middle = heap
+            .blocks()
+            .any(|block| !block.used && (16..block.usable_bytes - 8).contains(&address.wrapping_sub(block.address)));
+        if !in_payload && !free_middle && heap.check().is_ok() {
+            undetected += 1;
+        }
+    }
+    assert_eq!(undetected, 0);
+}
+
+#[test]
+fn one_byte_past_the_request_is_named_in_a_guarded_heap_and_the_next_header_in_any() {
+    let mut memory = Memory([MaybeUninit::uninit(); 1024]);
+    let (heap, used) = heap::<Guarded>(&mut memory);
+    // SAFETY: the byte behind the request is inside the block.
+    unsafe { *used[0].byte_add(40).as_mut() = 0 };
+    assert!(matches!(heap.check(), Err(Error::Overrun { block, .. }) if block == used[0].addr().get()));
+
+    let mut memory = Memory([MaybeUninit::uninit(); 1024]);
+    let (heap, used) = self::heap::<crate::Standard>(&mut memory);
+    // SAFETY: the byte behind the block is the next header's first, in the region.
+    unsafe { *used[1].byte_add(40).as_mut() = 0 };
+    assert_eq!(heap.check(), Err(Error::Overrun { block: used[1].addr().get(), bytes: 40 }));
+}

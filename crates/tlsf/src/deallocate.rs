@@ -1,0 +1,183 @@
+//! Deallocation: check, mark, merge with the previous block, merge with the next, insert.
+//!
+//! ```text
+//! check   │ the address is a block's start, in use, and neither neighbour's header was overwritten
+//! mark    │ | free | BLOCK | free |        BLOCK says FREE from here on, also when it ends up inside a larger block
+//! merge   │ | free . BLOCK . free |        the neighbours leave their lists
+//! insert  │ | ........ free ..... |        at the head of its list
+//! ```
+//!
+//! Cost: bounded; checking is a fifth of it. `_unchecked` leaves that out.
+//!
+//! # Safety
+//! An address is turned into a block only if a region of this heap contains it, with the region's own pointer; sizes
+//! are followed only when they stay inside the region and the header they lead to has its seal.
+#![allow(unsafe_code)]
+
+use crate::block::{Block, FREE, Header, PREV_FREE};
+use crate::error::Error;
+use crate::footer;
+use crate::mapping::GRANULE;
+use crate::policy::Policy;
+use crate::tlsf::Tlsf;
+use core::ptr::NonNull;
+
+/// A used block whose surroundings were found whole.
+#[derive(Clone, Copy)]
+pub(crate) struct Used {
+    pub(crate) block: Block,
+    pub(crate) header: Header,
+    pub(crate) next: Block,
+    pub(crate) next_header: Header,
+}
+
+impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
+    /// Takes a block back. It merges with free neighbours at once.
+    ///
+    /// # Errors
+    /// The address is in no region of this heap, inside a block, in free memory (a double free), or in a block that was
+    /// written past; the error names the block. The heap is as it was. (A check can be fooled by memory forged to look like
+    /// headers; chance does it once in 2^30.)
+    ///
+    /// # Safety
+    /// - Nothing uses the block afterwards.
+    /// - If the address is not that of a block in use but lies in a region, the bytes around it are initialised (they are, in any
+    ///   block that was written).
+    ///
+    /// # Complexity
+    /// O(1). Only the diagnosis of an error walks the region.
+    #[inline]
+    pub unsafe fn deallocate(&mut self, block: NonNull<u8>) -> Result<(), Error> {
+        // SAFETY: the same obligation.
+        if unsafe { self.try_deallocate(block) } { Ok(()) } else { Err(self.diagnose(block.addr().get())) }
+    }
+
+    /// Takes a block back if all is well with it.
+    ///
+    /// # Safety
+    /// As [`Tlsf::deallocate`].
+    #[inline]
+    unsafe fn try_deallocate(&mut self, block: NonNull<u8>) -> bool {
+        let Some(used) = self.used_block(block) else { return false };
+        // SAFETY: the block was just found in use, with whole neighbours.
+        unsafe { self.release(used.block, used.header, used.next, used.next_header) };
+        true
+    }
+
+    /// As [`Tlsf::deallocate`], without any check, footers included.
+    ///
+    /// # Safety
+    /// - The block is one that this heap gave out and has not taken back, through the pointer it gave out or a copy of it (not
+    ///   one that came from a reference or a `Box`), and nothing uses it afterwards.
+    /// - Nothing wrote outside of any block.
+    #[inline]
+    pub unsafe fn deallocate_unchecked(&mut self, block: NonNull<u8>) {
+        // SAFETY: all headers are whole, says the caller.
+        unsafe {
+            let block = Block::of_payload(block);
+            let header = block.header(self.sealer);
+            let next = block.after(header.size());
+            self.release(block, header, next, next.header(self.sealer));
+        }
+    }
+
+    /// Bytes that may be used at `block`: what was asked for, rounded up (in a [`crate::Guarded`] heap, exactly what was asked for).
+    ///
+    /// # Errors
+    /// As [`Tlsf::deallocate`].
+    ///
+    /// # Safety
+    /// As the second line of [`Tlsf::deallocate`].
+    pub unsafe fn usable_size(&self, block: NonNull<u8>) -> Result<usize, Error> {
+        let used = self.used_block(block).ok_or_else(|| self.diagnose(block.addr().get()))?;
+        Ok(self.usable_bytes(used.block, used.header))
+    }
+
+    /// The block in use whose payload starts at `payload`, if there is one and its neighbours are whole.
+    #[inline(always)]
+    pub(crate) fn used_block(&self, payload: NonNull<u8>) -> Option<Used> {
+        let found = self.regions.locate(payload.addr().get())?;
+        let block = found.block;
+        // SAFETY: the header's place is in a region of this heap; sizes are followed only inside it.
+        unsafe {
+            let header = block.header(self.sealer);
+            let size = header.size();
+            if !header.is_whole_without(FREE) || size > found.room {
+                return None;
+            }
+            let next = block.after(size);
+            let next_header = next.header(self.sealer);
+            if !next_header.is_whole_without(PREV_FREE) {
+                return None;
+            }
+            if header.is_prev_free() && !self.is_free_before(block, found.room_before) {
+                return None;
+            }
+            if P::FOOTER && footer::read(block, size, self.sealer).is_none() {
+                return None;
+            }
+            Some(Used { block, header, next, next_header })
+        }
+    }
+
+    /// Whether a whole free block ends where `block` begins, within `room` bytes.
+    #[inline(always)]
+    unsafe fn is_free_before(&self, block: Block, room: usize) -> bool {
+        // SAFETY: the word in front of the header is in the region; the size in it is followed only inside the region.
+        unsafe {
+            let size = block.size_before();
+            size <= room
+                && size.is_multiple_of(GRANULE)
+                && block.before(size).header(self.sealer) == Header::new(size, FREE)
+        }
+    }
+
+    /// Makes a used block free: mark, merge with previous, merge with next, insert.
+    ///
+    /// # Safety
+    /// `block` is in use with this header, and `next` with that header follows it.
+    #[inline(always)]
+    pub(crate) unsafe fn release(&mut self, block: Block, header: Header, next: Block, next_header: Header) {
+        // SAFETY: neighbours that say they are free are listed with the size they say.
+        unsafe {
+            if header.is_prev_free() {
+                block.set_header(header.with(FREE), self.sealer);
+                let before = block.size_before();
+                self.merge_with_next(block.before(before), true, before + header.size(), next, next_header);
+            } else {
+                self.merge_with_next(block, false, header.size(), next, next_header);
+            }
+        }
+    }
+
+    /// Lists a free block of `size` bytes, together with the free block behind it if there is one; writes its header and the size
+    /// at its end.
+    ///
+    /// # Safety
+    /// As [`Tlsf::release`]; `is_listed` says whether `block` is in a list, with another size.
+    #[inline(always)]
+    unsafe fn merge_with_next(&mut self, block: Block, is_listed: bool, size: usize, next: Block, next_header: Header) {
+        // SAFETY: as the caller says; behind a free block there is a used one, or the sentinel.
+        unsafe {
+            if next_header.is_free() {
+                let absorbed = next_header.size();
+                let size = size + absorbed;
+                if is_listed {
+                    self.lists.remove(block);
+                }
+                self.lists.replace(next, block, size);
+                block.set_header(Header::new(size, FREE), self.sealer);
+                next.after(absorbed).set_size_before(size);
+            } else {
+                if is_listed {
+                    self.lists.replace(block, block, size);
+                } else {
+                    self.lists.insert(block, size);
+                }
+                block.set_header(Header::new(size, FREE), self.sealer);
+                next.set_header(next_header.with(PREV_FREE), self.sealer);
+                next.set_size_before(size);
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The standard ways in: `GlobalAlloc`, and `Allocator` of the crate allocator-api2.
+//!
+//! A misuse found here (a double free through `unsafe` code, say) cannot be returned: the block is left alone and the heap stays
+//! whole, which `check()` will confirm.
+//!
+//! # Safety
+//! The traits' own contracts are those of [`crate::Tlsf`], except that they allow requests of 0 bytes to `Allocator`: those
+//! get a dangling pointer and no block.
+#![allow(unsafe_code)]
+
+use crate::locked::{Locked, SharedHeap};
+use crate::policy::Policy;
+use crate::sharded::Sharded;
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::NonNull;
+use freestone_base::lock::Parking;
+
+fn allocate(heap: &impl SharedHeap, layout: Layout) -> *mut u8 {
+    heap.allocate(layout.size(), layout.align()).map_or(core::ptr::null_mut(), NonNull::as_ptr)
+}
+
+/// # Safety
+/// As `GlobalAlloc::dealloc`.
+unsafe fn deallocate(heap: &impl SharedHeap, block: *mut u8) {
+    if let Some(block) = NonNull::new(block) {
+        // SAFETY: the same obligation. A refusal leaves everything as it was, and this trait has no way to tell of it.
+        let _refused = unsafe { heap.deallocate(block) };
+    }
+}
+
+/// # Safety
+/// As `GlobalAlloc::realloc`.
+unsafe fn reallocate(heap: &impl SharedHeap, block: *mut u8, align: usize, bytes: usize) -> *mut u8 {
+    let Some(block) = NonNull::new(block) else { return core::ptr::null_mut() };
+    // SAFETY: the same obligation.
+    unsafe { heap.reallocate(block, bytes, align) }.map_or(core::ptr::null_mut(), NonNull::as_ptr)
+}
+
+// SAFETY: blocks are distinct, aligned and large enough until they are given back; calls are serialised by the lock.
+unsafe impl<P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, const REGIONS: usize> GlobalAlloc
+    for Locked<'_, P, W, FIRST, SECOND, REGIONS>
+{
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        allocate(self, layout)
+    }
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
+        // SAFETY: the same obligation.
+        unsafe { deallocate(self, block) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: the same obligation.
+        unsafe { reallocate(self, block, layout.align(), bytes) }
+    }
+}
+
+// SAFETY: as above; a block goes back to the shard whose memory it lies in.
+unsafe impl<const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize> GlobalAlloc
+    for Sharded<'_, SHARDS, P, W, FIRST, SECOND>
+{
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        allocate(self, layout)
+    }
+    unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
+        // SAFETY: the same obligation.
+        unsafe { deallocate(self, block) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: the same obligation.
+        unsafe { reallocate(self, block, layout.align(), bytes) }
+    }
+}
+
+#[cfg(feature = "allocator-api2")]
+mod api2 {
+    //! `Allocator`, for the collections that take one on stable Rust.
+
+    use super::{Layout, Locked, NonNull, Parking, Policy, Sharded, SharedHeap};
+    use allocator_api2::alloc::{AllocError, Allocator};
+
+    fn allocate(heap: &impl SharedHeap, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        let bytes = layout.size();
+        if bytes == 0 {
+            return Ok(NonNull::slice_from_raw_parts(layout.dangling_ptr(), 0));
+        }
+        let block = heap.allocate(bytes, layout.align()).map_err(|_| AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(block, bytes))
+    }
+
+    /// # Safety
+    /// As `Allocator::deallocate`.
+    unsafe fn deallocate(heap: &impl SharedHeap, block: NonNull<u8>, layout: Layout) {
+        if layout.size() != 0 {
+            // SAFETY: the same obligation. A refusal leaves everything as it was, and this trait has no way to tell of it.
+            let _refused = unsafe { heap.deallocate(block) };
+        }
+    }
+
+    /// # Safety
+    /// As `Allocator::grow` and `Allocator::shrink`.
+    unsafe fn resize(
+        heap: &impl SharedHeap,
+        block: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        if old.size() == 0 || new.size() == 0 {
+            let moved = allocate(heap, new)?;
+            // SAFETY: one of the two has no bytes, so there is nothing to copy.
+            unsafe { deallocate(heap, block, old) };
+            return Ok(moved);
+        }
+        // SAFETY: the same obligation.
+        let moved = unsafe { heap.reallocate(block, new.size(), new.align()) }.map_err(|_| AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(moved, new.size()))
+    }
+
+    macro_rules! implement_allocator {
+        ([$($parameters:tt)*] $heap:ty) => {
+            // SAFETY: blocks stay valid while the heap lives, through any copy of the reference.
+            unsafe impl<$($parameters)*> Allocator for &$heap {
+                #[inline]
+                fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+                    allocate(*self, layout)
+                }
+                #[inline]
+                unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+                    // SAFETY: the same obligation.
+                    unsafe { deallocate(*self, block, layout) }
+                }
+                unsafe fn grow(
+                    &self,
+                    block: NonNull<u8>,
+                    old: Layout,
+                    new: Layout,
+                ) -> Result<NonNull<[u8]>, AllocError> {
+                    // SAFETY: the same obligation.
+                    unsafe { resize(*self, block, old, new) }
+                }
+                unsafe fn shrink(
+                    &self,
+                    block: NonNull<u8>,
+                    old: Layout,
+                    new: Layout,
+                ) -> Result<NonNull<[u8]>, AllocError> {
+                    // SAFETY: the same obligation.
+                    unsafe { resize(*self, block, old, new) }
+                }
+            }
+        };
+    }
+
+    implement_allocator!(
+        [P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, const REGIONS: usize]
+        Locked<'_, P, W, FIRST, SECOND, REGIONS>
+    );
+    implement_allocator!(
+        [const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize]
+        Sharded<'_, SHARDS, P, W, FIRST, SECOND>
+    );
+}

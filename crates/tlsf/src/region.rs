@@ -1,0 +1,185 @@
+//! The regions of a heap: which memory it may touch.
+//!
+//! ```text
+//!  start                                             start + bytes
+//!  | 8 unused | header | payload ... | header ... | sentinel (size 0, used) |
+//!  0          8        16                          bytes - 8
+//! ```
+//!
+//! Invariants: regions start at multiples of 16, have lengths that are multiples of 16, and share no byte; slots in use
+//! come first. Every access to a block goes through a pointer derived from its region's start, never through the one the
+//! user hands back, so that the compiler's view of the user's block (a `Box`, a `&mut`) stays true.
+//! Cost: a block's region is found in two comparisons a region.
+//!
+//! # Safety
+//! The memory of each region belongs to the heap alone from the call that adds it to the one that removes it.
+#![allow(unsafe_code)]
+
+use crate::block::{Block, HEADER_BYTES, LEAST_BLOCK_BYTES};
+use crate::error::Error;
+use crate::mapping::GRANULE;
+use core::ptr::NonNull;
+
+/// What a region costs besides its blocks: the unused front, and the sentinel.
+pub(crate) const REGION_OVERHEAD_BYTES: usize = 2 * HEADER_BYTES;
+
+/// The shortest region: room for one block.
+pub const LEAST_REGION_BYTES: usize = REGION_OVERHEAD_BYTES + LEAST_BLOCK_BYTES;
+
+/// Memory that a heap was given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// Number of addresses, from the first payload on, at which a block could start; 0 in an empty slot.
+    payloads: usize,
+}
+
+/// A block found by the address of its payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Located {
+    pub(crate) block: Block,
+    /// From the region's first header to this block's.
+    pub(crate) room_before: usize,
+    /// From this block's header to the sentinel.
+    pub(crate) room: usize,
+}
+
+impl Region {
+    const EMPTY: Self = Self { start: NonNull::dangling(), bytes: 0, payloads: 0 };
+
+    /// Checks the shape of a region; `most` is the longest the heap can name.
+    pub(crate) fn new(start: NonNull<u8>, bytes: usize, most: usize) -> Result<Self, Error> {
+        let address = start.addr().get();
+        if !address.is_multiple_of(GRANULE) || !bytes.is_multiple_of(GRANULE) {
+            return Err(Error::RegionMisaligned { address, bytes });
+        }
+        if bytes < LEAST_REGION_BYTES {
+            return Err(Error::RegionTooSmall { bytes, least: LEAST_REGION_BYTES });
+        }
+        if bytes > most || address.checked_add(bytes).is_none() {
+            return Err(Error::RegionTooLarge { bytes, most });
+        }
+        Ok(Self { start, bytes, payloads: bytes - LEAST_REGION_BYTES + 1 })
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.start.addr().get()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether `address` is one of this region's bytes.
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        address.wrapping_sub(self.address()) < self.bytes
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.contains(other.address()) || other.contains(self.address())
+    }
+
+    /// The first block.
+    pub(crate) fn first(&self) -> Block {
+        // SAFETY: a region has `LEAST_REGION_BYTES` or more.
+        Block::at(unsafe { self.start.byte_add(HEADER_BYTES) })
+    }
+
+    /// The header that ends the region.
+    pub(crate) fn sentinel(&self) -> Block {
+        // SAFETY: as above.
+        Block::at(unsafe { self.start.byte_add(self.bytes - HEADER_BYTES) })
+    }
+
+    /// The block whose header would be at `address`, if one may be there.
+    pub(crate) fn block_at(&self, address: usize) -> Option<Block> {
+        let offset = address.wrapping_sub(self.address());
+        if offset.wrapping_sub(HEADER_BYTES) >= self.payloads || offset % GRANULE != HEADER_BYTES {
+            return None;
+        }
+        // SAFETY: the offset is inside the region.
+        Some(Block::at(unsafe { self.start.byte_add(offset) }))
+    }
+}
+
+/// The regions of one heap.
+pub(crate) struct Regions<const REGIONS: usize> {
+    slots: [Region; REGIONS],
+    len: usize,
+}
+
+impl<const REGIONS: usize> Regions<REGIONS> {
+    pub(crate) const fn new() -> Self {
+        Self { slots: [Region::EMPTY; REGIONS], len: 0 }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Region> {
+        self.slots.iter().take(self.len)
+    }
+
+    /// Adds `region`, if it overlaps none and there is room.
+    pub(crate) fn add(&mut self, region: Region) -> Result<(), Error> {
+        if let Some(other) = self.iter().find(|other| other.overlaps(&region)) {
+            return Err(Error::RegionOverlaps { address: region.address(), other: other.address() });
+        }
+        let slot = self.slots.get_mut(self.len).ok_or(Error::TooManyRegions { most: REGIONS })?;
+        *slot = region;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Replaces the region at the same start by a longer one, if that overlaps no other.
+    pub(crate) fn extend(&mut self, longer: Region) -> Result<(), Error> {
+        let start = longer.address();
+        if let Some(other) = self.iter().find(|other| other.address() != start && other.overlaps(&longer)) {
+            return Err(Error::RegionOverlaps { address: start, other: other.address() });
+        }
+        let slot = self.slots.iter_mut().find(|slot| slot.payloads > 0 && slot.address() == start);
+        *slot.ok_or(Error::NoSuchRegion { address: start })? = longer;
+        Ok(())
+    }
+
+    /// Forgets the region that starts at `address`.
+    pub(crate) fn remove(&mut self, address: usize) {
+        let Some(last) = self.len.checked_sub(1) else { return };
+        let Some(moved) = self.slots.get(last).copied() else { return };
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.payloads > 0 && slot.address() == address) {
+            *slot = moved;
+            self.len = last;
+            if let Some(slot) = self.slots.get_mut(last) {
+                *slot = Region::EMPTY;
+            }
+        }
+    }
+
+    /// The region that starts at `address`.
+    pub(crate) fn starting_at(&self, address: usize) -> Result<Region, Error> {
+        self.iter().find(|region| region.address() == address).copied().ok_or(Error::NoSuchRegion { address })
+    }
+
+    /// The block whose payload would start at `address`, if that is possible anywhere.
+    #[inline(always)]
+    pub(crate) fn locate(&self, address: usize) -> Option<Located> {
+        for region in &self.slots {
+            let offset = address.wrapping_sub(region.address());
+            let room_before = offset.wrapping_sub(REGION_OVERHEAD_BYTES);
+            if room_before < region.payloads {
+                if !address.is_multiple_of(GRANULE) {
+                    return None;
+                }
+                // SAFETY: the header at `offset - HEADER_BYTES` is inside the region.
+                let block = Block::at(unsafe { region.start.byte_add(offset - HEADER_BYTES) });
+                return Some(Located { block, room_before, room: region.bytes - offset });
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! What a heap holds, counted when asked.
+//!
+//! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the blocks.
+
+use crate::block::HEADER_BYTES;
+use crate::policy::Policy;
+use crate::region::REGION_OVERHEAD_BYTES;
+use crate::tlsf::Tlsf;
+
+/// A heap's holdings at one moment. `used_bytes + overhead_bytes + free_bytes == region_bytes`, unless a header was overwritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes of all regions.
+    pub region_bytes: usize,
+    /// Blocks in use.
+    pub used_blocks: usize,
+    /// Bytes their owners may write.
+    pub used_bytes: usize,
+    /// Free blocks.
+    pub free_blocks: usize,
+    /// Bytes of the free blocks, headers included.
+    pub free_bytes: usize,
+    /// The largest request (alignment 16 or less) that would succeed now; with footers, 8 more than that.
+    pub largest_free_bytes: usize,
+    /// Bytes of the headers (and footers and slack) of used blocks, and of the regions' two ends.
+    pub overhead_bytes: usize,
+    /// How much of the free memory lies outside the largest free block, in thousandths: 0 when all of it is in one piece.
+    pub fragmentation_permille: usize,
+}
+
+impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
+    /// Counts the blocks.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats { region_bytes: self.region_bytes(), ..Stats::default() };
+        for block in self.blocks() {
+            if block.used {
+                stats.used_blocks += 1;
+                stats.used_bytes += block.usable_bytes;
+                stats.overhead_bytes += block.block_bytes - block.usable_bytes;
+            } else {
+                stats.free_blocks += 1;
+                stats.free_bytes += block.block_bytes;
+                stats.largest_free_bytes = stats.largest_free_bytes.max(block.usable_bytes);
+            }
+        }
+        stats.overhead_bytes += self.regions.iter().count() * REGION_OVERHEAD_BYTES;
+        if stats.free_blocks > 0 {
+            let outside = stats.free_bytes - (stats.largest_free_bytes + HEADER_BYTES);
+            stats.fragmentation_permille = (outside as u128 * 1000 / stats.free_bytes as u128) as usize;
+        }
+        stats
+    }
+}

@@ -1,0 +1,49 @@
+#!/bin/sh
+# Everything that must pass for the Go module: format, vet, tests, the race detector, 32 bits, builds for the other
+# systems, a short fuzz. Half a minute, two the first time; needs nothing but a Go toolchain.
+set -eu
+cd "$(dirname "$0")"
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+
+step() { echo "== $*" >&2; }
+
+step gofmt
+unformatted=$(gofmt -l .)
+if [ -n "$unformatted" ]; then
+	echo "not formatted: run gofmt -w on" $unformatted >&2
+	exit 1
+fi
+
+step vet
+go vet ./...
+GOEXPERIMENT=arenas go vet ./bench
+
+step "tests"
+go test ./...
+
+step "tests, every benchmark once"
+go test -run '^$' -bench . -benchtime 1x ./bench >/dev/null
+
+case "$(go env GOOS)/$(go env CGO_ENABLED)" in
+linux/1 | darwin/1 | windows/1)
+	step "race detector, short"
+	go test -race -short ./tlsf/... ./internal/...
+	;;
+*) step "race detector: skipped, it needs cgo" ;;
+esac
+
+if [ "$(go env GOOS)/$(go env GOARCH)" = linux/amd64 ]; then
+	step "32 bits"
+	GOARCH=386 go test ./tlsf/... ./internal/...
+fi
+
+# The module itself everywhere; the benchmarks, which pull in net/http, only where they are run.
+for target in windows/amd64 windows/386 darwin/arm64 linux/arm64 linux/386; do
+	step "build for $target"
+	GOOS=${target%/*} GOARCH=${target#*/} go build ./tlsf/... ./internal/...
+done
+
+step "fuzz, short"
+go test -run '^$' -fuzz FuzzOps -fuzztime "${FUZZTIME:-4s}" ./tlsf
+
+step "all passed"

@@ -1,0 +1,3 @@
+module github.com/freestone-alloc/freestone/go
+
+go 1.24

@@ -1,0 +1,155 @@
+package tlsf
+
+// Allocation, in named steps: search → take from the list → split → mark used.
+//
+// Alloc itself, the path of the common case, is in hot.go; it gives the same block as the steps here.
+//
+// Cost: two bit scans, one list removal and, when the block is larger than needed, one insertion; independent of the
+// number of blocks and of their size. The exception is the last resort, a walk of one list that happens only when the
+// request would fail otherwise.
+
+import (
+	"github.com/freestone-alloc/freestone/go/internal/raw"
+)
+
+// AllocZeroed is Alloc with every byte up to the slice's capacity cleared.
+func (h *Heap) AllocZeroed(n int) ([]byte, error) {
+	b, err := h.Alloc(n)
+	clear(b[:cap(b)])
+	return b, err
+}
+
+// blockSize is the size of the block for n bytes: header and footer added, rounded up to the granule.
+func (h *Heap) blockSize(n int) uint64 {
+	return max((uint64(n)+headerBytes+h.guard+granule-1)&^(granule-1), minBlock)
+}
+
+// slice is the block at word i as the caller sees it.
+func (h *Heap) slice(r *region, i uint64, n int) []byte {
+	from := (i + 1) * wordBytes
+	return r.mem[from : from+uint64(n) : from+h.usable(r, i)]
+}
+
+// usable is how many bytes of the block at word i are the caller's.
+func (h *Heap) usable(r *region, i uint64) uint64 {
+	return r.words[i]&^flagMask - headerBytes - h.guard
+}
+
+// allocSlow is Alloc for every case: any region, extras, the last resort, errors.
+func (h *Heap) allocSlow(n int) ([]byte, error) {
+	if n <= 0 {
+		return nil, h.fail("alloc", ErrInvalidSize, int64(n))
+	}
+	need := h.blockSize(n)
+	r, i, s := h.allocate(need)
+	if s != noError {
+		return nil, h.allocError("alloc", s, n, need)
+	}
+	if h.rare {
+		h.dress(r, i, n)
+	}
+	return h.slice(r, i, n), nil
+}
+
+// allocFrom is Alloc of the block behind link, which search has found.
+func (h *Heap) allocFrom(link uint64, n int, need uint64) ([]byte, error) {
+	r, i, size, s := h.take(link, need)
+	if s != noError {
+		return nil, h.allocError("alloc", s, n, need)
+	}
+	h.place(r, i, size, need)
+	return h.slice(r, i, n), nil
+}
+
+// allocate finds a free block of at least need bytes, cuts off what is not needed and marks it used.
+func (h *Heap) allocate(need uint64) (*region, uint64, sentinel) {
+	r, i, size, s := h.take(h.findLink(need), need)
+	if s == noError {
+		h.place(r, i, size, need)
+	}
+	return r, i, s
+}
+
+// findLink is the free block that a request for need bytes gets, 0 for none.
+func (h *Heap) findLink(need uint64) uint64 {
+	if link := h.heads[h.search(need)&(listLen-1)]; link != 0 {
+		return link
+	}
+	return h.lastResort(need)
+}
+
+// lastResort looks in the list that need itself belongs to, where some blocks hold need bytes and some do not.
+func (h *Heap) lastResort(need uint64) uint64 {
+	previous := uint64(0)
+	for link := h.heads[listOf(need)&(listLen-1)]; link != 0; {
+		words, i := h.at(link)
+		if words == nil || words[i+2] != previous {
+			return damagedLink
+		}
+		if words[i]&^flagMask >= need {
+			return link
+		}
+		previous, link = link, words[i+1]
+	}
+	return 0
+}
+
+// take checks the free block behind link, 0 for none, and takes it out of its list.
+func (h *Heap) take(link, need uint64) (r *region, i, size uint64, s sentinel) {
+	if link == 0 {
+		return nil, 0, 0, ErrNoMemory
+	}
+	words, i := h.at(link)
+	if words == nil || words[i]&flagMask != flagFree {
+		return nil, 0, 0, ErrCorrupted
+	}
+	r, size = h.region(link>>tagShift), words[i]&^flagMask
+	if size < need || size/wordBytes > r.last()-i || !h.unlink(r, i, size) {
+		return nil, 0, 0, ErrCorrupted
+	}
+	return r, i, size, noError
+}
+
+// place makes the unlisted memory of size bytes at word i a used block of need bytes and, if enough is left to be a block, a
+// free one behind it.
+func (h *Heap) place(r *region, i, size, need uint64) {
+	end := i + size/wordBytes
+	if rest := size - need; rest >= minBlock {
+		tail := i + need/wordBytes
+		r.makeFree(tail, rest)
+		h.push(r, tail, rest)
+		size = need
+	} else {
+		r.words[end] &^= flagPrevFree
+	}
+	r.words[i] = size | r.words[i]&flagPrevFree
+	r.setStart(i)
+	h.counters.noteAlloc(size)
+}
+
+// allocError tells a request that can never fit from one that does not fit now.
+func (h *Heap) allocError(op string, s sentinel, n int, need uint64) error {
+	if s == ErrNoMemory && need > h.largestPossible() {
+		s = ErrTooLarge
+	}
+	return h.fail(op, s, int64(n))
+}
+
+// largestPossible is the size of the block that an empty heap's largest region would be.
+func (h *Heap) largestPossible() uint64 {
+	largest := uint64(0)
+	for n := 0; n <= len(h.more); n++ {
+		if size := uint64(len(h.region(uint64(n)).mem)); size >= minRegion {
+			largest = max(largest, size-frameBytes)
+		}
+	}
+	return largest
+}
+
+// offsetOf is where b starts in the region that it lies in, -1 if it lies in none.
+func (h *Heap) offsetOf(b []byte) int64 {
+	if r, off := h.locate(raw.Address(b)); r != nil {
+		return int64(off)
+	}
+	return -1
+}

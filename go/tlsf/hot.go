@@ -1,0 +1,119 @@
+package tlsf
+
+// The two hot paths: Alloc and Free where nothing special is to be done.
+//
+// What they cover: a heap without extras, the first region, a block cut from the front of the only block of a list, which
+// stays in that list, and the way back. So it is when buffers come and go in front of a large free rest. Then neither a bit
+// nor a link of another block changes. In every other case they have changed nothing yet and go on with the named steps of
+// alloc.go and free.go, which know all cases: the outcome is the same.
+//
+// Cost: about 110 instructions for Alloc when the size is that of the last, 150 and one call otherwise, 100 for Free. Memory
+// touched: the first line of the block and of the rest, the rest's last word, the heap's own lines. The bounds checks that the
+// compiler leaves in are 5 % of the time.
+
+import (
+	"math/bits"
+
+	"github.com/freestone-alloc/freestone/go/internal/raw"
+)
+
+// Alloc takes n bytes from the heap. The bytes are not cleared: they hold what was there before. The slice's
+// capacity is the whole block, up to 39 bytes more than n; its start is a multiple of 16.
+//
+// # Errors
+//
+// ErrInvalidSize for n <= 0; ErrNoMemory; ErrTooLarge when no region could ever hold n; ErrCorrupted; ErrClosed.
+//
+// # Complexity
+//
+// O(1), no allocation on Go's heap.
+func (h *Heap) Alloc(n int) ([]byte, error) {
+	if n <= 0 || h.rare {
+		return h.allocSlow(n)
+	}
+	need := max((uint64(n)+headerBytes+granule-1)&^(granule-1), minBlock)
+	list := h.lastList & (listLen - 1)
+	if need != h.lastNeed {
+		list = h.search(need) & (listLen - 1)
+		h.lastNeed, h.lastList = need, list
+	}
+	words, i := h.first.words, h.heads[list]
+	if i == 0 || i >= uint64(len(words)) {
+		return h.allocSlow(n)
+	}
+	size := words[i] - flagFree
+	end, tail, rest := i+size/wordBytes, i+need/wordBytes, size-need
+	if size < need+minBlock || end >= uint64(len(words)) || words[end-1] != size ||
+		!sameList(rest, size, list) || words[i+1] != 0 {
+		return h.allocFrom(i, n, need)
+	}
+	words[end-1] = rest
+	words[i] = need
+	block := words[tail : tail+3 : tail+3]
+	block[0], block[1], block[2] = rest|flagFree, 0, 0
+	h.heads[list] = tail
+	h.first.setStart(i)
+	h.counters.noteAlloc(need)
+	from := (i + 1) * wordBytes
+	return h.first.mem[from : from+uint64(n) : from+need-headerBytes], nil
+}
+
+// Free gives the block back. b is the slice as it was returned; its length may differ. The block's memory, and every
+// slice of it, belong to the heap from here on. Freeing nil does nothing.
+//
+// # Errors
+//
+// ErrForeign, ErrResliced, ErrDoubleFree, ErrOverrun, ErrCorrupted, ErrClosed. Nothing has changed then, and the block, if
+// it is one, is still in use.
+//
+// # Complexity
+//
+// O(1), no allocation on Go's heap.
+func (h *Heap) Free(b []byte) error {
+	words := h.first.words
+	off := uint64(raw.Address(b) - raw.Address(h.first.mem))
+	i := off/wordBytes - 1
+	if off%granule != 0 || i >= uint64(len(words)) || h.rare {
+		return h.freeSlow(b)
+	}
+	size := uint64(cap(b)) + headerBytes
+	end := i + size/wordBytes
+	if !h.first.isStart(off) || words[i] != size || end+2 >= uint64(len(words)) {
+		return h.freeSlow(b)
+	}
+	after := words[end] - flagFree
+	list, last, whole := listOf(after)&(listLen-1), end+after/wordBytes-1, after+size
+	if h.heads[list] != end || words[end+1] != 0 || last >= uint64(len(words)) || words[last] != after ||
+		!sameList(whole, after, list) {
+		return h.freeBlock(&h.first, i, b)
+	}
+	words[last] = whole
+	block := words[i : i+3 : i+3]
+	block[0], block[1], block[2] = whole|flagFree, 0, 0
+	h.heads[list] = i
+	h.first.clearStart(i)
+	h.counters.noteFree(size)
+	return nil
+}
+
+// sameList reports whether a size belongs to the list that another size, of that list, does: their bits above the list's
+// width agree.
+func sameList(a, b, list uint64) bool {
+	return (a^b)>>((list>>secondLog2+granuleLog2-1)&63) == 0
+}
+
+// search is the first list with a block in it of those whose blocks all hold need bytes; 0, which is always empty, for none.
+func (h *Heap) search(need uint64) uint64 {
+	list := searchFrom(need)
+	fl := list >> secondLog2 & (firstLen - 1)
+	second := h.secondLevel[fl] & (^uint32(0) << (list & (secondLen - 1)))
+	if second == 0 {
+		first := h.firstLevel &^ (2<<fl - 1)
+		if first == 0 {
+			return 0
+		}
+		fl = uint64(bits.TrailingZeros64(first)) & (firstLen - 1)
+		second = h.secondLevel[fl]
+	}
+	return fl<<secondLog2 | uint64(bits.TrailingZeros32(second))
+}

@@ -1,0 +1,279 @@
+package tlsf_test
+
+// Every way to use a heap wrongly: the error says which, and nothing has changed.
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/freestone-alloc/freestone/go/tlsf"
+)
+
+// newHeap is a heap of n bytes that must be sound at the end of the test.
+func newHeap(t testing.TB, n int, options ...tlsf.Option) *tlsf.Heap {
+	t.Helper()
+	h, err := tlsf.New(alignedRegion(n, n), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func mustAlloc(t testing.TB, h interface{ Alloc(int) ([]byte, error) }, n int) []byte {
+	t.Helper()
+	b, err := h.Alloc(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func wantError(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+	var typed *tlsf.Error
+	if !errors.As(err, &typed) || typed.Op == "" || !strings.HasPrefix(err.Error(), "tlsf: ") {
+		t.Fatalf("%v (%T) does not say what failed", err, err)
+	}
+}
+
+// unchanged runs misuse and expects that the heap is sound afterwards and holds what it held.
+func unchanged(t *testing.T, h *tlsf.Heap, misuse func()) {
+	t.Helper()
+	blocks, stats := slices.Collect(h.Blocks()), h.Stats()
+	misuse()
+	if err := h.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if after := slices.Collect(h.Blocks()); !slices.Equal(blocks, after) {
+		t.Fatalf("blocks changed:\n%v\n%v", blocks, after)
+	}
+	if h.Stats() != stats {
+		t.Fatalf("statistics changed:\n%v\n%v", stats, h.Stats())
+	}
+}
+
+func TestAFreeOfWhatIsNotABlockIsNamedAndChangesNothing(t *testing.T) {
+	h, other := newHeap(t, 1<<14), newHeap(t, 1<<14)
+	inner, err := tlsf.New(mustAlloc(t, h, 4096))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := mustAlloc(t, h, 100)
+	freed, behind := mustAlloc(t, h, 200), mustAlloc(t, h, 50)
+	foreign, nested := mustAlloc(t, other, 100), mustAlloc(t, inner, 100)
+	if err := h.Free(freed); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want error
+	}{
+		{"from Go's heap", make([]byte, 100), tlsf.ErrForeign},
+		{"of another allocator", foreign, tlsf.ErrForeign},
+		{"empty, from nowhere", []byte{}, tlsf.ErrForeign},
+		{"of a heap inside a block of this one", nested, tlsf.ErrResliced},
+		{"resliced at the front by a byte", used[1:], tlsf.ErrResliced},
+		{"resliced at the front by a granule", used[16:], tlsf.ErrResliced},
+		{"resliced to its end", used[len(used):], tlsf.ErrResliced},
+		{"with less capacity", used[:10:20], tlsf.ErrResliced},
+		{"with no capacity", used[:0:0], tlsf.ErrResliced},
+		{"already freed", freed, tlsf.ErrDoubleFree},
+		{"inside memory that is free", freed[32:], tlsf.ErrDoubleFree},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			unchanged(t, h, func() {
+				wantError(t, h.Free(c.b), c.want)
+				_, err := h.Realloc(c.b, 10)
+				wantError(t, err, c.want)
+				_, err = h.Offset(c.b)
+				wantError(t, err, c.want)
+			})
+		})
+	}
+	if err := errors.Join(h.Free(used[:3]), h.Free(behind), h.Free(nil)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFreeInsideTheHotPathsReachIsCheckedToo(t *testing.T) {
+	h := newHeap(t, 1<<14)
+	b := mustAlloc(t, h, 1000)
+	for k := range b {
+		b[k] = 0xff
+	}
+	unchanged(t, h, func() {
+		wantError(t, h.Free(b[16:]), tlsf.ErrResliced)
+		wantError(t, h.Free(b[:16:16]), tlsf.ErrResliced)
+	})
+	if err := h.Free(b); err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, h, func() { wantError(t, h.Free(b), tlsf.ErrDoubleFree) })
+}
+
+// A block may hold what looks exactly like the header of a used block of just the right size.
+func TestContentsThatLookLikeAHeaderDoNotPassForABlock(t *testing.T) {
+	h := newHeap(t, 1<<14)
+	b := mustAlloc(t, h, 256)
+	inner := b[32:]
+	size := cap(inner) + 8
+	b[24], b[25] = byte(size), byte(size>>8)
+	for k := 26; k < 32; k++ {
+		b[k] = 0
+	}
+	unchanged(t, h, func() { wantError(t, h.Free(inner), tlsf.ErrResliced) })
+}
+
+func TestSizesThatCannotBeAreRefused(t *testing.T) {
+	h := newHeap(t, 4096)
+	b, _ := mustAlloc(t, h, 100), mustAlloc(t, h, 1)
+	for _, c := range []struct {
+		n    int
+		want error
+	}{
+		{0, tlsf.ErrInvalidSize}, {-1, tlsf.ErrInvalidSize}, {math.MinInt, tlsf.ErrInvalidSize},
+		{4096, tlsf.ErrTooLarge}, {4096 - 16 - 7, tlsf.ErrTooLarge}, {math.MaxInt, tlsf.ErrTooLarge},
+		{math.MaxInt - 15, tlsf.ErrTooLarge}, {4000, tlsf.ErrNoMemory},
+	} {
+		unchanged(t, h, func() {
+			_, err := h.Alloc(c.n)
+			wantError(t, err, c.want)
+			_, err = h.AllocZeroed(c.n)
+			wantError(t, err, c.want)
+			_, err = h.Realloc(b, c.n)
+			wantError(t, err, c.want)
+		})
+	}
+}
+
+func TestTheLargestFreeBlockCanBeHadWhole(t *testing.T) {
+	h := newHeap(t, 4096)
+	b := mustAlloc(t, h, 4096-16-8)
+	unchanged(t, h, func() {
+		_, err := h.Alloc(1)
+		wantError(t, err, tlsf.ErrNoMemory)
+	})
+	if err := h.Free(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAlignmentsThatCannotBeAreRefused(t *testing.T) {
+	h := newHeap(t, 4096)
+	b := mustAlloc(t, h, 100)
+	for _, align := range []int{0, -1, 3, 24, math.MinInt, math.MaxInt} {
+		unchanged(t, h, func() {
+			_, err := h.AllocAligned(10, align)
+			wantError(t, err, tlsf.ErrInvalidAlignment)
+			_, err = h.ReallocAligned(b, 10, align)
+			wantError(t, err, tlsf.ErrInvalidAlignment)
+		})
+	}
+	unchanged(t, h, func() {
+		_, err := h.AllocAligned(10, 1<<30)
+		if !errors.Is(err, tlsf.ErrTooLarge) && !errors.Is(err, tlsf.ErrInvalidAlignment) {
+			t.Fatal(err)
+		}
+		_, err = h.AllocAligned(0, 64)
+		wantError(t, err, tlsf.ErrInvalidSize)
+	})
+}
+
+func TestRegionsThatCannotBeAreRefused(t *testing.T) {
+	memory := alignedRegion(4096, 8192)
+	h, err := tlsf.New(memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		mem  []byte
+		want error
+	}{
+		{"nil", nil, tlsf.ErrRegionNil},
+		{"empty", memory[:0], tlsf.ErrRegionTooSmall},
+		{"too small", alignedRegion(47, 47), tlsf.ErrRegionTooSmall},
+		{"misaligned", alignedRegion(4096, 4096)[8:], tlsf.ErrRegionMisaligned},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := tlsf.New(c.mem)
+			wantError(t, err, c.want)
+			_, err = tlsf.NewSharded(c.mem, 1)
+			wantError(t, err, c.want)
+			unchanged(t, h, func() { wantError(t, h.AddRegion(c.mem), c.want) })
+		})
+	}
+	unchanged(t, h, func() {
+		wantError(t, h.AddRegion(memory), tlsf.ErrRegionOverlap)
+		wantError(t, h.AddRegion(memory[4096:8192]), tlsf.ErrRegionOverlap)
+	})
+	if _, err := tlsf.New(alignedRegion(48, 48)); err != nil {
+		t.Errorf("the smallest region: %v", err)
+	}
+}
+
+func TestGrowthThatCannotBeIsRefused(t *testing.T) {
+	h, err := tlsf.New(alignedRegion(1024, 4096))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]error{
+		0: tlsf.ErrInvalidSize, -32: tlsf.ErrInvalidSize, 16: tlsf.ErrInvalidSize, 40: tlsf.ErrInvalidSize,
+		4096: tlsf.ErrTooLarge, math.MaxInt &^ 15: tlsf.ErrTooLarge,
+	} {
+		unchanged(t, h, func() { wantError(t, h.Grow(n), want) })
+	}
+	if err := h.Grow(3072); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, h.Grow(32), tlsf.ErrTooLarge)
+}
+
+func TestOptionsThatCannotBeAreRefused(t *testing.T) {
+	for _, option := range []tlsf.Option{nil, tlsf.WithCallSites(0), tlsf.WithCallSites(65)} {
+		_, err := tlsf.New(make([]byte, 1024), option)
+		wantError(t, err, tlsf.ErrInvalidOption)
+	}
+	_, err := tlsf.NewSharded(make([]byte, 1024), -1)
+	wantError(t, err, tlsf.ErrInvalidOption)
+}
+
+func TestEveryUseAfterCloseIsRefused(t *testing.T) {
+	h := newHeap(t, 4096)
+	b := mustAlloc(t, h, 100)
+	wantError(t, h.FreeSized(&b[0], 5000), tlsf.ErrResliced)
+	err := h.Close()
+	var leak *tlsf.LeakError
+	if !errors.Is(err, tlsf.ErrLeak) || !errors.As(err, &leak) || len(leak.Leaks) != 1 || leak.Leaks[0].Capacity != 104 {
+		t.Fatalf("Close with a block in use: %v", err)
+	}
+	calls := map[string]func() error{
+		"Alloc":        func() error { _, err := h.Alloc(1); return err },
+		"AllocAligned": func() error { _, err := h.AllocAligned(1, 64); return err },
+		"Free":         func() error { return h.Free(b) },
+		"FreeSized":    func() error { return h.FreeSized(&b[0], 100) },
+		"Realloc":      func() error { _, err := h.Realloc(b, 1); return err },
+		"Realloc nil":  func() error { _, err := h.Realloc(nil, 1); return err },
+		"Grow":         func() error { return h.Grow(32) },
+		"AddRegion":    func() error { return h.AddRegion(make([]byte, 1024)) },
+		"Offset":       func() error { _, err := h.Offset(b); return err },
+		"At":           func() error { _, err := h.At(16); return err },
+		"Check":        h.Check,
+		"Close":        h.Close,
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, tlsf.ErrClosed) {
+			t.Errorf("%s after Close: %v", name, err)
+		}
+	}
+	if h.Leaks() != nil || h.Stats() != (tlsf.Stats{}) || len(slices.Collect(h.Blocks())) != 0 {
+		t.Error("a closed heap still shows blocks")
+	}
+}

@@ -1,0 +1,32 @@
+package tlsf
+
+// Offsets: names of blocks that may be stored inside blocks, where Go pointers may not.
+
+// Offset is the name of the block that b is the whole of: where it starts in its region, with the region's number in the
+// top 16 bits. It is never 0. It stays valid until the block is freed or moved.
+func (h *Heap) Offset(b []byte) (uint64, error) {
+	r, i, ok := h.find(b)
+	if !ok {
+		return 0, h.blockError("offset", h.classify(b), b)
+	}
+	return r.tag | (i+1)*wordBytes, nil
+}
+
+// At is the block with this name, at its full capacity.
+//
+// # Errors
+//
+// ErrForeign when no used block starts there; ErrClosed.
+func (h *Heap) At(offset uint64) ([]byte, error) {
+	r := h.region(offset >> tagShift)
+	off := offset & indexMask
+	if h.isClosed || r == nil || !r.isStart(off) {
+		e := &Error{Op: "at", Err: ErrForeign, Offset: int64(off), Size: -1, Detail: "no used block starts there"}
+		if h.isClosed {
+			e.Err = ErrClosed
+		}
+		return nil, e
+	}
+	i := off/wordBytes - 1
+	return h.slice(r, i, int(h.usable(r, i))), nil
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package tlsf_test
+
+const raceEnabled = true
