@@ -114,6 +114,13 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_v
             return ptr::null_mut();
         }
         let usable = free::usable_size(old.as_ptr());
+        if usable == 0 {
+            // Named already: the policy is to go on.
+            return fail(Errno::INVAL);
+        }
+        if size <= usable && size >= usable / 2 {
+            return block;
+        }
         let Ok(layout) = Layout::from_size_align(usable, 1) else { return fail(Errno::NOMEM) };
         match (*heap).reallocate(old, layout, size) {
             Some(moved) => moved.as_ptr().cast(),

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     /// Not at all: the system's allocator.
     System,
     /// `LD_PRELOAD`.
@@ -22,22 +22,22 @@ pub enum Way {
 }
 
 /// Every way that has the library in the process.
-pub const WAYS: [Way; 3] = [Way::Preload, Way::Shared, Way::Archive];
+pub(crate) const WAYS: [Way; 3] = [Way::Preload, Way::Shared, Way::Archive];
 
 /// The crate's folder.
-pub fn crate_dir() -> &'static Path {
+pub(crate) fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A folder for what the tests make, by name.
-pub fn scratch(name: &str) -> PathBuf {
+pub(crate) fn scratch(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&dir).expect("the target folder can be written");
     dir
 }
 
 /// The folder with the release build of `libfreestone.so` and `.a`, brought up to date once a test binary.
-pub fn library_dir() -> &'static Path {
+pub(crate) fn library_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of the target folder");
@@ -59,24 +59,24 @@ pub fn library_dir() -> &'static Path {
 }
 
 /// The shared library.
-pub fn shared_library() -> PathBuf {
+pub(crate) fn shared_library() -> PathBuf {
     library_dir().join("libfreestone.so")
 }
 
 /// The command's output; a command that cannot be run, or fails, is the test's failure.
-pub fn succeed(command: &mut Command) -> String {
+pub(crate) fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?} failed: {}\n{}", output.status, text(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Both streams of an output.
-pub fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// Whether a tool is installed; a test that needs one that is not says so and passes.
-pub fn installed(tool: &str) -> bool {
+pub(crate) fn installed(tool: &str) -> bool {
     let found = env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(tool).is_file()));
     if !found {
         println!("skipped: {tool} is not installed");
@@ -85,24 +85,25 @@ pub fn installed(tool: &str) -> bool {
 }
 
 /// A program of `tests/c`, compiled for one way.
-pub struct Program {
+pub(crate) struct Program {
     path: PathBuf,
     way: Way,
 }
 
 impl Program {
     /// Compiles `tests/c/SOURCE`.
-    pub fn new(source: &str, way: Way) -> Self {
+    pub(crate) fn new(source: &str, way: Way) -> Self {
         Self::with_flags(source, way, &[])
     }
 
     /// Compiles `tests/c/SOURCE` with more flags. Programs of one source and way in one test binary may be compiled at once: each
     /// compilation writes a file of its own and renames it.
-    pub fn with_flags(source: &str, way: Way, flags: &[&str]) -> Self {
+    pub(crate) fn with_flags(source: &str, way: Way, flags: &[&str]) -> Self {
         let library = library_dir();
         let from = crate_dir().join("tests/c").join(source);
         let way_name = match way {
-            Way::System | Way::Preload => "plain",
+            Way::System => "plain",
+            Way::Preload => "preload",
             Way::Shared => "shared",
             Way::Archive => "archive",
         };
@@ -122,7 +123,11 @@ impl Program {
         ]);
         compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(&from);
         match way {
-            Way::System | Way::Preload => {}
+            Way::System => {}
+            // What only the library has is found when the program starts.
+            Way::Preload => {
+                compile.arg("-Wl,--unresolved-symbols=ignore-all");
+            }
             Way::Shared => {
                 compile.arg("-L").arg(library).arg("-lfreestone");
             }
@@ -136,19 +141,19 @@ impl Program {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// A command that runs it, with the library in its process. Options of the tests' own environment do not reach it.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         self.prepare(&mut command);
         command
     }
 
     /// A command that runs it through a shell, after `setup` (`ulimit` and the like).
-    pub fn command_after(&self, setup: &str, arguments: &str) -> Command {
+    pub(crate) fn command_after(&self, setup: &str, arguments: &str) -> Command {
         let preload = match self.way {
             Way::Preload => format!("export LD_PRELOAD='{}'; ", shared_library().display()),
             Way::Shared => format!("export LD_LIBRARY_PATH='{}'; ", library_dir().display()),
@@ -183,7 +188,7 @@ fn clear_options(command: &mut Command) {
 }
 
 /// Compiles and runs a program with one argument in each way; it must succeed without a word on standard error.
-pub fn run_everywhere(source: &str, argument: &str) {
+pub(crate) fn run_everywhere(source: &str, argument: &str) {
     for way in WAYS {
         let program = Program::new(source, way);
         expect_silent(program.command().arg(argument), way);
@@ -191,7 +196,7 @@ pub fn run_everywhere(source: &str, argument: &str) {
 }
 
 /// Runs a command that must succeed without a word on standard error.
-pub fn expect_silent(command: &mut Command, way: Way) -> String {
+pub(crate) fn expect_silent(command: &mut Command, way: Way) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{way:?}: {command:?} failed: {}\n{}", output.status, text(&output));
     assert!(output.stderr.is_empty(), "{way:?}: {command:?} said:\n{}", text(&output));
