@@ -1,0 +1,99 @@
+//! Counts the instructions of the hot paths in the release build's disassembly.
+//!
+//! The hot path of a function is its longest way from entry to `ret` that makes no call and does not leave the function: a new
+//! inlined slow path makes it longer, and a call on every way leaves none. The listing of that way, without addresses, is held in
+//! `hotpath.golden`, so that a change of machine code is read by a person.
+//!
+//! `malloc` and `free` are counted whole, `ret` included. `Box::new` and its drop are inlined into their callers; what frames them
+//! in the example (`push`, `pop`, `ret`) is not theirs and not counted.
+
+use crate::process::{cargo, command, output, root, run as run_command, target};
+use crate::steps::build_library;
+use anyhow::{Context, Result, bail};
+use std::fmt::Write;
+use std::fs;
+
+mod listing;
+use listing::Path;
+
+/// What a function may cost.
+struct Budget {
+    symbol: &'static str,
+    instructions: usize,
+    inlined: bool,
+}
+
+const LIBRARY: [Budget; 2] = [
+    Budget { symbol: "malloc", instructions: 17, inlined: false },
+    Budget { symbol: "free", instructions: 19, inlined: false },
+];
+
+const EXAMPLE: [Budget; 2] = [
+    Budget { symbol: "hotpath_box_new", instructions: 9, inlined: true },
+    Budget { symbol: "hotpath_box_drop", instructions: 9, inlined: true },
+];
+
+const BRANCHES_MOST: usize = 4;
+
+fn disassemble(binary: &str) -> Result<String> {
+    let path = target().join("release").join(binary);
+    let path = path.to_str().context("the target folder's name is not text")?;
+    output(&mut command("objdump", &["-d", "-C", "--no-show-raw-insn", "-M", "intel", path]))
+}
+
+fn complaints(budget: &Budget, path: &Path) -> Vec<String> {
+    let bounds = [
+        ("instructions", path.len(budget.inlined), budget.instructions),
+        ("branches", path.branches(), BRANCHES_MOST),
+        ("lock prefixes", path.locks(), 0),
+        ("thread-local loads", path.tls_loads(), 1),
+    ];
+    let over = bounds.into_iter().filter(|(_, n, most)| n > most);
+    over.map(|(what, n, most)| format!("{}: {n} {what}, at most {most} allowed", budget.symbol)).collect()
+}
+
+/// Counts, prints, compares; with `bless`, writes the golden file.
+pub(crate) fn run(bless: bool) -> Result<()> {
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        println!("skipped: the hot paths are counted on x86-64 Linux");
+        return Ok(());
+    }
+    build_library()?;
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone", "--example", "hotpath"]))?;
+    let (mut golden, mut wrong) = (String::new(), Vec::new());
+    for (binary, budgets) in [("libfreestone.so", &LIBRARY), ("examples/hotpath", &EXAMPLE)] {
+        let text = disassemble(binary)?;
+        for budget in budgets {
+            let path = listing::hot_path(&text, budget.symbol)
+                .with_context(|| format!("{} in {binary} has no way to `ret` without a call", budget.symbol))?;
+            let n = path.len(budget.inlined);
+            println!(
+                "{:17} {n:2} instructions (at most {}), {} branches",
+                budget.symbol,
+                budget.instructions,
+                path.branches()
+            );
+            let _ = writeln!(golden, "{} ({n} instructions)\n{}", budget.symbol, path.text());
+            wrong.extend(complaints(budget, &path));
+        }
+    }
+    if !wrong.is_empty() {
+        bail!("{}\n{golden}", wrong.join("\n"));
+    }
+    compare(&golden, bless)
+}
+
+fn compare(golden: &str, bless: bool) -> Result<()> {
+    let file = root().join("hotpath.golden");
+    if bless {
+        return fs::write(file, golden).context("cannot write hotpath.golden");
+    }
+    let held =
+        fs::read_to_string(file).context("cannot read hotpath.golden: `cargo xtask hotpath --bless` writes it")?;
+    if held != golden {
+        bail!(
+            "the hot paths are not those of hotpath.golden; read them, then `cargo xtask hotpath --bless`:\n{golden}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! `cargo xtask install`: what a package of Freestone consists of.
+
+use crate::process::{cargo, root, run as run_command, target};
+use anyhow::{Context, Result};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    let folder = to.parent().context("a file has a folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}; choose another --prefix", folder.display()))?;
+    // A library in use must keep its old file.
+    let _ = fs::remove_file(to);
+    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    fs::set_permissions(to, fs::Permissions::from_mode(mode))?;
+    println!("{}", to.display());
+    Ok(())
+}
+
+fn link(folder: &Path, name: &str, to: &str) -> Result<()> {
+    let at = folder.join(name);
+    let _ = fs::remove_file(&at);
+    symlink(to, &at).with_context(|| format!("cannot link {}", at.display()))?;
+    println!("{} -> {to}", at.display());
+    Ok(())
+}
+
+/// A template with its places filled in.
+fn fill(template: &str, prefix: &Path) -> String {
+    template
+        .replace("@prefix@", &prefix.to_string_lossy())
+        .replace("@PREFIX@", &prefix.to_string_lossy())
+        .replace("@VERSION@", VERSION)
+        .replace("@version@", VERSION)
+}
+
+fn install_filled(from: &Path, to: &Path, prefix: &Path) -> Result<()> {
+    let text = fs::read_to_string(from).with_context(|| format!("cannot read {}", from.display()))?;
+    copy(from, to, 0o644)?;
+    fs::write(to, fill(&text, prefix)).with_context(|| format!("cannot write {}", to.display()))
+}
+
+/// Builds the release and installs it under `destdir/prefix`.
+pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
+    let prefix = std::path::absolute(prefix)?;
+    let top = match destdir {
+        Some(destdir) => std::path::absolute(destdir)?.join(prefix.strip_prefix("/")?),
+        None => prefix.clone(),
+    };
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone-capi", "--package", "freestone-lab"]))?;
+    let (built, capi, lib) = (target().join("release"), root().join("crates/capi"), top.join("lib"));
+    let shared = format!("libfreestone.so.{VERSION}");
+    copy(&built.join("libfreestone.so"), &lib.join(&shared), 0o755)?;
+    link(&lib, "libfreestone.so.0", &shared)?;
+    link(&lib, "libfreestone.so", "libfreestone.so.0")?;
+    copy(&built.join("libfreestone.a"), &lib.join("libfreestone.a"), 0o644)?;
+    copy(&built.join("freestone"), &top.join("bin/freestone"), 0o755)?;
+    for header in files(&capi.join("include"))? {
+        copy(&header, &top.join("include").join(header.file_name().context("a header has a name")?), 0o644)?;
+    }
+    for page in files(&capi.join("man"))? {
+        copy(&page, &top.join("share/man/man3").join(page.file_name().context("a page has a name")?), 0o644)?;
+    }
+    install_filled(&capi.join("pkg/freestone.pc.in"), &lib.join("pkgconfig/freestone.pc"), &prefix)?;
+    let cmake = lib.join("cmake/freestone");
+    install_filled(&capi.join("pkg/freestone-config.cmake.in"), &cmake.join("freestone-config.cmake"), &prefix)
+}
+
+/// The files of a folder, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut files: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.retain(|file| file.is_file());
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_names_prefix_and_version() {
+        assert_eq!(fill("@prefix@/lib @VERSION@", Path::new("/opt/f")), format!("/opt/f/lib {VERSION}"));
+    }
+}
