@@ -1,122 +1,99 @@
-//! `cargo xtask hotpath`: the instructions of the fast paths, counted in the release build and held to a golden file.
+//! Counts the instructions of the hot paths in the release build's disassembly.
 //!
-//! A fast path is followed from the function's first instruction: conditional branches out are counted and not taken (they lead to the
-//! rare cases, which the compiler puts last), until `ret`.
+//! The hot path of a function is its longest way from entry to `ret` that makes no call and does not leave the function: a new
+//! inlined slow path makes it longer, and a call on every way leaves none. The listing of that way, without addresses, is held in
+//! `hotpath.golden`, so that a change of machine code is read by a person.
+//!
+//! `malloc` and `free` are counted whole, `ret` included. `Box::new` and its drop are inlined into their callers; what frames them
+//! in the example (`push`, `pop`, `ret`) is not theirs and not counted.
 
-use crate::run::{cargo, command, library, output, root, target_dir};
+use crate::process::{cargo, command, output, root, run as run_command, target};
+use crate::steps::build_library;
 use anyhow::{Context, Result, bail};
-use std::fmt::Write as _;
+use std::fmt::Write;
 use std::fs;
-use std::path::Path;
 
-/// A function and its budget.
+mod listing;
+use listing::Path;
+
+/// What a function may cost.
 struct Budget {
-    name: &'static str,
+    symbol: &'static str,
     instructions: usize,
-    /// Whether users get it inlined: the wrapper's own frame and return are then not counted.
     inlined: bool,
 }
 
-const IN_LIBRARY: [Budget; 2] = [
-    Budget { name: "malloc", instructions: 17, inlined: false },
-    Budget { name: "free", instructions: 19, inlined: false },
-];
-const IN_EXAMPLE: [Budget; 2] = [
-    Budget { name: "hotpath_box_new", instructions: 9, inlined: true },
-    Budget { name: "hotpath_box_drop", instructions: 9, inlined: true },
+const LIBRARY: [Budget; 2] = [
+    Budget { symbol: "malloc", instructions: 17, inlined: false },
+    Budget { symbol: "free", instructions: 19, inlined: false },
 ];
 
-/// Branches a fast path may have.
-const BRANCHES: usize = 4;
+const EXAMPLE: [Budget; 2] = [
+    Budget { symbol: "hotpath_box_new", instructions: 9, inlined: true },
+    Budget { symbol: "hotpath_box_drop", instructions: 9, inlined: true },
+];
 
-/// Counts, and compares or blesses.
+const BRANCHES_MOST: usize = 4;
+
+fn disassemble(binary: &str) -> Result<String> {
+    let path = target().join("release").join(binary);
+    let path = path.to_str().context("the target folder's name is not text")?;
+    output(&mut command("objdump", &["-d", "-C", "--no-show-raw-insn", "-M", "intel", path]))
+}
+
+fn complaints(budget: &Budget, path: &Path) -> Vec<String> {
+    let bounds = [
+        ("instructions", path.len(budget.inlined), budget.instructions),
+        ("branches", path.branches(), BRANCHES_MOST),
+        ("lock prefixes", path.locks(), 0),
+        ("thread-local loads", path.tls_loads(), 1),
+    ];
+    let over = bounds.into_iter().filter(|(_, n, most)| n > most);
+    over.map(|(what, n, most)| format!("{}: {n} {what}, at most {most} allowed", budget.symbol)).collect()
+}
+
+/// Counts, prints, compares; with `bless`, writes the golden file.
 pub(crate) fn run(bless: bool) -> Result<()> {
-    if !cfg!(target_arch = "x86_64") {
-        eprintln!("   the golden file is for x86-64: nothing to compare here");
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        println!("skipped: the hot paths are counted on x86-64 Linux");
         return Ok(());
     }
-    let library = library()?;
-    cargo(&["build", "--quiet", "--release", "--package", "freestone", "--example", "hotpath"])?;
-    let example = target_dir().join("release/examples/hotpath");
-    let mut listing = String::new();
-    for (file, budgets) in [(&library, &IN_LIBRARY), (&example, &IN_EXAMPLE)] {
+    build_library()?;
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone", "--example", "hotpath"]))?;
+    let (mut golden, mut wrong) = (String::new(), Vec::new());
+    for (binary, budgets) in [("libfreestone.so", &LIBRARY), ("examples/hotpath", &EXAMPLE)] {
+        let text = disassemble(binary)?;
         for budget in budgets {
-            listing.push_str(&measure(file, budget)?);
+            let path = listing::hot_path(&text, budget.symbol)
+                .with_context(|| format!("{} in {binary} has no way to `ret` without a call", budget.symbol))?;
+            let n = path.len(budget.inlined);
+            println!(
+                "{:17} {n:2} instructions (at most {}), {} branches",
+                budget.symbol,
+                budget.instructions,
+                path.branches()
+            );
+            let _ = writeln!(golden, "{} ({n} instructions)\n{}", budget.symbol, path.text());
+            wrong.extend(complaints(budget, &path));
         }
     }
-    let golden = root().join("hotpath.golden");
+    if !wrong.is_empty() {
+        bail!("{}\n{golden}", wrong.join("\n"));
+    }
+    compare(&golden, bless)
+}
+
+fn compare(golden: &str, bless: bool) -> Result<()> {
+    let file = root().join("hotpath.golden");
     if bless {
-        fs::write(&golden, listing).context("cannot write hotpath.golden")?;
-        return Ok(());
+        return fs::write(file, golden).context("cannot write hotpath.golden");
     }
-    let expected =
-        fs::read_to_string(&golden).context("hotpath.golden is missing; `cargo xtask hotpath --bless` writes it")?;
-    if expected != listing {
+    let held =
+        fs::read_to_string(file).context("cannot read hotpath.golden: `cargo xtask hotpath --bless` writes it")?;
+    if held != golden {
         bail!(
-            "the hot paths differ from hotpath.golden. Now:\n{listing}\nIf that is meant, `cargo xtask hotpath --bless`"
+            "the hot paths are not those of hotpath.golden; read them, then `cargo xtask hotpath --bless`:\n{golden}"
         );
     }
-    listing.lines().filter(|line| line.starts_with('#')).for_each(|line| eprintln!("   {line}"));
     Ok(())
-}
-
-/// The fast path of one function as text, within its budget.
-fn measure(file: &Path, budget: &Budget) -> Result<String> {
-    let path = file.to_string_lossy().into_owned();
-    let option = format!("--disassemble={}", budget.name);
-    let text = output(command("objdump", &["--no-show-raw-insn", &option, &path]))?;
-    let mut path = fast_path(&text).with_context(|| format!("no function {} in {path}", budget.name))?;
-    if budget.inlined {
-        path.retain(|line| !["push", "pop", "ret"].iter().any(|frame| line.starts_with(frame)));
-    }
-    let is_branch = |line: &&String| line.starts_with('j') && !line.starts_with("jmp");
-    let (n, branches) = (path.len(), path.iter().filter(is_branch).count());
-    if n > budget.instructions || branches > BRANCHES {
-        bail!(
-            "{}: {n} instructions, {branches} branches; {} and {BRANCHES} are allowed",
-            budget.name,
-            budget.instructions
-        );
-    }
-    if let Some(line) = path.iter().find(|line| line.starts_with("call") || line.starts_with("lock")) {
-        bail!("{}: `{line}` on the fast path", budget.name);
-    }
-    if path.iter().filter(|line| line.contains("%fs:")).count() != 1 {
-        bail!("{}: the fast path reads thread-local memory other than once", budget.name);
-    }
-    let mut listing = format!("# {}: {n} instructions, {branches} branches\n", budget.name);
-    for line in &path {
-        writeln!(listing, "{line}")?;
-    }
-    Ok(listing)
-}
-
-/// Mnemonics and register operands up to the first `ret`; addresses, which move from build to build, are left out.
-fn fast_path(disassembly: &str) -> Option<Vec<String>> {
-    let mut path = Vec::new();
-    for line in disassembly.lines() {
-        let Some((address, code)) = line.split_once(":\t") else { continue };
-        if u64::from_str_radix(address.trim(), 16).is_err() {
-            continue;
-        }
-        let code = code.split('#').next()?.trim();
-        let (mnemonic, operands) = code.split_once(' ').unwrap_or((code, ""));
-        let operands = match mnemonic.starts_with('j') {
-            true => String::new(),
-            false => operands.trim().split(',').map(without_address).collect::<Vec<_>>().join(","),
-        };
-        path.push(format!("{mnemonic} {operands}").trim().to_owned());
-        if mnemonic == "ret" {
-            return Some(path);
-        }
-    }
-    None
-}
-
-fn without_address(operand: &str) -> String {
-    if operand.ends_with("(%rip)") || operand.starts_with("$0xfffff") {
-        "ADDRESS".to_owned()
-    } else {
-        operand.to_owned()
-    }
 }

@@ -1,66 +1,88 @@
-//! `cargo xtask install`: the library, its headers and what build systems need to find them.
+//! `cargo xtask install`: what a package of Freestone consists of.
 
-use crate::run::{cargo, library, root, target_dir};
+use crate::process::{cargo, root, run as run_command, target};
 use anyhow::{Context, Result};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 
-/// The version of the library and its packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Builds and installs under `prefix`, with `destdir` put in front of it while copying.
-pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
-    let library = library()?;
-    cargo(&["build", "--quiet", "--release", "--package", "freestone-lab"])?;
-    let place = match destdir {
-        Some(destdir) => destdir.join(prefix.strip_prefix("/").unwrap_or(prefix)),
-        None => prefix.to_path_buf(),
-    };
-    let capi = root().join("crates/capi");
-    let lib = place.join("lib");
-    copy(&library, &lib.join(format!("libfreestone.so.{VERSION}")))?;
-    link(&format!("libfreestone.so.{VERSION}"), &lib.join("libfreestone.so.0"))?;
-    link("libfreestone.so.0", &lib.join("libfreestone.so"))?;
-    copy(&library.with_extension("a"), &lib.join("libfreestone.a"))?;
-    copy(&target_dir().join("release/freestone"), &place.join("bin/freestone"))?;
-    for header in fs::read_dir(capi.join("include"))? {
-        let header = header?.path();
-        copy(&header, &place.join("include").join(header.file_name().unwrap_or_default()))?;
-    }
-    fill(&capi.join("pkg/freestone.pc.in"), &lib.join("pkgconfig/freestone.pc"), prefix)?;
-    let cmake = lib.join("cmake/freestone");
-    fill(&capi.join("pkg/freestone-config.cmake.in"), &cmake.join("freestone-config.cmake"), prefix)?;
-    let version = capi.join("pkg/freestone-config-version.cmake.in");
-    if version.exists() {
-        fill(&version, &cmake.join("freestone-config-version.cmake"), prefix)?;
-    }
-    for page in fs::read_dir(capi.join("man")).into_iter().flatten() {
-        let page = page?.path();
-        let section = page.extension().unwrap_or_default().to_string_lossy().into_owned();
-        copy(&page, &place.join(format!("share/man/man{section}")).join(page.file_name().unwrap_or_default()))?;
-    }
-    eprintln!("installed under {}", place.display());
-    Ok(())
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to.parent().unwrap_or(to))?;
+fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    let folder = to.parent().context("a file has a folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}; choose another --prefix", folder.display()))?;
+    // A library in use must keep its old file.
+    let _ = fs::remove_file(to);
     fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    fs::set_permissions(to, fs::Permissions::from_mode(mode))?;
+    println!("{}", to.display());
     Ok(())
 }
 
-fn link(target: &str, at: &Path) -> Result<()> {
-    if at.symlink_metadata().is_ok() {
-        fs::remove_file(at)?;
+fn link(folder: &Path, name: &str, to: &str) -> Result<()> {
+    let at = folder.join(name);
+    let _ = fs::remove_file(&at);
+    symlink(to, &at).with_context(|| format!("cannot link {}", at.display()))?;
+    println!("{} -> {to}", at.display());
+    Ok(())
+}
+
+/// A template with its places filled in.
+fn fill(template: &str, prefix: &Path) -> String {
+    template
+        .replace("@prefix@", &prefix.to_string_lossy())
+        .replace("@PREFIX@", &prefix.to_string_lossy())
+        .replace("@VERSION@", VERSION)
+        .replace("@version@", VERSION)
+}
+
+fn install_filled(from: &Path, to: &Path, prefix: &Path) -> Result<()> {
+    let text = fs::read_to_string(from).with_context(|| format!("cannot read {}", from.display()))?;
+    copy(from, to, 0o644)?;
+    fs::write(to, fill(&text, prefix)).with_context(|| format!("cannot write {}", to.display()))
+}
+
+/// Builds the release and installs it under `destdir/prefix`.
+pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
+    let prefix = std::path::absolute(prefix)?;
+    let top = match destdir {
+        Some(destdir) => std::path::absolute(destdir)?.join(prefix.strip_prefix("/")?),
+        None => prefix.clone(),
+    };
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone-capi", "--package", "freestone-lab"]))?;
+    let (built, capi, lib) = (target().join("release"), root().join("crates/capi"), top.join("lib"));
+    let shared = format!("libfreestone.so.{VERSION}");
+    copy(&built.join("libfreestone.so"), &lib.join(&shared), 0o755)?;
+    link(&lib, "libfreestone.so.0", &shared)?;
+    link(&lib, "libfreestone.so", "libfreestone.so.0")?;
+    copy(&built.join("libfreestone.a"), &lib.join("libfreestone.a"), 0o644)?;
+    copy(&built.join("freestone"), &top.join("bin/freestone"), 0o755)?;
+    for header in files(&capi.join("include"))? {
+        copy(&header, &top.join("include").join(header.file_name().context("a header has a name")?), 0o644)?;
     }
-    symlink(target, at).with_context(|| format!("cannot link {}", at.display()))
+    for page in files(&capi.join("man"))? {
+        copy(&page, &top.join("share/man/man3").join(page.file_name().context("a page has a name")?), 0o644)?;
+    }
+    install_filled(&capi.join("pkg/freestone.pc.in"), &lib.join("pkgconfig/freestone.pc"), &prefix)?;
+    let cmake = lib.join("cmake/freestone");
+    install_filled(&capi.join("pkg/freestone-config.cmake.in"), &cmake.join("freestone-config.cmake"), &prefix)
 }
 
-/// Copies a template with its `@NAME@`s filled in.
-fn fill(template: &Path, to: &Path, prefix: &Path) -> Result<()> {
-    let text = fs::read_to_string(template).with_context(|| format!("cannot read {}", template.display()))?;
-    fs::create_dir_all(to.parent().unwrap_or(to))?;
-    fs::write(to, text.replace("@PREFIX@", &prefix.to_string_lossy()).replace("@VERSION@", VERSION))?;
-    Ok(())
+/// The files of a folder, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut files: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.retain(|file| file.is_file());
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_names_prefix_and_version() {
+        assert_eq!(fill("@prefix@/lib @VERSION@", Path::new("/opt/f")), format!("/opt/f/lib {VERSION}"));
+    }
 }

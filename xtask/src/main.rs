@@ -3,59 +3,90 @@
 mod hotpath;
 mod install;
 mod layers;
+mod process;
 mod programs;
-mod run;
-mod test;
+mod proofs;
+mod steps;
+mod tuning;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
+/// Development commands of the Freestone workspace.
 #[derive(Parser)]
-#[command(about = "Development commands of Freestone")]
-struct Cli {
+#[command(name = "cargo xtask")]
+struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Everything that must pass, in minutes
+    /// Everything that must pass, in minutes; stops at the first failure.
     Test {
-        /// Only this step
+        /// Run just this step.
         #[arg(long, value_name = "STEP")]
         only: Option<String>,
+        /// List the steps.
+        #[arg(long)]
+        list: bool,
     },
-    /// Instruction counts of the hot paths against hotpath.golden
+    /// Count the instructions of the hot paths, and compare them with hotpath.golden.
     Hotpath {
-        /// Write the golden file anew instead of comparing
+        /// Write hotpath.golden anew.
         #[arg(long)]
         bless: bool,
     },
-    /// Build the release library and install it
+    /// Write docs/tuning.md anew from the option table.
+    Tuning,
+    /// Install library, header, pkg-config and CMake files, man page and command.
     Install {
-        /// Where it will live
-        #[arg(long)]
+        /// Where the files will be used.
+        #[arg(long, default_value = "/usr/local")]
         prefix: PathBuf,
-        /// Put in front of the prefix while copying, for packagers
+        /// Put in front of the prefix while copying, for packagers.
         #[arg(long)]
         destdir: Option<PathBuf>,
     },
-    /// Loom models of base and pool
+    /// The loom models of every crate that has some.
     Loom,
-    /// Miri over base, tlsf, pool and the heap on the fake kernel (needs the nightly toolchain)
+    /// Miri, over everything that has no system call in it.
     Miri,
-    /// Real programs under preload: output equal to the system allocator's, and proof that the library was there
-    Programs,
+    /// Fuzz one target, or each in turn.
+    Fuzz {
+        /// The target; all of them when left out.
+        target: Option<String>,
+        /// Seconds for each target.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
+    /// Fault injection: the operating system's calls failed in turn.
+    Faults {
+        /// Ten times as many streams.
+        #[arg(long)]
+        long: bool,
+    },
+    /// Real programs under preload, compared with the system allocator.
+    Programs {
+        /// Install with apt what is missing.
+        #[arg(long)]
+        install: bool,
+        /// Run just these.
+        names: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
-    match Cli::parse().command {
-        Command::Test { only } => test::run(only.as_deref()),
+    match Arguments::parse().command {
+        Command::Test { only, list } => steps::test(only.as_deref(), list),
         Command::Hotpath { bless } => hotpath::run(bless),
+        Command::Tuning => tuning::write(),
         Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
-        Command::Loom => test::loom(),
-        Command::Miri => test::miri(),
-        Command::Programs => programs::run(),
+        Command::Loom => proofs::loom(),
+        Command::Miri => proofs::miri(),
+        Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
+        Command::Faults { long } => proofs::faults(long),
+        Command::Programs { install, names } => programs::run(&names, install),
     }
 }

@@ -1,155 +1,217 @@
-//! Real programs under preload: their output is the system allocator's, and the library was in the process.
+//! Real programs under preload: the same output as under the system allocator, and proof that the library was in the process.
+//!
+//! Each program is a shell script that runs in an empty folder and prints what is to be compared. The proof is the library's own
+//! report: one line at each process's start.
 
-use crate::run::{has, library};
+use crate::process::{is_installed, run as run_command, target};
+use crate::steps::build_library;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Instant;
 
-/// A program, as a shell script that prints the same under any allocator.
+/// One program.
 struct Program {
     name: &'static str,
-    /// What it needs installed.
-    needs: &'static [&'static str],
-    /// Run in an empty folder of its own.
+    /// What has to be installed, and the Debian package that has it.
+    needs: (&'static str, &'static str),
     script: &'static str,
-    /// Whether the ordinary test command runs it.
+    /// Whether `cargo xtask test` runs it.
     short: bool,
 }
 
-const PROGRAMS: &[Program] = &[
+/// `$WORK` is an empty folder; stdout is compared.
+const PROGRAMS: [Program; 10] = [
     Program {
-        name: "python3 objects and threads",
-        needs: &["python3"],
-        script: r#"PYTHONMALLOC=malloc python3 -c '
-import json, threading, subprocess, sys
-def work(n, out): out.append(sum(len(json.dumps({str(i): [i] * (i % 50)})) for i in range(n)))
+        name: "python3",
+        needs: ("python3", "python3"),
+        script: "export PYTHONMALLOC=malloc PYTHONHASHSEED=0; python3 -c '
+import json, random
+random.seed(7)
+d = [{\"id\": i, \"name\": \"n%d\" % i, \"xs\": [random.random() for _ in range(i % 20)]} for i in range(30000)]
+t = json.dumps(d); e = json.loads(t); assert e == d
+print(len(t), sum(len(x[\"xs\"]) for x in e))
+import threading
 out = []
-threads = [threading.Thread(target=work, args=(4000, out)) for _ in range(4)]
-[t.start() for t in threads]; [t.join() for t in threads]
-print(out)
-print(subprocess.run([sys.executable, "-c", "print(sum(range(1000)))"], capture_output=True, text=True).stdout)
-'"#,
+ts = [threading.Thread(target=lambda k=k: out.append(sum(len(str(i)*k) for i in range(20000)))) for k in range(8)]
+[t.start() for t in ts]; [t.join() for t in ts]; print(sorted(out))'",
+        short: true,
+    },
+    Program {
+        name: "python3-tests",
+        needs: ("python3", "python3 libpython3-testsuite"),
+        script: "export PYTHONMALLOC=malloc
+            for t in test_json test_threading test_subprocess test_fork1 test_gc; do
+                python3 -m test -q $t > $WORK/log 2>&1 && echo $t ok || { echo $t failed; tail -30 $WORK/log >&2; }
+            done",
+        short: false,
+    },
+    Program {
+        name: "git",
+        needs: ("git", "git"),
+        script: "export HOME=$WORK GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
+            git init -q a; cd a; git config user.email a@b.c; git config user.name a; git config gc.auto 0
+            for i in $(seq 1 25); do seq $i 3000 > f$i; seq 1 $i > g; git add .; git commit -qm c$i; done
+            cd ..; git clone -q --no-hardlinks a b; cd b; git gc -q; git fsck --strict 2>/dev/null; git log --format=%H",
+        short: true,
+    },
+    Program {
+        name: "sqlite3",
+        needs: ("sqlite3", "sqlite3"),
+        script: "sqlite3 $WORK/db \"create table t(a integer primary key, b text, c real);
+            with recursive n(i) as (select 1 union all select i+1 from n where i < 1000000)
+            insert into t select i, 'row ' || (i*7919 % 1000003), i/3.0 from n;
+            create index b on t(b); select count(*), sum(a), max(b), total(c) from t;
+            select b from t order by b desc limit 5; delete from t where a % 3 = 0; vacuum; select count(*) from t;\"",
         short: true,
     },
     Program {
         name: "gcc",
-        needs: &["gcc"],
-        script: r#"for i in $(seq 3000); do echo "int f$i(int a, int b) { int s = $i; for (int k = a; k < b; k++) s += k * $i ^ s; return s; }"; done > large.c
-gcc -O1 -c large.c -o large.o && cksum < large.o"#,
-        short: true,
-    },
-    Program {
-        name: "git",
-        needs: &["git"],
-        script: r#"export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z GIT_COMMITTER_DATE=2020-01-01T00:00:00Z HOME=$PWD
-git init -q -b main r && cd r && git config user.email a@b && git config user.name a
-for c in 1 2 3 4 5; do for f in $(seq 200); do echo "$c $f $((c * f))" > f$f; done; git add . && git commit -qm "c$c"; done
-git gc -q && git fsck --full 2>&1 && cd .. && git clone -q r s && git -C s rev-parse HEAD && git -C s log --stat | cksum"#,
+        needs: ("gcc", "gcc"),
+        script: "i=0; while [ $i -lt 1500 ]; do
+                echo \"int f$i(int a, int b) { int s = 0; for (int k = 0; k < a; k++) s += (b ^ k) * $i; return s; }\"
+                i=$((i+1)); done > big.c
+            gcc -O2 -frandom-seed=1 -c big.c -o big.o && cksum < big.o",
         short: true,
     },
     Program {
         name: "perl",
-        needs: &["perl"],
-        script: r#"perl -e 'my %h; for (1..300000) { $h{"k$_"} = "v" x ($_ % 90) } my $s = 0; $s += length $h{$_} for keys %h; print "$s\n"'"#,
+        needs: ("perl", "perl"),
+        script: "perl -e 'my %h; for my $i (1..300000) { $h{$i*7 % 65537} .= \"x\" x ($i % 13) } my $n = 0;
+            $n += length $h{$_} for keys %h; print \"$n \", scalar(keys %h), \"\\n\";'",
         short: true,
     },
     Program {
-        name: "python3's own tests",
-        needs: &["python3"],
-        script: "PYTHONMALLOC=malloc python3 -m test -q test_json test_threading test_subprocess test_fork1 test_gc >log 2>&1; echo $?; tail -1 log",
-        short: false,
-    },
-    Program {
-        name: "sqlite3",
-        needs: &["sqlite3"],
-        script: r#"sqlite3 db "create table t(a integer primary key, b text); with recursive c(x) as (select 1 union all select x+1 from c where x < 1000000) insert into t select x, printf('%08x', x * 7919) from c; create index i on t(b); select count(*), sum(a), max(b) from t where b like '%7%'; delete from t where a % 3 = 0; vacuum; select count(*), min(b) from t;""#,
-        short: false,
-    },
-    Program {
         name: "node",
-        needs: &["node"],
-        script: r#"node -e 'const m = new Map(); for (let i = 0; i < 1e6; i++) m.set("k" + i, Buffer.alloc(i % 64)); let s = 0; for (const v of m.values()) s += v.length; console.log(s)'"#,
+        needs: ("node", "nodejs"),
+        script: "node -e 'const a = []; for (let i = 0; i < 300000; i++) a.push({i, s: \"v\" + i % 97, b: Buffer.alloc(i % 300)});
+            const t = JSON.stringify(a.map(x => [x.i, x.s])); console.log(t.length, JSON.parse(t).length,
+            require(\"zlib\").deflateSync(t).length)'",
         short: false,
     },
     Program {
-        name: "redis-server under redis-benchmark and BGSAVE",
-        needs: &["redis-server", "redis-cli", "redis-benchmark"],
-        script: r#"redis-server --port 0 --unixsocket $PWD/s --save "" --daemonize no >log 2>&1 & server=$!
-for i in $(seq 50); do redis-cli -s $PWD/s ping >/dev/null 2>&1 && break; sleep 0.1; done
-for i in 1 2 3 4 5; do redis-benchmark -s $PWD/s -q -n 20000 -r 5000 -t set,lpush,hset,sadd -d 200 >/dev/null; redis-cli -s $PWD/s bgsave; sleep 1; done
-for i in $(seq 2000); do echo "set k$i v$i"; done | redis-cli -s $PWD/s >/dev/null
-redis-cli -s $PWD/s get k1999; redis-cli -s $PWD/s info persistence | tr -d '\r' | grep rdb_last_bgsave_status; redis-cli -s $PWD/s shutdown nosave; wait $server; echo $?"#,
+        name: "redis",
+        needs: ("redis-server", "redis-server"),
+        script: "redis-server --port 0 --unixsocket $WORK/s --dir $WORK --save '' > $WORK/redis.log &
+            until redis-cli -s $WORK/s ping > /dev/null 2>&1; do sleep 0.1; done
+            redis-benchmark -s $WORK/s -q -n 30000 -r 5000 -d 300 -t set,get,lpush,hset > /dev/null
+            for i in 1 2 3; do redis-cli -s $WORK/s bgsave > /dev/null; redis-benchmark -s $WORK/s -q -n 10000 -r 5000 -t set > /dev/null
+                while redis-cli -s $WORK/s info persistence | grep -q bgsave_in_progress:1; do sleep 0.1; done
+                redis-cli -s $WORK/s info persistence | grep -o 'rdb_last_bgsave_status:ok'; done
+            redis-cli -s $WORK/s shutdown nosave; wait",
+        short: false,
+    },
+    Program {
+        name: "postgres",
+        needs: ("pgbench", "postgresql"),
+        script: "B=$(dirname $(ls /usr/lib/postgresql/*/bin/postgres $(command -v postgres) 2>/dev/null | head -1))
+            as() { if [ $(id -u) = 0 ]; then runuser -u postgres -- \"$@\"; else \"$@\"; fi; }
+            [ $(id -u) = 0 ] && chown postgres $WORK; cd $WORK; [ -e $FREESTONE_REPORT ] && chmod 666 $FREESTONE_REPORT
+            as $B/initdb -D d > init.log 2>&1
+            as $B/pg_ctl -D d -w -o \"-k $WORK -c listen_addresses=''\" -l $WORK/pg.log start > /dev/null
+            as $B/createdb -h $WORK bench; as $B/pgbench -h $WORK -q -i -s 2 bench > /dev/null 2>&1
+            as $B/pgbench -h $WORK -n -c 4 -j 2 -t 300 bench 2>/dev/null | grep -o 'processed: .*'
+            as $B/psql -h $WORK -At -c 'select count(*), min(aid), max(aid) from pgbench_accounts' bench
+            as $B/pg_ctl -D d -w stop > /dev/null",
         short: false,
     },
     Program {
         name: "cargo",
-        needs: &["cargo"],
-        script: r#"cargo new -q --vcs none hello 2>/dev/null && cd hello && cargo build -q --offline && ./target/debug/hello"#,
+        needs: ("cargo", "cargo"),
+        script: "cargo new -q --vcs none --lib a; cd a
+            i=0; while [ $i -lt 300 ]; do echo \"pub fn f$i(x: &[u64]) -> String { format!(\\\"{:?} {}\\\", x, $i) }\"; i=$((i+1)); done > src/lib.rs
+            CARGO_TARGET_DIR=$WORK/t cargo build -q --offline 2>&1 && ls $WORK/t/debug/*.rlib | wc -l",
         short: false,
     },
 ];
 
-/// The few that the ordinary tests run.
-pub(crate) fn short() -> Result<()> {
-    run_those(|program| program.short)
+/// What one run printed, and how often the library reported its start.
+struct Outcome {
+    stdout: String,
+    n_starts: usize,
 }
 
-/// All that are installed.
-pub(crate) fn run() -> Result<()> {
-    run_those(|_| true)
+fn run_once(program: &Program, library: Option<&Path>) -> Result<Outcome> {
+    let work = std::env::temp_dir().join(format!("freestone-{}-{}", program.name, std::process::id()));
+    let _ = fs::remove_dir_all(&work);
+    fs::create_dir_all(&work)?;
+    let report = work.with_extension("report");
+    fs::write(&report, "")?;
+    let mut command = Command::new("bash");
+    // Preloaded from inside, so that the shell that starts everything is the one process without the library.
+    let preload = library.map_or(String::new(), |at| format!("export LD_PRELOAD='{}'\n", at.display()));
+    command.arg("-c").arg(format!("{preload}{}", program.script)).current_dir(&work);
+    command.env("WORK", &work).env("FREESTONE_REPORT", &report).env("LC_ALL", "C");
+    let output = command.output().context("cannot start bash: is it installed?")?;
+    let lines = fs::read_to_string(&report).unwrap_or_default();
+    let (_, _) = (fs::remove_dir_all(&work), fs::remove_file(&report));
+    if !output.status.success() {
+        bail!("{} ended with {}\n{}", program.name, output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if library.is_some() && stderr.contains("freestone:") {
+        bail!("{}: the library complained:\n{stderr}", program.name);
+    }
+    let n_starts = lines.lines().filter(|line| line.contains(r#""event":"start""#)).count();
+    Ok(Outcome { stdout: String::from_utf8_lossy(&output.stdout).into_owned(), n_starts })
 }
 
-fn run_those(wanted: impl Fn(&Program) -> bool) -> Result<()> {
+fn compare(program: &Program, library: &Path) -> Result<()> {
+    let begun = Instant::now();
+    let (system, ours) = (run_once(program, None)?, run_once(program, Some(library))?);
+    if ours.n_starts == 0 {
+        bail!("{}: the library was not in the process (static, setuid, or preloading refused?)", program.name);
+    }
+    if system.stdout != ours.stdout || ours.stdout.trim().is_empty() {
+        bail!("{}: output differs\n--- system\n{}\n--- freestone\n{}", program.name, system.stdout, ours.stdout);
+    }
+    println!("ok {} ({} processes, {:.1} s)", program.name, ours.n_starts, begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Builds the library and copies it where users other than this one can read it.
+fn library() -> Result<PathBuf> {
+    build_library()?;
+    let copy = std::env::temp_dir().join(format!("libfreestone-{}.so", std::process::id()));
+    fs::copy(target().join("release/libfreestone.so"), &copy).context("cannot copy libfreestone.so")?;
+    Ok(copy)
+}
+
+fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, install: bool) -> Result<()> {
     let library = library()?;
-    let scratch = std::env::temp_dir().join(format!("freestone-programs-{}", std::process::id()));
     let mut wrong = Vec::new();
-    for program in PROGRAMS.iter().filter(|program| wanted(program)) {
-        if let Some(missing) = program.needs.iter().find(|name| !has(name)) {
-            eprintln!("   {}: skipped, {missing} is not installed", program.name);
-            continue;
+    for program in programs {
+        let (binary, package) = program.needs;
+        if !is_installed(binary) && install {
+            let packages = package.split(' ');
+            run_command(Command::new("apt-get").args(["install", "-y", "--no-install-recommends"]).args(packages))?;
         }
-        match compare(program, &library, &scratch) {
-            Ok(processes) => eprintln!("   {}: same output, in {processes} processes", program.name),
-            Err(error) => wrong.push(format!("{}: {error:#}", program.name)),
+        if !is_installed(binary) {
+            println!("skipped {}: {binary} is not installed (package {package})", program.name);
+        } else if let Err(error) = compare(program, &library) {
+            println!("FAILED {error:#}");
+            wrong.push(program.name);
         }
     }
-    fs::remove_dir_all(&scratch).ok();
+    let _ = fs::remove_file(&library);
     if !wrong.is_empty() {
-        bail!("{}", wrong.join("\n"));
+        bail!("under preload these went wrong: {}; again: cargo xtask programs {}", wrong.join(", "), wrong.join(" "));
     }
     Ok(())
 }
 
-/// Runs a program both ways; returns how many processes said that the library was in them.
-fn compare(program: &Program, library: &Path, scratch: &Path) -> Result<usize> {
-    let system = play(program, None, &scratch.join("run"))?;
-    let report = scratch.join("report");
-    fs::write(&report, "")?;
-    let freestone = play(program, Some((library, &report)), &scratch.join("run"))?;
-    if system != freestone {
-        bail!("the output differs\nsystem:\n{system}\nfreestone:\n{freestone}");
-    }
-    let started = fs::read_to_string(&report)?.lines().filter(|line| line.contains(r#""event":"start""#)).count();
-    if started == 0 {
-        bail!("no process said that the library was in it");
-    }
-    Ok(started)
+/// Runs those that take seconds, as far as they are installed.
+pub(crate) fn run_short() -> Result<()> {
+    run_all(PROGRAMS.iter().filter(|program| program.short), false)
 }
 
-fn play(program: &Program, preload: Option<(&Path, &PathBuf)>, folder: &Path) -> Result<String> {
-    fs::remove_dir_all(folder).ok();
-    fs::create_dir_all(folder)?;
-    let mut shell = Command::new("bash");
-    shell.arg("-c").arg(program.script).current_dir(folder).stdin(Stdio::null());
-    if let Some((library, report)) = preload {
-        shell.env("LD_PRELOAD", library).env("FREESTONE_REPORT", report);
+/// Runs those named, or all; with `install`, installs what is missing.
+pub(crate) fn run(names: &[String], install: bool) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| PROGRAMS.iter().all(|program| program.name != name.as_str())) {
+        let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+        bail!("no program of the name {unknown}; there are {}", known.join(", "));
     }
-    let output = shell.output().context("cannot start bash")?;
-    Ok(format!(
-        "{}{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    ))
+    let is_chosen = |program: &&Program| names.is_empty() || names.iter().any(|name| name == program.name);
+    run_all(PROGRAMS.iter().filter(is_chosen), install)
 }

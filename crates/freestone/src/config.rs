@@ -220,6 +220,4 @@ pub fn find(key: &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod table;
-#[cfg(test)]
 mod tests;

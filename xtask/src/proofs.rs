@@ -1,0 +1,69 @@
+//! The long proofs: loom, Miri, fuzzing, fault injection.
+
+use crate::process::{cargo, command, is_installed, output, root, run, target};
+use anyhow::{Context, Result, bail};
+use std::fs;
+
+/// Crates that have loom models. `pool` joins as soon as it names loom in its manifest.
+const MODELLED: [&str; 2] = ["base", "pool"];
+
+/// Runs the loom models in a target folder of their own: another `cfg` would rebuild everything else.
+pub(crate) fn loom() -> Result<()> {
+    for name in MODELLED {
+        let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml"))?;
+        if !manifest.contains("loom") {
+            println!("{name} has no models");
+            continue;
+        }
+        let package = format!("freestone-{name}");
+        let mut command = cargo(&["test", "--release", "--lib", "--package", &package]);
+        run(command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target().join("loom")))?;
+    }
+    Ok(())
+}
+
+/// Runs Miri with strict provenance over what makes no system call; the heap over the fake kernel.
+pub(crate) fn miri() -> Result<()> {
+    let components = output(&mut command("rustup", &["+nightly", "component", "list", "--installed"]))
+        .context("Miri needs the nightly toolchain: `rustup toolchain install nightly`")?;
+    if !components.contains("miri") {
+        run(&mut command("rustup", &["+nightly", "component", "add", "miri", "rust-src"]))?;
+    }
+    let packages = ["freestone-base", "freestone-tlsf", "freestone-pool", "freestone"];
+    for package in packages {
+        println!("== miri: {package}");
+        let mut command =
+            command("rustup", &["run", "nightly", "cargo", "miri", "test", "--lib", "--package", package]);
+        command.env("MIRIFLAGS", "-Zmiri-strict-provenance -Zmiri-disable-isolation").env_remove("RUSTUP_TOOLCHAIN");
+        run(command.env("CARGO_TARGET_DIR", target().join("miri")).env("PROPTEST_CASES", "4"))?;
+    }
+    Ok(())
+}
+
+/// Fuzzes one target, or each in turn.
+pub(crate) fn fuzz(chosen: Option<&str>, seconds: u32) -> Result<()> {
+    if !root().join("fuzz/Cargo.toml").exists() {
+        bail!("there are no fuzz targets in this tree (fuzz/Cargo.toml)");
+    }
+    if !is_installed("cargo-fuzz") {
+        bail!("fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`, and the nightly toolchain");
+    }
+    let names = match chosen {
+        Some(name) => name.to_owned(),
+        None => output(&mut command("rustup", &["run", "nightly", "cargo", "fuzz", "list"]))?,
+    };
+    let limit = format!("-max_total_time={seconds}");
+    for name in names.split_whitespace() {
+        let arguments = ["run", "nightly", "cargo", "fuzz", "run", name, "--", &limit];
+        run(command("rustup", &arguments).env_remove("RUSTUP_TOOLCHAIN"))?;
+    }
+    Ok(())
+}
+
+/// Runs the tests that fail the kernel's calls in turn; `long` plays ten times as many streams.
+pub(crate) fn faults(long: bool) -> Result<()> {
+    let cases = if long { "2560" } else { "256" };
+    let features = ["test", "--release", "--package", "freestone-os", "--features", "fake"];
+    run(cargo(&features).env("PROPTEST_CASES", cases))?;
+    run(cargo(&["test", "--release", "--package", "freestone"]).env("PROPTEST_CASES", cases))
+}

@@ -1,0 +1,88 @@
+//! `cargo xtask test`: the steps, in order of how soon they fail.
+
+use crate::process::{self, cargo, run};
+use crate::{hotpath, layers, programs, proofs, tuning};
+use anyhow::{Result, bail};
+use std::time::Instant;
+
+/// One thing that must pass.
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    run: fn() -> Result<()>,
+}
+
+const STEPS: [Step; 10] = [
+    Step { name: "fmt", what: "formatting", run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
+    Step { name: "layers", what: "no upward arrow between crates or modules", run: layers::check_workspace },
+    Step { name: "tuning", what: "docs/tuning.md matches the option table", run: tuning::check },
+    Step { name: "clippy", what: "lints, warnings are errors", run: clippy },
+    Step { name: "library", what: "the release library", run: build_library },
+    Step { name: "hotpath", what: "instruction counts of the hot paths", run: || hotpath::run(false) },
+    Step { name: "tests", what: "every crate's tests, C conformance included", run: tests },
+    Step { name: "loom", what: "models of concurrent code", run: proofs::loom },
+    Step { name: "doc", what: "documentation builds without a warning", run: doc },
+    Step { name: "go", what: "the Go module", run: go },
+];
+
+/// Real programs come last: they take longest.
+const PROGRAMS: Step = Step { name: "programs", what: "real programs under preload", run: programs::run_short };
+
+fn clippy() -> Result<()> {
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+/// Builds what preloading, the hot path count and the C tests need.
+pub(crate) fn build_library() -> Result<()> {
+    run(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))
+}
+
+fn tests() -> Result<()> {
+    run(&mut cargo(&["test", "--workspace"]))?;
+    run(&mut cargo(&["test", "--package", "freestone-os", "--features", "fake"]))
+}
+
+fn doc() -> Result<()> {
+    run(cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn go() -> Result<()> {
+    let script = process::root().join("go/check.sh");
+    if !script.exists() {
+        println!("no go/check.sh here: nothing to check");
+        return Ok(());
+    }
+    if !process::is_installed("go") {
+        println!("skipped: no Go toolchain; install golang-go to check the module in go/");
+        return Ok(());
+    }
+    run(&mut process::command("sh", &["go/check.sh"]))
+}
+
+/// Runs all steps, or one.
+pub(crate) fn test(only: Option<&str>, list: bool) -> Result<()> {
+    let steps: Vec<&Step> = STEPS.iter().chain([&PROGRAMS]).collect();
+    if list {
+        steps.iter().for_each(|step| println!("{:10} {}", step.name, step.what));
+        return Ok(());
+    }
+    let chosen: Vec<_> = steps.iter().filter(|step| only.is_none_or(|name| name == step.name)).collect();
+    if chosen.is_empty() {
+        bail!("no step of that name; `cargo xtask test --list` lists them");
+    }
+    let started = Instant::now();
+    for (n_passed, step) in chosen.iter().enumerate() {
+        println!("== {}: {}", step.name, step.what);
+        let begun = Instant::now();
+        if let Err(error) = (step.run)() {
+            println!("FAILED {}: {error:#}", step.name);
+            println!("to run just this step again: cargo xtask test --only {}", step.name);
+            println!("{n_passed} passed, 1 failed");
+            std::process::exit(1);
+        }
+        println!("ok {} ({:.1} s)", step.name, begun.elapsed().as_secs_f64());
+    }
+    println!("all steps together: {:.0} s", started.elapsed().as_secs_f64());
+    println!("{} passed, 0 failed", chosen.len());
+    Ok(())
+}
