@@ -3,7 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`cli`] | the command line |
-//! | [`run`], [`compare`], [`bench`], [`experiment`], [`report`], [`options`], [`peers`] | one command each |
+//! | [`run`], [`compare`], [`mod@bench`], [`experiment`], [`report`], [`options`], [`peers`] | one command each |
 //! | [`demo`] | the program `freestone run` shows by itself |
 //! | [`workload`] | the built-in workloads and their process |
 //! | [`allocator`], [`executable`], [`checkout`] | what can be preloaded, and where it is |
