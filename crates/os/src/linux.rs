@@ -114,9 +114,17 @@ unsafe impl Os for Linux {
     }
 
     fn now_ms(&self) -> u64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+        let now = clock(libc::CLOCK_MONOTONIC_COARSE);
         now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
     }
+}
+
+/// A clock that cannot fail, read by the C library: it knows the way without a system call, also under emulation.
+fn clock(id: libc::clockid_t) -> libc::timespec {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is ours.
+    unsafe { libc::clock_gettime(id, &mut now) };
+    now
 }
 
 /// A random number; if the kernel has none to give yet, one from the clock and this stack's random place.
@@ -126,7 +134,7 @@ fn random() -> u64 {
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK) {
         Ok(8) => u64::from_ne_bytes(bytes),
         _ => {
-            let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+            let now = clock(libc::CLOCK_MONOTONIC);
             (here ^ now.tv_nsec as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 7
         }
     }
