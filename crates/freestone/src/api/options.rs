@@ -59,7 +59,7 @@ fn split(option: &[u8]) -> (&[u8], &[u8]) {
 }
 
 fn apply(settings: &Settings, name: &[u8], value: &[u8], source: &str) {
-    if let Err(mistake) = set_in(settings, name, value) {
+    if let Err(mistake) = set_at_start(settings, name, value) {
         let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
         freestone_os::report(format_args!(
             "option {name}={value} ({source}) ignored: {mistake}; `freestone options` lists them"
@@ -67,7 +67,7 @@ fn apply(settings: &Settings, name: &[u8], value: &[u8], source: &str) {
     }
 }
 
-fn set_in(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
+fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
     let index = config::find(name).ok_or(Mistake::UnknownKey)?;
     settings.set(index, value)?;
     if index == key::REPORT {
@@ -81,7 +81,13 @@ fn set_in(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake>
 /// # Errors
 /// There is no such option, or the value is not of its unit; nothing has changed then.
 pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
-    set_in(&global::central().settings, name.as_bytes(), value.as_bytes())
+    // Started first, so that what environment and symbol say does not come later.
+    global::start();
+    let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
+    if index == key::REPORT {
+        return Err(Mistake::OnlyAtStart);
+    }
+    global::central().settings.set(index, value.as_bytes())
 }
 
 /// The value of an option as a number (see [`Settings::get`]).

@@ -42,13 +42,14 @@ impl ReportPath {
         CStr::from_bytes_until_nul(unsafe { &*self.bytes.get() }).ok()
     }
 
-    /// Sets the path, the first time; later ones are refused.
+    /// Sets the path; the last one set while the allocator starts wins.
     fn set(&self, path: &[u8]) -> Result<(), Mistake> {
-        if path.len() >= REPORT_PATH_BYTES || self.is_set.load(Ordering::Acquire) {
+        if path.len() >= REPORT_PATH_BYTES {
             return Err(Mistake::OutOfRange);
         }
-        // SAFETY: options that name a path are applied by the one thread that starts the allocator.
+        // SAFETY: options that name a path are applied by the one thread that starts the allocator, before anything reads it.
         let bytes = unsafe { &mut *self.bytes.get() };
+        bytes.fill(0);
         for (slot, &byte) in bytes.iter_mut().zip(path) {
             *slot = byte;
         }

@@ -14,6 +14,8 @@ pub enum Mistake {
     NotAWord,
     /// The value is a number that makes no sense here.
     OutOfRange,
+    /// The option counts only while the allocator starts: in the environment or the link-time symbol.
+    OnlyAtStart,
 }
 
 impl fmt::Display for Mistake {
@@ -23,6 +25,7 @@ impl fmt::Display for Mistake {
             Self::NotANumber => "not a number (bytes may end in k, m or g)",
             Self::NotAWord => "not one of its words",
             Self::OutOfRange => "out of range",
+            Self::OnlyAtStart => "it counts only in the environment or the link-time symbol",
         })
     }
 }

@@ -33,6 +33,9 @@ const GROW_PAGES_MOST: u32 = 1024;
 /// The arena grows by this part of what it has, so that the number of system calls stays logarithmic.
 const GROW_SHARE: u32 = 8;
 
+/// A block that grows gets this many times its size of address space, itself included.
+const ROOM_FACTOR: u32 = 4;
+
 /// Bytes of a piece of metadata storage.
 const METADATA_PAGES: u32 = 1;
 
@@ -113,20 +116,88 @@ impl<O: Os> PageHeap<O> {
             }
         };
         // SAFETY: `find` answers with a free run that is long enough, and the lock is held.
+        Some(unsafe { self.take(&mut state, layout, page, (n_pages, align_pages), kind) })
+    }
+
+    /// Allocates `n_pages` for a large block that is going to grow: with as much address space again, several times, free behind it.
+    /// `None` when that is not to be had.
+    pub fn allocate_roomy(&self, n_pages: u32) -> Option<Run> {
+        let layout = self.open()?;
+        let searched = n_pages.checked_mul(ROOM_FACTOR)?;
+        let mut state = self.state.lock();
+        let page = match state.clean.find(layout, searched) {
+            Some(page) => page,
+            None => {
+                self.grow(&mut state, layout, searched)?;
+                state.clean.find(layout, searched)?
+            }
+        };
+        // SAFETY: as in `allocate`.
+        Some(unsafe { self.take(&mut state, layout, page, (n_pages, 1), Kind::Large) })
+    }
+
+    /// Takes pages out of the free run at `page`, which is long enough for them wherever they are aligned.
+    unsafe fn take(
+        &self,
+        state: &mut State,
+        layout: &Layout,
+        page: u32,
+        (n_pages, align_pages): (u32, u32),
+        kind: Kind,
+    ) -> Run {
+        let searched = n_pages + align_pages - 1;
+        // SAFETY: the caller's promise, under the lock.
         unsafe {
             let record = &*layout.record(page);
             let (was, since) = (record.kind.get(), record.dirty_since_ms.get());
             state.take(layout, page, searched, kind);
             let first = self.align_up(layout, page, align_pages);
-            self.trim(&mut state, layout, (page, searched), (first, n_pages), (was, since), kind);
+            self.trim(state, layout, (page, searched), (first, n_pages), (was, since), kind);
             if kind == Kind::Large {
                 state.stats.large_allocs += 1;
                 (*layout.record(first)).owner.store(core::ptr::null_mut(), Ordering::Relaxed);
                 layout.map.set(first, 1, Entry::LARGE);
             }
-            drop(state);
-            Some(Run { page: first, zero: was == Kind::Clean })
+            Run { page: first, zero: was == Kind::Clean }
         }
+    }
+
+    /// Moves the memory behind a large block to the start of another, without copying; the old block is freed, and clean. `false` if the
+    /// kernel would not: nothing has moved then, and what the new block holds is undefined.
+    ///
+    /// # Safety
+    /// - Both are large blocks of the caller's, the new one not shorter.
+    pub unsafe fn relocate(&self, from: u32, to: u32) -> bool {
+        let layout = self.layout();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let bytes = ((*layout.record(from)).pages.get() as usize) << PAGE_BYTES_LOG2;
+            if self.os.relocate(layout.page_start(from), bytes, layout.page_start(to)).is_err() {
+                return false;
+            }
+        }
+        let mut state = self.state.lock();
+        // SAFETY: the old block is the caller's; its memory is gone, and reads as zero.
+        unsafe {
+            self.end_large(&mut state, layout, from);
+            let n_pages = state.end_use(layout, from);
+            state.insert(layout, from, n_pages, Kind::Clean, 0);
+        }
+        true
+    }
+
+    /// Takes a large block out of the map, the counts and its heap's list.
+    unsafe fn end_large(&self, state: &mut State, layout: &Layout, page: u32) {
+        // SAFETY: the caller's block, under the lock.
+        unsafe {
+            let list: *const SpanList = (*layout.record(page)).owner.load(Ordering::Relaxed).cast();
+            if !list.is_null() {
+                (*list).remove(layout, page);
+            }
+            // Only the first page of a large block has an entry.
+            layout.map.set(page, 1, Entry::NONE);
+        }
+        state.stats.large_frees += 1;
     }
 
     fn align_up(&self, layout: &Layout, page: u32, align_pages: u32) -> u32 {
@@ -226,14 +297,11 @@ impl<O: Os> PageHeap<O> {
         // SAFETY: the caller's promise; under the lock.
         unsafe {
             let record = &*layout.record(page);
-            let kind = record.kind.get();
-            state.stats.large_frees += u64::from(kind == Kind::Large);
-            let list: *const SpanList = record.owner.load(Ordering::Relaxed).cast();
-            if kind == Kind::Large && !list.is_null() {
-                (*list).remove(layout, page);
+            if record.kind.get() == Kind::Large {
+                self.end_large(&mut state, layout, page);
+            } else {
+                layout.map.set(page, record.pages.get(), Entry::NONE);
             }
-            // Only the first page of a large block has an entry.
-            layout.map.set(page, if kind == Kind::Large { 1 } else { record.pages.get() }, Entry::NONE);
             let n_pages = state.end_use(layout, page);
             state.insert(layout, page, n_pages, Kind::Dirty, now);
         }

@@ -8,7 +8,7 @@
 //!         └─▶ large ───────────────────▶ page heap
 //! ```
 //!
-//! Resizing keeps a small block as long as the new size fits and fills half of it; a large one grows into the free run behind it and
+//! Resizing keeps a small block as long as the new size fits and fills a quarter of it; a large one grows into the free run behind it and
 //! gives its tail back. Otherwise allocate, copy, free; when that fails the block is as it was.
 //!
 //! # Safety
@@ -26,8 +26,14 @@ use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Os;
 
-/// A small block shrinks in place as long as this part of it stays used.
-const SHRINK_SHARE: usize = 2;
+/// A small block stays as long as this part of it is used: less than what [`QUADRUPLE_MAX`] leaves of a block that has just got room.
+const STAY_SHARE: usize = 4;
+
+/// A block that grows in steps gets four times its size up to here, twice from here on. (From 27 bytes by eighths to 32 KiB: seven moves.)
+const QUADRUPLE_MAX: usize = 8 * 1024;
+
+/// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
+const RELOCATE_LEAST: usize = 256 * 1024;
 
 /// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
 const ALIGN_MAX: usize = 1 << 40;
@@ -159,19 +165,62 @@ impl<O: Os + 'static> ThreadHeap<O> {
         unsafe {
             let Some(usable) = self.usable_bytes(block) else { return ptr::null_mut() };
             let stays = if usable <= SMALL_MAX {
-                size <= usable && size.max(GRANULE_BYTES) >= usable / SHRINK_SHARE
+                size <= usable && size.max(GRANULE_BYTES) >= usable / STAY_SHARE
             } else {
                 class_of_aligned(size, align).is_none() && self.resize_in_place(block, size)
             };
             if stays {
                 return block;
             }
-            let moved = self.allocate(size, align).start;
-            if !moved.is_null() {
-                moved.copy_from_nonoverlapping(block, usable.min(size));
-                self.free(block);
+            let moved = self.allocate_for_growth(usable, size, align);
+            if moved.is_null() || self.relocate(block, usable, moved) {
+                return moved;
             }
+            moved.copy_from_nonoverlapping(block, usable.min(size));
+            self.free(block);
             moved
+        }
+    }
+
+    /// A block for `size` bytes that were `usable` so far. One that grows a little is going to grow again: it gets room, so that a buffer
+    /// growing in small steps moves a few times, not at every class.
+    ///
+    /// # Safety
+    /// - See the module header.
+    unsafe fn allocate_for_growth(&self, usable: usize, size: usize, align: usize) -> *mut u8 {
+        let in_steps = size > usable && size < usable.saturating_mul(2) && align <= GRANULE_BYTES;
+        if in_steps {
+            let factor = if usable <= QUADRUPLE_MAX { 4 } else { 2 };
+            let roomy = usable * factor;
+            // SAFETY: the caller's promise.
+            let block = match roomy <= SMALL_MAX {
+                true => unsafe { self.allocate(roomy, align) },
+                false => self.allocate_roomy(size.max(SMALL_MAX + 1)),
+            };
+            if !block.start.is_null() {
+                return block.start;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.allocate(size, align) }.start
+    }
+
+    /// Moves a large block's memory to another large block, if both are and it is worth a system call.
+    ///
+    /// # Safety
+    /// - See the module header; `moved` is a block that nobody uses yet.
+    unsafe fn relocate(&self, block: *mut u8, usable: usize, moved: *mut u8) -> bool {
+        if usable < RELOCATE_LEAST {
+            return false;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (locate(self.central(), block), locate(self.central(), moved)) {
+                (Place::Large { page: from }, Place::Large { page: to }) if self.large_bytes(to) >= usable => {
+                    self.relocate_large(from, to)
+                }
+                _ => false,
+            }
         }
     }
 

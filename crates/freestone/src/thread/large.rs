@@ -7,6 +7,7 @@
 //! # Safety
 //! As stated at each function; pages passed in start large blocks that are the caller's.
 
+use crate::page::Run;
 use crate::span::Kind;
 use crate::thread::ThreadHeap;
 use core::ptr;
@@ -38,16 +39,51 @@ impl<O: Os + 'static> ThreadHeap<O> {
             return LargeBlock::NONE;
         };
         // SAFETY: only heaps that are alive allocate.
+        let run = unsafe { self.central() }.pages.allocate(n_pages, align_pages, Kind::Large);
+        self.enter_large(run, n_pages)
+    }
+
+    /// Allocates a large block of at least `size` bytes with room behind it to grow, if that is to be had.
+    #[cold]
+    #[must_use]
+    pub fn allocate_roomy(&self, size: usize) -> LargeBlock {
+        let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return LargeBlock::NONE };
+        // SAFETY: as above.
+        let run = unsafe { self.central() }.pages.allocate_roomy(n_pages);
+        if run.is_none() {
+            return self.allocate_large(size, 1);
+        }
+        self.enter_large(run, n_pages)
+    }
+
+    /// Makes a run a block of this heap.
+    fn enter_large(&self, run: Option<Run>, n_pages: u32) -> LargeBlock {
+        let Some(run) = run else { return LargeBlock::NONE };
+        // SAFETY: only heaps that are alive allocate.
         let central = unsafe { self.central() };
-        let Some(run) = central.pages.allocate(n_pages, align_pages, Kind::Large) else {
-            return LargeBlock::NONE;
-        };
         if self.lists_large.get() {
             // SAFETY: the block is ours, and records of heaps stay where they are.
             unsafe { central.pages.list_large(run.page, &self.large) };
         }
         central.publish_live(Pages(n_pages).to_bytes().0 as i64);
         LargeBlock { start: self.layout().page_start(run.page), zero: run.zero }
+    }
+
+    /// Moves the contents of one large block to another by moving the memory behind them, and frees the first; `false` if the kernel would
+    /// not.
+    ///
+    /// # Safety
+    /// - Both start large blocks that are the caller's, the second not shorter; nobody uses the first any more if this succeeds.
+    pub unsafe fn relocate_large(&self, from: u32, to: u32) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (central, bytes) = (self.central(), self.large_bytes(from));
+            let moved = central.pages.relocate(from, to);
+            if moved {
+                central.publish_live(-(bytes as i64));
+            }
+            moved
+        }
     }
 
     /// Frees the large block that starts at `page`.

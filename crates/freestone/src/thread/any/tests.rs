@@ -277,3 +277,51 @@ fn generations_that_wrapped_pass_over_those_in_use() {
     }
     world.check().unwrap();
 }
+
+#[test]
+fn a_buffer_that_grows_by_eighths_moves_few_times_and_keeps_its_contents() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let (mut size, mut n_moves) = (27, 0);
+    // SAFETY: the heap and the block are this test's.
+    unsafe {
+        let mut block = heap.allocate(size, 1).start;
+        block.write_bytes(7, size);
+        while size < if cfg!(miri) { 100_000 } else { 20 << 20 } {
+            let next = size + size / 8;
+            let moved = heap.reallocate(block, next, 1);
+            n_moves += u32::from(moved != block);
+            block = moved;
+            let bytes = core::slice::from_raw_parts(block, next);
+            assert!(bytes.iter().take(size).step_by(1 + size / 4096).all(|&byte| byte == 7) && bytes[size - 1] == 7);
+            block.add(size).write_bytes(7, next - size);
+            size = next;
+        }
+        heap.free(block);
+    }
+    assert!(n_moves <= 11, "{n_moves} moves");
+    world.check().unwrap();
+}
+
+/// Something is in the way behind the block: its memory moves, its contents stay, and what it leaves is clean.
+#[test]
+fn a_large_block_that_cannot_grow_in_place_moves_without_copying() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let size = 1 << 20;
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let block = heap.allocate(size, 1).start;
+        let wall = heap.allocate(size, 1).start;
+        block.write_bytes(9, size);
+        let moved = heap.reallocate(block, 3 * size, 1);
+        assert_ne!(moved, block);
+        assert!(core::slice::from_raw_parts(moved, size).iter().all(|&byte| byte == 9));
+        let again = heap.allocate(size, 1);
+        if again.start == block {
+            assert!(again.zero && core::slice::from_raw_parts(block, size).iter().all(|&byte| byte == 0));
+        }
+        [moved, wall, again.start].into_iter().for_each(|block| heap.free(block));
+    }
+    world.check().unwrap();
+}
