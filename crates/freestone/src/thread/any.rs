@@ -192,10 +192,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         if in_steps {
             let factor = if usable <= QUADRUPLE_MAX { 4 } else { 2 };
             let roomy = usable * factor;
-            // SAFETY: the caller's promise.
-            let block = match roomy <= SMALL_MAX {
-                true => unsafe { self.allocate(roomy, align) },
-                false => self.allocate_roomy(size.max(SMALL_MAX + 1)),
+            let block = if roomy <= SMALL_MAX {
+                // SAFETY: the caller's promise.
+                unsafe { self.allocate(roomy, align) }
+            } else {
+                self.allocate_roomy(size.max(SMALL_MAX + 1))
             };
             if !block.start.is_null() {
                 return block.start;
