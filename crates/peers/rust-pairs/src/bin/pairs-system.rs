@@ -1,0 +1,4 @@
+//! Under the system's allocator.
+fn main() {
+    rust_pairs::run("system");
+}
