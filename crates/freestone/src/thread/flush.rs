@@ -88,9 +88,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 }
                 link = ptr::from_mut(&mut (**link).next);
             }
+            // Counted, not followed to the end: a block freed twice makes the list a ring.
+            let most = self.len(class) - keep;
             let mut block = core::mem::replace(&mut *link, ptr::null_mut());
             let mut flushed = 0;
-            while !block.is_null() {
+            while !block.is_null() && flushed < most {
                 let next = (*block).next;
                 self.send_home(block, class);
                 block = next;

@@ -1,0 +1,53 @@
+//! Options: environment, then link-time symbol, then API; the last one wins. What is wrong is reported once and ignored.
+
+mod harness;
+
+use harness::{Program, Way, expect_silent, text};
+
+#[test]
+fn the_default_counts_when_nobody_says_otherwise() {
+    let program = Program::new("options.c", Way::Archive);
+    expect_silent(program.command().arg("1000"), Way::Archive);
+}
+
+#[test]
+fn the_environment_counts_and_the_api_counts_more() {
+    let program = Program::new("options.c", Way::Archive);
+    expect_silent(program.command().arg("111").env("FREESTONE_DECAY_MS", "111"), Way::Archive);
+    expect_silent(program.command().args(["333", "333"]).env("FREESTONE_DECAY_MS", "111"), Way::Archive);
+}
+
+#[test]
+fn the_link_time_symbol_counts_more_than_the_environment_and_its_mistakes_are_reported_once() {
+    for way in [Way::Archive, Way::Shared] {
+        let program = Program::with_flags("options.c", way, &["-DLINKED"]);
+        let output =
+            program.command().arg("222").env("FREESTONE_DECAY_MS", "111").output().expect("the program can be run");
+        assert!(output.status.success(), "{way:?}: {}", text(&output));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(
+            said,
+            "freestone: option nonsense=1 (freestone_options) ignored: there is no such option; `freestone options` lists them\n",
+            "{way:?}"
+        );
+    }
+}
+
+#[test]
+fn malformed_options_are_reported_and_ignored() {
+    let program = Program::new("options.c", Way::Preload);
+    for (name, value, why) in [
+        ("FREESTONE_DECAY_MS", "soon", "not a number (bytes may end in k, m or g)"),
+        ("FREESTONE_DIRTY_MAX", "", "not a number (bytes may end in k, m or g)"),
+        ("FREESTONE_MISUSE", "explode", "not one of its words"),
+        ("FREESTONE_BIN_MAX", "0", "out of range"),
+        ("FREESTONE_COLOUR", "blue", "there is no such option"),
+    ] {
+        let output = program.command().arg("1000").env(name, value).output().expect("the program can be run");
+        assert!(output.status.success(), "{}", text(&output));
+        let key = name.trim_start_matches("FREESTONE_");
+        let line =
+            format!("freestone: option {key}={value} (environment) ignored: {why}; `freestone options` lists them\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), line);
+    }
+}
