@@ -49,7 +49,9 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
         Some(destdir) => std::path::absolute(destdir)?.join(prefix.strip_prefix("/")?),
         None => prefix.clone(),
     };
-    run_command(&mut cargo(&["build", "--release", "--package", "freestone-capi", "--package", "freestone-lab"]))?;
+    // One after the other: built together they would share features, and the library wants none of the tools'.
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))?;
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone-lab"]))?;
     let (built, capi, lib) = (target().join("release"), root().join("crates/capi"), top.join("lib"));
     let shared = format!("libfreestone.so.{VERSION}");
     copy(&built.join("libfreestone.so"), &lib.join(&shared), 0o755)?;

@@ -194,6 +194,9 @@ int freestone_stats(freestone_stats_t *stats) FREESTONE_NOTHROW;
  */
 size_t freestone_purge(void) FREESTONE_NOTHROW;
 
+/** The library's version, such as "0.1.0"; lives for ever. */
+const char *freestone_version(void) FREESTONE_NOTHROW;
+
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 /* The malloc family                                                                                                            */
 /* ---------------------------------------------------------------------------------------------------------------------------- */

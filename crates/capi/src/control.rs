@@ -74,13 +74,12 @@ pub extern "C" fn freestone_purge() -> usize {
 /// Sets an option by name. 0, or -1 and `EINVAL` if there is none of that name or the value does not suit it.
 ///
 /// # Safety
-/// - Both are C strings.
+/// - Both are C strings or null; null is no name, and no value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
-    let (name, value) = unsafe { (CStr::from_ptr(name), CStr::from_ptr(value)) };
-    let set = match (name.to_str(), value.to_str()) {
-        (Ok(name), Ok(value)) => options::set(name, value).is_ok(),
+    let set = match unsafe { (text(name), text(value)) } {
+        (Some(name), Some(value)) => options::set(name, value).is_ok(),
         _ => false,
     };
     if !set {
@@ -93,18 +92,35 @@ pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const
 /// The value of an option as a number: its unit's, or the place among its words. -1 and `EINVAL` if there is none of that name.
 ///
 /// # Safety
-/// - `name` is a C string.
+/// - `name` is a C string or null; null is no name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
     // SAFETY: the caller's promise.
-    let value = unsafe { CStr::from_ptr(name) }.to_str().ok().and_then(options::get);
-    match value {
-        Some(value) => value as i64,
+    match unsafe { text(name) }.and_then(options::get) {
+        Some(value) => i64::try_from(value).unwrap_or(i64::MAX),
         None => {
             process::set_errno(Errno::INVAL);
             -1
         }
     }
+}
+
+/// The text of a C string, if it is one and UTF-8.
+///
+/// # Safety
+/// - `string` is a C string or null, and lives as long as the answer is used.
+unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
+    if string.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(string) }.to_str().ok()
+}
+
+/// The library's version, as a C string that lives for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn freestone_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
 /// Runs when the process ends by `exit` or by returning from `main`, after the program's own `atexit` functions.

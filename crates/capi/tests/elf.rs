@@ -1,0 +1,73 @@
+//! The shared library as the loader sees it, and the header as compilers do.
+
+mod harness;
+
+use harness::{crate_dir, scratch, shared_library, succeed};
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+fn readelf(option: &str) -> String {
+    succeed(Command::new("readelf").arg("--wide").arg(option).arg(shared_library()))
+}
+
+/// Functions that the headers declare.
+fn declared() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for header in fs::read_dir(crate_dir().join("include")).expect("the headers are there") {
+        let text = fs::read_to_string(header.expect("an entry").path()).expect("a header is text");
+        for line in text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphabetic())) {
+            let Some((before, _)) = line.split_once('(') else { continue };
+            let name: String =
+                before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or("").into();
+            if !name.is_empty() && name.chars().any(|c| c.is_ascii_lowercase()) {
+                names.insert(name);
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn every_exported_symbol_is_declared_and_every_declared_one_exported() {
+    let symbols = succeed(Command::new("nm").args(["-D", "--defined-only"]).arg(shared_library()));
+    let exported: BTreeSet<String> =
+        symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).map(str::to_owned).collect();
+    let declared = declared();
+    assert!(exported.len() > 25, "{exported:?}");
+    assert_eq!(exported.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "exported, not declared");
+    assert_eq!(declared.difference(&exported).collect::<Vec<_>>(), Vec::<&String>::new(), "declared, not exported");
+}
+
+#[test]
+fn thread_local_storage_is_at_most_16_bytes_and_needs_no_call() {
+    let segments = readelf("--segments");
+    let tls = segments.lines().find(|line| line.trim_start().starts_with("TLS ")).expect("a TLS segment");
+    let size = tls.split_whitespace().nth(5).and_then(|size| size.strip_prefix("0x")).expect("its size in memory");
+    assert!(usize::from_str_radix(size, 16).expect("a number") <= 16, "{tls}");
+    let symbols = succeed(Command::new("nm").arg("-D").arg(shared_library()));
+    assert!(!symbols.contains("__tls_get_addr"), "{symbols}");
+}
+
+#[test]
+fn the_library_needs_the_c_library_alone_and_is_never_unloaded() {
+    let dynamic = readelf("--dynamic");
+    let needed: Vec<&str> = dynamic.lines().filter(|line| line.contains("(NEEDED)")).collect();
+    assert_eq!(needed.len(), 1, "{needed:?}");
+    assert!(needed[0].contains("[libc.so.6]"), "{needed:?}");
+    assert!(dynamic.contains("[libfreestone.so.0]"), "{dynamic}");
+    assert!(dynamic.lines().any(|line| line.contains("FLAGS_1") && line.contains("NODELETE")), "{dynamic}");
+}
+
+#[test]
+fn the_header_is_clean_in_c11_and_cpp17() {
+    let folder = scratch("headers");
+    for (compiler, standard, suffix) in [("cc", "-std=c11", "c"), ("c++", "-std=c++17", "cpp")] {
+        let source = folder.join(format!("includes.{suffix}"));
+        fs::write(&source, "#include <freestone.h>\nint main(void) { return 0; }\n")
+            .expect("the folder can be written");
+        let mut compile = Command::new(compiler);
+        compile.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"]);
+        succeed(compile.arg(crate_dir().join("include")).arg(&source));
+    }
+}
