@@ -51,3 +51,24 @@ fn malformed_options_are_reported_and_ignored() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), line);
     }
 }
+
+/// A program with more rights than its caller trusts no environment. Needs to be root, to make one and to be somebody else.
+#[test]
+fn options_do_not_act_in_a_setuid_program() {
+    use std::os::unix::fs::PermissionsExt;
+    let program = Program::new("options.c", Way::Archive);
+    let is_root = harness::succeed(std::process::Command::new("id").arg("-u")).trim() == "0";
+    if !is_root || !harness::installed("setpriv") {
+        println!("skipped: not root, or no setpriv");
+        return;
+    }
+    let setuid = std::env::temp_dir().join(format!("freestone-setuid-{}", std::process::id()));
+    std::fs::copy(program.path(), &setuid).expect("a copy");
+    std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).expect("root may do that");
+    let mut as_nobody = std::process::Command::new("setpriv");
+    as_nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&setuid).arg("1000");
+    let output = as_nobody.env("FREESTONE_DECAY_MS", "111").output();
+    std::fs::remove_file(&setuid).expect("ours");
+    let output = output.expect("setpriv can be run");
+    assert!(output.status.success(), "{}", text(&output));
+}

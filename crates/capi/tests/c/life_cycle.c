@@ -192,7 +192,7 @@ static void *leaves_a_block(void *slot) {
     return NULL;
 }
 
-/* Threads that each leave a live block behind: once those are freed, and free memory is given back, nothing is left of them. */
+/* Threads that each leave a live block behind: once those are freed, and two decay times are over, nothing is left of them. */
 static void threads_leave_blocks(long n) {
     void **kept = calloc((size_t)n, sizeof *kept);
     memset(kept, 0, (size_t)n * sizeof *kept);
@@ -200,7 +200,6 @@ static void threads_leave_blocks(long n) {
         run_thread(leaves_a_block, &kept[0]);
         free(kept[0]);
     }
-    freestone_purge();
     long start = resident_kib();
     for (long i = 0; i < n; i++) {
         run_thread(leaves_a_block, &kept[i]);
@@ -209,7 +208,11 @@ static void threads_leave_blocks(long n) {
         EXPECT(*(char *)kept[i] == 1);
         free(kept[i]);
     }
-    freestone_purge();
+    /* Age is enforced on activity: one decay time for the thread's caches, one for what they held. */
+    for (int i = 0; i < 2; i++) {
+        usleep(1200 * 1000);
+        free(HIDE((char *)malloc(40000)));
+    }
     EXPECT(resident_kib() - start <= 1024);
 }
 

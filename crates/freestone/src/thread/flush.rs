@@ -10,7 +10,7 @@
 //! # Safety
 //! As in `refill`.
 
-use crate::size_class::block_bytes;
+use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks;
 use crate::span::record::Listed;
 use crate::thread::ThreadHeap;
@@ -59,6 +59,31 @@ impl<O: Os + 'static> ThreadHeap<O> {
             unsafe { self.flush(class, keep) };
         }
         self.grant(class, (allowed - self.len(class)).max(0));
+    }
+
+    /// The decay tick: once in a decay time, on the way to the page heap, bins that nobody took from since the last one are sent home, and
+    /// what was collected for others is handed over. An active bin keeps its blocks.
+    ///
+    /// # Safety
+    /// - The heap is alive, and the caller is its thread.
+    pub(crate) unsafe fn tick(&self) {
+        // SAFETY: the caller's promise, for all of the body.
+        unsafe {
+            let central = self.central();
+            let now_ms = central.pages.os().now_ms() as u32;
+            if now_ms.wrapping_sub(self.last_tick_ms.get()) < central.settings.decay_ms() {
+                return;
+            }
+            self.last_tick_ms.set(now_ms);
+            self.drain();
+            for class in 0..N_CLASSES {
+                let allocs = self.allocs(class);
+                if self.bins[class].allocs_at_tick.replace(allocs) == allocs && !self.head(class).get().is_null() {
+                    self.flush(class, 0);
+                }
+            }
+            self.send_all();
+        }
     }
 
     /// Puts a block into its bin whatever the room, and sees to the bin: for frees whose quick way was closed.

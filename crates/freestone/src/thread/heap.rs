@@ -57,6 +57,8 @@ pub struct Bin {
     pub borrowed: Cell<u64>,
     /// Blocks flushed since it was last empty.
     pub flushed: Cell<u32>,
+    /// `allocs` at the last decay tick: a bin nobody took from since is idle.
+    pub allocs_at_tick: Cell<u64>,
 }
 
 /// The spans of one class that a heap owns.
@@ -111,6 +113,8 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) is_explicit: Cell<bool>,
     pub(crate) lists_large: Cell<bool>,
     pub(crate) published_live_bytes: Cell<i64>,
+    /// When the decay tick last came, in ms of the kernel's clock, cut to 32 bits.
+    pub(crate) last_tick_ms: Cell<u32>,
     /// Free bytes in this heap's spans that the shared count does not know of yet.
     pub(crate) uncounted_free_bytes: Cell<i64>,
     pub(crate) handovers: AtomicU64,
@@ -149,6 +153,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     capacity: Cell::new(0),
                     borrowed: Cell::new(0),
                     flushed: Cell::new(0),
+                    allocs_at_tick: Cell::new(0),
                 }
             }; N_CLASSES],
             spans: [const { ClassSpans { current: Cell::new(0), partial: SpanList::new(), full: SpanList::new() } };
@@ -159,6 +164,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             is_explicit: Cell::new(false),
             lists_large: Cell::new(false),
             published_live_bytes: Cell::new(0),
+            last_tick_ms: Cell::new(0),
             uncounted_free_bytes: Cell::new(0),
             handovers: AtomicU64::new(0),
             gate: Lock::new(()),

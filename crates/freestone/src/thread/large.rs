@@ -94,6 +94,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn free_large(&self, page: u32) {
         // SAFETY: the caller's promise.
         unsafe {
+            self.tick();
             let central = self.central();
             central.publish_live(-(self.large_bytes(page) as i64));
             central.pages.free(page, &central.settings);

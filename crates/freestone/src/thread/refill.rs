@@ -218,6 +218,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// # Safety
     /// - As for [`ThreadHeap::refill`].
     unsafe fn new_span(&self, class: usize) -> Option<u32> {
+        // SAFETY: the caller's promise.
+        unsafe { self.tick() };
         self.send_all();
         self.publish_live();
         // SAFETY: the caller's promise; the run is ours once allocated, and nobody knows of it before the map says so.
