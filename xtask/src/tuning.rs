@@ -38,7 +38,7 @@ fn page() -> String {
         let default = if spec.default.is_empty() { "none".to_owned() } else { format!("`{}`", spec.default) };
         // Writing into a `String` cannot fail.
         let _ =
-            writeln!(page, "| `{}` | {} | {default} | {} | {} |", spec.key, unit(spec.unit), spec.range, spec.effect);
+            writeln!(page, "| `{}` | {} | {default} | {} | {} |", spec.key, unit(spec.unit), spec.range(), spec.effect);
     }
     page
 }

@@ -19,7 +19,6 @@
 //! # Safety
 //! Spans in the lists are this module's, under the lock of their class.
 
-use crate::config::Settings;
 use crate::page::PageHeap;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Refused};
@@ -52,8 +51,6 @@ unsafe impl Send for List {}
 pub struct Central<O: Os> {
     /// The page heap.
     pub pages: PageHeap<O>,
-    /// The options.
-    pub settings: Settings,
     lists: [Lock<List, Futex, RANK>; N_CLASSES],
     n_available: [AtomicU32; N_CLASSES],
     /// Blocks that went home through the central lists, to count what is out; never positive on its own.
@@ -89,7 +86,6 @@ impl<O: Os> Central<O> {
     pub const fn new(os: O) -> Self {
         Self {
             pages: PageHeap::new(os),
-            settings: Settings::new(),
             lists: [const { Lock::new(List { available: SpanList::new(), full: SpanList::new(), loose: Chain::EMPTY }) };
                 N_CLASSES],
             n_available: [const { AtomicU32::new(0) }; N_CLASSES],
@@ -121,7 +117,7 @@ impl<O: Os> Central<O> {
             if span.n_out.get() == 0 {
                 self.count_free_in_spans(-i64::from(span.n_free.get()) * block_bytes(span.class.get() as usize) as i64);
                 blocks::clear(self.pages.layout(), page);
-                self.pages.free(page, &self.settings);
+                self.pages.free(page);
                 return;
             }
             let class = span.class.get();
@@ -200,7 +196,7 @@ impl<O: Os> Central<O> {
             if empty {
                 self.count_free_in_spans(-i64::from(span.n_free.get()) * block_bytes);
                 blocks::clear(layout, page);
-                self.pages.free(page, &self.settings);
+                self.pages.free(page);
             }
         }
         Offered::Taken
@@ -254,8 +250,8 @@ impl<O: Os> Central<O> {
     /// # Safety
     /// - The small span at `page` is the caller's.
     pub unsafe fn release_pages(&self, page: u32) -> u32 {
-        let bound =
-            (self.settings.dirty_max_bytes() as i64).max(self.peak.live_bytes.load(Ordering::Relaxed) / DIRTY_SHARE);
+        let bound = (self.pages.settings.dirty_max_bytes() as i64)
+            .max(self.peak.live_bytes.load(Ordering::Relaxed) / DIRTY_SHARE);
         if self.free_in_spans.load(Ordering::Relaxed) <= bound {
             return 0;
         }

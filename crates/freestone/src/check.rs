@@ -9,7 +9,7 @@
 
 use crate::central::Central;
 use crate::page::state::State;
-use crate::size_class::{N_CLASSES, block_at, block_bytes, span_blocks, span_pages};
+use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
 use crate::span::{Entry, Kind, Layout, Owner, blocks};
 use crate::thread::heap::Life;
@@ -114,13 +114,13 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
         let span = &*layout.record(page);
         let class = span.class.get() as usize;
         hold(
-            class < N_CLASSES && span_pages(class).0 == span.pages.get(),
-            "a span is as long as its class says",
+            class < N_CLASSES && span_pages(class).0 <= span.pages.get(),
+            "a span is at least as long as its class says",
             page,
         )?;
         hold(blocks::count_free(layout, page) == span.n_free.get(), "the bitmap has as many bits as counted", page)?;
         let fresh = blocks::count_fresh(layout, page, os_page_bytes);
-        let all = span_blocks(class) as u32;
+        let all = blocks::n_blocks(span) as u32;
         hold(span.n_free.get() + span.n_out.get() + fresh == all, "free, out and fresh blocks are all blocks", page)?;
         let entry = layout.map.get(page as usize);
         let owned = !span.owner.load(Ordering::Relaxed).is_null();

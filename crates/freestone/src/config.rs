@@ -2,14 +2,26 @@
 //!
 //! One table ([`OPTIONS`]) is what the parser, `docs/tuning.md` and `freestone options` are made of. An option comes, the last
 //! one winning, from the environment (`FREESTONE_KEY=value`; ignored when the process is more privileged than its caller),
-//! from the link-time symbol `freestone_options` (a C string, `key=value,key=value`), or from the API.
+//! from the link-time symbol `freestone_options` (a C string, `key=value,key=value`), or from the API. The option `profile` names a
+//! set of others ([`PROFILES`]), which count as if they had been said first.
+//!
+//! | file | owns |
+//! |---|---|
+//! | [`settings`] | the options' values while the process runs |
+//! | [`profile`] | the named sets |
+//! | [`parse`] | reading a value |
 //!
 //! Layer: beside `size_class`; knows nothing of memory.
 
-use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
+use core::fmt;
 
 mod parse;
+pub mod profile;
+pub mod settings;
+
 pub use parse::Mistake;
+pub use profile::PROFILES;
+pub use settings::{Background, MisusePolicy, Prefault, Purge, Settings, Thp};
 
 /// What an option's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,183 +47,153 @@ pub struct OptionSpec {
     pub unit: Unit,
     /// Its value when nobody says otherwise.
     pub default: &'static str,
-    /// Values that make sense.
-    pub range: &'static str,
+    /// The least and the most that make sense, of those that are numbers.
+    pub bounds: (usize, usize),
     /// What it changes.
     pub effect: &'static str,
 }
 
-/// Index of each option in [`OPTIONS`].
-pub mod key {
-    /// See [`super::OPTIONS`].
-    pub const DECAY_MS: usize = 0;
-    /// See [`super::OPTIONS`].
-    pub const DIRTY_MAX: usize = 1;
-    /// See [`super::OPTIONS`].
-    pub const BIN_MAX: usize = 2;
-    /// See [`super::OPTIONS`].
-    pub const MISUSE: usize = 3;
-    /// See [`super::OPTIONS`].
-    pub const REPORT: usize = 4;
+impl OptionSpec {
+    /// The values that make sense, for people.
+    #[must_use]
+    pub fn range(&self) -> impl fmt::Display {
+        struct Range(OptionSpec);
+        impl fmt::Display for Range {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match (self.0.unit, self.0.bounds) {
+                    (Unit::Path, _) => f.write_str("a file"),
+                    (Unit::Words(words), _) => words.iter().enumerate().try_for_each(|(at, word)| {
+                        f.write_str(if at == 0 { "" } else { ", " })?;
+                        f.write_str(word)
+                    }),
+                    (_, (least, usize::MAX)) => write!(f, "{least} or more"),
+                    (_, (least, most)) => write!(f, "{least} to {most}"),
+                }
+            }
+        }
+        Range(*self)
+    }
 }
 
+/// Index of each option in [`OPTIONS`].
+pub mod key {
+    #![allow(missing_docs)]
+    pub const PROFILE: usize = 0;
+    pub const DECAY_MS: usize = 1;
+    pub const DIRTY_MAX: usize = 2;
+    pub const BACKGROUND: usize = 3;
+    pub const PURGE: usize = 4;
+    pub const THP: usize = 5;
+    pub const PREFAULT: usize = 6;
+    pub const SPAN_SIZE: usize = 7;
+    pub const BIN_MAX: usize = 8;
+    pub const LIMIT: usize = 9;
+    pub const LIMIT_HARD: usize = 10;
+    pub const MISUSE: usize = 11;
+    pub const REPORT: usize = 12;
+}
+
+/// A time that never comes: the largest an age can be compared with.
+pub const NEVER_MS: usize = u32::MAX as usize;
+
 /// Every option there is.
-pub static OPTIONS: [OptionSpec; 5] = [
+pub static OPTIONS: [OptionSpec; 13] = [
+    OptionSpec {
+        key: "profile",
+        unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
+        default: "balanced",
+        bounds: (0, 0),
+        effect: "sets the other options as in the table of profiles; what is said of an option itself counts more",
+    },
     OptionSpec {
         key: "decay_ms",
         unit: Unit::Milliseconds,
         default: "1000",
-        range: "0 to 4294967294",
-        effect: "free memory untouched for this long goes back to the operating system",
+        bounds: (0, NEVER_MS),
+        effect: "free memory untouched for this long goes back to the operating system; 4294967295 is never",
     },
     OptionSpec {
         key: "dirty_max",
         unit: Unit::Bytes,
         default: "16m",
-        range: "0 to the address space",
+        bounds: (0, usize::MAX),
         effect: "free memory kept for reuse, whatever its age; the bound is this or a tenth of what is in use, if that is more",
+    },
+    OptionSpec {
+        key: "background",
+        unit: Unit::Words(&["auto", "on", "off"]),
+        default: "auto",
+        bounds: (0, 0),
+        effect: "whether a thread of the allocator gives back what is older than decay_ms; auto: once the program has threads itself",
+    },
+    OptionSpec {
+        key: "purge",
+        unit: Unit::Words(&["dontneed", "free"]),
+        default: "dontneed",
+        bounds: (0, 0),
+        effect: "how memory goes back: at once, or (free) when the kernel is short of it; it counts as resident until then",
+    },
+    OptionSpec {
+        key: "thp",
+        unit: Unit::Words(&["auto", "on", "off"]),
+        default: "auto",
+        bounds: (0, 0),
+        effect: "huge pages are asked for: for large blocks that grow, or whose like were written densely; for everything; for nothing",
+    },
+    OptionSpec {
+        key: "prefault",
+        unit: Unit::Words(&["off", "touch", "willneed", "populate"]),
+        default: "off",
+        bounds: (0, 0),
+        effect: "memory is given physical pages as it is mapped, not as it is first written: by writing, or by asking the kernel",
+    },
+    OptionSpec {
+        key: "span_size",
+        unit: Unit::Bytes,
+        default: "64k",
+        bounds: (64 << 10, 256 << 10),
+        effect: "spans of the size classes to 8 KiB are this long, rounded up to a multiple of 64k; counts from the next span on",
     },
     OptionSpec {
         key: "bin_max",
         unit: Unit::Blocks,
         default: "4096",
-        range: "1 to 65536",
+        bounds: (1, 65536),
         effect: "free blocks of one size class that a thread keeps at most; large blocks are bounded by 1 MiB as well",
+    },
+    OptionSpec {
+        key: "limit",
+        unit: Unit::Bytes,
+        default: "",
+        bounds: (1 << 20, usize::MAX),
+        effect: "soft limit: beyond it caches are emptied before memory is asked for, and the program is told if it wants to be; \
+                 by default 15/16 of what the control group allows",
+    },
+    OptionSpec {
+        key: "limit_hard",
+        unit: Unit::Bytes,
+        default: "",
+        bounds: (1 << 20, usize::MAX),
+        effect: "hard limit: beyond it allocating fails with ENOMEM; none by default",
     },
     OptionSpec {
         key: "misuse",
         unit: Unit::Words(&["abort", "report", "ignore"]),
         default: "abort",
-        range: "abort, report, ignore",
+        bounds: (0, 0),
         effect: "what follows a double or foreign free: a message and abort, a message, or nothing",
     },
     OptionSpec {
         key: "report",
         unit: Unit::Path,
         default: "",
-        range: "a file",
+        bounds: (0, 0),
         effect: "statistics are appended to this file, one JSON line at start and one at exit",
     },
 ];
 
-/// What follows a wrong free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MisusePolicy {
-    /// Say so and abort.
-    Abort,
-    /// Say so and go on, leaving the block alone.
-    Report,
-    /// Go on, leaving the block alone.
-    Ignore,
-}
-
 /// Longest path of the report, in bytes, with its final zero.
 pub const REPORT_PATH_BYTES: usize = 1024;
-
-/// The options' values: set at start and through the API, read on slow paths.
-#[derive(Debug)]
-pub struct Settings {
-    decay_ms: AtomicU32,
-    dirty_max_bytes: AtomicUsize,
-    bin_max_blocks: AtomicU32,
-    misuse: AtomicU32,
-}
-
-/// A thread keeps at most this much of one size class: bounds [`key::BIN_MAX`] for large blocks.
-const BIN_MAX_BYTES: usize = 1 << 20;
-
-/// Fewest blocks that the byte bound leaves a bin.
-const BIN_MAX_LEAST: usize = 32;
-
-/// A bin starts with room for a page of blocks, between these bounds: a program that never holds more than that of a class never flushes.
-const BIN_START_BYTES: usize = 64 * 1024;
-/// See [`BIN_START_BYTES`].
-const BIN_START: core::ops::RangeInclusive<usize> = 8..=512;
-
-impl Settings {
-    /// The defaults of [`OPTIONS`] (a test holds the two together).
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            decay_ms: AtomicU32::new(1000),
-            dirty_max_bytes: AtomicUsize::new(16 << 20),
-            bin_max_blocks: AtomicU32::new(4096),
-            misuse: AtomicU32::new(MisusePolicy::Abort as u32),
-        }
-    }
-
-    /// Milliseconds after which dirty memory is purged.
-    #[must_use]
-    pub fn decay_ms(&self) -> u32 {
-        self.decay_ms.load(Ordering::Relaxed)
-    }
-
-    /// Dirty bytes that may stay, whatever their age.
-    #[must_use]
-    pub fn dirty_max_bytes(&self) -> usize {
-        self.dirty_max_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Most blocks of `block_bytes` in a bin.
-    #[must_use]
-    pub fn bin_max(&self, block_bytes: usize) -> u32 {
-        let by_bytes = (BIN_MAX_BYTES / block_bytes).max(BIN_MAX_LEAST) as u32;
-        self.bin_max_blocks.load(Ordering::Relaxed).min(by_bytes)
-    }
-
-    /// Blocks of `block_bytes` that a new bin has room for.
-    #[must_use]
-    pub fn bin_start(&self, block_bytes: usize) -> u32 {
-        let start = (BIN_START_BYTES / block_bytes).clamp(*BIN_START.start(), *BIN_START.end()) as u32;
-        start.min(self.bin_max(block_bytes))
-    }
-
-    /// What follows a wrong free.
-    #[must_use]
-    pub fn misuse(&self) -> MisusePolicy {
-        match self.misuse.load(Ordering::Relaxed) {
-            0 => MisusePolicy::Abort,
-            1 => MisusePolicy::Report,
-            _ => MisusePolicy::Ignore,
-        }
-    }
-
-    /// Sets the option `index` of [`OPTIONS`]; the path of the report is not kept here.
-    ///
-    /// # Errors
-    /// The value is not of the option's unit; nothing has changed then.
-    pub fn set(&self, index: usize, value: &[u8]) -> Result<(), Mistake> {
-        let spec = OPTIONS.get(index).ok_or(Mistake::UnknownKey)?;
-        let number = parse::value(spec.unit, value)?;
-        match index {
-            key::DECAY_MS => self.decay_ms.store(parse::narrow(number)?, Ordering::Relaxed),
-            key::DIRTY_MAX => self.dirty_max_bytes.store(number, Ordering::Relaxed),
-            key::BIN_MAX if !(1..=65536).contains(&number) => return Err(Mistake::OutOfRange),
-            key::BIN_MAX => self.bin_max_blocks.store(parse::narrow(number)?, Ordering::Relaxed),
-            key::MISUSE => self.misuse.store(parse::narrow(number)?, Ordering::Relaxed),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The value of option `index` as a number: its unit's, or the place among its words. Paths are 0.
-    #[must_use]
-    pub fn get(&self, index: usize) -> usize {
-        match index {
-            key::DECAY_MS => self.decay_ms() as usize,
-            key::DIRTY_MAX => self.dirty_max_bytes(),
-            key::BIN_MAX => self.bin_max_blocks.load(Ordering::Relaxed) as usize,
-            key::MISUSE => self.misuse.load(Ordering::Relaxed) as usize,
-            _ => 0,
-        }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.
 #[must_use]

@@ -13,10 +13,20 @@
 //! |---|---|
 //! | [`run_set`] | free runs by length |
 //! | [`state`] | what the lock protects: the sets, the frontier, the counts |
-//! | [`heap`] | the operations: allocate, free, extend, tidy |
+//! | [`heap`] | taking pages, and taking them back |
+//! | [`grow`] | more pages at the frontier |
+//! | [`large`] | large blocks: growing, shrinking and moving where they are |
+//! | [`huge`] | huge pages: which large blocks get them |
+//! | [`purge`] | giving memory back: what is too old, and what is too much |
+//! | [`limit`] | how much memory the process may have |
 //! | [`window`] | finding the window, committing metadata |
 
+pub mod grow;
 pub mod heap;
+pub mod huge;
+pub mod large;
+pub mod limit;
+pub mod purge;
 pub mod run_set;
 pub mod state;
 pub mod window;

@@ -35,7 +35,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             source.into(),
             spec.default.into(),
             unit(spec),
-            spec.range.into(),
+            spec.range().to_string(),
             spec.effect.into(),
         ];
         table.add_row(row);
@@ -78,6 +78,6 @@ fn as_json(spec: &OptionSpec) -> serde_json::Value {
     let (value, source) = current(spec);
     json!({
         "key": spec.key, "environment": environment_key(spec), "value": value, "source": source, "default": spec.default,
-        "unit": unit(spec), "range": spec.range, "effect": spec.effect,
+        "unit": unit(spec), "range": spec.range().to_string(), "effect": spec.effect,
     })
 }

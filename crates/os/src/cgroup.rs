@@ -2,7 +2,7 @@
 //!
 //! Costs several system calls: asked once, by those who need it. Every failure means "no limit known".
 
-use rustix::fs::{Mode, OFlags, open};
+use crate::file::{number, read};
 
 /// Longest path or file of interest, in bytes.
 const FILE_BYTES: usize = 4096;
@@ -14,7 +14,7 @@ const UNLIMITED_V1_BYTES: u64 = 1 << 62;
 #[must_use]
 pub fn memory_limit_bytes() -> Option<u64> {
     let mut own = [0; FILE_BYTES];
-    let groups = read(b"/proc/self/cgroup", &mut own)?;
+    let groups = read(c"/proc/self/cgroup", &mut own)?;
     groups
         .split(|&byte| byte == b'\n')
         .filter_map(|line| {
@@ -60,22 +60,7 @@ fn read_limit(root: &[u8], path: &[u8], file: &[u8]) -> Option<u64> {
 
 /// A limit file's number; `max` and version 1's huge default are no limit.
 fn parse_limit(text: &[u8]) -> Option<u64> {
-    let number: u64 = core::str::from_utf8(text).ok()?.trim().parse().ok()?;
-    (number < UNLIMITED_V1_BYTES).then_some(number)
-}
-
-/// The file's contents, as much as fits.
-fn read<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut len = 0;
-    while let Some(rest) = buffer.get_mut(len..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::read(&file, rest) {
-            Ok(0) => break,
-            Ok(n) => len += n,
-            Err(_) => return None,
-        }
-    }
-    buffer.get(..len)
+    number(text).filter(|&limit| limit < UNLIMITED_V1_BYTES)
 }
 
 #[cfg(test)]

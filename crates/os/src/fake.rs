@@ -4,7 +4,7 @@
 //! The window is one zeroed allocation that lives as long as the `Fake`, so that committed
 //! memory is real; a state is kept for each OS page and a transition that no kernel would allow panics the test.
 
-use crate::{Errno, Os};
+use crate::{Errno, Os, Prefault};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::vec::Vec;
 use freestone_base::lock::{Guard, Lock, Spin};
@@ -37,6 +37,9 @@ struct State {
     failure: Option<Failure>,
     purged_bytes: u64,
     purge_keeps_contents: bool,
+    huge_page_bytes: usize,
+    huge: Vec<bool>,
+    all_resident: bool,
 }
 
 impl Fake {
@@ -80,6 +83,19 @@ impl Fake {
     /// Makes purging succeed without clearing, as some emulators do.
     pub fn keep_contents_on_purge(&self) {
         self.lock().purge_keeps_contents = true;
+    }
+
+    /// Gives huge pages of this size to those who ask, and answers that all memory is resident.
+    pub fn give_huge_pages(&self, bytes: usize) {
+        let mut state = self.lock();
+        state.huge_page_bytes = bytes;
+        state.all_resident = true;
+    }
+
+    /// Bytes for which huge pages are asked now.
+    #[must_use]
+    pub fn huge_bytes(&self) -> usize {
+        self.lock().huge.iter().filter(|&&page| page).count() * self.os_page_bytes
     }
 
     fn lock(&self) -> Guard<'_, State, Spin, 0> {
@@ -179,6 +195,11 @@ unsafe impl Os for Fake {
         Ok(())
     }
 
+    unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
+        // SAFETY: the caller's promise. This kernel is always short of memory.
+        unsafe { self.purge(at, bytes) }
+    }
+
     fn purge_zeroes(&self) -> bool {
         !self.lock().purge_keeps_contents
     }
@@ -192,6 +213,34 @@ unsafe impl Os for Fake {
             from.write_bytes(0, bytes);
         }
         Ok(())
+    }
+
+    unsafe fn prefault(&self, at: *mut u8, bytes: usize, _how: Prefault) -> Result<(), Errno> {
+        let state = self.call()?;
+        assert!(state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page), "prefaulting nothing");
+        Ok(())
+    }
+
+    fn huge_page_bytes(&self) -> usize {
+        self.lock().huge_page_bytes
+    }
+
+    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+        let mut state = self.call()?;
+        let pages = self.pages(&state, at, bytes);
+        assert!(state.committed[pages.clone()].iter().all(|&page| page), "advising about nothing");
+        let all = state.committed.len();
+        state.huge.resize(all, false);
+        state.huge[pages].fill(wanted);
+        Ok(())
+    }
+
+    fn is_resident(&self, _at: *mut u8) -> bool {
+        self.lock().all_resident
+    }
+
+    fn memory_limit_bytes(&self) -> Option<u64> {
+        None
     }
 
     fn now_ms(&self) -> u64 {

@@ -29,6 +29,7 @@ pub mod cgroup;
 #[cfg(feature = "fake")]
 pub mod fake;
 mod fatal;
+mod file;
 mod futex;
 mod linux;
 pub mod process;
@@ -51,6 +52,17 @@ impl Errno {
     pub const AGAIN: Self = Self(libc::EAGAIN);
     /// The kernel cannot do that.
     pub const INVAL: Self = Self(libc::EINVAL);
+}
+
+/// How memory gets its pages before it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefault {
+    /// Every OS page is written to.
+    Touch,
+    /// The kernel is told that the memory will be needed; what it makes of that is its business.
+    WillNeed,
+    /// The kernel is asked for all of them at once.
+    Populate,
 }
 
 /// What an allocator needs from an operating system.
@@ -97,6 +109,15 @@ pub unsafe trait Os: Sync {
     /// - The range was committed, is made of whole OS pages, and nobody needs its contents.
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
 
+    /// Dirty → dirty, until the kernel needs the memory: it may take it at any moment from now on to the next write.
+    ///
+    /// # Errors
+    /// As for [`Os::purge`].
+    ///
+    /// # Safety
+    /// - As for [`Os::purge`].
+    unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
+
     /// Whether purged memory reads as zero. (Under some emulators `madvise` succeeds and does nothing.)
     fn purge_zeroes(&self) -> bool;
 
@@ -108,6 +129,33 @@ pub unsafe trait Os: Sync {
     /// # Safety
     /// - Both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno>;
+
+    /// Ready → ready, with memory behind it already.
+    ///
+    /// # Errors
+    /// The kernel does not know how, or has no memory; whatever got memory keeps it.
+    ///
+    /// # Safety
+    /// - The range is ready, and made of whole OS pages.
+    unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno>;
+
+    /// Size in bytes of the huge pages that the kernel gives to those who ask; 0 when asking changes nothing.
+    fn huge_page_bytes(&self) -> usize;
+
+    /// Asks for huge pages, or (`wanted` is false) for none, where memory is not there yet.
+    ///
+    /// # Errors
+    /// The kernel's; nothing has changed then.
+    ///
+    /// # Safety
+    /// - The range is committed, and made of whole OS pages.
+    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
+
+    /// Whether the OS page at `at`, which is committed, has memory behind it; `false` if the kernel will not say.
+    fn is_resident(&self, at: *mut u8) -> bool;
+
+    /// The most memory in bytes that the process may use by its control group; `None` when nothing says so.
+    fn memory_limit_bytes(&self) -> Option<u64>;
 
     /// Milliseconds since some fixed moment, never going back; coarse (a few ms).
     fn now_ms(&self) -> u64;

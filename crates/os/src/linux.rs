@@ -4,9 +4,9 @@
 //! Every mapping is made at an address that nothing else occupies (`MAP_FIXED_NOREPLACE`), so that committing can never
 //! replace memory of the program; the rest passes the caller's promises on.
 
-use crate::{Errno, Os, process};
+use crate::{Errno, Os, Prefault, cgroup, process};
 use core::ptr;
-use freestone_base::sync::{AtomicU8, Ordering};
+use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
 use freestone_base::{align, ptr as address};
 use rustix::io::Errno as KernelErrno;
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -92,6 +92,11 @@ unsafe impl Os for Linux {
         unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }.map_err(Errno::from)
     }
 
+    unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
+        // SAFETY: the caller no longer needs the contents.
+        unsafe { madvise(at.cast(), bytes, Advice::LinuxFree) }.map_err(Errno::from)
+    }
+
     fn purge_zeroes(&self) -> bool {
         /// 0 unknown, 1 yes, 2 no.
         static ANSWER: AtomicU8 = AtomicU8::new(0);
@@ -111,6 +116,52 @@ unsafe impl Os for Linux {
         // stays mapped and empty, so that the arena keeps its shape.
         unsafe { rustix::mm::mremap_fixed(from.cast(), bytes, bytes, flags, to.cast()) }?;
         Ok(())
+    }
+
+    unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno> {
+        // SAFETY: the range is ready: nobody uses it, and it reads as zero before and after.
+        unsafe {
+            match how {
+                Prefault::Touch => {
+                    for offset in (0..bytes).step_by(process::os_page_bytes()) {
+                        at.add(offset).write_volatile(0);
+                    }
+                    Ok(())
+                }
+                Prefault::WillNeed => madvise(at.cast(), bytes, Advice::WillNeed).map_err(Errno::from),
+                Prefault::Populate => madvise(at.cast(), bytes, Advice::LinuxPopulateWrite).map_err(Errno::from),
+            }
+        }
+    }
+
+    fn huge_page_bytes(&self) -> usize {
+        /// What was found, plus one; 0 before the first time.
+        static ANSWER: AtomicUsize = AtomicUsize::new(0);
+        let answer = ANSWER.load(Ordering::Relaxed);
+        if answer != 0 {
+            return answer - 1;
+        }
+        let found = huge_pages::on_request();
+        ANSWER.store(found + 1, Ordering::Relaxed);
+        found
+    }
+
+    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+        let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: changes neither contents nor access.
+        unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)
+    }
+
+    fn is_resident(&self, at: *mut u8) -> bool {
+        let (mut answer, errno) = (0u8, process::errno());
+        // SAFETY: asks about one page and writes one byte.
+        let asked = unsafe { libc::mincore(at.cast(), 1, &raw mut answer) } == 0;
+        process::set_errno(errno);
+        asked && answer & 1 == 1
+    }
+
+    fn memory_limit_bytes(&self) -> Option<u64> {
+        cgroup::memory_limit_bytes()
     }
 
     fn now_ms(&self) -> u64 {
@@ -167,6 +218,8 @@ fn try_purge_zeroes() -> Result<bool, Errno> {
         Ok(byte == 0)
     }
 }
+
+mod huge_pages;
 
 #[cfg(test)]
 mod tests;

@@ -92,7 +92,7 @@ fn try_start() -> bool {
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         GLOBAL.key.store(key, Ordering::Relaxed);
     }
-    options::apply_all(&GLOBAL.central.settings);
+    options::apply_all(&GLOBAL.central.pages.settings);
     true
 }
 

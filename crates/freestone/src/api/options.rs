@@ -37,17 +37,29 @@ pub(super) fn apply_all(settings: &Settings) {
     if process::is_secure() {
         return;
     }
+    // A profile counts as if it had been said first, wherever it stands.
+    for profile in [true, false] {
+        for_each(|name, value, source| {
+            if (config::find(name) == Some(key::PROFILE)) == profile {
+                apply(settings, name, value, source);
+            }
+        });
+    }
+}
+
+/// Calls `visit` with name, value and source of each option in the environment, then of those in the link-time symbol.
+fn for_each(mut visit: impl FnMut(&[u8], &[u8], &str)) {
     process::for_each_environment(|entry| {
         if let Some(option) = entry.strip_prefix(PREFIX) {
             let (name, value) = split(option);
-            apply(settings, name, value, "environment");
+            visit(name, value, "environment");
         }
     });
     // SAFETY: see the module header.
     let linked = unsafe { if LINKED.is_null() { &[][..] } else { CStr::from_ptr(LINKED).to_bytes() } };
     for option in linked.split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
         let (name, value) = split(option);
-        apply(settings, name, value, "freestone_options");
+        visit(name, value, "freestone_options");
     }
 }
 
@@ -87,12 +99,19 @@ pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
     if index == key::REPORT {
         return Err(Mistake::OnlyAtStart);
     }
-    global::central().settings.set(index, value.as_bytes())
+    let (pages, settings) = (&global::central().pages, &global::central().pages.settings);
+    let before = settings.get(index);
+    settings.set(index, value.as_bytes())?;
+    if matches!(index, key::LIMIT | key::LIMIT_HARD) && settings.get(index) < pages.limited_bytes() {
+        settings.restore(index, before);
+        return Err(Mistake::BelowUse);
+    }
+    Ok(())
 }
 
 /// The value of an option as a number (see [`Settings::get`]).
 #[must_use]
 pub fn get(name: &str) -> Option<usize> {
     global::start();
-    config::find(name.as_bytes()).map(|index| global::central().settings.get(index))
+    config::find(name.as_bytes()).map(|index| global::central().pages.settings.get(index))
 }

@@ -14,6 +14,8 @@ pub enum Mistake {
     NotAWord,
     /// The value is a number that makes no sense here.
     OutOfRange,
+    /// A limit below what is in use already.
+    BelowUse,
     /// The option counts only while the allocator starts: in the environment or the link-time symbol.
     OnlyAtStart,
 }
@@ -25,6 +27,7 @@ impl fmt::Display for Mistake {
             Self::NotANumber => "not a number (bytes may end in k, m or g)",
             Self::NotAWord => "not one of its words",
             Self::OutOfRange => "out of range",
+            Self::BelowUse => "more than that is in use already",
             Self::OnlyAtStart => "it counts only in the environment or the link-time symbol",
         })
     }
@@ -61,9 +64,4 @@ fn digits(text: &[u8]) -> Result<usize, Mistake> {
             .ok_or(Mistake::OutOfRange),
         _ => Err(Mistake::NotANumber),
     })
-}
-
-/// The number, if it fits in 32 bits.
-pub(super) fn narrow(number: usize) -> Result<u32, Mistake> {
-    u32::try_from(number).map_err(|_| Mistake::OutOfRange)
 }

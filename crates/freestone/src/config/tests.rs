@@ -6,6 +6,10 @@ fn the_settings_start_at_the_defaults_of_the_table() {
     let settings = Settings::new();
     for (index, spec) in OPTIONS.iter().enumerate() {
         let before = settings.get(index);
+        // Limits have no default: nothing is the same as not saying anything.
+        if spec.default.is_empty() {
+            continue;
+        }
         settings.set(index, spec.default.as_bytes()).unwrap();
         assert_eq!(settings.get(index), before, "{}", spec.key);
     }
@@ -26,6 +30,11 @@ fn values_are_read_or_refused_and_a_refused_one_changes_nothing() {
         (key::DECAY_MS, b"4294967296", Mistake::OutOfRange),
         (key::BIN_MAX, b"0", Mistake::OutOfRange),
         (key::MISUSE, b"explode", Mistake::NotAWord),
+        (key::LIMIT, b"0", Mistake::OutOfRange),
+        (key::LIMIT_HARD, b"1k", Mistake::OutOfRange),
+        (key::LIMIT, b"all of it", Mistake::NotANumber),
+        (key::SPAN_SIZE, b"1m", Mistake::OutOfRange),
+        (key::PROFILE, b"fast", Mistake::NotAWord),
         (99, b"1", Mistake::UnknownKey),
     ] {
         assert_eq!(settings.set(index, text), Err(mistake), "{index} {text:?}");
@@ -48,4 +57,26 @@ fn a_bin_never_starts_beyond_its_bound() {
     for block in [16, 4096, 32768] {
         assert!(settings.bin_start(block) <= settings.bin_max(block));
     }
+}
+
+#[test]
+fn every_profile_is_a_word_of_the_option_and_every_value_in_it_is_read() {
+    let Unit::Words(words) = OPTIONS[key::PROFILE].unit else { panic!("a profile is a word") };
+    assert_eq!(words.len(), PROFILES.len());
+    for (word, profile) in words.iter().zip(&PROFILES) {
+        assert_eq!(*word, profile.name);
+        let settings = Settings::new();
+        for &(index, value) in profile.options {
+            settings.set(index, value.as_bytes()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_profile_replaces_the_one_before() {
+    let settings = Settings::new();
+    settings.set(key::PROFILE, b"realtime").unwrap();
+    assert_eq!((settings.decay_ms(), settings.prefault()), (None, Prefault::Populate));
+    settings.set(key::PROFILE, b"balanced").unwrap();
+    assert_eq!((settings.decay_ms(), settings.prefault(), settings.thp()), (Some(1000), Prefault::Off, Thp::Auto));
 }

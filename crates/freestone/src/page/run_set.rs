@@ -106,6 +106,24 @@ impl RunSet {
         None
     }
 
+    /// The runs of the longest lists, longest list first.
+    pub fn longest<'a>(&self, layout: &'a Layout) -> impl Iterator<Item = (u32, u32)> + use<'a, '_> {
+        let mut lists = self.lists.iter().rev().filter(|list| !list.is_empty());
+        let mut runs = None;
+        core::iter::from_fn(move || {
+            loop {
+                if runs.is_none() {
+                    // SAFETY: as in `best_in`.
+                    runs = Some(unsafe { lists.next()?.iter(layout) });
+                }
+                match runs.as_mut().and_then(Iterator::next) {
+                    Some((page, run)) => return Some((page, run.pages.get())),
+                    None => runs = None,
+                }
+            }
+        })
+    }
+
     /// Every run in the set, by page.
     pub fn for_each(&self, layout: &Layout, mut visit: impl FnMut(u32)) {
         for list in &self.lists {

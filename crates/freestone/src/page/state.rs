@@ -15,6 +15,8 @@
 //! # Safety
 //! Everything here runs under the page heap's lock, which owns the records of all free runs and of those it is given.
 
+use crate::page::huge::DENSE;
+use crate::page::purge::Churn;
 use crate::page::run_set::RunSet;
 use crate::span::{Kind, Layout, Span};
 use freestone_base::sync::Ordering;
@@ -42,6 +44,36 @@ pub struct PageStats {
     pub large_frees: u64,
     /// The most pages that were in use or dirty at once.
     pub peak_pages: u64,
+    /// Bytes handed out without memory behind them, ever: a page fault for each OS page of them that is written.
+    pub fresh_bytes: u64,
+}
+
+/// What is known of free pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Free {
+    /// Clean, dirty or stuck.
+    pub kind: Kind,
+    /// Dirty: since when, in ms of the kernel's clock.
+    pub since_ms: u32,
+    /// Whether huge pages were asked for, somewhere in them.
+    pub is_huge: bool,
+}
+
+impl Free {
+    /// As the kernel gave them.
+    pub const CLEAN: Self = Self { kind: Kind::Clean, since_ms: 0, is_huge: false };
+
+    /// Just out of use.
+    #[must_use]
+    pub fn dirty(now_ms: u32, is_huge: bool) -> Self {
+        Self { kind: Kind::Dirty, since_ms: now_ms, is_huge }
+    }
+
+    /// As the record of a free run says.
+    #[must_use]
+    pub fn of(record: &Span) -> Self {
+        Self { kind: record.kind.get(), since_ms: record.dirty_since_ms.get(), is_huge: record.is_huge.get() }
+    }
 }
 
 /// See the module header.
@@ -61,6 +93,14 @@ pub struct State {
     pub youngest: u32,
     /// Pages of each kind.
     pub stats: PageStats,
+    /// How densely large blocks were written lately, in parts of [`DENSE`].
+    pub density: u32,
+    /// First page of the large block allocated last, if nobody has looked at it since; or 0.
+    pub last_large: u32,
+    /// See [`Churn`].
+    pub churn: Churn,
+    /// Pages in use at which the soft limit is next called passed.
+    pub press_at_pages: u64,
     /// Where the next piece of metadata is cut, and how much is left there.
     pub metadata: (*mut u8, usize),
 }
@@ -90,7 +130,12 @@ impl State {
                 large_allocs: 0,
                 large_frees: 0,
                 peak_pages: 0,
+                fresh_bytes: 0,
             },
+            density: DENSE,
+            last_large: 0,
+            churn: Churn::NONE,
+            press_at_pages: 0,
             metadata: (core::ptr::null_mut(), 0),
         }
     }
@@ -125,15 +170,17 @@ impl State {
     ///
     /// # Safety
     /// - See the module header; the run is in no set.
-    pub unsafe fn insert(&mut self, layout: &Layout, page: u32, n_pages: u32, kind: Kind, now_ms: u32) {
+    pub unsafe fn insert(&mut self, layout: &Layout, page: u32, n_pages: u32, free: Free) {
+        let Free { kind, since_ms, mut is_huge } = free;
         *self.count(kind) += u64::from(n_pages);
         let (mut page, mut n_pages) = (page, n_pages);
         // The age of the largest part is the age of the whole: a long idle run does not get young by a small neighbour.
-        let (mut largest, mut since_ms) = (n_pages, now_ms);
+        let (mut largest, mut since_ms) = (n_pages, since_ms);
         let mut join = |part: &Span| {
             if part.pages.get() > largest {
                 (largest, since_ms) = (part.pages.get(), part.dirty_since_ms.get());
             }
+            is_huge |= part.is_huge.get();
             part.pages.get()
         };
         // SAFETY: the neighbours of a run's ends are ends of runs, or page 0, or at the frontier.
@@ -150,6 +197,7 @@ impl State {
                 self.unlink(layout, previous);
             }
             self.label(layout, page, n_pages, kind);
+            (*layout.record(page)).is_huge.set(is_huge);
             match kind {
                 Kind::Clean => self.clean.insert(layout, page),
                 _ => self.dirty.insert(layout, page),
@@ -183,23 +231,24 @@ impl State {
         // SAFETY: the caller's promise.
         unsafe {
             let record = &*layout.record(page);
-            let (all, was, since) = (record.pages.get(), record.kind.get(), record.dirty_since_ms.get());
+            let (all, was) = (record.pages.get(), Free::of(record));
             self.unlink(layout, page);
-            *self.count(was) -= u64::from(all);
+            *self.count(was.kind) -= u64::from(all);
             self.label(layout, page, n_pages, kind);
             if all > n_pages {
-                self.insert_rest(layout, page + n_pages, all - n_pages, was, since);
+                self.insert_rest(layout, page + n_pages, all - n_pages, was);
             }
         }
         *self.count(kind) += u64::from(n_pages);
         let stats = &mut self.stats;
         stats.peak_pages = stats.peak_pages.max(stats.small_pages + stats.large_pages + stats.dirty_pages);
+        self.note_peak();
     }
 
     /// The rest of a run that was cut: its other neighbour is of another kind, or it would have been one with it.
-    unsafe fn insert_rest(&mut self, layout: &Layout, page: u32, n_pages: u32, kind: Kind, since_ms: u32) {
+    unsafe fn insert_rest(&mut self, layout: &Layout, page: u32, n_pages: u32, was: Free) {
         // SAFETY: as for `insert`.
-        unsafe { self.insert(layout, page, n_pages, kind, since_ms) }
+        unsafe { self.insert(layout, page, n_pages, was) }
     }
 
     /// Ends a use: the pages are nobody's until inserted.

@@ -19,10 +19,11 @@
 //! All functions touch the span's record and bitmap, which are committed with its chunk, and the first word of free blocks.
 //! The span must be the caller's (see `record`).
 
-use crate::size_class::{block_at, block_bytes, span_blocks, span_pages};
+use crate::size_class::{block_at, block_bytes};
 use crate::span::{Layout, Span};
 use core::ptr;
 use freestone_base::inbox::Node;
+use freestone_base::units::Pages;
 
 /// A span is looked over for OS pages that can go when this part of its blocks is free…
 const SCAN_FROM: u32 = 2;
@@ -81,13 +82,13 @@ pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: us
     // SAFETY: the caller's promise.
     unsafe {
         let span = &*layout.record(page);
-        let n_os_pages = span_pages(class).to_bytes().0 / carve_bytes(class, os_page_bytes);
-        span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
         span.class.set(class as u8);
+        let n_os_pages = span_bytes(span) / carve_bytes(span, os_page_bytes);
+        span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
         span.n_free.set(0);
         span.n_out.set(0);
-        span.first_word.set(words(class) as u8);
-        span.scan_at.set(span_blocks(class) as u32 / SCAN_FROM);
+        span.first_word.set(words(span) as u16);
+        span.scan_at.set(n_blocks(span) as u32 / SCAN_FROM);
     }
 }
 
@@ -101,19 +102,31 @@ pub unsafe fn clear(layout: &Layout, page: u32) {
     unsafe {
         let span = &*layout.record(page);
         if span.n_free.replace(0) > 0 {
-            layout.bitmap(page).write_bytes(0, words(span.class.get() as usize));
+            layout.bitmap(page).write_bytes(0, words(span));
         }
     }
 }
 
-/// Words in the bitmap of a span of `class`.
-fn words(class: usize) -> usize {
-    span_blocks(class).div_ceil(64)
+/// Bytes of a small span.
+fn span_bytes(span: &Span) -> usize {
+    Pages(span.pages.get()).to_bytes().0
+}
+
+/// Blocks of a small span.
+#[must_use]
+pub fn n_blocks(span: &Span) -> usize {
+    // A division, by multiplication.
+    block_at(span.class.get() as usize, span_bytes(span)).0
+}
+
+/// Words in the bitmap of a small span.
+fn words(span: &Span) -> usize {
+    n_blocks(span).div_ceil(64)
 }
 
 /// Bytes that one bit of `fresh` stands for: an OS page, or more in a span of more than 64 of them.
-fn carve_bytes(class: usize, os_page_bytes: usize) -> usize {
-    os_page_bytes.max(span_pages(class).to_bytes().0 / 64)
+fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
+    os_page_bytes.max(span_bytes(span) / 64)
 }
 
 /// Carves the next OS page: the chain of its blocks, which are out from now on; empty if every page has been carved.
@@ -124,12 +137,12 @@ pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> Chain {
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
-    let (block, unit) = (block_bytes(class), carve_bytes(class, os_page_bytes));
+    let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
     while span.fresh.get() != 0 {
         let unit_index = span.fresh.get().trailing_zeros() as usize;
         span.fresh.set(span.fresh.get() & (span.fresh.get() - 1));
         let from = (unit_index * unit).div_ceil(block);
-        let to = ((unit_index + 1) * unit).div_ceil(block).min(span_blocks(class));
+        let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
             // SAFETY: the blocks are in the span and were neither free nor out: their memory is ours.
@@ -184,10 +197,10 @@ pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
         }
         (*last).next = ptr::null_mut();
     }
-    span.first_word.set(word as u8);
+    span.first_word.set(word as u16);
     span.n_free.set(span.n_free.get() - n);
     span.n_out.set(span.n_out.get() + n);
-    span.scan_at.set(span_blocks(span.class.get() as usize) as u32 / SCAN_FROM);
+    span.scan_at.set(n_blocks(span) as u32 / SCAN_FROM);
     Chain { first: first.next, last, len: n }
 }
 
@@ -203,7 +216,7 @@ pub unsafe fn give_back(layout: &Layout, page: u32, block: *mut Node) -> Result<
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
     let (index, is_start) = block_at(class, block.addr() - layout.page_start(page).addr());
-    if !is_start || index >= span_blocks(class) {
+    if !is_start || index >= n_blocks(span) {
         return Err(Refused::NotABlock);
     }
     let mask = 1u64 << (index % 64);
@@ -217,7 +230,7 @@ pub unsafe fn give_back(layout: &Layout, page: u32, block: *mut Node) -> Result<
     }
     span.n_out.set(span.n_out.get() - 1);
     span.n_free.set(span.n_free.get() + 1);
-    span.first_word.set(span.first_word.get().min((index / 64) as u8));
+    span.first_word.set(span.first_word.get().min((index / 64) as u16));
     Ok(())
 }
 
@@ -246,8 +259,8 @@ pub unsafe fn release_pages(
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
-    let (block, unit, n_blocks) = (block_bytes(class), carve_bytes(class, os_page_bytes), span_blocks(class));
-    let n_units = span_pages(class).to_bytes().0 / unit;
+    let (block, unit, n_blocks) = (block_bytes(class), carve_bytes(span, os_page_bytes), n_blocks(span));
+    let n_units = span_bytes(span) / unit;
     let start_of = |units: usize| (units * unit).div_ceil(block).min(n_blocks);
     // SAFETY: block numbers below `n_blocks` have bits.
     let can_go = |at: usize| unsafe {
@@ -310,11 +323,7 @@ pub unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
 /// - See the module header.
 pub unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
     // SAFETY: the caller's promise.
-    unsafe {
-        (0..words((*layout.record(page)).class.get() as usize))
-            .map(|word| (*layout.bitmap(page).add(word)).count_ones())
-            .sum()
-    }
+    unsafe { (0..words(&*layout.record(page))).map(|word| (*layout.bitmap(page).add(word)).count_ones()).sum() }
 }
 
 /// Blocks that were never carved, counted.
@@ -325,8 +334,8 @@ pub unsafe fn count_fresh(layout: &Layout, page: u32, os_page_bytes: usize) -> u
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
-    let (block, unit) = (block_bytes(class), carve_bytes(class, os_page_bytes));
-    let starts = |units: usize| (units * unit).div_ceil(block).min(span_blocks(class));
+    let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
+    let starts = |units: usize| (units * unit).div_ceil(block).min(n_blocks(span));
     (0..64).filter(|unit| span.fresh.get() >> unit & 1 == 1).map(|unit| (starts(unit + 1) - starts(unit)) as u32).sum()
 }
 

@@ -82,8 +82,10 @@ pub struct Span {
     pub class: Cell<u8>,
     /// Small: where its owner keeps it.
     pub listed: Cell<Listed>,
+    /// Large and free: huge pages were asked for, somewhere in it.
+    pub is_huge: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
-    pub first_word: Cell<u8>,
+    pub first_word: Cell<u16>,
 }
 
 const _: () = assert!(size_of::<Span>() == 64);

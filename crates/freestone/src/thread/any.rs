@@ -244,7 +244,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[cold]
     fn wrong(&self, what: Misuse, block: *mut u8) {
         // SAFETY: the heap is alive.
-        misuse(unsafe { &self.central().settings }, what, block.addr(), self.number());
+        misuse(unsafe { &self.central().pages.settings }, what, block.addr(), self.number());
     }
 }
 

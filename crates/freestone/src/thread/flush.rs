@@ -71,7 +71,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
         unsafe {
             let central = self.central();
             let now_ms = central.pages.os().now_ms() as u32;
-            if now_ms.wrapping_sub(self.last_tick_ms.get()) < central.settings.decay_ms() {
+            let Some(decay_ms) = central.pages.settings.decay_ms() else { return };
+            if now_ms.wrapping_sub(self.last_tick_ms.get()) < decay_ms {
                 return;
             }
             self.last_tick_ms.set(now_ms);
@@ -155,7 +156,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         use crate::misuse::{Misuse, misuse};
         let what = Misuse::DoubleFree { block_bytes: block_bytes(class) };
         // SAFETY: the heap is alive.
-        misuse(unsafe { &self.central().settings }, what, block.addr(), self.number.get());
+        misuse(unsafe { &self.central().pages.settings }, what, block.addr(), self.number.get());
     }
 
     /// Puts a block back into a span of this heap.
@@ -185,7 +186,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 self.note_free(class, -i64::from(span.n_free.get()));
                 self.publish_live();
                 blocks::clear(&layout, page);
-                central.pages.free(page, &central.settings);
+                central.pages.free(page);
             } else if blocks::is_scan_due(&layout, page) {
                 self.count_free();
                 self.note_free(class, -i64::from(central.release_pages(page)));

@@ -396,7 +396,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let capacity = &self.bins[class].capacity;
         if capacity.get() == 0 {
             // SAFETY: only heaps that are alive come to a slow path.
-            capacity.set(unsafe { self.central() }.settings.bin_start(block_bytes(class)));
+            capacity.set(unsafe { self.central() }.pages.settings.bin_start(block_bytes(class)));
         }
         capacity.get()
     }

@@ -40,7 +40,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         };
         // SAFETY: only heaps that are alive allocate.
         let run = unsafe { self.central() }.pages.allocate(n_pages, align_pages, Kind::Large);
-        self.enter_large(run, n_pages)
+        self.enter_large(run)
     }
 
     /// Allocates a large block of at least `size` bytes with room behind it to grow, if that is to be had.
@@ -53,11 +53,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         if run.is_none() {
             return self.allocate_large(size, 1);
         }
-        self.enter_large(run, n_pages)
+        self.enter_large(run)
     }
 
     /// Makes a run a block of this heap.
-    fn enter_large(&self, run: Option<Run>, n_pages: u32) -> LargeBlock {
+    fn enter_large(&self, run: Option<Run>) -> LargeBlock {
         let Some(run) = run else { return LargeBlock::NONE };
         // SAFETY: only heaps that are alive allocate.
         let central = unsafe { self.central() };
@@ -65,7 +65,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             // SAFETY: the block is ours, and records of heaps stay where they are.
             unsafe { central.pages.list_large(run.page, &self.large) };
         }
-        central.publish_live(Pages(n_pages).to_bytes().0 as i64);
+        central.publish_live(Pages(run.n_pages).to_bytes().0 as i64);
         LargeBlock { start: self.layout().page_start(run.page), zero: run.zero }
     }
 
@@ -97,7 +97,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             self.tick();
             let central = self.central();
             central.publish_live(-(self.large_bytes(page) as i64));
-            central.pages.free(page, &central.settings);
+            central.pages.free(page);
         }
     }
 
@@ -128,7 +128,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 return false;
             }
             if wanted < now {
-                central.pages.shrink(page, n_pages, &central.settings);
+                central.pages.shrink(page, n_pages);
             }
             central.publish_live(wanted as i64 - now as i64);
             true

@@ -253,7 +253,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             count::add(&self.bins[class].remote_frees, u64::from(n_out));
             self.take_out(class, -i64::from(n_out));
             blocks::clear(central.pages.layout(), page);
-            central.pages.free(page, &central.settings);
+            central.pages.free(page);
         }
     }
 }

@@ -181,7 +181,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
         };
         // SAFETY: only heaps that are or were alive handle blocks.
-        misuse(unsafe { &self.central().settings }, what, block.addr(), self.number.get());
+        misuse(unsafe { &self.central().pages.settings }, what, block.addr(), self.number.get());
     }
 }
 

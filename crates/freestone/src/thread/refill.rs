@@ -137,7 +137,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let flushed = self.bins[class].flushed.replace(0);
         if flushed > 0 {
             // SAFETY: the heap is alive.
-            let most = unsafe { self.central() }.settings.bin_max(block_bytes(class));
+            let most = unsafe { self.central() }.pages.settings.bin_max(block_bytes(class));
             self.bins[class].capacity.set(self.capacity(class).saturating_add(flushed).min(most));
         }
     }
@@ -225,7 +225,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise; the run is ours once allocated, and nobody knows of it before the map says so.
         unsafe {
             let (central, layout) = (self.central(), self.layout());
-            let pages = span_pages(class).0;
+            let pages = span_pages(class).0.max(central.pages.settings.span_pages());
             let run = central.pages.allocate(pages, 1, Kind::Small)?;
             blocks::format(&layout, run.page, class, central.pages.os().os_page_bytes());
             for page in run.page..run.page + pages {

@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 use super::*;
-use crate::size_class::N_CLASSES;
+use crate::size_class::{N_CLASSES, span_blocks};
 use crate::testing::World;
 use freestone_os::Os;
 use std::vec::Vec;

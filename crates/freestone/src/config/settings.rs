@@ -1,0 +1,267 @@
+//! The options' values: set at start and through the API, read on slow paths.
+
+use crate::config::profile::Profile;
+use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
+use core::fmt;
+use freestone_base::sync::{AtomicUsize, Ordering};
+use freestone_base::units::PAGE_BYTES;
+
+/// What follows a wrong free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MisusePolicy {
+    /// Say so and abort.
+    Abort,
+    /// Say so and go on, leaving the block alone.
+    Report,
+    /// Go on, leaving the block alone.
+    Ignore,
+}
+
+/// Whether the allocator has a thread of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// Once the program has threads.
+    Auto,
+    /// From the start.
+    On,
+    /// Never.
+    Off,
+}
+
+/// How memory is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purge {
+    /// At once.
+    DontNeed,
+    /// When the kernel is short of memory.
+    Free,
+}
+
+/// What huge pages are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thp {
+    /// Large blocks that are dense, by experience or because they grow.
+    Auto,
+    /// Everything.
+    On,
+    /// Nothing.
+    Off,
+}
+
+/// When memory gets its physical pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefault {
+    /// When it is first written.
+    Off,
+    /// When it is mapped: every OS page is written to.
+    Touch,
+    /// When it is mapped: the kernel is told that it will be needed.
+    WillNeed,
+    /// When it is mapped: the kernel is asked for them.
+    Populate,
+}
+
+/// A thread keeps at most this much of one size class: bounds [`key::BIN_MAX`] for large blocks.
+const BIN_MAX_BYTES: usize = 1 << 20;
+
+/// Fewest blocks that the byte bound leaves a bin.
+const BIN_MAX_LEAST: usize = 32;
+
+/// A bin starts with room for a page of blocks, between these bounds: a program that never holds more than that of a class never flushes.
+const BIN_START_BYTES: usize = 64 * 1024;
+/// See [`BIN_START_BYTES`].
+const BIN_START: core::ops::RangeInclusive<usize> = 8..=512;
+
+/// No limit.
+const UNLIMITED: usize = usize::MAX;
+
+/// The values of [`OPTIONS`], as numbers: of the option's unit, or the place among its words. Paths are kept elsewhere.
+pub struct Settings {
+    values: [AtomicUsize; OPTIONS.len()],
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(OPTIONS.iter().enumerate().map(|(index, spec)| (spec.key, self.get(index)))).finish()
+    }
+}
+
+impl Settings {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            values: [
+                AtomicUsize::new(0),
+                AtomicUsize::new(1000),
+                AtomicUsize::new(16 << 20),
+                AtomicUsize::new(Background::Auto as usize),
+                AtomicUsize::new(Purge::DontNeed as usize),
+                AtomicUsize::new(Thp::Auto as usize),
+                AtomicUsize::new(Prefault::Off as usize),
+                AtomicUsize::new(PAGE_BYTES),
+                AtomicUsize::new(4096),
+                AtomicUsize::new(UNLIMITED),
+                AtomicUsize::new(UNLIMITED),
+                AtomicUsize::new(MisusePolicy::Abort as usize),
+                AtomicUsize::new(0),
+            ],
+        }
+    }
+
+    /// Milliseconds after which dirty memory is purged; `None`: never.
+    #[must_use]
+    pub fn decay_ms(&self) -> Option<u32> {
+        let ms = self.get(key::DECAY_MS);
+        if ms == NEVER_MS { None } else { u32::try_from(ms).ok() }
+    }
+
+    /// Dirty bytes that may stay, whatever their age.
+    #[must_use]
+    pub fn dirty_max_bytes(&self) -> usize {
+        self.get(key::DIRTY_MAX)
+    }
+
+    /// Whether the allocator has a thread of its own.
+    #[must_use]
+    pub fn background(&self) -> Background {
+        match self.get(key::BACKGROUND) {
+            0 => Background::Auto,
+            1 => Background::On,
+            _ => Background::Off,
+        }
+    }
+
+    /// How memory is given back.
+    #[must_use]
+    pub fn purge(&self) -> Purge {
+        if self.get(key::PURGE) == 0 { Purge::DontNeed } else { Purge::Free }
+    }
+
+    /// What huge pages are asked for.
+    #[must_use]
+    pub fn thp(&self) -> Thp {
+        match self.get(key::THP) {
+            0 => Thp::Auto,
+            1 => Thp::On,
+            _ => Thp::Off,
+        }
+    }
+
+    /// When memory gets its physical pages.
+    #[must_use]
+    pub fn prefault(&self) -> Prefault {
+        match self.get(key::PREFAULT) {
+            0 => Prefault::Off,
+            1 => Prefault::Touch,
+            2 => Prefault::WillNeed,
+            _ => Prefault::Populate,
+        }
+    }
+
+    /// Pages of the next span of a small class.
+    #[must_use]
+    pub fn span_pages(&self) -> u32 {
+        self.get(key::SPAN_SIZE).div_ceil(PAGE_BYTES) as u32
+    }
+
+    /// Most blocks of `block_bytes` in a bin.
+    #[must_use]
+    pub fn bin_max(&self, block_bytes: usize) -> u32 {
+        let by_bytes = (BIN_MAX_BYTES / block_bytes).max(BIN_MAX_LEAST);
+        self.get(key::BIN_MAX).min(by_bytes) as u32
+    }
+
+    /// Blocks of `block_bytes` that a new bin has room for.
+    #[must_use]
+    pub fn bin_start(&self, block_bytes: usize) -> u32 {
+        let start = (BIN_START_BYTES / block_bytes).clamp(*BIN_START.start(), *BIN_START.end()) as u32;
+        start.min(self.bin_max(block_bytes))
+    }
+
+    /// Bytes in use from which on caches are emptied; `None`: no limit.
+    #[must_use]
+    pub fn limit_bytes(&self) -> Option<usize> {
+        let limit = self.get(key::LIMIT);
+        (limit != UNLIMITED).then_some(limit)
+    }
+
+    /// Makes `bytes` the soft limit if nobody said otherwise.
+    pub fn set_default_limit(&self, bytes: usize) {
+        if let Some(limit) = self.values.get(key::LIMIT) {
+            let _ = limit.compare_exchange(UNLIMITED, bytes, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes in use beyond which allocating fails; `None`: no limit.
+    #[must_use]
+    pub fn limit_hard_bytes(&self) -> Option<usize> {
+        let limit = self.get(key::LIMIT_HARD);
+        (limit != UNLIMITED).then_some(limit)
+    }
+
+    /// What follows a wrong free.
+    #[must_use]
+    pub fn misuse(&self) -> MisusePolicy {
+        match self.get(key::MISUSE) {
+            0 => MisusePolicy::Abort,
+            1 => MisusePolicy::Report,
+            _ => MisusePolicy::Ignore,
+        }
+    }
+
+    /// Sets the option `index` of [`OPTIONS`]; a profile sets the options it names. The path of the report is not kept here.
+    ///
+    /// # Errors
+    /// The value is not of the option's unit, or outside its bounds; nothing has changed then.
+    pub fn set(&self, index: usize, value: &[u8]) -> Result<(), Mistake> {
+        let spec = OPTIONS.get(index).ok_or(Mistake::UnknownKey)?;
+        let number = parse::value(spec.unit, value)?;
+        let is_number = !matches!(spec.unit, Unit::Words(_) | Unit::Path);
+        if is_number && !(spec.bounds.0..=spec.bounds.1).contains(&number) {
+            return Err(Mistake::OutOfRange);
+        }
+        self.store(index, number);
+        if index == key::PROFILE
+            && let Some(profile) = PROFILES.get(number)
+        {
+            self.apply(profile);
+        }
+        Ok(())
+    }
+
+    fn store(&self, index: usize, number: usize) {
+        if let Some(value) = self.values.get(index) {
+            value.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes an option's number what [`Settings::get`] said it was.
+    pub fn restore(&self, index: usize, number: usize) {
+        self.store(index, number);
+    }
+
+    /// Sets what a profile names, and everything else that some profile names to its default.
+    fn apply(&self, profile: &Profile) {
+        let defaults = Self::new();
+        for &(index, _) in PROFILES.iter().flat_map(|profile| profile.options) {
+            self.store(index, defaults.get(index));
+        }
+        for &(index, value) in profile.options {
+            // A test reads all of them.
+            let _ = self.set(index, value.as_bytes());
+        }
+    }
+
+    /// The value of option `index` as a number: its unit's, or the place among its words. Paths are 0; no limit is the largest number.
+    #[must_use]
+    pub fn get(&self, index: usize) -> usize {
+        self.values.get(index).map_or(0, |value| value.load(Ordering::Relaxed))
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,102 @@
+//! Growing: more pages at the frontier.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! Under the page heap's lock; pages beyond the frontier are nobody's.
+
+use crate::config::{self, Thp};
+use crate::page::PageHeap;
+use crate::page::state::{Free, State};
+use crate::page::window;
+use crate::span::Layout;
+use crate::span::layout::CHUNK_PAGES;
+use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::{Errno, Os, Prefault};
+
+/// The arena grows by at least this much: 1 MiB, so that a small process stays small.
+const GROW_PAGES_LEAST: u32 = 16;
+
+/// The arena grows by at most this much beyond what is asked for: 64 MiB.
+const GROW_PAGES_MOST: u32 = 1024;
+
+/// The arena grows by this part of what it has, so that the number of system calls stays logarithmic.
+const GROW_SHARE: u32 = 8;
+
+impl<O: Os> PageHeap<O> {
+    /// Commits more pages at the frontier, at least `n_pages` in a row, as a clean run.
+    pub(super) fn grow(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
+        let generous = (state.frontier / GROW_SHARE).clamp(GROW_PAGES_LEAST, GROW_PAGES_MOST).max(n_pages);
+        let mut skip = 1;
+        let mut wanted = generous;
+        loop {
+            if state.frontier as usize + wanted as usize > layout.n_pages {
+                if wanted == n_pages {
+                    return None;
+                }
+                wanted = n_pages;
+                continue;
+            }
+            match self.commit(state, layout, wanted) {
+                Ok(()) => return Some(()),
+                Err(Errno::EXIST) => {
+                    // Somebody mapped something in our window: leave it there and go on behind it.
+                    self.commit_metadata(state, layout, skip).ok()?;
+                    // SAFETY: under the lock; the skipped pages have never been used.
+                    unsafe { state.skip(layout, skip) };
+                    skip = skip.saturating_mul(2);
+                }
+                Err(_) if wanted > n_pages => wanted = n_pages,
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Commits the next `n_pages`, as a clean run.
+    pub(super) fn commit(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Result<(), Errno> {
+        self.commit_metadata(state, layout, n_pages)?;
+        let from = state.frontier;
+        let (start, bytes) = (layout.page_start(from), (n_pages as usize) << PAGE_BYTES_LOG2);
+        // SAFETY: the pages lie in the window, beyond the frontier; committed memory is zero.
+        unsafe {
+            self.os.commit(start, bytes, false)?;
+            self.prepare(start, bytes);
+            state.frontier += n_pages;
+            state.insert(layout, from, n_pages, Free::CLEAN);
+        }
+        Ok(())
+    }
+
+    /// Does what the options want done with new memory. Advice: when the kernel declines, the memory is as good as without.
+    unsafe fn prepare(&self, start: *mut u8, bytes: usize) {
+        let huge = match self.settings.thp() {
+            Thp::Auto => None,
+            Thp::On => Some(true),
+            Thp::Off => Some(false),
+        };
+        let prefault = match self.settings.prefault() {
+            config::Prefault::Off => None,
+            config::Prefault::Touch => Some(Prefault::Touch),
+            config::Prefault::WillNeed => Some(Prefault::WillNeed),
+            config::Prefault::Populate => Some(Prefault::Populate),
+        };
+        // SAFETY: the caller has just committed the range.
+        unsafe {
+            if let Some(wanted) = huge {
+                let _ = self.os.advise_huge(start, bytes, wanted);
+            }
+            if let Some(how) = prefault {
+                let _ = self.os.prefault(start, bytes, how);
+            }
+        }
+    }
+
+    /// Sees to the records and bitmaps of the next `n_pages`, and of the page after them.
+    fn commit_metadata(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Result<(), Errno> {
+        let last = (state.frontier as usize + n_pages as usize).min(layout.n_pages - 1);
+        while (state.n_chunks as usize) <= last / CHUNK_PAGES {
+            window::commit_chunk(&self.os, layout, state.n_chunks)?;
+            state.n_chunks += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! Large blocks as the page heap sees them: growing, shrinking and moving where they are.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  │ block │ room to grow ……………… │        a block that grows is placed with free pages behind it
+//!  │ block, grown        │ ………… │        and grows into them; the kernel gives memory where it is written
+//! ```
+//!
+//! # Safety
+//! As stated at each function.
+
+use crate::page::state::{Free, State};
+use crate::page::{PageHeap, Run};
+use crate::span::{Entry, Kind, Layout, SpanList};
+use freestone_base::sync::Ordering;
+use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::{Os, Prefault};
+
+/// A block that grows gets this many times its size of address space, itself included.
+const ROOM_FACTOR: u32 = 4;
+
+/// A block that grows by at most this part gets the memory for it at once: a system call instead of a page fault for each OS page. What
+/// grows in small steps is filled before it grows again; one that doubles its room may not be.
+const POPULATE_SHARE: u32 = 4;
+
+/// Dirty runs looked at for one that is nearly long enough.
+const MIXED_SEARCHED: usize = 8;
+
+/// A block is put together of dirty and other pages if at most this part of it is not dirty.
+const MIXED_SHARE: u32 = 2;
+
+impl<O: Os> PageHeap<O> {
+    /// Allocates `n_pages` for a large block that is going to grow: with as much address space again, several times, free behind it.
+    /// `None` when that is not to be had.
+    pub fn allocate_roomy(&self, n_pages: u32) -> Option<Run> {
+        let layout = self.open()?;
+        let room = n_pages.checked_mul(ROOM_FACTOR)?;
+        let state = self.state.lock();
+        let huge_pages = self.huge_pages_for(room);
+        self.take_clean(state, layout, n_pages, (room, huge_pages.max(1)), Kind::Large, huge_pages > 0)
+    }
+
+    /// Takes `n_pages` for a large block out of a dirty run that is too short and the free run behind it, or before it, whatever their
+    /// kind: memory that is there is worth more than a block in one piece of a kind. The first page, or `None`.
+    ///
+    /// # Safety
+    /// - The lock is held.
+    pub(super) unsafe fn take_mixed(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<u32> {
+        let is_free = |kind: Kind| matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck);
+        // SAFETY: the neighbours of a run's ends are ends of runs, or page 0, or at the frontier.
+        unsafe {
+            let (page, before, own, behind) =
+                state.dirty.longest(layout).take(MIXED_SEARCHED).find_map(|(page, own)| {
+                    let lacks = n_pages.checked_sub(own).filter(|lacks| *lacks <= n_pages / MIXED_SHARE)?;
+                    let (next, last) = (page + own, &*layout.record(page - 1));
+                    if next < state.frontier && is_free((*layout.record(next)).kind.get()) {
+                        let behind = (*layout.record(next)).pages.get();
+                        if behind >= lacks {
+                            return Some((page, 0, own, lacks));
+                        }
+                    }
+                    (is_free(last.kind.get()) && last.pages.get() >= lacks).then_some((page, lacks, own, 0))
+                })?;
+            state.take(layout, page, own, Kind::Large);
+            let is_huge = (*layout.record(page)).is_huge.get();
+            if behind > 0 {
+                state.take(layout, page + own, behind, Kind::Large);
+            }
+            if before > 0 {
+                let first = (*layout.record(page - 1)).first.load(Ordering::Relaxed);
+                let (all, was) = ((*layout.record(first)).pages.get(), Free::of(&*layout.record(first)));
+                state.take(layout, first, all, Kind::Large);
+                self.trim(state, layout, (first, all), (page - before, before), was, Kind::Large);
+            }
+            let start = page - before;
+            state.label(layout, start, n_pages, Kind::Large);
+            (*layout.record(start)).is_huge.set(is_huge);
+            self.begin_large(state, layout, start);
+            Some(start)
+        }
+    }
+
+    /// Makes a large block `n_pages` long by taking the free run behind it; `false` if there is none or it is too short.
+    ///
+    /// # Safety
+    /// - `page` starts a large block of fewer than `n_pages` that is the caller's.
+    pub unsafe fn extend(&self, page: u32, n_pages: u32) -> bool {
+        let layout = self.layout();
+        // SAFETY: the caller's promise.
+        let all = unsafe { (*layout.record(page)).pages.get() };
+        let (next, more) = (page + all, n_pages - all);
+        let Some(mut state) = self.keep_limits(self.state.lock(), more) else { return false };
+        // SAFETY: the caller's promise; under the lock. The page behind a run starts a run, or is at the frontier.
+        unsafe {
+            if next >= state.frontier && (state.frontier as usize + more as usize) < layout.n_pages {
+                // The block is the last thing before the frontier: grow under it.
+                if self.commit(&mut state, layout, more).is_err() {
+                    return false;
+                }
+            }
+            if next >= state.frontier {
+                return false;
+            }
+            let behind = &*layout.record(next);
+            if !matches!(behind.kind.get(), Kind::Clean | Kind::Dirty | Kind::Stuck) || behind.pages.get() < more {
+                return false;
+            }
+            let is_clean = behind.kind.get() == Kind::Clean;
+            state.take(layout, next, more, Kind::Large);
+            state.label(layout, page, n_pages, Kind::Large);
+            drop(state);
+            // What grows is written: its new part may have huge pages, and, if it is small, all its pages now.
+            if self.huge_pages_for(n_pages) > 0 {
+                self.ask_for_huge_pages(page, all, n_pages);
+            }
+            if is_clean && more <= all / POPULATE_SHARE {
+                let _ =
+                    self.os.prefault(layout.page_start(next), (more as usize) << PAGE_BYTES_LOG2, Prefault::Populate);
+            }
+        }
+        true
+    }
+
+    /// Cuts the pages from `keep` on off a large block; they are dirty from now on.
+    ///
+    /// # Safety
+    /// - `page` starts a large block of more than `keep` pages (at least 1) that is the caller's.
+    pub unsafe fn shrink(&self, page: u32, keep: u32) {
+        let layout = self.layout();
+        let now = self.now_ms();
+        let mut state = self.state.lock();
+        // SAFETY: the caller's promise; under the lock.
+        unsafe {
+            let tail = Free::dirty(now, (*layout.record(page)).is_huge.get());
+            let all = state.end_use(layout, page);
+            state.label(layout, page, keep, Kind::Large);
+            state.begin_use(Kind::Large, keep);
+            state.insert(layout, page + keep, all - keep, tail);
+        }
+        self.tidy(state, now);
+    }
+
+    /// Moves the memory behind a large block to the start of another, without copying; the old block is freed, and clean. `false` if the
+    /// kernel would not: nothing has moved then, and what the new block holds is undefined.
+    ///
+    /// # Safety
+    /// - Both are large blocks of the caller's, the new one not shorter.
+    pub unsafe fn relocate(&self, from: u32, to: u32) -> bool {
+        let layout = self.layout();
+        // SAFETY: the caller's promise; in the end the old block's memory is gone, and reads as zero.
+        unsafe {
+            let record = &*layout.record(from);
+            let bytes = (record.pages.get() as usize) << PAGE_BYTES_LOG2;
+            if self.os.relocate(layout.page_start(from), bytes, layout.page_start(to)).is_err() {
+                return false;
+            }
+            let is_huge = record.is_huge.get() && !self.forget_huge_pages(from, record.pages.get());
+            let mut state = self.state.lock();
+            self.end_large(&mut state, layout, from);
+            let n_pages = state.end_use(layout, from);
+            state.insert(layout, from, n_pages, Free { is_huge, ..Free::CLEAN });
+        }
+        true
+    }
+
+    /// Enters a large block into the map and the counts.
+    ///
+    /// # Safety
+    /// - `page` starts a large block that is the caller's; under the lock.
+    pub(super) unsafe fn begin_large(&self, state: &mut State, layout: &Layout, page: u32) {
+        state.stats.large_allocs += 1;
+        state.last_large = page;
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*layout.record(page)).owner.store(core::ptr::null_mut(), Ordering::Relaxed);
+            layout.map.set(page, 1, Entry::LARGE);
+        }
+    }
+
+    /// Takes a large block out of the map, the counts and its heap's list.
+    ///
+    /// # Safety
+    /// - `page` starts a large block that is the caller's; under the lock.
+    pub(super) unsafe fn end_large(&self, state: &mut State, layout: &Layout, page: u32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let list: *const SpanList = (*layout.record(page)).owner.load(Ordering::Relaxed).cast();
+            if !list.is_null() {
+                (*list).remove(layout, page);
+            }
+            // Only the first page of a large block has an entry.
+            layout.map.set(page, 1, Entry::NONE);
+        }
+        state.stats.large_frees += 1;
+    }
+
+    /// Enters a large block into the list of an explicit heap; freeing it takes it out.
+    ///
+    /// # Safety
+    /// - `page` starts a large block that is the caller's, and `list` stays where it is as long as the block lives.
+    pub unsafe fn list_large(&self, page: u32, list: &SpanList) {
+        let layout = self.layout();
+        let _state = self.state.lock();
+        // SAFETY: the caller's promise; the lock guards all such lists.
+        unsafe {
+            (*layout.record(page)).owner.store(core::ptr::from_ref(list).cast_mut().cast(), Ordering::Relaxed);
+            list.push(layout, page);
+        }
+    }
+
+    /// The first large block of a list, by page, or 0.
+    #[must_use]
+    pub fn first_large(&self, list: &SpanList) -> u32 {
+        let _state = self.state.lock();
+        list.first()
+    }
+}

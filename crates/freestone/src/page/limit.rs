@@ -1,0 +1,103 @@
+//! Limits: how much memory the process may have.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  0 ────────────── in use ─────── soft limit ─────────── hard limit
+//!                          │ memory is asked for freely    │
+//!                          └ what is dirty goes back first; whoever asked is to empty caches and tell the program (`take_pressure`)
+//!                                                          └ no more
+//! ```
+//!
+//! What counts is small spans, large blocks and dirty runs, in whole pages of 64 KiB. The soft limit is the option's, or 15/16 of what the
+//! control group allows; that is looked up once, when the heap has grown to [`LOOK_UP_PAGES`]: small processes do not pay for it.
+
+use crate::page::PageHeap;
+use crate::page::heap::RANK;
+use crate::page::state::State;
+use freestone_base::lock::Guard;
+use freestone_base::sync::{AtomicBool, Ordering};
+use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::{Futex, Os};
+
+/// The control group is asked when the heap is this large: 32 MiB.
+const LOOK_UP_PAGES: u32 = 512;
+
+/// Once the soft limit was passed, the next call for relief comes when this part of it more is in use.
+const AGAIN_SHARE: u64 = 64;
+
+/// Part of the control group's limit that is ours: the program has stacks, code and files too.
+const GROUP_SHARE: (u64, u64) = (15, 16);
+
+/// Whether somebody ought to make room.
+#[derive(Debug)]
+pub struct Limits {
+    group_asked: AtomicBool,
+    pressed: AtomicBool,
+}
+
+impl Limits {
+    /// Nothing known.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { group_asked: AtomicBool::new(false), pressed: AtomicBool::new(false) }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<O: Os> PageHeap<O> {
+    /// Sees to the limits before `n_pages` more get memory: gives back what is dirty, as far as that is needed. `None` if that would be
+    /// beyond the hard limit.
+    pub(super) fn keep_limits<'a>(
+        &'a self,
+        state: Guard<'a, State, Futex, RANK>,
+        n_pages: u32,
+    ) -> Option<Guard<'a, State, Futex, RANK>> {
+        let mut state = state;
+        if state.frontier >= LOOK_UP_PAGES && !self.limits.group_asked.swap(true, Ordering::Relaxed) {
+            self.ask_group();
+        }
+        let pages = |bytes: Option<usize>| bytes.map(|bytes| (bytes >> PAGE_BYTES_LOG2) as u64);
+        let (soft, hard) = (pages(self.settings.limit_bytes()), pages(self.settings.limit_hard_bytes()));
+        if soft.is_none() && hard.is_none() {
+            return Some(state);
+        }
+        let (soft, hard) = (soft.unwrap_or(u64::MAX), hard.unwrap_or(u64::MAX));
+        let now_ms = self.now_ms();
+        while state.in_use_pages() + state.stats.dirty_pages + u64::from(n_pages) > soft.min(hard) {
+            let Some((page, all)) = state.oldest_dirty(self.layout()) else { break };
+            state = self.purge_run(state, page, all, now_ms);
+        }
+        let wanted = state.in_use_pages() + u64::from(n_pages);
+        if wanted <= soft {
+            state.press_at_pages = soft;
+        } else if wanted > state.press_at_pages.max(soft) {
+            state.press_at_pages = wanted + soft / AGAIN_SHARE;
+            self.limits.pressed.store(true, Ordering::Relaxed);
+        }
+        if wanted > hard { None } else { Some(state) }
+    }
+
+    /// Makes a part of the control group's limit the soft limit, unless there is one.
+    fn ask_group(&self) {
+        if let Some(bytes) = self.os.memory_limit_bytes().and_then(|bytes| usize::try_from(bytes).ok()) {
+            self.settings.set_default_limit((bytes as u64 / GROUP_SHARE.1 * GROUP_SHARE.0) as usize);
+        }
+    }
+
+    /// Whether the soft limit was passed since the last time this was asked: whoever asks is to make room.
+    pub fn take_pressure(&self) -> bool {
+        self.limits.pressed.load(Ordering::Relaxed) && self.limits.pressed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Bytes that count against the limits now.
+    #[must_use]
+    pub fn limited_bytes(&self) -> usize {
+        let state = self.state.lock();
+        ((state.in_use_pages() + state.stats.dirty_pages) << PAGE_BYTES_LOG2) as usize
+    }
+}
