@@ -10,12 +10,14 @@
 //! | [`rust`] | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
 //! | [`heap`] | [`Heap`](crate::Heap), an explicit heap destroyed at once |
 //! | [`global`] | the process's one allocator: start, threads' birth and death |
+//! | [`background`] | the allocator's own thread |
 //! | [`fork`] | staying whole across `fork` |
 //! | [`options`] | applying options from environment, symbol and API |
 //! | [`snapshot`] | statistics |
 //! | [`report`] | the lines that `freestone run` reads |
 
 pub mod alloc;
+pub mod background;
 pub mod fork;
 pub mod free;
 pub mod global;

@@ -189,7 +189,8 @@ impl<O: Os> Central<O> {
                 }
                 (false, false) => {}
             }
-            if !empty && blocks::is_scan_due(layout, page) {
+            let os_page_bytes = self.pages.os().os_page_bytes();
+            if !empty && self.is_too_much_in_spans() && blocks::has_emptied_a_page(layout, page, block, os_page_bytes) {
                 self.count_free_in_spans(-i64::from(self.release_pages(page)) * block_bytes);
             }
             drop(list);
@@ -244,17 +245,19 @@ impl<O: Os> Central<O> {
         self.peak.peak_bytes.load(Ordering::Relaxed)
     }
 
-    /// Gives the OS pages of a span in which no block is out back, if more is free inside spans than the dirty bound allows. Returns the
-    /// blocks that are no longer free.
+    /// Whether more is free inside spans than the dirty bound allows.
+    #[must_use]
+    pub fn is_too_much_in_spans(&self) -> bool {
+        let live_share = self.peak.live_bytes.load(Ordering::Relaxed) / DIRTY_SHARE;
+        let bound = i64::try_from(self.pages.settings.dirty_max_bytes()).unwrap_or(i64::MAX).max(live_share);
+        self.free_in_spans.load(Ordering::Relaxed) > bound
+    }
+
+    /// Gives the OS pages of a span in which no block is out back. Returns the blocks that are no longer free.
     ///
     /// # Safety
     /// - The small span at `page` is the caller's.
     pub unsafe fn release_pages(&self, page: u32) -> u32 {
-        let bound = (self.pages.settings.dirty_max_bytes() as i64)
-            .max(self.peak.live_bytes.load(Ordering::Relaxed) / DIRTY_SHARE);
-        if self.free_in_spans.load(Ordering::Relaxed) <= bound {
-            return 0;
-        }
         // SAFETY: the caller's promise; what is purged holds no block that is out.
         unsafe {
             blocks::release_pages(self.pages.layout(), page, self.pages.os().os_page_bytes(), |start, bytes| {

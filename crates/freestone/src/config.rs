@@ -91,13 +91,14 @@ pub mod key {
     pub const LIMIT_HARD: usize = 10;
     pub const MISUSE: usize = 11;
     pub const REPORT: usize = 12;
+    pub const REPORT_MS: usize = 13;
 }
 
 /// A time that never comes: the largest an age can be compared with.
 pub const NEVER_MS: usize = u32::MAX as usize;
 
 /// Every option there is.
-pub static OPTIONS: [OptionSpec; 13] = [
+pub static OPTIONS: [OptionSpec; 14] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
@@ -189,6 +190,13 @@ pub static OPTIONS: [OptionSpec; 13] = [
         default: "",
         bounds: (0, 0),
         effect: "statistics are appended to this file, one JSON line at start and one at exit",
+    },
+    OptionSpec {
+        key: "report_ms",
+        unit: Unit::Milliseconds,
+        default: "0",
+        bounds: (0, 60_000),
+        effect: "with report: a line every so often as well, written by the background thread; 0 is never",
     },
 ];
 

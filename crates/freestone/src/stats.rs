@@ -33,6 +33,8 @@ pub struct Stats {
     pub peak_live: u64,
     /// Given back to the operating system, ever.
     pub purged: u64,
+    /// Handed out without memory behind it, ever: a page fault for each OS page of it that was written.
+    pub fresh: u64,
     /// Blocks allocated, ever. A count.
     pub n_allocations: u64,
     /// Blocks freed, ever. A count.

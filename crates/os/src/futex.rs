@@ -3,10 +3,20 @@
 use freestone_base::lock::Parking;
 use freestone_base::sync::AtomicU32;
 use rustix::thread::futex;
+use rustix::thread::futex::Timespec;
 
 /// Parks waiters on the lock's own word.
 #[derive(Debug)]
 pub struct Futex;
+
+impl Futex {
+    /// Returns when `word` may have changed from `expected`, or after `ms` milliseconds if that is given; may return early.
+    pub fn wait_for(word: &AtomicU32, expected: u32, ms: Option<u32>) {
+        let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
+        // As below: the caller looks again.
+        let _ = futex::wait(word, futex::Flags::PRIVATE, expected, timeout.as_ref());
+    }
+}
 
 impl Parking for Futex {
     fn wait(word: &AtomicU32, expected: u32) {

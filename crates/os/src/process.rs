@@ -54,6 +54,17 @@ pub fn id() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
+/// Lets other threads run.
+pub fn yield_now() {
+    rustix::thread::sched_yield();
+}
+
+/// Gives this thread a name, for those who look at the process from outside.
+pub fn name_thread(name: &CStr) {
+    // A thread without a name works as well.
+    let _ = rustix::thread::set_name(name);
+}
+
 /// The C library's `errno` of this thread.
 #[must_use]
 pub fn errno() -> crate::Errno {

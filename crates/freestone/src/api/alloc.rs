@@ -64,6 +64,7 @@ fn pop_or_refill(class: usize, borrow: bool) -> *mut u8 {
             block
         }
     });
+    global::background().start_if_due();
     block.unwrap_or(ptr::null_mut())
 }
 
@@ -111,7 +112,9 @@ pub fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
 /// Any block, with this thread's heap.
 fn any(size: usize, align: usize) -> LargeBlock {
     // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
-    global::with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
+    let block = global::with_heap(|heap| unsafe { heap.allocate(size, align) });
+    global::background().start_if_due();
+    block.unwrap_or(LargeBlock::NONE)
 }
 
 /// Passes a block on; null sets `errno`.

@@ -40,4 +40,5 @@ unsafe extern "C" fn after_in_child() {
         global::threads().unlock_after_fork();
         global::threads().orphan_others(ptr::from_ref(current::get()));
     }
+    global::background().forked(!current::get().is_nobody());
 }

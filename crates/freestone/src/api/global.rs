@@ -15,6 +15,7 @@
 //! This is the one mutable static of the crate. C library functions used: `pthread_key_create`, `pthread_setspecific`; both are called
 //! when the allocator already works, for they may allocate.
 
+use crate::api::background::BackgroundThread;
 use crate::api::report::ReportPath;
 use crate::api::{fork, options, report};
 use crate::central::Central;
@@ -35,6 +36,7 @@ pub struct Global {
     fallback: AtomicPtr<Heap>,
     key: AtomicU32,
     report: ReportPath,
+    background: BackgroundThread,
 }
 
 static GLOBAL: Global = Global {
@@ -45,6 +47,7 @@ static GLOBAL: Global = Global {
     fallback: AtomicPtr::new(ptr::null_mut()),
     key: AtomicU32::new(NO_KEY),
     report: ReportPath::nowhere(),
+    background: BackgroundThread::none(),
 };
 
 /// No thread-exit hook could be had.
@@ -63,6 +66,12 @@ pub fn central() -> &'static Central<Linux> {
 #[must_use]
 pub fn threads() -> &'static Threads<Linux> {
     &GLOBAL.threads
+}
+
+/// The allocator's own thread.
+#[must_use]
+pub fn background() -> &'static BackgroundThread {
+    &GLOBAL.background
 }
 
 /// Where the report goes.
@@ -156,6 +165,7 @@ fn born() -> Option<&'static Heap> {
         unsafe { GLOBAL.threads.death(heap) };
         return None;
     }
+    GLOBAL.background.thread_born();
     Some(heap)
 }
 
@@ -174,6 +184,7 @@ unsafe extern "C" fn on_thread_exit(heap: *mut c_void) {
     current::leave();
     // SAFETY: the heap was this thread's, and is not any more.
     unsafe { GLOBAL.threads.death(heap) };
+    GLOBAL.background.thread_gone();
 }
 
 /// Flushes this thread's caches and gives all dirty memory back. Returns the bytes given back.

@@ -106,6 +106,7 @@ pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
         settings.restore(index, before);
         return Err(Mistake::BelowUse);
     }
+    global::background().option_changed();
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The lines that `freestone run` reads: one when the allocator starts, one when the process ends.
+//! The lines that `freestone run` reads: one when the allocator starts, one when the process ends, and more in between if asked for.
 #![allow(unsafe_code)]
 //!
 //! Each is one JSON object, appended with a single write. The first proves that the allocator is in the process.
@@ -13,7 +13,7 @@ use core::ffi::CStr;
 use core::fmt::{Arguments, Write};
 use freestone_base::sync::{AtomicBool, Ordering};
 use freestone_base::text::FixedText;
-use freestone_os::process;
+use freestone_os::{Os, process};
 
 /// Longest line in bytes.
 const LINE_BYTES: usize = 1024;
@@ -72,15 +72,27 @@ pub(super) fn at_start() {
 
 /// Says what the allocator did, for the process's end.
 pub fn at_exit() {
+    say("exit");
+}
+
+/// Says what the allocator holds now.
+pub(super) fn sample() {
+    say("sample");
+}
+
+/// Appends all that is counted, as an event.
+fn say(event: &str) {
     append(|pid| {
         let stats = snapshot::snapshot();
         format_args_to(format_args!(
             concat!(
-                r#"{{"event":"exit","pid":{},"allocations":{},"frees":{},"remote_frees":{},"handovers":{},"live_bytes":{},"#,
-                r#""peak_live_bytes":{},"committed_bytes":{},"peak_committed_bytes":{},"purged_bytes":{},"cached_bytes":{},"#,
-                r#""fragmented_bytes":{},"dirty_bytes":{},"metadata_bytes":{},"threads":{}}}"#
+                r#"{{"event":"{}","pid":{},"ms":{},"allocations":{},"frees":{},"remote_frees":{},"handovers":{},"#,
+                r#""live_bytes":{},"peak_live_bytes":{},"committed_bytes":{},"peak_committed_bytes":{},"purged_bytes":{},"#,
+                r#""fresh_bytes":{},"cached_bytes":{},"fragmented_bytes":{},"dirty_bytes":{},"metadata_bytes":{},"threads":{}}}"#
             ),
+            event,
             pid,
+            global::central().pages.os().now_ms(),
             stats.n_allocations,
             stats.n_frees,
             stats.n_remote_frees,
@@ -90,6 +102,7 @@ pub fn at_exit() {
             stats.committed,
             stats.peak_committed,
             stats.purged,
+            stats.fresh,
             stats.cached,
             stats.fragmented,
             stats.dirty,

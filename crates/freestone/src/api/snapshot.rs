@@ -19,6 +19,7 @@ pub fn snapshot() -> Stats {
         peak_committed: pages.peak_pages * PAGE_BYTES as u64,
         peak_live: central.peak_live_bytes(),
         purged: pages.purged_bytes,
+        fresh: pages.fresh_bytes,
         n_allocations: pages.large_allocs,
         n_frees: pages.large_frees,
         n_threads: threads.n_alive(),

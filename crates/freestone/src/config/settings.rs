@@ -105,6 +105,7 @@ impl Settings {
                 AtomicUsize::new(UNLIMITED),
                 AtomicUsize::new(MisusePolicy::Abort as usize),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
         }
     }
@@ -208,6 +209,12 @@ impl Settings {
             1 => MisusePolicy::Report,
             _ => MisusePolicy::Ignore,
         }
+    }
+
+    /// Milliseconds between two lines of the report; `None`: only at start and exit.
+    #[must_use]
+    pub fn report_ms(&self) -> Option<u32> {
+        u32::try_from(self.get(key::REPORT_MS)).ok().filter(|&ms| ms > 0)
     }
 
     /// Sets the option `index` of [`OPTIONS`]; a profile sets the options it names. The path of the report is not kept here.

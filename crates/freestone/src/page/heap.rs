@@ -9,6 +9,7 @@
 
 use crate::config::Settings;
 use crate::page::limit::Limits;
+use crate::page::purge::Watch;
 use crate::page::state::{Free, PageStats, State};
 use crate::page::window;
 use crate::span::{Entry, Kind, Layout};
@@ -46,6 +47,7 @@ pub struct PageHeap<O: Os> {
     layout: UnsafeCell<Layout>,
     pub(super) state: Lock<State, Futex, RANK>,
     pub(super) limits: Limits,
+    pub(super) watch: Watch,
 }
 
 // SAFETY: `layout` is written once, inside `opened`, and read only after it.
@@ -62,6 +64,7 @@ impl<O: Os> PageHeap<O> {
             layout: UnsafeCell::new(Layout::EMPTY),
             state: Lock::new(State::empty()),
             limits: Limits::new(),
+            watch: Watch::new(),
         }
     }
 
@@ -245,6 +248,7 @@ impl<O: Os> PageHeap<O> {
             let n_pages = state.end_use(layout, page);
             state.insert(layout, page, n_pages, Free::dirty(now, record.is_huge.get()));
             self.tidy(state, now);
+            self.wake_for_dirty();
         }
     }
 
@@ -284,9 +288,17 @@ impl<O: Os> PageHeap<O> {
         visit(&state, self.layout())
     }
 
-    /// Takes the lock and keeps it, before a fork.
+    /// Takes the lock and keeps it, before a fork. Runs that others are purging are waited for: the child has nobody to put them back.
     pub fn lock_for_fork(&self) {
-        self.state.acquire_raw();
+        loop {
+            let state = self.state.lock();
+            if state.n_purging == 0 {
+                core::mem::forget(state);
+                return;
+            }
+            drop(state);
+            freestone_os::process::yield_now();
+        }
     }
 
     /// Lets the lock of [`PageHeap::lock_for_fork`] go, in parent or child.

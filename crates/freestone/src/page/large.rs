@@ -138,6 +138,7 @@ impl<O: Os> PageHeap<O> {
             state.insert(layout, page + keep, all - keep, tail);
         }
         self.tidy(state, now);
+        self.wake_for_dirty();
     }
 
     /// Moves the memory behind a large block to the start of another, without copying; the old block is freed, and clean. `false` if the

@@ -20,7 +20,8 @@ use crate::page::PageHeap;
 use crate::page::heap::RANK;
 use crate::page::state::{Free, State};
 use crate::span::{Kind, Layout};
-use freestone_base::lock::Guard;
+use freestone_base::lock::{Guard, Parking};
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::{Futex, Os};
 
@@ -57,6 +58,21 @@ impl Churn {
     pub(super) const NONE: Self = Self { purged_ms: None, useful_ms: None, period_ms: 0, peak_pages: [0; 2] };
 }
 
+/// Where the one who looks after the heap sleeps.
+#[derive(Debug)]
+pub struct Watch {
+    wakes: AtomicU32,
+    /// It sleeps until something becomes dirty.
+    asleep: AtomicBool,
+}
+
+impl Watch {
+    /// Nobody there.
+    pub(super) const fn new() -> Self {
+        Self { wakes: AtomicU32::new(0), asleep: AtomicBool::new(false) }
+    }
+}
+
 impl<O: Os> PageHeap<O> {
     /// Gives back, oldest first, what is dirty beyond the bound or for longer than the decay time.
     pub(super) fn tidy(&self, state: Guard<'_, State, Futex, RANK>, now_ms: u32) {
@@ -71,6 +87,36 @@ impl<O: Os> PageHeap<O> {
     pub fn tidy_now(&self) -> bool {
         self.tidy(self.state.lock(), self.now_ms());
         self.state.lock().oldest != 0
+    }
+
+    /// How often the one who looks after the heap was woken: to be read before looking, and given to [`PageHeap::sleep`].
+    #[must_use]
+    pub fn wakes(&self) -> u32 {
+        self.watch.wakes.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until there is something to look after, or `ms` have passed, or somebody calls [`PageHeap::wake`]; not at all if that was
+    /// since `wakes`.
+    pub fn sleep(&self, wakes: u32, ms: Option<u32>) {
+        self.watch.asleep.store(ms.is_none(), Ordering::SeqCst);
+        // What became dirty before the line above called nobody.
+        if ms.is_some() || self.state.lock().oldest == 0 {
+            Futex::wait_for(&self.watch.wakes, wakes, ms);
+        }
+        self.watch.asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// Wakes the one who looks after the heap.
+    pub fn wake(&self) {
+        self.watch.wakes.fetch_add(1, Ordering::Release);
+        Futex::wake_one(&self.watch.wakes);
+    }
+
+    /// Wakes the one who looks after the heap if it sleeps until something becomes dirty, which has just happened.
+    pub(super) fn wake_for_dirty(&self) {
+        if self.watch.asleep.load(Ordering::Relaxed) && self.watch.asleep.swap(false, Ordering::Relaxed) {
+            self.wake();
+        }
     }
 
     /// The oldest dirty run, if there is a reason to purge it, and how much of it.
@@ -124,12 +170,14 @@ impl<O: Os> PageHeap<O> {
         unsafe {
             let was_huge = (*layout.record(page)).is_huge.get();
             state.take(layout, page, n_pages, Kind::Metadata);
+            state.n_purging += 1;
             drop(state);
             let bytes = (n_pages as usize) << PAGE_BYTES_LOG2;
             let purged = self.purge_range(layout.page_start(page), bytes);
             let zeroes = purged && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes();
             let is_huge = was_huge && !(zeroes && self.forget_huge_pages(page, n_pages));
             let mut state = self.state.lock();
+            state.n_purging -= 1;
             state.end_use(layout, page);
             state.count_purge(purged, bytes);
             let kind = if zeroes { Kind::Clean } else { Kind::Stuck };

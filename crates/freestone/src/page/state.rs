@@ -99,6 +99,8 @@ pub struct State {
     pub last_large: u32,
     /// See [`Churn`].
     pub churn: Churn,
+    /// Runs taken out to be purged, and not back yet.
+    pub n_purging: u32,
     /// Pages in use at which the soft limit is next called passed.
     pub press_at_pages: u64,
     /// Where the next piece of metadata is cut, and how much is left there.
@@ -135,6 +137,7 @@ impl State {
             density: DENSE,
             last_large: 0,
             churn: Churn::NONE,
+            n_purging: 0,
             press_at_pages: 0,
             metadata: (core::ptr::null_mut(), 0),
         }

@@ -25,14 +25,8 @@ use core::ptr;
 use freestone_base::inbox::Node;
 use freestone_base::units::Pages;
 
-/// A span is looked over for OS pages that can go when this part of its blocks is free…
-const SCAN_FROM: u32 = 2;
-
-/// … and again when this part of those still out has come home, but at least this part of all.
-const SCAN_EVERY: u32 = 4;
-
-/// See [`SCAN_EVERY`].
-const SCAN_STEP_LEAST: u32 = 32;
+/// OS pages are given back one by one when at most one in this many of their span's blocks is out: a fuller span will want them again.
+const MOSTLY_FREE: u32 = 2;
 
 /// A chain of free blocks, linked through their first words.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +82,6 @@ pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: us
         span.n_free.set(0);
         span.n_out.set(0);
         span.first_word.set(words(span) as u16);
-        span.scan_at.set(n_blocks(span) as u32 / SCAN_FROM);
     }
 }
 
@@ -200,7 +193,6 @@ pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     span.first_word.set(word as u16);
     span.n_free.set(span.n_free.get() - n);
     span.n_out.set(span.n_out.get() + n);
-    span.scan_at.set(n_blocks(span) as u32 / SCAN_FROM);
     Chain { first: first.next, last, len: n }
 }
 
@@ -234,14 +226,87 @@ pub unsafe fn give_back(layout: &Layout, page: u32, block: *mut Node) -> Result<
     Ok(())
 }
 
-/// Whether it is time to look a span over for OS pages that can go.
+/// Whether so few of a span's blocks are out that its OS pages are given back one by one.
+#[must_use]
+pub fn is_mostly_free(span: &Span) -> bool {
+    span.n_out.get() <= n_blocks(span) as u32 / MOSTLY_FREE
+}
+
+/// Whether a block that has just come home was the last one of an OS page, in a span that is mostly free.
 ///
 /// # Safety
-/// - See the module header.
-pub unsafe fn is_scan_due(layout: &Layout, page: u32) -> bool {
+/// - See the module header; `block` is a free block of the span at `page`.
+pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, block: *mut Node, os_page_bytes: usize) -> bool {
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
-    span.n_free.get() >= span.scan_at.get()
+    if !is_mostly_free(span) {
+        return false;
+    }
+    let units = Units::of(span, os_page_bytes);
+    let offset = block.addr() - layout.page_start(page).addr();
+    let (first, last) = (offset / units.bytes, (offset + units.block - 1) / units.bytes);
+    // SAFETY: as above.
+    (first..=last.min(units.len - 1)).any(|at| unsafe { units.can_go(layout, page, at) })
+}
+
+/// The stretches that a span is carved in, and its blocks in them.
+struct Units<'a> {
+    span: &'a Span,
+    bytes: usize,
+    len: usize,
+    block: usize,
+    n_blocks: usize,
+}
+
+impl<'a> Units<'a> {
+    fn of(span: &'a Span, os_page_bytes: usize) -> Self {
+        let bytes = carve_bytes(span, os_page_bytes);
+        let block = block_bytes(span.class.get() as usize);
+        Self { span, bytes, len: span_bytes(span) / bytes, block, n_blocks: n_blocks(span) }
+    }
+
+    /// The blocks that start in a unit.
+    fn blocks(&self, at: usize) -> core::ops::Range<usize> {
+        let start = |at: usize| (at * self.bytes).div_ceil(self.block).min(self.n_blocks);
+        start(at)..start(at + 1)
+    }
+
+    fn is_fresh(&self, at: usize) -> bool {
+        self.span.fresh.get() >> at & 1 == 1
+    }
+
+    /// Whether a unit was carved and no block is out that starts in it, or before it and ends in it.
+    ///
+    /// # Safety
+    /// - See the module header.
+    unsafe fn can_go(&self, layout: &Layout, page: u32, at: usize) -> bool {
+        if self.is_fresh(at) {
+            return false;
+        }
+        // The block that the unit starts in the middle of.
+        let before = at * self.bytes / self.block;
+        let blocks = self.blocks(at);
+        // SAFETY: block numbers below `n_blocks` have bits.
+        unsafe {
+            (before >= blocks.start || is_free(layout, page, before) || self.is_fresh(before * self.block / self.bytes))
+                && all_set(layout.bitmap(page), blocks)
+        }
+    }
+}
+
+/// Whether all of a range of bits are set.
+unsafe fn all_set(bitmap: *const u64, bits: core::ops::Range<usize>) -> bool {
+    let mut from = bits.start;
+    while from < bits.end {
+        let n = (64 - from % 64).min(bits.end - from);
+        let mask = (u64::MAX >> (64 - n)) << (from % 64);
+        // SAFETY: the caller's bits are inside the span's bitmap.
+        if unsafe { *bitmap.add(from / 64) } & mask != mask {
+            return false;
+        }
+        from += n;
+    }
+    true
 }
 
 /// Gives the OS pages in which no block is out back: the free blocks that start in them become uncarved again. A free block that starts
@@ -258,51 +323,35 @@ pub unsafe fn release_pages(
 ) -> u32 {
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
-    let class = span.class.get() as usize;
-    let (block, unit, n_blocks) = (block_bytes(class), carve_bytes(span, os_page_bytes), n_blocks(span));
-    let n_units = span_bytes(span) / unit;
-    let start_of = |units: usize| (units * unit).div_ceil(block).min(n_blocks);
-    // SAFETY: block numbers below `n_blocks` have bits.
-    let can_go = |at: usize| unsafe {
-        let overlapping = (at * unit / block).min(n_blocks)..start_of(at + 1);
-        span.fresh.get() >> at & 1 == 0
-            && overlapping.into_iter().all(|index| is_free(layout, page, index) || is_fresh(span, index, block, unit))
-    };
+    let units = Units::of(span, os_page_bytes);
     let (mut at, mut released) = (0, 0);
-    while at < n_units {
+    while at < units.len {
         let from = at;
-        while at < n_units && can_go(at) {
+        // SAFETY: the caller's promise.
+        while at < units.len && unsafe { units.can_go(layout, page, at) } {
             at += 1;
         }
         if at == from {
             at += 1;
             continue;
         }
-        if purge(layout.page_start(page).wrapping_add(from * unit), (at - from) * unit) {
-            for unit_index in from..at {
-                let (first, end) = (start_of(unit_index), start_of(unit_index + 1));
+        if purge(layout.page_start(page).wrapping_add(from * units.bytes), (at - from) * units.bytes) {
+            for unit in from..at {
+                let blocks = units.blocks(unit);
+                released += blocks.len() as u32;
                 // SAFETY: these blocks are free: their bits are set, for none of them is fresh.
-                unsafe { clear_bits(layout.bitmap(page), first, end) };
-                released += (end - first) as u32;
-                span.fresh.set(span.fresh.get() | 1 << unit_index);
+                unsafe { clear_bits(layout.bitmap(page), blocks) };
+                span.fresh.set(span.fresh.get() | 1 << unit);
             }
         }
     }
-    let n_free = span.n_free.get() - released;
-    span.n_free.set(n_free);
-    let step = (span.n_out.get() / SCAN_EVERY).max(n_blocks as u32 / SCAN_STEP_LEAST).max(1);
-    span.scan_at.set(n_free + step);
+    span.n_free.set(span.n_free.get() - released);
     released
 }
 
-/// Whether the block with `index` starts in an OS page that has not been carved.
-fn is_fresh(span: &Span, index: usize, block: usize, unit: usize) -> bool {
-    span.fresh.get() >> (index * block / unit) & 1 == 1
-}
-
-/// Clears bits `from..to`.
-unsafe fn clear_bits(bitmap: *mut u64, from: usize, to: usize) {
-    for bit in from..to {
+/// Clears a range of bits.
+unsafe fn clear_bits(bitmap: *mut u64, bits: core::ops::Range<usize>) {
+    for bit in bits {
         // SAFETY: the caller's bits are inside the span's bitmap.
         unsafe { *bitmap.add(bit / 64) &= !(1 << (bit % 64)) };
     }

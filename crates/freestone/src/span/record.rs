@@ -68,8 +68,6 @@ pub struct Span {
     pub n_free: Cell<u32>,
     /// Small: blocks in bins, in transit, or with the program.
     pub n_out: Cell<u32>,
-    /// Small: when this many blocks are free, see whether OS pages can go.
-    pub scan_at: Cell<u32>,
     /// Dirty: neighbours in order of age, by page.
     pub older: Cell<u32>,
     /// See `older`.

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! The hotter half stays; the rest is sorted, block by block, into this heap's spans or the outbox. A span whose last block came home
-//! goes back to the page heap, unless it is the current one. When more is free inside spans than the dirty bound allows, spans that are
-//! mostly free give back the OS pages in which no block is out.
+//! goes back to the page heap, unless it is the current one (and that too where there are many threads). When more is free inside spans than the dirty bound allows, a span that is
+//! mostly free gives back the OS pages in which no block is out: when the flush turns to another span, so that a stretch goes at once.
 //!
 //! This is where a wrong free of a small block is seen: its span refuses it, and it is named.
 //!
@@ -29,15 +29,37 @@ const FEW_THREADS: u32 = 16;
 /// Bytes of one class that all threads beyond that may cache together.
 const SHARED_BYTES: usize = 4 << 20;
 
-/// How much of its capacity a bin may use after `flushed` blocks went home without one being asked for, in a process of `n_heaps`.
-fn bin_allowed(capacity: u32, flushed: u32, n_heaps: u32, block_bytes: usize) -> u32 {
-    let few = n_heaps <= FEW_THREADS;
-    let capacity = if few { capacity } else { capacity.min((SHARED_BYTES / n_heaps as usize / block_bytes) as u32) };
-    let decayed = capacity >> (flushed / capacity.max(1)).min(31);
-    if few { decayed.max(ALLOWED_LEAST.min(capacity)) } else { decayed }
+/// In a crowd a bin whose thread only frees gets smaller this many times as fast.
+const CROWDED_HASTE: u32 = 8;
+
+/// How much of its capacity a bin may use after `flushed` blocks went home without one being asked for.
+fn bin_allowed(capacity: u32, flushed: u32, is_crowded: bool) -> u32 {
+    let halvings = |flushed: u32| (flushed / capacity.max(1)).min(31);
+    if is_crowded {
+        capacity >> halvings(flushed.saturating_mul(CROWDED_HASTE))
+    } else {
+        (capacity >> halvings(flushed)).max(ALLOWED_LEAST.min(capacity))
+    }
 }
 
 impl<O: Os + 'static> ThreadHeap<O> {
+    /// Whether the process has so many threads that their caches have to be small.
+    fn is_crowded(&self) -> bool {
+        // SAFETY: only heaps that are alive come to a slow path.
+        unsafe { self.central() }.n_heaps() > FEW_THREADS
+    }
+
+    /// What a bin should hold at most, in a process of as many threads as this one.
+    pub(crate) fn shared_capacity(&self, class: usize) -> u32 {
+        let capacity = self.capacity(class);
+        if !self.is_crowded() {
+            return capacity;
+        }
+        // SAFETY: as above.
+        let share = SHARED_BYTES / unsafe { self.central() }.n_heaps().max(1) as usize / block_bytes(class);
+        capacity.min(share as u32).max(1)
+    }
+
     /// Looks at a bin whose room is used up: flushes it if it is full, and gives it room again.
     ///
     /// A thread that frees and frees is not going to want these blocks soon, and each of them holds an OS page: the bin is allowed less
@@ -47,10 +69,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// - The heap is alive, and the caller is its thread.
     #[cold]
     pub unsafe fn overflow(&self, class: usize) {
-        let (capacity, flushed) = (self.capacity(class), &self.bins[class].flushed);
-        // SAFETY: the caller's promise.
-        let central = unsafe { self.central() };
-        let allowed = i64::from(bin_allowed(capacity, flushed.get(), central.n_heaps(), block_bytes(class)));
+        let (capacity, flushed) = (self.shared_capacity(class), &self.bins[class].flushed);
+        let allowed = i64::from(bin_allowed(capacity, flushed.get(), self.is_crowded()));
         let len = self.len(class);
         if len >= allowed {
             let keep = allowed / 2;
@@ -124,6 +144,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 block = next;
                 flushed += 1;
             }
+            self.turn_to(0);
             self.move_in(class, -flushed);
         }
     }
@@ -169,6 +190,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
             let (central, layout) = (self.central(), self.layout());
             let span = central.span(page);
             let class = span.class.get() as usize;
+            if self.flush_at.get() != page {
+                self.turn_to(page);
+            }
             if let Err(refused) = blocks::give_back(&layout, page, block) {
                 return self.refused(block, class, page, refused);
             }
@@ -180,16 +204,74 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 span.listed.set(Listed::Partial);
             }
             self.note_free(class, 1);
-            if span.n_out.get() == 0 && span.listed.get() == Listed::Partial {
-                spans.partial.remove(&layout, page);
-                span.listed.set(Listed::No);
+            let is_current = spans.current.get() == page;
+            if span.n_out.get() == 0 && (!is_current || self.is_crowded()) {
+                if is_current {
+                    spans.current.set(0);
+                } else {
+                    spans.partial.remove(&layout, page);
+                    span.listed.set(Listed::No);
+                }
+                self.flush_at.set(0);
+                self.has_emptied.set(false);
                 self.note_free(class, -i64::from(span.n_free.get()));
                 self.publish_live();
                 blocks::clear(&layout, page);
                 central.pages.free(page);
-            } else if blocks::is_scan_due(&layout, page) {
-                self.count_free();
-                self.note_free(class, -i64::from(central.release_pages(page)));
+            } else if self.gives_pages_back.get() && !self.has_emptied.get() {
+                let os_page_bytes = central.pages.os().os_page_bytes();
+                self.has_emptied.set(blocks::has_emptied_a_page(&layout, page, block, os_page_bytes));
+            }
+        }
+    }
+
+    /// Turns to another span (0: none): the OS pages that came free in the one before go back, if too much is free inside spans.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::overflow`]; spans given back since are not the one that was turned to last.
+    unsafe fn turn_to(&self, page: u32) {
+        let before = self.flush_at.replace(page);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let central = self.central();
+            if self.has_emptied.replace(false) {
+                let class = central.span(before).class.get() as usize;
+                self.note_free(class, -i64::from(central.release_pages(before)));
+            }
+            self.count_free();
+            let gives = central.is_too_much_in_spans();
+            if gives && !self.gives_pages_back.replace(gives) {
+                self.needs_sweep.set(true);
+            }
+            self.gives_pages_back.set(gives);
+            if self.needs_sweep.get() {
+                self.sweep();
+            }
+        }
+    }
+
+    /// Gives back the OS pages of spans that came free while the bound was not passed; once in a decay time at most.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::overflow`].
+    #[cold]
+    unsafe fn sweep(&self) {
+        // SAFETY: the caller's promise; the lists are this heap's, and stay as they are.
+        unsafe {
+            let (central, layout) = (self.central(), self.layout());
+            let now_ms = central.pages.os().now_ms() as u32;
+            let Some(decay_ms) = central.pages.settings.decay_ms() else { return };
+            if self.last_sweep_ms.get() != 0 && now_ms.wrapping_sub(self.last_sweep_ms.get()) < decay_ms {
+                return;
+            }
+            self.last_sweep_ms.set(now_ms.max(1));
+            self.needs_sweep.set(false);
+            for (class, spans) in self.spans.iter().enumerate() {
+                for (page, span) in spans.partial.iter(&layout) {
+                    if span.n_free.get() > 0 && blocks::is_mostly_free(span) {
+                        self.note_free(class, -i64::from(central.release_pages(page)));
+                    }
+                }
             }
         }
     }

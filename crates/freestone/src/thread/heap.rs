@@ -117,6 +117,16 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) last_tick_ms: Cell<u32>,
     /// Free bytes in this heap's spans that the shared count does not know of yet.
     pub(crate) uncounted_free_bytes: Cell<i64>,
+    /// The span that the last block went home to in this flush, or 0.
+    pub(crate) flush_at: Cell<u32>,
+    /// Whether that span's OS pages are to go back as they come free, and whether some did.
+    pub(crate) gives_pages_back: Cell<bool>,
+    /// See `gives_pages_back`.
+    pub(crate) has_emptied: Cell<bool>,
+    /// The bound was passed, and spans may have OS pages that came free before.
+    pub(crate) needs_sweep: Cell<bool>,
+    /// When they were last looked over.
+    pub(crate) last_sweep_ms: Cell<u32>,
     pub(crate) handovers: AtomicU64,
     /// Explicit heaps only: who holds it is the heap's thread for the moment.
     pub(crate) gate: Lock<(), Futex, GATE_RANK>,
@@ -166,6 +176,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
             published_live_bytes: Cell::new(0),
             last_tick_ms: Cell::new(0),
             uncounted_free_bytes: Cell::new(0),
+            gives_pages_back: Cell::new(false),
+            flush_at: Cell::new(0),
+            has_emptied: Cell::new(false),
+            needs_sweep: Cell::new(false),
+            last_sweep_ms: Cell::new(0),
             handovers: AtomicU64::new(0),
             gate: Lock::new(()),
             central: Cell::new(ptr::null()),

@@ -55,7 +55,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 return block;
             }
             self.learn_capacity(class);
-            let capacity = self.capacity(class);
+            let capacity = self.shared_capacity(class);
             let chain = self.take_batch(class, (capacity / 2).max(1));
             if chain.len == 0 {
                 return ptr::null_mut();

@@ -67,3 +67,35 @@ fn a_stretch_that_the_kernel_keeps_stays_free() {
     }
     world.check().unwrap();
 }
+
+/// After a burst of which every 20th block stays, no OS page without a block is kept, but for the few whose blocks are in bins.
+#[test]
+fn a_burst_leaves_no_os_page_without_a_block() {
+    let world = World::new(4096);
+    world.central.pages.settings.set(crate::config::key::DIRTY_MAX, b"0").unwrap();
+    let heap = world.heap();
+    for size in [96, 512, 1024, 4096] {
+        // SAFETY: the heap and its blocks are this test's.
+        unsafe {
+            let n = if cfg!(miri) { 300 } else { (8 << 20) / size };
+            let all: Vec<*mut u8> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
+            let (kept, gone): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(|(at, _)| at % 20 == 0);
+            gone.iter().for_each(|&(_, &block)| heap.free(block));
+            let layout = *world.central.pages.layout();
+            let mut idle = Vec::new();
+            let spans = &heap.spans[crate::size_class::class_of(size)];
+            for list in [&spans.partial, &spans.full] {
+                for (page, span) in list.iter(&layout) {
+                    let units = Units::of(span, 4096);
+                    idle.extend(
+                        (0..units.len)
+                            .filter(|&at| units.can_go(&layout, page, at))
+                            .map(|at| (page, at, span.n_out.get(), span.n_free.get(), span.fresh.get().count_ones())),
+                    );
+                }
+            }
+            assert!(idle.len() <= 2, "{size}: {} {idle:?}", idle.len());
+            kept.iter().for_each(|&(_, &block)| heap.free(block));
+        }
+    }
+}
