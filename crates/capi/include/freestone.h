@@ -78,6 +78,15 @@ FREESTONE_ATTR_NODISCARD
 freestone_heap_t *freestone_heap_new(void) FREESTONE_NOTHROW;
 
 /*
+ * Lets `heap` have at most `bytes`, counted in whole pages of 64 KiB; 0: as much as there is, which is how a heap begins. Beyond the
+ * limit its functions empty the heap's caches, call what freestone_on_pressure was given, and return NULL with ENOMEM.
+ *
+ * Returns 0; -1 and EINVAL if the heap has more already, or if that is less than a page.
+ */
+FREESTONE_ATTR_NONNULL(1)
+int freestone_heap_set_limit(freestone_heap_t *heap, size_t bytes) FREESTONE_NOTHROW;
+
+/*
  * Ends a heap and every block of it at once. NULL is nothing.
  *
  * The caller promises that nobody uses a block of the heap any more, and that no thread is just freeing one.
@@ -175,6 +184,8 @@ typedef struct freestone_stats {
     uint64_t n_remote_frees; /* blocks freed by a thread that did not own them, ever */
     uint64_t n_handovers;    /* atomic operations it took to hand those over */
     uint64_t n_threads;      /* threads that have a heap now, and explicit heaps */
+    uint64_t fresh;          /* handed out without memory behind it, ever: a page fault for each OS page of it that was written */
+    uint64_t dirty_by_age[4]; /* of `dirty`: free for less than 1/4 of the decay time, than 1/2, than all of it, and longer */
 } freestone_stats_t;
 
 /*
@@ -193,6 +204,16 @@ int freestone_stats(freestone_stats_t *stats) FREESTONE_NOTHROW;
  * Memory also goes back by itself, after the time that option `decay_ms` says.
  */
 size_t freestone_purge(void) FREESTONE_NOTHROW;
+
+/*
+ * Makes `callback` what is called when memory is short: when the soft limit (option `limit`; by default 15/16 of what the control
+ * group allows) was passed, again with every 1/64 of it beyond, and before an allocation fails. Caches have been emptied by then. It
+ * gets the bytes that count against the limit, and `argument`. NULL: nothing is called, which is how a process begins.
+ *
+ * It is called by the thread that allocates, which may hold locks of the program; the library holds none. It may allocate and free;
+ * what it allocates brings no further call. It must not end by `longjmp` or an exception.
+ */
+void freestone_on_pressure(void (*callback)(size_t in_use_bytes, void *argument), void *argument) FREESTONE_NOTHROW;
 
 /** The library's version, such as "0.1.0"; lives for ever. */
 const char *freestone_version(void) FREESTONE_NOTHROW;

@@ -4,9 +4,9 @@
 //! # Safety
 //! Strings are C strings, and structures are as large as their callers say.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use freestone_os::{Errno, process};
-use heap::api::{global, options, report, snapshot};
+use heap::api::{global, options, pressure, report, snapshot};
 
 /// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` says how many the
 /// caller knows.
@@ -28,6 +28,8 @@ pub struct FreestoneStats {
     n_remote_frees: u64,
     n_handovers: u64,
     n_threads: u64,
+    fresh: u64,
+    dirty_by_age: [u64; 4],
 }
 
 /// Fills `*stats`, as much of it as `stats->size` says. 0, or -1 and `EINVAL` if that is less than the size itself.
@@ -59,6 +61,8 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
         n_remote_frees: now.n_remote_frees,
         n_handovers: now.n_handovers,
         n_threads: u64::from(now.n_threads),
+        fresh: now.fresh,
+        dirty_by_age: now.dirty_by_age,
     };
     // SAFETY: both hold that many bytes.
     unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const all).cast(), all.size) };
@@ -69,6 +73,16 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn freestone_purge() -> usize {
     global::purge()
+}
+
+/// Makes `callback` what is called, with `argument`, when memory is short; null: nothing.
+///
+/// # Safety
+/// - The function may be called with the argument at any time, by any thread, until another one is set and calls under way are over.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_on_pressure(callback: Option<pressure::Callback>, argument: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { pressure::on_pressure(callback, argument) }
 }
 
 /// Sets an option by name. 0, or -1 and `EINVAL` if there is none of that name or the value does not suit it.

@@ -7,7 +7,7 @@
 //! Handles are those `freestone_heap_new` returned and `freestone_heap_delete` has not taken; C callers promise that.
 
 use core::alloc::Layout;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_os::{Errno, process};
 use heap::Heap;
@@ -38,6 +38,22 @@ pub extern "C" fn freestone_heap_new() -> *mut Heap {
             fail(Errno::NOMEM).cast()
         }
     }
+}
+
+/// Lets `heap` have at most `bytes`, in whole pages of 64 KiB; 0: as much as there is. 0, or -1 and `EINVAL` if it has more already, or
+/// that is less than a page.
+///
+/// # Safety
+/// - See the module header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_heap_set_limit(heap: *mut Heap, bytes: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    let set = unsafe { (*heap).set_limit((bytes != 0).then_some(bytes)) };
+    if set.is_err() {
+        process::set_errno(Errno::INVAL);
+        return -1;
+    }
+    0
 }
 
 /// Ends a heap and the life of every block of it at once; null is nothing.

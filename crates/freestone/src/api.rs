@@ -13,6 +13,7 @@
 //! | [`background`] | the allocator's own thread |
 //! | [`fork`] | staying whole across `fork` |
 //! | [`options`] | applying options from environment, symbol and API |
+//! | [`pressure`] | when memory is short: what is done before an allocation fails |
 //! | [`snapshot`] | statistics |
 //! | [`report`] | the lines that `freestone run` reads |
 
@@ -23,6 +24,7 @@ pub mod free;
 pub mod global;
 pub mod heap;
 pub mod options;
+pub mod pressure;
 pub mod realloc;
 pub mod report;
 pub mod rust;

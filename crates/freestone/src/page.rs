@@ -32,4 +32,5 @@ pub mod state;
 pub mod window;
 
 pub use heap::{PageHeap, Run};
+pub use large::LargeList;
 pub use state::PageStats;

@@ -33,6 +33,9 @@ pub struct Stats {
     pub peak_live: u64,
     /// Given back to the operating system, ever.
     pub purged: u64,
+    /// Of `dirty`: free for less than a quarter of the decay time, than half of it, than all of it, and longer. (Runs that the kernel
+    /// would not take are in none.)
+    pub dirty_by_age: [u64; 4],
     /// Handed out without memory behind it, ever: a page fault for each OS page of it that was written.
     pub fresh: u64,
     /// Blocks allocated, ever. A count.

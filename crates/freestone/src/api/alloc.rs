@@ -10,7 +10,7 @@
 //! # Safety
 //! This thread's heap is this thread's; the cold paths go through `global::with_heap`, which sees to that for threads without one.
 
-use crate::api::global;
+use crate::api::{global, pressure};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
 use crate::thread::current;
 use crate::thread::large::LargeBlock;
@@ -55,17 +55,21 @@ fn allocate_small_or_larger(class: usize) -> *mut u8 {
 }
 
 fn pop_or_refill(class: usize, borrow: bool) -> *mut u8 {
-    let block = global::with_heap(|heap| {
-        let block = heap.pop(class);
-        if block.is_null() {
-            // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
-            unsafe { heap.refill(class, borrow) }
-        } else {
-            block
-        }
-    });
+    let attempt = || {
+        let block = global::with_heap(|heap| {
+            let block = heap.pop(class);
+            if block.is_null() {
+                // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
+                unsafe { heap.refill(class, borrow) }
+            } else {
+                block
+            }
+        });
+        block.unwrap_or(ptr::null_mut())
+    };
+    let block = pressure::watch(attempt(), |block| block.is_null(), attempt);
     global::background().start_if_due();
-    block.unwrap_or(ptr::null_mut())
+    block
 }
 
 /// Allocates a block of a class when the bin was empty, or the thread has no heap.
@@ -111,10 +115,13 @@ pub fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
 
 /// Any block, with this thread's heap.
 fn any(size: usize, align: usize) -> LargeBlock {
-    // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
-    let block = global::with_heap(|heap| unsafe { heap.allocate(size, align) });
+    let attempt = || {
+        // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
+        global::with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
+    };
+    let block = pressure::watch(attempt(), |block| block.start.is_null(), attempt);
     global::background().start_if_due();
-    block.unwrap_or(LargeBlock::NONE)
+    block
 }
 
 /// Passes a block on; null sets `errno`.

@@ -21,6 +21,7 @@ pub(super) fn hook() {
 }
 
 unsafe extern "C" fn before() {
+    global::pressure().lock_for_fork();
     global::threads().lock_for_fork();
     global::central().lock_for_fork();
 }
@@ -30,6 +31,7 @@ unsafe extern "C" fn after_in_parent() {
     unsafe {
         global::central().unlock_after_fork();
         global::threads().unlock_after_fork();
+        global::pressure().unlock_after_fork();
     }
 }
 
@@ -38,6 +40,7 @@ unsafe extern "C" fn after_in_child() {
     unsafe {
         global::central().unlock_after_fork();
         global::threads().unlock_after_fork();
+        global::pressure().unlock_after_fork();
         global::threads().orphan_others(ptr::from_ref(current::get()));
     }
     global::background().forked(!current::get().is_nobody());

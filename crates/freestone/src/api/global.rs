@@ -16,6 +16,7 @@
 //! when the allocator already works, for they may allocate.
 
 use crate::api::background::BackgroundThread;
+use crate::api::pressure::Pressure;
 use crate::api::report::ReportPath;
 use crate::api::{fork, options, report};
 use crate::central::Central;
@@ -37,6 +38,7 @@ pub struct Global {
     key: AtomicU32,
     report: ReportPath,
     background: BackgroundThread,
+    pressure: Pressure,
 }
 
 static GLOBAL: Global = Global {
@@ -48,6 +50,7 @@ static GLOBAL: Global = Global {
     key: AtomicU32::new(NO_KEY),
     report: ReportPath::nowhere(),
     background: BackgroundThread::none(),
+    pressure: Pressure::nobody(),
 };
 
 /// No thread-exit hook could be had.
@@ -72,6 +75,11 @@ pub fn threads() -> &'static Threads<Linux> {
 #[must_use]
 pub fn background() -> &'static BackgroundThread {
     &GLOBAL.background
+}
+
+/// Whom to tell when memory is short.
+pub(super) fn pressure() -> &'static Pressure {
+    &GLOBAL.pressure
 }
 
 /// Where the report goes.

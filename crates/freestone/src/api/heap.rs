@@ -13,11 +13,13 @@
 //! # Safety
 //! Dropping a heap ends the life of all its blocks: its unsafe constructor makes that the caller's promise.
 
-use crate::api::{free, global, realloc};
+use crate::api::{free, global, pressure, realloc};
+use crate::config::Mistake;
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::thread::current::Heap as Record;
 use core::alloc::Layout;
 use core::ptr::NonNull;
+use freestone_base::units::PAGE_BYTES_LOG2;
 
 /// An explicit heap. See the module header.
 #[derive(Debug)]
@@ -46,13 +48,40 @@ impl Heap {
         Some(Self { record })
     }
 
-    /// Allocates a block of `layout`; `None` when memory runs out.
+    /// Lets the heap have at most `bytes`, in whole pages of 64 KiB; `None`: as much as there is.
+    ///
+    /// # Errors
+    /// It has more than that already, or that is less than a page: nothing has changed then.
+    pub fn set_limit(&self, bytes: Option<usize>) -> Result<(), Mistake> {
+        let _gate = self.record.enter();
+        let limit_pages = bytes.map_or(u64::MAX, |bytes| (bytes >> PAGE_BYTES_LOG2) as u64);
+        if limit_pages == 0 {
+            return Err(Mistake::OutOfRange);
+        }
+        let has = self.record.small_pages.get() + global::central().pages.listed_pages(&self.record.large);
+        if has > limit_pages {
+            return Err(Mistake::BelowUse);
+        }
+        self.record.limit_pages.set(limit_pages);
+        Ok(())
+    }
+
+    /// Allocates a block of `layout`; `None` when memory runs out, or the heap's limit is reached.
     #[must_use]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let _gate = self.record.enter();
-        // SAFETY: the gate makes this thread the heap's.
-        let block = unsafe { self.record.allocate(layout.size(), layout.align()) }.start;
-        NonNull::new(block)
+        let attempt = || {
+            let _gate = self.record.enter();
+            // SAFETY: the gate makes this thread the heap's.
+            unsafe { self.record.allocate(layout.size(), layout.align()) }.start
+        };
+        let again = || {
+            let gate = self.record.enter();
+            // SAFETY: as above.
+            unsafe { self.record.flush_all() };
+            drop(gate);
+            attempt()
+        };
+        NonNull::new(pressure::watch(attempt(), |block| block.is_null(), again))
     }
 
     /// Frees a block, of this heap or any other.

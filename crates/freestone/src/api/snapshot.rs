@@ -20,6 +20,7 @@ pub fn snapshot() -> Stats {
         peak_live: central.peak_live_bytes(),
         purged: pages.purged_bytes,
         fresh: pages.fresh_bytes,
+        dirty_by_age: central.pages.dirty_by_age(),
         n_allocations: pages.large_allocs,
         n_frees: pages.large_frees,
         n_threads: threads.n_alive(),

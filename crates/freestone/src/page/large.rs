@@ -12,6 +12,7 @@
 use crate::page::state::{Free, State};
 use crate::page::{PageHeap, Run};
 use crate::span::{Entry, Kind, Layout, SpanList};
+use core::cell::Cell;
 use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::{Os, Prefault};
@@ -28,6 +29,30 @@ const MIXED_SEARCHED: usize = 8;
 
 /// A block is put together of dirty and other pages if at most this part of it is not dirty.
 const MIXED_SHARE: u32 = 2;
+
+/// The large blocks of an explicit heap. The page heap's lock guards it.
+#[derive(Debug, Default)]
+pub struct LargeList {
+    blocks: SpanList,
+    pages: Cell<u64>,
+}
+
+impl LargeList {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { blocks: SpanList::new(), pages: Cell::new(0) }
+    }
+}
+
+/// The list that a large block is in, if it belongs to an explicit heap.
+///
+/// # Safety
+/// - `page` starts a large block; under the lock.
+unsafe fn list_of<'a>(layout: &Layout, page: u32) -> Option<&'a LargeList> {
+    // SAFETY: a large block's owner is null or a list that lives as long as the block is in it.
+    unsafe { (*layout.record(page)).owner.load(Ordering::Relaxed).cast::<LargeList>().as_ref() }
+}
 
 impl<O: Os> PageHeap<O> {
     /// Allocates `n_pages` for a large block that is going to grow: with as much address space again, several times, free behind it.
@@ -106,6 +131,9 @@ impl<O: Os> PageHeap<O> {
                 return false;
             }
             let is_clean = behind.kind.get() == Kind::Clean;
+            if let Some(list) = list_of(layout, page) {
+                list.pages.set(list.pages.get() + u64::from(more));
+            }
             state.take(layout, next, more, Kind::Large);
             state.label(layout, page, n_pages, Kind::Large);
             drop(state);
@@ -133,6 +161,9 @@ impl<O: Os> PageHeap<O> {
         unsafe {
             let tail = Free::dirty(now, (*layout.record(page)).is_huge.get());
             let all = state.end_use(layout, page);
+            if let Some(list) = list_of(layout, page) {
+                list.pages.set(list.pages.get() - u64::from(all - keep));
+            }
             state.label(layout, page, keep, Kind::Large);
             state.begin_use(Kind::Large, keep);
             state.insert(layout, page + keep, all - keep, tail);
@@ -185,9 +216,9 @@ impl<O: Os> PageHeap<O> {
     pub(super) unsafe fn end_large(&self, state: &mut State, layout: &Layout, page: u32) {
         // SAFETY: the caller's promise.
         unsafe {
-            let list: *const SpanList = (*layout.record(page)).owner.load(Ordering::Relaxed).cast();
-            if !list.is_null() {
-                (*list).remove(layout, page);
+            if let Some(list) = list_of(layout, page) {
+                list.blocks.remove(layout, page);
+                list.pages.set(list.pages.get() - u64::from((*layout.record(page)).pages.get()));
             }
             // Only the first page of a large block has an entry.
             layout.map.set(page, 1, Entry::NONE);
@@ -199,20 +230,28 @@ impl<O: Os> PageHeap<O> {
     ///
     /// # Safety
     /// - `page` starts a large block that is the caller's, and `list` stays where it is as long as the block lives.
-    pub unsafe fn list_large(&self, page: u32, list: &SpanList) {
+    pub unsafe fn list_large(&self, page: u32, list: &LargeList) {
         let layout = self.layout();
         let _state = self.state.lock();
         // SAFETY: the caller's promise; the lock guards all such lists.
         unsafe {
             (*layout.record(page)).owner.store(core::ptr::from_ref(list).cast_mut().cast(), Ordering::Relaxed);
-            list.push(layout, page);
+            list.blocks.push(layout, page);
+            list.pages.set(list.pages.get() + u64::from((*layout.record(page)).pages.get()));
         }
     }
 
     /// The first large block of a list, by page, or 0.
     #[must_use]
-    pub fn first_large(&self, list: &SpanList) -> u32 {
+    pub fn first_large(&self, list: &LargeList) -> u32 {
         let _state = self.state.lock();
-        list.first()
+        list.blocks.first()
+    }
+
+    /// Pages in the large blocks of a list.
+    #[must_use]
+    pub fn listed_pages(&self, list: &LargeList) -> u64 {
+        let _state = self.state.lock();
+        list.pages.get()
     }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //!  0 ────────────── in use ─────── soft limit ─────────── hard limit
 //!                          │ memory is asked for freely    │
-//!                          └ what is dirty goes back first; whoever asked is to empty caches and tell the program (`take_pressure`)
+//!                          └ what is dirty goes back first; whoever asked is to empty caches and tell the program (`is_pressed`)
 //!                                                          └ no more
 //! ```
 //!
@@ -89,9 +89,15 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Whether the soft limit was passed since the last time this was asked: whoever asks is to make room.
-    pub fn take_pressure(&self) -> bool {
-        self.limits.pressed.load(Ordering::Relaxed) && self.limits.pressed.swap(false, Ordering::Relaxed)
+    /// Whether the soft limit was passed since [`PageHeap::relieved`].
+    #[must_use]
+    pub fn is_pressed(&self) -> bool {
+        self.limits.pressed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that somebody is making room.
+    pub fn relieved(&self) {
+        self.limits.pressed.store(false, Ordering::Relaxed);
     }
 
     /// Bytes that count against the limits now.

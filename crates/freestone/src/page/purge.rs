@@ -186,6 +186,26 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
+    /// Bytes of dirty runs by age: younger than a quarter of the decay time, than half of it, than all of it, and older.
+    #[must_use]
+    pub fn dirty_by_age(&self) -> [u64; 4] {
+        let (layout, now_ms) = (self.layout(), self.now_ms());
+        let decay_ms = self.settings.decay_ms().unwrap_or(u32::MAX);
+        let state = self.state.lock();
+        let (mut bytes, mut page) = ([0; 4], state.oldest);
+        while page != 0 {
+            // SAFETY: a dirty run has a record, and the lock is held.
+            let record = unsafe { &*layout.record(page) };
+            let age_ms = now_ms.wrapping_sub(record.dirty_since_ms.get());
+            let older_than = [decay_ms / 4, decay_ms / 2, decay_ms].iter().filter(|&&bound| age_ms >= bound).count();
+            if let Some(slot) = bytes.get_mut(older_than) {
+                *slot += u64::from(record.pages.get()) << PAGE_BYTES_LOG2;
+            }
+            page = record.younger.get();
+        }
+        bytes
+    }
+
     /// Gives memory inside a run in use back. `false` if the kernel would not take it.
     ///
     /// # Safety

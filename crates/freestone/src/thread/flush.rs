@@ -216,6 +216,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 self.has_emptied.set(false);
                 self.note_free(class, -i64::from(span.n_free.get()));
                 self.publish_live();
+                self.small_pages.set(self.small_pages.get().saturating_sub(u64::from(span.pages.get())));
                 blocks::clear(&layout, page);
                 central.pages.free(page);
             } else if self.gives_pages_back.get() && !self.has_emptied.get() {

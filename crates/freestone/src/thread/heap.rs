@@ -25,6 +25,7 @@
 //! from the page map, both below `N_CLASSES` by construction.
 
 use crate::central::Central;
+use crate::page::LargeList;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::{Layout, Owner, PageMap, SpanList};
 use crate::thread::outbox::Outbox;
@@ -109,7 +110,11 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) spans: [ClassSpans; N_CLASSES],
     pub(crate) inbox: Inbox,
     pub(crate) outbox: UnsafeCell<Outbox<O>>,
-    pub(crate) large: SpanList,
+    pub(crate) large: LargeList,
+    /// Pages in its small spans, and the most it may have in all; only an explicit heap counts them.
+    pub(crate) small_pages: Cell<u64>,
+    /// See `small_pages`; the largest number is no limit.
+    pub(crate) limit_pages: Cell<u64>,
     pub(crate) is_explicit: Cell<bool>,
     pub(crate) lists_large: Cell<bool>,
     pub(crate) published_live_bytes: Cell<i64>,
@@ -170,7 +175,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 N_CLASSES],
             inbox: Inbox::new(),
             outbox: UnsafeCell::new(Outbox::EMPTY),
-            large: SpanList::new(),
+            large: LargeList::new(),
+            small_pages: Cell::new(0),
+            limit_pages: Cell::new(0),
             is_explicit: Cell::new(false),
             lists_large: Cell::new(false),
             published_live_bytes: Cell::new(0),
@@ -222,7 +229,19 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Makes the heap an explicit one, used under its gate. `lists_large`: whether its large blocks go with it.
     pub(crate) fn become_explicit(&self, lists_large: bool) {
         self.is_explicit.set(true);
+        self.small_pages.set(0);
+        self.limit_pages.set(u64::MAX);
         self.lists_large.set(lists_large);
+    }
+
+    /// Whether an explicit heap's limit lets it have `n_pages` more.
+    pub(crate) fn may_have(&self, n_pages: u32) -> bool {
+        if !self.lists_large.get() || self.limit_pages.get() == u64::MAX {
+            return true;
+        }
+        // SAFETY: only heaps that are alive ask.
+        let large = unsafe { self.central() }.pages.listed_pages(&self.large);
+        self.small_pages.get() + large + u64::from(n_pages) <= self.limit_pages.get()
     }
 
     /// Waits until nobody else uses an explicit heap, and makes the caller its thread until the guard is dropped.

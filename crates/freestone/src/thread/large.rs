@@ -38,6 +38,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
         else {
             return LargeBlock::NONE;
         };
+        if !self.may_have(n_pages) {
+            return LargeBlock::NONE;
+        }
         // SAFETY: only heaps that are alive allocate.
         let run = unsafe { self.central() }.pages.allocate(n_pages, align_pages, Kind::Large);
         self.enter_large(run)
@@ -48,6 +51,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[must_use]
     pub fn allocate_roomy(&self, size: usize) -> LargeBlock {
         let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return LargeBlock::NONE };
+        if !self.may_have(n_pages) {
+            return LargeBlock::NONE;
+        }
         // SAFETY: as above.
         let run = unsafe { self.central() }.pages.allocate_roomy(n_pages);
         if run.is_none() {

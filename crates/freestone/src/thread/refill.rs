@@ -226,7 +226,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         unsafe {
             let (central, layout) = (self.central(), self.layout());
             let pages = span_pages(class).0.max(central.pages.settings.span_pages());
+            if !self.may_have(pages) {
+                return None;
+            }
             let run = central.pages.allocate(pages, 1, Kind::Small)?;
+            self.small_pages.set(self.small_pages.get() + u64::from(pages));
             blocks::format(&layout, run.page, class, central.pages.os().os_page_bytes());
             for page in run.page..run.page + pages {
                 central.span(page).first.store(run.page, Ordering::Relaxed);
