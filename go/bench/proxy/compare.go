@@ -26,6 +26,7 @@ var columns = []column{
 	{"max ms", func(r result) float64 { return r.MaxMs }},
 	{"GC CPU ms", func(r result) float64 { return r.GCCPUMs }},
 	{"GC cycles", func(r result) float64 { return r.GCCycles }},
+	{"CPU ms", func(r result) float64 { return r.CPUMs }},
 	{"pauses ms", func(r result) float64 { return r.PauseMs }},
 	{"heap MiB", func(r result) float64 { return r.AllocatedMiB }},
 	{"held MiB", func(r result) float64 { return r.PeakHeldMiB }},
@@ -71,6 +72,7 @@ func printBars(results map[string][]result) {
 	fmt.Printf("\n%-32s%8s%18s   bar: below 1 (capped is no bar, but shows what the cap alone does)\n", "within a round", "median", "interval")
 	for _, other := range []string{"make", "pool", "capped"} {
 		bar("p99.9", other, results, func(r result) float64 { return r.P999Ms })
+		bar("GC cycles", other, results, func(r result) float64 { return r.GCCycles })
 		bar("GC CPU", other, results, func(r result) float64 { return r.GCCPUMs })
 	}
 	for _, kind := range kinds[:4] {

@@ -36,6 +36,7 @@ const (
 type result struct {
 	figures
 	P50Ms, P99Ms, P999Ms, MaxMs float64
+	CPUMs                       float64 // of the proxy's process, its start and warm-up included, as the system counts it
 }
 
 // arrival is one request.
@@ -106,7 +107,9 @@ func measure(c config, round int) (result, error) {
 	if err == nil {
 		r, err = drive(c, strings.TrimSpace(line), uint64(round))
 	}
-	return r, errors.Join(err, input.Close(), child.Wait())
+	err = errors.Join(err, input.Close(), child.Wait())
+	r.CPUMs = float64(child.ProcessState.UserTime()+child.ProcessState.SystemTime()) / 1e6
+	return r, err
 }
 
 // drive warms the proxy up, then measures.
@@ -126,7 +129,7 @@ func drive(c config, url string, seed uint64) (result, error) {
 		return result{}, err
 	}
 	after, err := clients.figures()
-	return result{after.since(before), at(ms, 0.5), at(ms, 0.99), at(ms, 0.999), at(ms, 1)}, err
+	return result{after.since(before), at(ms, 0.5), at(ms, 0.99), at(ms, 0.999), at(ms, 1), 0}, err
 }
 
 type clients struct {

@@ -11,11 +11,11 @@
 //
 // What it assumes, the same for all kinds of buffers:
 //
-//   - Memory: the process has a budget (-budget), as in a container, and uses it: GOGC is off and GOMEMLIMIT is the budget less
-//     what lies off the heap, all of the region, touched or not. So memory that buffers take is memory that garbage cannot
-//     use, whatever they come from. (-gogc sets GOGC too.)
 //   - Beside the buffers there is a live heap of small linked objects (-live), such as sessions or a cache: each collection
 //     marks it. It is what a collection costs; buffers hold no pointers.
+//   - Memory: the process has a budget (-budget), as in a container: twice the live heap, which is what GOGC=100 would take
+//     without buffers. GOGC is off, and GOMEMLIMIT is the budget less what lies off the heap: all of the region, touched or
+//     not. So memory that buffers take is memory that garbage cannot use, whatever they come from. (-gogc sets GOGC too.)
 //   - Sizes are spread evenly over their logarithm. sync.Pool has one pool for each power of two. TLSF has the size asked for.
 //   - Large answers are asked for in bursts (-burst, at once), five bursts in a second, then a pause of half a second. Small
 //     answers, without a buffer, come at an even rate all the time (-small). Every kind gets the same requests at the same
@@ -29,7 +29,9 @@
 // Latency is from the request to the answer's last byte, of the large answers. "none" is the floor: the same proxy, which
 // passes answers on in pieces and has no buffers to speak of. "capped" is sync.Pool behind a queue that holds it to the same
 // cap, which no sync.Pool has by itself: it tells what the cap does from what the heap does. GC CPU is
-// /cpu/classes/gc/total of runtime/metrics, for the proxy's process. A bar holds when the whole interval lies below 1.
+// /cpu/classes/gc/total of runtime/metrics, for the proxy's process. The runtime takes it from the clock, so on a busy machine
+// it counts time in which the collector did not run; the number of cycles, each of which marks the same live heap, does not,
+// and neither does "CPU", what the system says the process took. A bar holds when the whole interval lies below 1.
 //
 // What it does not show: slow clients, for whom buffers are held as long as they read: then the region must be sized for the
 // peak, sync.Pool gives back what is idle, and which of them collects less depends on how even the load is. Nor TLS, HTTP/2,
@@ -58,7 +60,7 @@ func main() {
 	flag.IntVar(&c.Burst, "burst", 128, "large answers asked for at once")
 	flag.IntVar(&c.Small, "small", 600, "small answers a second")
 	flag.IntVar(&c.LiveMiB, "live", 64, "MiB of small linked objects in Go's heap")
-	flag.IntVar(&c.BudgetMiB, "budget", 160, "MiB that the process may use")
+	flag.IntVar(&c.BudgetMiB, "budget", 128, "MiB that the process may use")
 	flag.IntVar(&c.CapMiB, "cap", 12, "MiB that buffers may take: tlsf's region, and what capped gives out")
 	flag.IntVar(&c.GOGC, "gogc", -1, "GOGC of the proxy; negative is off")
 	origin := flag.String("origin", "", "the origin's URL, for -serve")
