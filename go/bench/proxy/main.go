@@ -30,8 +30,8 @@
 // passes answers on in pieces and has no buffers to speak of. "capped" is sync.Pool behind a queue that holds it to the same
 // cap, which no sync.Pool has by itself: it tells what the cap does from what the heap does. GC CPU is
 // /cpu/classes/gc/total of runtime/metrics, for the proxy's process. The runtime takes it from the clock, so on a busy machine
-// it counts time in which the collector did not run; the number of cycles, each of which marks the same live heap, does not,
-// and neither does "CPU", what the system says the process took. A bar holds when the whole interval lies below 1.
+// it counts time in which the collector did not run; the number of cycles does not, nor does "CPU", what the system says the
+// process took. But on a busy machine more answers pile up, and cycles with them: measure on a quiet one. A bar holds when the whole interval lies below 1.
 //
 // What it does not show: slow clients, for whom buffers are held as long as they read: then the region must be sized for the
 // peak, sync.Pool gives back what is idle, and which of them collects less depends on how even the load is. Nor TLS, HTTP/2,
