@@ -23,6 +23,10 @@ go test ./...
 
 step "tests, every benchmark once"
 go test -run '^$' -bench . -benchtime 1x ./bench >/dev/null
+go run ./bench/proxy -rounds 1 -requests 256 -burst 64 -live 4 -budget 64 >/dev/null 2>&1 || {
+	echo "the proxy benchmark failed: go run ./bench/proxy -rounds 1 -requests 256 -burst 64 -live 4 -budget 64" >&2
+	exit 1
+}
 
 case "$(go env GOOS)/$(go env CGO_ENABLED)" in
 linux/1 | darwin/1 | windows/1)

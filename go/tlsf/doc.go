@@ -35,9 +35,10 @@
 // # When not to use it
 //
 // For small objects, objects with pointers, or anything whose lifetime is not plain: Go's own allocator is good at those and
-// the collector is what makes them safe. For buffers of one size that may be dropped under memory pressure, sync.Pool does.
-// Come here when sizes vary, when the total must have a hard cap, when clearing and collecting large buffers shows up in profiles,
-// or when the worst case counts.
+// the collector is what makes them safe. For buffers of one size that may be dropped under memory pressure, sync.Pool does;
+// also where demand rises and falls slowly, for a pool gives back what is idle, and a region is taken from the budget whole.
+// Come here when sizes vary, when the total must have a hard cap, when clearing and collecting large buffers shows up in
+// profiles, or when the worst case counts.
 //
 // # Memory
 //

@@ -17,25 +17,47 @@ type source interface {
 	get(ctx context.Context, n int) ([]byte, error)
 	put(b []byte) error
 	close() error
+	offHeapBytes() int // what of the budget Go's heap must leave alone
 }
 
+// newSource is nil for "none".
 func newSource(c config) (source, error) {
 	switch c.Buffers {
+	case "none":
+		return nil, nil
 	case "make":
 		return fresh{}, nil
 	case "pool":
 		return &pools{}, nil
+	case "capped":
+		return newCapped(c.CapMiB << 20), nil
 	case "tlsf":
 		return newOffHeap(c.CapMiB << 20)
 	}
-	return nil, fmt.Errorf("no buffers %q; use make, pool or tlsf", c.Buffers)
+	return nil, fmt.Errorf("no buffers %q; use make, pool, capped, tlsf or none", c.Buffers)
 }
+
+// piece is what net/http/httputil's ReverseProxy passes on at a time.
+type piece [32 << 10]byte
+
+// pieces to be used again.
+type pieces struct{ pool sync.Pool }
+
+func (p *pieces) get() *piece {
+	if x, ok := p.pool.Get().(*piece); ok {
+		return x
+	}
+	return new(piece)
+}
+
+func (p *pieces) put(x *piece) { p.pool.Put(x) }
 
 type fresh struct{}
 
 func (fresh) get(_ context.Context, n int) ([]byte, error) { return make([]byte, n), nil }
 func (fresh) put([]byte) error                             { return nil }
 func (fresh) close() error                                 { return nil }
+func (fresh) offHeapBytes() int                            { return 0 }
 
 // pools has a sync.Pool of *[]byte for each power of two.
 type pools struct{ byLog2 [48]sync.Pool }
@@ -53,7 +75,51 @@ func (p *pools) put(b []byte) error {
 	return nil
 }
 
-func (p *pools) close() error { return nil }
+func (p *pools) close() error      { return nil }
+func (p *pools) offHeapBytes() int { return 0 }
+
+// capped is pools with a cap on the bytes that are out, counted as rounded up. Who waits is served in the order of arrival.
+type capped struct {
+	pools
+	mu      sync.Mutex
+	left    int
+	waiters []waiter
+}
+
+type waiter struct {
+	bytes int
+	ready chan struct{}
+}
+
+func newCapped(bytes int) *capped { return &capped{left: bytes} }
+
+func (c *capped) get(ctx context.Context, n int) ([]byte, error) {
+	w := waiter{1 << bits.Len(uint(n-1)), make(chan struct{})}
+	c.mu.Lock()
+	c.waiters = append(c.waiters, w)
+	c.serve()
+	c.mu.Unlock()
+	<-w.ready // nobody here gives a request up
+	return c.pools.get(ctx, n)
+}
+
+func (c *capped) put(b []byte) error {
+	err := c.pools.put(b)
+	c.mu.Lock()
+	c.left += cap(b)
+	c.serve()
+	c.mu.Unlock()
+	return err
+}
+
+// serve lets go on who can.
+func (c *capped) serve() {
+	for len(c.waiters) > 0 && c.waiters[0].bytes <= c.left {
+		c.left -= c.waiters[0].bytes
+		close(c.waiters[0].ready)
+		c.waiters = c.waiters[1:]
+	}
+}
 
 type offHeap struct {
 	region *mmap.Region
@@ -74,6 +140,7 @@ func newOffHeap(capBytes int) (*offHeap, error) {
 
 func (o *offHeap) get(ctx context.Context, n int) ([]byte, error) { return o.AllocContext(ctx, n) }
 func (o *offHeap) put(b []byte) error                             { return o.Free(b) }
+func (o *offHeap) offHeapBytes() int                              { return len(o.region.Bytes()) }
 
 // close fails if a buffer was not put back.
 func (o *offHeap) close() error {
