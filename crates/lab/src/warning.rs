@@ -92,6 +92,32 @@ impl Warning {
     }
 }
 
+/// The warnings as sentences. Noisy rounds are told in one: on a busy machine there would be one for every measurement.
+pub(crate) fn told(warnings: &[Warning]) -> Vec<String> {
+    let mut noisy: Vec<&Warning> = Vec::new();
+    let mut sentences = Vec::new();
+    for warning in warnings {
+        if matches!(warning, Warning::NoisyRounds { .. }) {
+            noisy.push(warning)
+        } else {
+            sentences.push(warning.to_string())
+        }
+    }
+    noisy.sort_by_key(|warning| match warning {
+        Warning::NoisyRounds { spread_percent, .. } => *spread_percent,
+        _ => 0,
+    });
+    match noisy.as_slice() {
+        [] => {}
+        [.., worst] if noisy.len() > 2 => sentences.push(format!(
+            "{} measurements have rounds that differ by more than 10 %, so small differences cannot be seen in them. The worst: {worst}",
+            noisy.len()
+        )),
+        few => sentences.extend(few.iter().map(|warning| warning.to_string())),
+    }
+    sentences
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -133,3 +159,6 @@ impl fmt::Display for Warning {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
