@@ -49,7 +49,7 @@ pub(crate) fn main() -> Result<u8> {
         Command::Experiment(options) => experiment::main(&options).map(|()| 0),
         Command::Report(options) => report::main(&options).map(|()| 0),
         Command::Options(options) => options::main(&options).map(|()| 0),
-        Command::Bench(options) => bench::main(&options).map(|()| 0),
+        Command::Bench(options) => bench::main(&options),
         Command::Peers(options) => crate::peers::main(&options),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "freestone", &mut io::stdout());

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
     /// Rounds after the warm-up
-    #[arg(short, long, default_value_t = 7)]
+    #[arg(short, long, default_value_t = 8)]
     rounds: usize,
     /// Seconds one run may take before it is ended
     #[arg(long, default_value_t = 120)]

@@ -76,13 +76,9 @@ fn chart(summary: &Summary, subject: &str, figure: Figure, scale: f64) -> String
     }
     format!(
         "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{} of {}\">{svg}</svg>",
-        name(figure),
+        figure.name(),
         escape(subject)
     )
-}
-
-fn name(figure: Figure) -> &'static str {
-    if figure == Figure::Time { "time" } else { "peak memory" }
 }
 
 /// Lines at the round ratios, and what 1 stands for.
