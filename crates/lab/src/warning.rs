@@ -49,6 +49,15 @@ pub(crate) enum Warning {
         /// What happened.
         what: String,
     },
+    /// Two counts of the same instructions differ.
+    CountsVary {
+        /// Workload.
+        subject: String,
+        /// Allocator.
+        allocator: String,
+        /// Both counts.
+        counts: [u64; 2],
+    },
     /// Allocators disagree on the result of the same work.
     ResultsDiffer {
         /// Workload or command.
@@ -146,6 +155,11 @@ impl fmt::Display for Warning {
                 write!(f, "{allocator} appears in different versions: {}. The trend mixes them", versions.join("; "))
             }
             Self::Failed { subject, allocator, what } => write!(f, "{subject} under {allocator}: {what}"),
+            Self::CountsVary { subject, allocator, counts: [one, other] } => write!(
+                f,
+                "{subject} under {allocator}: counted twice, {one} and {other} instructions. It does something by the processor's \
+                 time-stamp counter or by chance; compare its counts with that in mind"
+            ),
             Self::ResultsDiffer { subject, allocator } => write!(
                 f,
                 "{subject}: the result under {allocator} differs from the baseline's. If the command's output does not vary by itself, \

@@ -13,6 +13,11 @@ fn scratch() -> PathBuf {
     folder
 }
 
+fn installed(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
 /// The command fails, and its message holds every one of `parts`.
 fn refuses(arguments: &[&str], parts: &[&str]) {
     let output = freestone(arguments);
@@ -88,6 +93,53 @@ fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
     assert!(verdicts.len() >= 6, "both workloads are compared in time, processor time, memory and faults");
     let page = std::fs::read_to_string(out.with_extension("html")).unwrap();
     assert!(page.contains("<h2>Workload by workload</h2>"));
+}
+
+#[test]
+fn instruction_counts_repeat_exactly() {
+    if !installed("valgrind") {
+        println!("skipped: valgrind is not installed (apt install valgrind)");
+        return;
+    }
+    // web_server is the one whose blocks go back to the page heap, where ages are kept.
+    let count = |name: &str| {
+        let out = scratch().join(name);
+        let output = freestone(
+            &[
+                &[
+                    "bench",
+                    "random_mixed",
+                    "web_server",
+                    "-a",
+                    "system,freestone",
+                    "--instructions",
+                    "--json",
+                    "--no-report",
+                ][..],
+                &[
+                    "--rounds",
+                    "1",
+                    "-p",
+                    "random_mixed.ops=1000",
+                    "-p",
+                    "web_server.calls=512",
+                    "-o",
+                    out.to_str().unwrap(),
+                ],
+            ]
+            .concat(),
+        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let varying = summary["warnings"].as_array().unwrap().iter().filter(|warning| warning["kind"] == "counts_vary");
+        assert_eq!(varying.count(), 0, "{summary}");
+        let cells = summary["cells"].as_array().unwrap().iter().filter(|cell| cell["figure"] == "instructions");
+        cells.map(|cell| cell["cell"]["median"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let first = count("counts-1.jsonl");
+    assert_eq!(first.len(), 4, "two workloads under two allocators");
+    assert!(first.iter().all(|&count| count > 10.0));
+    assert_eq!(first, count("counts-2.jsonl"));
 }
 
 #[test]
