@@ -1,32 +1,8 @@
 //! The `freestone` command as a user meets it: the main paths in their shortest form, and every wrong input with the advice it must give.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod harness;
 
-fn freestone(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_freestone")).args(arguments).current_dir(scratch()).output().unwrap()
-}
-
-fn scratch() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn installed(program: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
-}
-
-/// The command fails, and its message holds every one of `parts`.
-fn refuses(arguments: &[&str], parts: &[&str]) {
-    let output = freestone(arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success(), "{arguments:?} succeeded");
-    for part in parts {
-        assert!(said.contains(part), "{arguments:?} said {said:?}, which lacks {part:?}");
-    }
-}
+use harness::{freestone, installed, refuses, scratch};
 
 #[test]
 fn unknown_names_are_answered_with_the_nearest_and_the_list() {
@@ -98,7 +74,6 @@ fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
 #[test]
 fn instruction_counts_repeat_exactly() {
     if !installed("valgrind") {
-        println!("skipped: valgrind is not installed (apt install valgrind)");
         return;
     }
     // web_server is the one whose blocks go back to the page heap, where ages are kept.
