@@ -17,8 +17,8 @@ use crate::measure::Measurement;
 use crate::record::WorkloadRecord;
 use crate::warning::Warning;
 use crate::workload::params::{Params, Scale};
-use crate::workload::{self, Workload};
-use crate::{interrupt, names, report};
+use crate::workload::{self, Workload, programs};
+use crate::{executable, interrupt, names, report};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -130,18 +130,19 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         tables::print_list();
         return Ok(0);
     }
-    let jobs = jobs(options)?;
+    let (jobs, absent) = installed(jobs(options)?);
     let mut selection = allocator::select(&options.allocators)?;
     if options.self_test {
         selection.allocators = self_test::against_themselves(selection.allocators);
     }
     let mut measurement = Measurement::begin("bench", options.out.as_deref(), &selection.allocators)?;
-    for what in selection.missing {
+    for what in selection.missing.into_iter().chain(absent) {
         measurement.warn(Warning::Missing { what })?;
     }
     let allocators = prove(&selection.allocators, &mut measurement)?;
     let Some(baseline) = allocators.first().map(|allocator| allocator.name.clone()) else {
-        bail!("no allocator could be measured; the warnings in {} say why", measurement.path().display());
+        measurement.print_warnings();
+        bail!("no allocator could be measured; the warnings above say why");
     };
     measure_all(&jobs, &Contender::plain(&allocators), options.rounds(), &mut measurement)?;
     if options.instructions && !interrupt::asked() {
@@ -160,6 +161,20 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         eprintln!("report:  {}", page.display());
     }
     Ok(if options.self_test { self_test::judge(&summary) } else { 0 })
+}
+
+/// The jobs whose programs are installed, and a sentence about each of the others.
+fn installed(jobs: Vec<Job>) -> (Vec<Job>, Vec<String>) {
+    let mut absent = Vec::new();
+    let is_there = |job: &Job| {
+        let Some((program, package)) = programs::needs(job.workload.name) else { return true };
+        let found = executable::find_command(program).is_ok();
+        if !found {
+            absent.push(format!("{} is left out: {program} is not installed (apt install {package})", job.subject));
+        }
+        found
+    };
+    (jobs.into_iter().filter(is_there).collect(), absent)
 }
 
 fn jobs(options: &Options) -> Result<Vec<Job>> {

@@ -80,7 +80,8 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     }
     let allocators = bench::prove(&selection.allocators, &mut measurement)?;
     let Some(baseline) = allocators.first().map(|allocator| allocator.name.clone()) else {
-        bail!("no allocator could be measured; the warnings in {} say why", measurement.path().display());
+        measurement.print_warnings();
+        bail!("no allocator could be measured; the warnings above say why");
     };
     let rounds = options.rounds.unwrap_or(if options.quick { 8 } else { 9 });
     let mut experiment = Experiment { measurement, allocators, rounds, limit: Duration::from_secs(options.timeout) };

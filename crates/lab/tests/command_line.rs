@@ -117,17 +117,38 @@ fn instruction_counts_repeat_exactly() {
     assert_eq!(first, count("counts-2.jsonl"));
 }
 
+/// What a workload's process prints.
+fn record(arguments: &[&str]) -> serde_json::Value {
+    let output = freestone(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[test]
 fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
     let listed =
         ["random_mixed ops=5000", "larson ops=4000", "producer_consumer ops=5000", "realloc_growth limit=200000"];
     for words in listed.map(|words| words.split(' ').collect::<Vec<_>>()) {
-        let run = || {
-            let output = freestone(&[&["workload"], &words[..]].concat());
-            assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-            serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["checksum"].clone()
-        };
+        let run = || record(&[&["workload"], &words[..]].concat())["checksum"].clone();
         assert_eq!(run(), run(), "{words:?}");
+    }
+}
+
+#[test]
+fn real_programs_give_the_same_result_twice() {
+    for (workload, program) in [
+        ("python3_json", "python3"),
+        ("sqlite3_index", "sqlite3"),
+        ("gcc_compile", "gcc"),
+        ("git_history", "git"),
+        ("redis_benchmark", "redis-benchmark"),
+    ] {
+        if installed(program) {
+            let once = || record(&["workload", workload, "ops=1"]);
+            let (one, other) = (once(), once());
+            assert_eq!(one["checksum"], other["checksum"], "{workload}");
+            assert!(one["user_ns"].as_u64().unwrap() > 0 && one["peak_rss_bytes"].as_u64().unwrap() > 1 << 20, "{one}");
+        }
     }
 }
 

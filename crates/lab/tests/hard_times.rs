@@ -53,6 +53,16 @@ fn without_valgrind_the_rest_is_measured() {
 }
 
 #[test]
+fn a_program_that_is_not_installed_is_left_out() {
+    let path = path_with("empty", None);
+    let out = file("no-sqlite3.jsonl");
+    let arguments = [&SHORT[..1], &["sqlite3_index"], &SHORT[1..], &["--no-report", "-o", &out]].concat();
+    let output = command(&arguments).env("PATH", path).output().unwrap();
+    holds(&succeeded(&output), &["sqlite3_index is left out: sqlite3 is not installed (apt install sqlite3)"]);
+    holds(&String::from_utf8_lossy(&output.stdout), &["tiny_hot"]);
+}
+
+#[test]
 fn without_go_the_rest_of_experiment_a_is_measured() {
     let path = path_with("empty", None);
     let out = file("no-go.jsonl");
