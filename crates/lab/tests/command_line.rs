@@ -153,6 +153,23 @@ fn real_programs_give_the_same_result_twice() {
 }
 
 #[test]
+fn experiment_e_has_the_published_shape() {
+    let out = scratch().join("e.jsonl");
+    let arguments =
+        ["experiment", "E", "-a", "system,freestone", "--rounds", "1", "--no-report", "-o", out.to_str().unwrap()];
+    let output = freestone(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let of_large = text.split("47 MB").nth(1).unwrap();
+    let moved = |allocator: &str| {
+        let row = of_large.lines().find(|line| line.trim_start().starts_with(allocator)).unwrap();
+        row.split_whitespace().nth(1).unwrap().parse::<u32>().unwrap()
+    };
+    assert!(of_large.contains("11 of 122"), "{text}");
+    assert!(moved("system") <= 15 && moved("freestone") <= 15, "{text}");
+}
+
+#[test]
 fn completions_and_the_manual_are_printed() {
     assert!(String::from_utf8_lossy(&freestone(&["completions", "bash"]).stdout).contains("experiment"));
     assert!(String::from_utf8_lossy(&freestone(&["man"]).stdout).contains(".TH freestone"));
