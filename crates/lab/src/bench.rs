@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Rounds [default: 9; with --quick 8, with --full 15]
     #[arg(short, long)]
     rounds: Option<usize>,
-    /// Short runs of a dozen workloads: a minute or two
+    /// Short runs of a dozen workloads: a minute for two allocators, three for all peers
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Long runs and many rounds: for figures that are to be quoted

@@ -35,3 +35,6 @@ pub(super) fn judge(summary: &Summary) -> u8 {
     claims.iter().for_each(|claim| eprintln!("self-test: {claim}"));
     u8::from(!claims.is_empty() || compared == 0)
 }
+
+#[cfg(test)]
+mod tests;
