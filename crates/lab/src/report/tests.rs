@@ -85,7 +85,7 @@ fn names_are_escaped_and_ratios_are_right() {
     assert!(html.contains("&lt;other&gt;") && !html.contains("<other>"));
     assert!(html.contains("<strong>2.00×</strong>"));
     assert!(html.contains("<span>slower in 1</span>") && html.contains("<span>larger in 1</span>"));
-    assert!(html.contains("<b>system</b> needs the least time and the least memory"));
+    assert!(html.contains("Least time: <b>system</b>. Least peak memory: <b>system</b>."));
 }
 
 #[test]
@@ -97,7 +97,10 @@ fn what_chance_explains_adds_nothing_to_the_summary() {
         }
     }
     let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
-    assert!(html.contains("<strong>1.00×</strong>") && html.contains("<span>no difference seen in 1</span>"));
+    assert!(
+        html.contains("Least time: <b>system</b> and <b>&lt;other&gt;</b>.")
+            && html.contains("<span>no difference seen in 1</span>")
+    );
 }
 
 #[test]

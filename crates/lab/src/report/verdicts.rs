@@ -75,22 +75,24 @@ pub(super) fn section(summary: &Summary, header: &Header, warnings: &[Warning]) 
     page::section("Summary", &note, &format!("{}{}{}", leaders(summary), lines_of(summary), pointer(warnings)))
 }
 
+/// Means this close to the best share its place: which figures chance left standing moves them by as much.
+const CLOSE: f64 = 1.05;
+
 /// Who needs least, of all allocators, the baseline included.
 fn leaders(summary: &Summary) -> String {
-    let [time, memory] = COLUMNS.map(|column| {
-        let means = summary.allocators().iter().skip(1).filter_map(|name| {
-            let mean = Tally::of(summary, name, column.figure)?.mean;
-            Some((name.as_str(), mean))
-        });
-        let baseline = summary.allocators().first().map(|name| (name.as_str(), 1.0));
-        baseline.into_iter().chain(means).min_by(|a, b| a.1.total_cmp(&b.1))
+    let said = COLUMNS.map(|column| {
+        let mean = |name: &String| Some((escape(name), Tally::of(summary, name, column.figure)?.mean));
+        let baseline = summary.allocators().first().map(|name| (escape(name), 1.0));
+        let means: Vec<_> = baseline.into_iter().chain(summary.allocators().iter().skip(1).filter_map(mean)).collect();
+        let best = means.iter().map(|&(_, mean)| mean).fold(f64::MAX, f64::min);
+        let first: Vec<String> = means
+            .into_iter()
+            .filter(|&(_, mean)| mean <= best * CLOSE)
+            .map(|(name, _)| format!("<b>{name}</b>"))
+            .collect();
+        format!("Least {}: {}.", column.name.to_lowercase(), listed(&first))
     });
-    let said = |leader: Option<(&str, f64)>| leader.map_or("none", |(name, _)| name).to_owned();
-    let (time, memory) = (escape(&said(time)), escape(&said(memory)));
-    if time == memory {
-        return format!("<p class=\"lead\"><b>{time}</b> needs the least time and the least memory.</p>");
-    }
-    format!("<p class=\"lead\"><b>{time}</b> needs the least time, <b>{memory}</b> the least memory.</p>")
+    format!("<p class=\"lead\">{}</p>", said.join(" "))
 }
 
 fn lines_of(summary: &Summary) -> String {
