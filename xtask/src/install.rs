@@ -67,7 +67,10 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
     }
     install_filled(&capi.join("pkg/freestone.pc.in"), &lib.join("pkgconfig/freestone.pc"), &prefix)?;
     let cmake = lib.join("cmake/freestone");
-    install_filled(&capi.join("pkg/freestone-config.cmake.in"), &cmake.join("freestone-config.cmake"), &prefix)
+    for file in ["freestone-config.cmake", "freestone-config-version.cmake"] {
+        install_filled(&capi.join(format!("pkg/{file}.in")), &cmake.join(file), &prefix)?;
+    }
+    Ok(())
 }
 
 /// The files of a folder, by name.

@@ -2,6 +2,7 @@
 
 mod hotpath;
 mod install;
+mod lab;
 mod layers;
 mod process;
 mod programs;

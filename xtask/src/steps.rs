@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the steps, in order of how soon they fail.
 
 use crate::process::{self, cargo, run};
-use crate::{hotpath, layers, programs, proofs, tuning};
+use crate::{hotpath, lab, layers, programs, proofs, tuning};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step { name: "fmt", what: "formatting", run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "layers", what: "no upward arrow between crates or modules", run: layers::check_workspace },
     Step { name: "tuning", what: "docs/tuning.md matches the option table", run: tuning::check },
@@ -22,6 +22,7 @@ const STEPS: [Step; 10] = [
     Step { name: "tests", what: "every crate's tests, C conformance included", run: tests },
     Step { name: "loom", what: "models of concurrent code", run: proofs::loom },
     Step { name: "doc", what: "documentation builds without a warning", run: doc },
+    Step { name: "lab", what: "a peer is built and measured, and nothing differs from itself", run: lab::check },
     Step { name: "go", what: "the Go module", run: go },
 ];
 

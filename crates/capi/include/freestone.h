@@ -144,7 +144,8 @@ extern const char freestone_options[];
 
 /*
  * Sets the option `name` (as in the symbol: lower case, without prefix) to `value`. 0; -1 and EINVAL if there is none of that name,
- * the value does not suit it, or either is NULL: nothing has changed then.
+ * the value does not suit it, or either is NULL: nothing has changed then. The option `report` counts only at the start, so it can
+ * be set in the environment and in the symbol alone: here it is refused with EINVAL.
  */
 int freestone_option_set(const char *name, const char *value) FREESTONE_NOTHROW;
 

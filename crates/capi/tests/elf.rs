@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{crate_dir, scratch, shared_library, succeed};
+use harness::{Program, Way, archive, crate_dir, scratch, shared_library, succeed};
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
@@ -37,6 +37,33 @@ fn every_exported_symbol_is_declared_and_every_declared_one_exported() {
     assert!(exported.len() > 25, "{exported:?}");
     assert_eq!(exported.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "exported, not declared");
     assert_eq!(declared.difference(&exported).collect::<Vec<_>>(), Vec::<&String>::new(), "declared, not exported");
+}
+
+#[test]
+fn the_archive_shows_what_the_headers_declare_and_nothing_else() {
+    let symbols = succeed(Command::new("readelf").args(["--wide", "--symbols"]).arg(archive()));
+    let visible: BTreeSet<String> = symbols
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        // Number, value, size, type, binding, visibility, section, name.
+        .filter(|words| words.len() == 8 && words[4] != "LOCAL" && words[5] == "DEFAULT" && words[6] != "UND")
+        .map(|words| words[7].to_owned())
+        // Names with an underscore in front are the compiler's.
+        .filter(|name| !name.starts_with('_'))
+        .collect();
+    assert_eq!(visible, declared());
+}
+
+#[test]
+fn header_and_library_name_the_packages_version() {
+    let text = fs::read_to_string(crate_dir().join("include/freestone.h")).expect("the header is text");
+    let number = |part: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(&format!("#define FREESTONE_VERSION_{part} ")));
+        value.unwrap_or_else(|| panic!("no FREESTONE_VERSION_{part}")).to_owned()
+    };
+    assert_eq!(["MAJOR", "MINOR", "PATCH"].map(number).join("."), env!("CARGO_PKG_VERSION"));
+    let said = succeed(&mut Program::new("version.c", Way::Shared).command());
+    assert_eq!(said.trim(), env!("CARGO_PKG_VERSION"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn cmake_finds_it_and_the_cpp_example_runs() {
     fs::create_dir_all(&source).expect("the folder can be made");
     let example = crate_dir().join("examples/watch_memory.cpp");
     let project = format!(
-        "cmake_minimum_required(VERSION 3.16)\nproject(example CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(freestone REQUIRED)\n\
+        "cmake_minimum_required(VERSION 3.16)\nproject(example CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(freestone 0.1 REQUIRED)\n\
          add_executable(shared {0})\ntarget_link_libraries(shared freestone::freestone)\n\
          add_executable(static {0})\ntarget_link_libraries(static freestone::static)\n",
         example.display()
@@ -65,4 +65,30 @@ fn cmake_finds_it_and_the_cpp_example_runs() {
         let said = succeed(Command::new(build.join(name)).env("LD_LIBRARY_PATH", prefix.join("lib")));
         assert!(said.contains("purged"), "{said}");
     }
+}
+
+#[test]
+fn cmake_takes_no_other_minor_version() {
+    if !installed("cmake") {
+        return;
+    }
+    let prefix = installed_tree();
+    let source = scratch("examples").join("versions");
+    fs::create_dir_all(&source).expect("the folder can be made");
+    let configure = |request: &str| {
+        let project = format!(
+            "cmake_minimum_required(VERSION 3.16)\nproject(versions NONE)\nfind_package(freestone {request} QUIET)\n\
+             message(STATUS \"found=${{freestone_FOUND}} \")\n"
+        );
+        fs::write(source.join("CMakeLists.txt"), project).expect("the project can be written");
+        let build = source.join(format!("build-{request}"));
+        let mut cmake = Command::new("cmake");
+        cmake.arg("-S").arg(&source).arg("-B").arg(&build).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+        succeed(&mut cmake).contains("found=1 ")
+    };
+    let (found, refused): (Vec<&str>, Vec<&str>) = ["0.1", "0.1.0", "0.1.99", "0.2", "0.0", "1.0", "0.1.0 EXACT", ""]
+        .into_iter()
+        .partition(|&request| configure(request));
+    assert_eq!(found, ["0.1", "0.1.0", "0.1.0 EXACT", ""]);
+    assert_eq!(refused, ["0.1.99", "0.2", "0.0", "1.0"]);
 }

@@ -5,23 +5,22 @@
 //! answers its `malloc`, and this must be the library it was started with.
 
 mod instructions;
+mod rounds;
+mod self_test;
 mod tables;
 
+pub(crate) use rounds::{Contender, Job, measure_all, prepare, run_once};
 pub(crate) use tables::{print_json, verdict};
 
 use crate::allocator::{self, Allocator};
-use crate::child::{self, End};
 use crate::measure::Measurement;
 use crate::record::WorkloadRecord;
-use crate::results::Outcome;
-use crate::summary::LOOP_ONLY;
 use crate::warning::Warning;
 use crate::workload::params::{Params, Scale};
-use crate::workload::{self, Workload};
-use crate::{checkout, interrupt, names, progress, report};
+use crate::workload::{self, Workload, programs};
+use crate::{executable, interrupt, names, report};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// What `freestone bench` was asked to do.
@@ -32,10 +31,10 @@ pub(crate) struct Options {
     /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
-    /// Rounds [default: 9; with --quick 7, with --full 15]
+    /// Rounds [default: 9; with --quick 8, with --full 15]
     #[arg(short, long)]
     rounds: Option<usize>,
-    /// Short runs of a dozen workloads: a minute or two
+    /// Short runs of a dozen workloads: a minute for two allocators, three for all peers
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Long runs and many rounds: for figures that are to be quoted
@@ -50,7 +49,7 @@ pub(crate) struct Options {
     /// Count instructions in an operation too, under valgrind's callgrind
     #[arg(long)]
     instructions: bool,
-    /// Measure each allocator against itself: every line should say "no difference seen"
+    /// Measure the first allocator against itself; fails if a difference is claimed anywhere
     #[arg(long)]
     self_test: bool,
     /// Results file to write [default: freestone-results/TIME-bench.jsonl]
@@ -83,9 +82,6 @@ const QUICK: [&str; 12] = [
     "startup",
 ];
 
-/// Name under which an allocator runs against itself.
-const AGAIN: &str = " again";
-
 impl Options {
     fn scale(&self) -> Scale {
         match (self.quick, self.full) {
@@ -97,7 +93,7 @@ impl Options {
 
     fn rounds(&self) -> usize {
         self.rounds.unwrap_or(match self.scale() {
-            Scale::Quick => 7,
+            Scale::Quick => 8,
             Scale::Normal => 9,
             Scale::Full => 15,
         })
@@ -125,49 +121,28 @@ impl Options {
     }
 }
 
-/// One workload with its parameters, ready to run.
-pub(crate) struct Job {
-    /// The workload.
-    pub(crate) workload: &'static Workload,
-    /// Its parameters, as `name=value`.
-    pub(crate) params: Vec<String>,
-    /// How much it does.
-    pub(crate) scale: Scale,
-    /// How long it may take.
-    pub(crate) limit: Duration,
-    /// What to call it in results.
-    pub(crate) subject: String,
-}
-
-impl Job {
-    /// The same job with more parameters.
-    fn with(&self, params: &[String]) -> Self {
-        let params = self.params.iter().chain(params).cloned().collect();
-        Self { params, subject: self.subject.clone(), ..*self }
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// Names that do not exist, or results that cannot be written.
-pub(crate) fn main(options: &Options) -> Result<()> {
+pub(crate) fn main(options: &Options) -> Result<u8> {
     if options.list {
         tables::print_list();
-        return Ok(());
+        return Ok(0);
     }
-    let jobs = jobs(options)?;
+    let (jobs, absent) = installed(jobs(options)?);
     let mut selection = allocator::select(&options.allocators)?;
     if options.self_test {
-        selection.allocators = against_themselves(selection.allocators);
+        selection.allocators = self_test::against_themselves(selection.allocators);
     }
     let mut measurement = Measurement::begin("bench", options.out.as_deref(), &selection.allocators)?;
-    for what in selection.missing {
+    for what in selection.missing.into_iter().chain(absent) {
         measurement.warn(Warning::Missing { what })?;
     }
     let allocators = prove(&selection.allocators, &mut measurement)?;
     let Some(baseline) = allocators.first().map(|allocator| allocator.name.clone()) else {
-        bail!("no allocator could be measured; the warnings in {} say why", measurement.path().display());
+        measurement.print_warnings();
+        bail!("no allocator could be measured; the warnings above say why");
     };
     measure_all(&jobs, &Contender::plain(&allocators), options.rounds(), &mut measurement)?;
     if options.instructions && !interrupt::asked() {
@@ -185,7 +160,21 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         report::write(&[measurement.path()], &page)?;
         eprintln!("report:  {}", page.display());
     }
-    Ok(())
+    Ok(if options.self_test { self_test::judge(&summary) } else { 0 })
+}
+
+/// The jobs whose programs are installed, and a sentence about each of the others.
+fn installed(jobs: Vec<Job>) -> (Vec<Job>, Vec<String>) {
+    let mut absent = Vec::new();
+    let is_there = |job: &Job| {
+        let Some((program, package)) = programs::needs(job.workload.name) else { return true };
+        let found = executable::find_command(program).is_ok();
+        if !found {
+            absent.push(format!("{} is left out: {program} is not installed (apt install {package})", job.subject));
+        }
+        found
+    };
+    (jobs.into_iter().filter(is_there).collect(), absent)
 }
 
 fn jobs(options: &Options) -> Result<Vec<Job>> {
@@ -208,12 +197,6 @@ fn jobs(options: &Options) -> Result<Vec<Job>> {
             })
         })
         .collect()
-}
-
-fn against_themselves(allocators: Vec<Allocator>) -> Vec<Allocator> {
-    let first = allocators.into_iter().next().unwrap_or_else(Allocator::system);
-    let again = Allocator { name: format!("{}{AGAIN}", first.name), ..first.clone() };
-    vec![first, again]
 }
 
 /// Runs a trifle under each allocator: drops those that do not work or are not in the process, and fills in their versions.
@@ -254,110 +237,4 @@ fn is_expected(record: &WorkloadRecord, allocator: &Allocator) -> bool {
         Some(library) => library.as_path() == Path::new(&record.malloc_library),
         None => record.malloc_library.contains("libc.so") || record.malloc_library.contains("libc-"),
     }
-}
-
-/// An allocator in a measurement, with the parameters that go with it: experiments compare heaps inside the process too.
-pub(crate) struct Contender {
-    /// The allocator, under the name it has in tables.
-    pub(crate) allocator: Allocator,
-    /// Parameters it adds to every job.
-    pub(crate) params: Vec<String>,
-}
-
-impl Contender {
-    /// Allocators as they are.
-    pub(crate) fn plain(allocators: &[Allocator]) -> Vec<Self> {
-        allocators.iter().map(|allocator| Self { allocator: allocator.clone(), params: Vec::new() }).collect()
-    }
-}
-
-/// Runs every job under every contender, round by round, and keeps what came of it.
-///
-/// # Errors
-/// Results cannot be written.
-pub(crate) fn measure_all(
-    jobs: &[Job],
-    contenders: &[Contender],
-    rounds: usize,
-    measurement: &mut Measurement,
-) -> Result<()> {
-    let bar = progress::bar(jobs.iter().map(|job| rounds_of(job, rounds) * contenders.len()).sum::<usize>() as u64);
-    for job in jobs {
-        if job.workload.hollow.is_some()
-            && !interrupt::asked()
-            && let Ok(record) = run_once(job, &Allocator::system(), true)
-        {
-            measurement.keep(&job.subject, LOOP_ONLY, 0, Outcome::Workload(Box::new(record)))?;
-        }
-        for round in 0..rounds_of(job, rounds) {
-            for turn in 0..contenders.len() {
-                let contender = &contenders[(turn + round) % contenders.len()];
-                bar.set_message(format!("{} under {}", job.subject, contender.allocator.name));
-                measure_one(job, contender, round, measurement)?;
-                bar.inc(1);
-            }
-        }
-    }
-    bar.finish_and_clear();
-    Ok(())
-}
-
-fn measure_one(job: &Job, contender: &Contender, round: usize, measurement: &mut Measurement) -> Result<()> {
-    let name = &contender.allocator.name;
-    if interrupt::asked() || measurement.is_given_up(&job.subject, name) {
-        return Ok(());
-    }
-    match run_once(&job.with(&contender.params), &contender.allocator, false) {
-        Ok(record) => measurement.keep(&job.subject, name, round, Outcome::Workload(Box::new(record))),
-        Err(_) if interrupt::asked() => Ok(()),
-        Err(error) => measurement.give_up(&job.subject, name, format!("{error:#}")),
-    }
-}
-
-/// What is left after a wait hardly varies from round to round, and waiting takes long: three rounds show it.
-fn rounds_of(job: &Job, rounds: usize) -> usize {
-    let waits = job.workload.params.iter().any(|param| matches!(param.name, "wait_ms" | "idle_ms"));
-    if waits { rounds.min(3) } else { rounds }
-}
-
-/// Runs `job` once under `allocator`.
-///
-/// # Errors
-/// It cannot be started, fails, takes too long, or prints no record.
-pub(crate) fn run_once(job: &Job, allocator: &Allocator, hollow: bool) -> Result<WorkloadRecord> {
-    let mut command = Command::new(checkout::own_executable()?);
-    command.args(arguments(job, hollow));
-    prepare(&mut command, allocator);
-    let finished = child::run(&mut command, job.limit).context("the workload's process could not be started")?;
-    let said = String::from_utf8_lossy(&finished.stderr).trim().to_owned();
-    match finished.end {
-        End::Exited(status) if status.success() => {}
-        End::Exited(status) => bail!("ended with {status}: {said}"),
-        End::TimedOut => bail!("took longer than {} s and was ended; raise --timeout", job.limit.as_secs()),
-        End::Interrupted => bail!("interrupted"),
-    }
-    serde_json::from_slice(&finished.stdout).with_context(|| format!("printed no record: {said}"))
-}
-
-/// The workload's command line, after the lab's own path.
-fn arguments(job: &Job, hollow: bool) -> Vec<String> {
-    let scale = match job.scale {
-        Scale::Quick => Some("--quick"),
-        Scale::Full => Some("--full"),
-        Scale::Normal => None,
-    };
-    let mut arguments = vec!["workload".to_owned(), job.workload.name.to_owned()];
-    arguments.extend(scale.map(str::to_owned));
-    arguments.extend(hollow.then(|| "--hollow".to_owned()));
-    arguments.extend(job.params.iter().cloned());
-    arguments
-}
-
-/// Puts the allocator and its options into the command's environment.
-pub(crate) fn prepare(command: &mut Command, allocator: &Allocator) {
-    command.envs(allocator.environment.iter().map(|(key, value)| (key, value)));
-    match &allocator.library {
-        Some(library) => command.env("LD_PRELOAD", library),
-        None => command.env_remove("LD_PRELOAD"),
-    };
 }

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::{bench, compare, experiment, options, report, run};
+use crate::{bench, compare, experiment, interrupt, options, report, run};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io;
@@ -45,11 +45,11 @@ enum Command {
 pub(crate) fn main() -> Result<u8> {
     match Cli::parse().command {
         Command::Run(options) => run::main(&options),
-        Command::Compare(options) => compare::main(&options),
-        Command::Experiment(options) => experiment::main(&options).map(|()| 0),
+        Command::Compare(options) => compare::main(&options).map(unless_interrupted),
+        Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
         Command::Options(options) => options::main(&options).map(|()| 0),
-        Command::Bench(options) => bench::main(&options).map(|()| 0),
+        Command::Bench(options) => bench::main(&options).map(unless_interrupted),
         Command::Peers(options) => crate::peers::main(&options),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "freestone", &mut io::stdout());
@@ -60,4 +60,9 @@ pub(crate) fn main() -> Result<u8> {
             Ok(0)
         }
     }
+}
+
+/// What a shell reports of a command that Ctrl-C ended, so that a script does not take half a measurement for a whole one.
+fn unless_interrupted(status: u8) -> u8 {
+    if interrupt::asked() { 130 } else { status }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
     /// Rounds after the warm-up
-    #[arg(short, long, default_value_t = 7)]
+    #[arg(short, long, default_value_t = 8)]
     rounds: usize,
     /// Seconds one run may take before it is ended
     #[arg(long, default_value_t = 120)]
@@ -149,8 +149,8 @@ fn warm_up(
             continue;
         }
         if ran.launched.exit != 0 && !options.ignore_failure {
-            let what =
-                format!("exit status {}: {} (--ignore-failure measures it all the same)", ran.launched.exit, ran.said);
+            let how = ending(ran.launched.exit);
+            let what = format!("{how}: {} (--ignore-failure measures it all the same)", ran.said);
             measurement.give_up(subject, &allocator.name, what)?;
             continue;
         }
@@ -160,6 +160,21 @@ fn warm_up(
         proven.push(allocator);
     }
     Ok((proven, expected.unwrap_or(Expected { exit: 0, output: None })))
+}
+
+/// How a command ended, of its exit status as a shell would give it.
+fn ending(exit: i32) -> String {
+    const NAMED: [(i32, &str); 5] = [
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGKILL, "SIGKILL"),
+    ];
+    match NAMED.iter().find(|(number, _)| exit == 128 + number) {
+        Some((number, name)) => format!("ended by signal {number} ({name})"),
+        None => format!("exit status {exit}"),
+    }
 }
 
 /// The first run decides what is expected; a command whose output varies by itself is not held to it.

@@ -88,9 +88,9 @@ impl Report {
         self.exits.iter().map(figure).sum()
     }
 
-    /// The largest of the processes that exited in order.
-    pub(crate) fn largest(&self, figure: impl Fn(&Exit) -> u64) -> u64 {
-        self.exits.iter().map(figure).max().unwrap_or(0)
+    /// The process that held most memory, among those that exited in order.
+    pub(crate) fn largest(&self) -> Option<&Exit> {
+        self.exits.iter().max_by_key(|exit| (exit.peak_live_bytes, exit.peak_committed_bytes))
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Options {
     /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
-    /// Rounds [default: 7; with --quick 6]
+    /// Rounds [default: 9; with --quick 8]
     #[arg(short, long)]
     rounds: Option<usize>,
     /// Fewer rounds
@@ -80,9 +80,10 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     }
     let allocators = bench::prove(&selection.allocators, &mut measurement)?;
     let Some(baseline) = allocators.first().map(|allocator| allocator.name.clone()) else {
-        bail!("no allocator could be measured; the warnings in {} say why", measurement.path().display());
+        measurement.print_warnings();
+        bail!("no allocator could be measured; the warnings above say why");
     };
-    let rounds = options.rounds.unwrap_or(if options.quick { 6 } else { 7 });
+    let rounds = options.rounds.unwrap_or(if options.quick { 8 } else { 9 });
     let mut experiment = Experiment { measurement, allocators, rounds, limit: Duration::from_secs(options.timeout) };
     match options.which {
         Which::A => a::measure(&mut experiment)?,

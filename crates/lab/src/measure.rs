@@ -7,7 +7,7 @@ use crate::allocator::Allocator;
 use crate::machine::Machine;
 use crate::results::{Header, Outcome, Run, Writer};
 use crate::summary::Summary;
-use crate::warning::Warning;
+use crate::warning::{self, Warning};
 use crate::{interrupt, results};
 use anyhow::Result;
 use std::collections::BTreeSet;
@@ -106,7 +106,7 @@ impl Measurement {
 
     /// Prints the warnings and where the results are, on stderr.
     pub(crate) fn print_warnings(&self) {
-        for warning in &self.warnings {
+        for warning in warning::told(&self.warnings) {
             eprintln!("warning: {warning}");
         }
         eprintln!("results: {}", self.path().display());

@@ -63,6 +63,8 @@ pub(crate) fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series], 
             .axis_style(FAINT)
             .x_desc(x_name)
             .y_desc(y_name)
+            .x_label_formatter(&|value| tick(*value))
+            .y_label_formatter(&|value| tick(*value))
             .label_style(("sans-serif", 13, &INK))
             .draw()
             .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
@@ -112,6 +114,12 @@ pub(crate) fn percentiles(title: &str, labels: &[String], series: &[Series], the
         area.present().map_err(|error| anyhow!("the plot '{title}' could not be finished: {error}"))?;
     }
     Ok(themed(&svg, theme))
+}
+
+/// A number on an axis, without digits that say nothing.
+fn tick(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn rgb(css: &str) -> RGBColor {

@@ -77,7 +77,7 @@ fn render(latest: &Results, all: &[(PathBuf, Results)]) -> Result<String> {
     let mut warnings = latest.warnings.clone();
     warnings.extend(between_files(all));
     let mut body = String::new();
-    body.push_str(&verdicts::section(&summary, &latest.header));
+    body.push_str(&verdicts::section(&summary, &latest.header, &warnings));
     body.push_str(&ratios::section(&summary));
     body.push_str(&curves::latency_section(&summary)?);
     body.push_str(&curves::memory_section(&summary)?);

@@ -100,21 +100,8 @@ fn print(arguments: &[OsString], allocator: &Allocator, launched: &Launched, rep
     if let Some(version) = &report.version {
         eprintln!("  library        freestone {version}, in {} process{}", report.started, plural(report.started));
     }
-    if !report.exits.is_empty() {
-        let (allocations, frees) = (report.sum(|exit| exit.allocations), report.sum(|exit| exit.frees));
-        eprintln!("  allocations    {}, of which {} were freed", quantity::count(allocations), quantity::count(frees));
-        let (peak, live) = (report.largest(|exit| exit.peak_live_bytes), report.sum(|exit| exit.live_bytes));
-        eprintln!(
-            "  peak live      {} ({} still live at exit)",
-            quantity::bytes(peak as f64),
-            quantity::bytes(live as f64)
-        );
-        let (peak, purged) = (report.largest(|exit| exit.peak_committed_bytes), report.sum(|exit| exit.purged_bytes));
-        eprintln!(
-            "  from the OS    {} at most, {} given back while it ran",
-            quantity::bytes(peak as f64),
-            quantity::bytes(purged as f64)
-        );
+    for (name, text) in memory(report) {
+        eprintln!("  {name:14} {text}");
     }
     if report.unfinished() > 0 {
         eprintln!(
@@ -123,7 +110,8 @@ fn print(arguments: &[OsString], allocator: &Allocator, launched: &Launched, rep
             plural(report.unfinished())
         );
     }
-    eprintln!("  peak RSS       {}", quantity::bytes(launched.peak_rss_bytes as f64));
+    let whose = if report.started > 1 { ", of the largest process" } else { "" };
+    eprintln!("  peak RSS       {}{whose}", quantity::bytes(launched.peak_rss_bytes as f64));
     eprintln!("  page faults    {}", quantity::count(launched.minor_faults));
     eprintln!(
         "  time           {} (user {}, system {})",
@@ -134,6 +122,28 @@ fn print(arguments: &[OsString], allocator: &Allocator, launched: &Launched, rep
     if launched.exit != 0 {
         eprintln!("  exit status    {}", launched.exit);
     }
+}
+
+/// What the library itself counted. Of several processes the blocks are added up, but memory is that of one, the largest, in every line: a sum of
+/// peaks that were never reached together says nothing, and beside a single process's peak it could be the smaller figure.
+fn memory(report: &Report) -> Vec<(&'static str, String)> {
+    let Some(largest) = report.largest() else { return Vec::new() };
+    let several = report.exits.len() > 1;
+    let bytes = |bytes: u64| quantity::bytes(bytes as f64);
+    let all = if several { format!(", in {} processes together", report.exits.len()) } else { String::new() };
+    let (allocations, frees) = (report.sum(|exit| exit.allocations), report.sum(|exit| exit.frees));
+    let mut lines = vec![(
+        "allocations",
+        format!("{}, of which {} were freed{all}", quantity::count(allocations), quantity::count(frees)),
+    )];
+    if several {
+        lines.push(("largest", format!("process {}, which the next two lines are about", largest.pid)));
+    }
+    let (peak, live) = (bytes(largest.peak_live_bytes), bytes(largest.live_bytes));
+    lines.push(("peak live", format!("{peak} ({live} still live at its exit)")));
+    let (committed, purged) = (bytes(largest.peak_committed_bytes), bytes(largest.purged_bytes));
+    lines.push(("from the OS", format!("{committed} at most, {purged} given back while it ran")));
+    lines
 }
 
 fn plural(number: usize) -> &'static str {
@@ -163,3 +173,6 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
+
+#[cfg(test)]
+mod tests;

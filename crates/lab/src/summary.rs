@@ -30,6 +30,19 @@ pub(crate) enum Figure {
     Instructions,
 }
 
+impl Figure {
+    /// What it is called in a sentence.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Cpu => "processor time",
+            Self::PeakRss => "peak memory",
+            Self::Faults => "page faults",
+            Self::Instructions => "instructions",
+        }
+    }
+}
+
 /// One cell: a figure of one allocator on one subject.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Cell {

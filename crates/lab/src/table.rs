@@ -1,13 +1,13 @@
 //! Tables on a terminal: quiet lines, figures to the right.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use console::Term;
 
 /// An empty table; every column but the first is aligned to the right.
 pub(crate) fn new(header: &[String]) -> Table {
     let mut table = Table::new();
     table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(header);
     for column in table.column_iter_mut().skip(1) {

@@ -49,6 +49,15 @@ pub(crate) enum Warning {
         /// What happened.
         what: String,
     },
+    /// Two counts of the same instructions differ.
+    CountsVary {
+        /// Workload.
+        subject: String,
+        /// Allocator.
+        allocator: String,
+        /// Both counts.
+        counts: [u64; 2],
+    },
     /// Allocators disagree on the result of the same work.
     ResultsDiffer {
         /// Workload or command.
@@ -92,6 +101,32 @@ impl Warning {
     }
 }
 
+/// The warnings as sentences. Noisy rounds are told in one: on a busy machine there would be one for every measurement.
+pub(crate) fn told(warnings: &[Warning]) -> Vec<String> {
+    let mut noisy: Vec<&Warning> = Vec::new();
+    let mut sentences = Vec::new();
+    for warning in warnings {
+        if matches!(warning, Warning::NoisyRounds { .. }) {
+            noisy.push(warning)
+        } else {
+            sentences.push(warning.to_string())
+        }
+    }
+    noisy.sort_by_key(|warning| match warning {
+        Warning::NoisyRounds { spread_percent, .. } => *spread_percent,
+        _ => 0,
+    });
+    match noisy.as_slice() {
+        [] => {}
+        [.., worst] if noisy.len() > 2 => sentences.push(format!(
+            "{} measurements have rounds that differ by more than 10 %, so small differences cannot be seen in them. The worst: {worst}",
+            noisy.len()
+        )),
+        few => sentences.extend(few.iter().map(|warning| warning.to_string())),
+    }
+    sentences
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -120,6 +155,11 @@ impl fmt::Display for Warning {
                 write!(f, "{allocator} appears in different versions: {}. The trend mixes them", versions.join("; "))
             }
             Self::Failed { subject, allocator, what } => write!(f, "{subject} under {allocator}: {what}"),
+            Self::CountsVary { subject, allocator, counts: [one, other] } => write!(
+                f,
+                "{subject} under {allocator}: counted twice, {one} and {other} instructions. It does something by the processor's \
+                 time-stamp counter or by chance; compare its counts with that in mind"
+            ),
             Self::ResultsDiffer { subject, allocator } => write!(
                 f,
                 "{subject}: the result under {allocator} differs from the baseline's. If the command's output does not vary by itself, \
@@ -133,3 +173,6 @@ impl fmt::Display for Warning {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

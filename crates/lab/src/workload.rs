@@ -33,6 +33,7 @@ mod latency_tail;
 mod linear_pool;
 mod pool_calloc;
 mod producer_consumer;
+pub(crate) mod programs;
 mod random_mixed;
 mod realloc_growth;
 mod shifting_sizes;
@@ -133,6 +134,11 @@ pub(crate) static ALL: &[&Workload] = &[
     &burst_keep_every_20th::WORKLOAD,
     &latency_tail::WORKLOAD,
     &startup::WORKLOAD,
+    &programs::PYTHON3,
+    &programs::SQLITE3,
+    &programs::GCC,
+    &programs::GIT,
+    &programs::REDIS,
 ];
 
 /// The workload called `name`.

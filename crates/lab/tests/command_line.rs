@@ -1,27 +1,8 @@
 //! The `freestone` command as a user meets it: the main paths in their shortest form, and every wrong input with the advice it must give.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod harness;
 
-fn freestone(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_freestone")).args(arguments).current_dir(scratch()).output().unwrap()
-}
-
-fn scratch() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-/// The command fails, and its message holds every one of `parts`.
-fn refuses(arguments: &[&str], parts: &[&str]) {
-    let output = freestone(arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success(), "{arguments:?} succeeded");
-    for part in parts {
-        assert!(said.contains(part), "{arguments:?} said {said:?}, which lacks {part:?}");
-    }
-}
+use harness::{freestone, installed, refuses, scratch};
 
 #[test]
 fn unknown_names_are_answered_with_the_nearest_and_the_list() {
@@ -91,17 +72,101 @@ fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
 }
 
 #[test]
+fn instruction_counts_repeat_exactly() {
+    if !installed("valgrind") {
+        return;
+    }
+    // web_server is the one whose blocks go back to the page heap, where ages are kept.
+    let count = |name: &str| {
+        let out = scratch().join(name);
+        let output = freestone(
+            &[
+                &[
+                    "bench",
+                    "random_mixed",
+                    "web_server",
+                    "-a",
+                    "system,freestone",
+                    "--instructions",
+                    "--json",
+                    "--no-report",
+                ][..],
+                &[
+                    "--rounds",
+                    "1",
+                    "-p",
+                    "random_mixed.ops=1000",
+                    "-p",
+                    "web_server.calls=512",
+                    "-o",
+                    out.to_str().unwrap(),
+                ],
+            ]
+            .concat(),
+        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let varying = summary["warnings"].as_array().unwrap().iter().filter(|warning| warning["kind"] == "counts_vary");
+        assert_eq!(varying.count(), 0, "{summary}");
+        let cells = summary["cells"].as_array().unwrap().iter().filter(|cell| cell["figure"] == "instructions");
+        cells.map(|cell| cell["cell"]["median"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let first = count("counts-1.jsonl");
+    assert_eq!(first.len(), 4, "two workloads under two allocators");
+    assert!(first.iter().all(|&count| count > 10.0));
+    assert_eq!(first, count("counts-2.jsonl"));
+}
+
+/// What a workload's process prints.
+fn record(arguments: &[&str]) -> serde_json::Value {
+    let output = freestone(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
 fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
     let listed =
         ["random_mixed ops=5000", "larson ops=4000", "producer_consumer ops=5000", "realloc_growth limit=200000"];
     for words in listed.map(|words| words.split(' ').collect::<Vec<_>>()) {
-        let run = || {
-            let output = freestone(&[&["workload"], &words[..]].concat());
-            assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-            serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["checksum"].clone()
-        };
+        let run = || record(&[&["workload"], &words[..]].concat())["checksum"].clone();
         assert_eq!(run(), run(), "{words:?}");
     }
+}
+
+#[test]
+fn real_programs_give_the_same_result_twice() {
+    for (workload, program) in [
+        ("python3_json", "python3"),
+        ("sqlite3_index", "sqlite3"),
+        ("gcc_compile", "gcc"),
+        ("git_history", "git"),
+        ("redis_benchmark", "redis-benchmark"),
+    ] {
+        if installed(program) {
+            let once = || record(&["workload", workload, "ops=1"]);
+            let (one, other) = (once(), once());
+            assert_eq!(one["checksum"], other["checksum"], "{workload}");
+            assert!(one["user_ns"].as_u64().unwrap() > 0 && one["peak_rss_bytes"].as_u64().unwrap() > 1 << 20, "{one}");
+        }
+    }
+}
+
+#[test]
+fn experiment_e_has_the_published_shape() {
+    let out = scratch().join("e.jsonl");
+    let arguments =
+        ["experiment", "E", "-a", "system,freestone", "--rounds", "1", "--no-report", "-o", out.to_str().unwrap()];
+    let output = freestone(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let of_large = text.split("47 MB").nth(1).unwrap();
+    let moved = |allocator: &str| {
+        let row = of_large.lines().find(|line| line.trim_start().starts_with(allocator)).unwrap();
+        row.split_whitespace().nth(1).unwrap().parse::<u32>().unwrap()
+    };
+    assert!(of_large.contains("11 of 122"), "{text}");
+    assert!(moved("system") <= 15 && moved("freestone") <= 15, "{text}");
 }
 
 #[test]

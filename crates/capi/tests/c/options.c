@@ -16,6 +16,8 @@ int main(int argc, char **argv) {
     EXPECT(freestone_option_set("decay_ms", "soon") == -1 && errno == EINVAL);
     EXPECT(freestone_option_set("no_such", "1") == -1);
     EXPECT(freestone_option_get("no_such") == -1);
+    errno = 0;
+    EXPECT(freestone_option_set("report", "anywhere") == -1 && errno == EINVAL);
     EXPECT(freestone_option_set(NULL, "1") == -1 && freestone_option_set("decay_ms", NULL) == -1);
     EXPECT(freestone_option_get(NULL) == -1 && errno == EINVAL);
     EXPECT(freestone_option_set("dirty_max", "18446744073709551615") == 0);

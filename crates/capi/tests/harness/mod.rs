@@ -63,6 +63,11 @@ pub(crate) fn shared_library() -> PathBuf {
     library_dir().join("libfreestone.so")
 }
 
+/// The archive.
+pub(crate) fn archive() -> PathBuf {
+    library_dir().join("libfreestone.a")
+}
+
 /// The command's output; a command that cannot be run, or fails, is the test's failure.
 pub(crate) fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -131,7 +136,7 @@ impl Program {
                 compile.arg("-L").arg(library).arg("-lfreestone");
             }
             Way::Archive => {
-                compile.arg(library.join("libfreestone.a"));
+                compile.arg(archive());
             }
         }
         succeed(compile.args(flags).arg("-ldl"));

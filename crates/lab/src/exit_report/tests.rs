@@ -9,7 +9,7 @@ fn starts_and_exits_are_matched_by_process_and_unknown_keys_are_allowed() {
          not json\n",
     );
     assert_eq!((report.started, report.exits.len(), report.unfinished()), (2, 1, 1));
-    assert_eq!((report.sum(|exit| exit.allocations), report.largest(|exit| exit.peak_live_bytes)), (5, 9));
+    assert_eq!((report.sum(|exit| exit.allocations), report.largest().map(|exit| exit.pid)), (5, Some(8)));
     assert_eq!(report.version.as_deref(), Some("0.1.0"));
 }
 

@@ -1,6 +1,6 @@
 //! Curves: latency by percentile, and resident memory over time.
 
-use super::page::{escape, section};
+use super::page::{escape, legend, section};
 use crate::plot::{self, Series, Theme};
 use crate::summary::Summary;
 use crate::{quantity, workload};
@@ -35,7 +35,7 @@ pub(super) fn latency_section(summary: &Summary) -> Result<String> {
         let title = format!("{subject}: time of one operation");
         let svg = plot::percentiles(&title, &labels, &series, Theme::Page)?;
         // Writing to a string does not fail.
-        let _ = write!(content, "<figure>{svg}</figure>");
+        let _ = write!(content, "<figure>{svg}{}</figure>", legend(found.iter().map(|&(name, _)| name)));
         let mut header = vec![escape(subject)];
         header.extend(labels.iter().map(|label| escape(label)));
         let rows: Vec<Vec<String>> = found
@@ -81,7 +81,8 @@ pub(super) fn memory_section(summary: &Summary) -> Result<String> {
         }
         let svg = plot::lines(&format!("{subject}: resident memory"), "seconds", "MiB", &series, Theme::Page)?;
         let models = subject.split(' ').next().and_then(workload::find).map_or("", |workload| workload.models);
-        let _ = write!(content, "<figure>{svg}</figure><p class=\"note\">{}</p>", escape(models));
+        let legend = legend(series.iter().map(|(name, _)| name));
+        let _ = write!(content, "<figure>{svg}{legend}</figure><p class=\"note\">{}</p>", escape(models));
     }
     Ok(section("Memory over time", "Does it come back once the load stops? One run of each allocator.", &content))
 }

@@ -6,7 +6,7 @@ use crate::experiment;
 use crate::results::Header;
 use crate::statistics::Verdict;
 use crate::summary::{Cell, Figure, Summary};
-use crate::warning::Warning;
+use crate::warning::{self, Warning};
 use crate::{bench, quantity};
 use std::ffi::OsString;
 
@@ -45,8 +45,13 @@ pub(super) fn published_section(summary: &Summary) -> String {
 
 /// The warnings, with what to do.
 pub(super) fn warnings_section(warnings: &[Warning]) -> String {
-    let items: String = warnings.iter().map(|warning| format!("<li>{}</li>", escape(&warning.to_string()))).collect();
-    let content = if items.is_empty() { "<p>None.</p>".into() } else { format!("<ul class=\"warnings\">{items}</ul>") };
+    let items: String =
+        warning::told(warnings).iter().map(|sentence| format!("<li>{}</li>", escape(sentence))).collect();
+    let content = if items.is_empty() {
+        "<p>None.</p>".into()
+    } else {
+        format!("<ul class=\"warnings\" id=\"warnings\">{items}</ul>")
+    };
     section("Warnings", "What gives reason to doubt these figures, and what to do about it.", &content)
 }
 

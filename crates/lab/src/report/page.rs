@@ -7,6 +7,10 @@ use crate::{plot, quantity};
 /// Colours as variables, so that pictures and text change together; print and small screens included.
 const STYLE: &str = include_str!("page.css");
 
+/// The browser is told to fetch nothing, whatever a result file may contain.
+pub(super) const POLICY: &str =
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">";
+
 /// The whole document around `body`.
 pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
     let machine = &header.machine;
@@ -21,19 +25,19 @@ pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
+         <meta name=\"color-scheme\" content=\"light dark\">{POLICY}\
          <title>Freestone lab: {}</title><style>{STYLE}</style></head>\n<body><header><p class=\"mark\">Freestone lab</p>\
          <h1>Memory allocators, measured</h1><p class=\"sub\">{}</p>{}</header>\n<main>{body}</main></body></html>\n",
         escape(&summary.allocators().join(", ")),
         escape(&subtitle),
-        legend(summary)
+        legend(summary.allocators())
     )
 }
 
-/// Every allocator with its colour.
-fn legend(summary: &Summary) -> String {
+/// Allocators with their colours.
+pub(super) fn legend<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     let item = |name: &String| format!("<li><i style=\"background:{}\"></i>{}</li>", plot::colour(name), escape(name));
-    format!("<ul class=\"legend\">{}</ul>", summary.allocators().iter().map(item).collect::<String>())
+    format!("<ul class=\"legend\">{}</ul>", names.into_iter().map(item).collect::<String>())
 }
 
 /// A section with a heading, or nothing when it has no content.

@@ -76,13 +76,9 @@ fn chart(summary: &Summary, subject: &str, figure: Figure, scale: f64) -> String
     }
     format!(
         "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{} of {}\">{svg}</svg>",
-        name(figure),
+        figure.name(),
         escape(subject)
     )
-}
-
-fn name(figure: Figure) -> &'static str {
-    if figure == Figure::Time { "time" } else { "peak memory" }
 }
 
 /// Lines at the round ratios, and what 1 stands for.
@@ -107,7 +103,7 @@ fn axis(summary: &Summary, subject: &str, figure: Figure, height: f64, scale: f6
     if let Some(cell) = base {
         let _ = write!(
             svg,
-            "<text x=\"{WIDTH}\" y=\"{:.1}\" font-size=\"12\" text-anchor=\"end\" opacity=\".75\">1 = {}</text>",
+            "<text x=\"0\" y=\"{:.1}\" font-size=\"12\" opacity=\".75\">1 = {}</text>",
             bottom + 16.0,
             show(cell.median)
         );
@@ -117,13 +113,17 @@ fn axis(summary: &Summary, subject: &str, figure: Figure, height: f64, scale: f6
 
 fn row(allocator: &str, ratio: &Ratio, y: f64, at: &dyn Fn(f64) -> f64) -> String {
     let colour = plot::colour(allocator);
-    let fill = if ratio.verdict == Verdict::NoDifferenceSeen { "var(--card)" } else { colour };
+    let (fill, tone) = match ratio.verdict {
+        Verdict::NoDifferenceSeen => ("var(--card)", "same"),
+        Verdict::Less => (colour, "less"),
+        Verdict::More => (colour, "more"),
+    };
     format!(
         "<text x=\"0\" y=\"{:.1}\" font-size=\"13\">{}</text>\
          <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y}\" y2=\"{y}\" stroke=\"{colour}\" stroke-width=\"3\" opacity=\".45\"/>\
          <circle cx=\"{:.1}\" cy=\"{y}\" r=\"5.5\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2.2\">\
          <title>{}: {:.3} ({:.3} to {:.3}), {} rounds</title></circle>\
-         <text x=\"{WIDTH}\" y=\"{:.1}\" font-size=\"13\" text-anchor=\"end\">{:.2}</text>",
+         <text x=\"{WIDTH}\" y=\"{:.1}\" font-size=\"13\" text-anchor=\"end\" class=\"{tone}\">{:.2}</text>",
         y + 4.5,
         escape(&shortened(allocator)),
         at(ratio.low),

@@ -1,3 +1,5 @@
+mod browser;
+
 use super::*;
 use crate::allocator::Allocator;
 use crate::machine::Machine;
@@ -6,11 +8,17 @@ use std::collections::BTreeMap;
 
 /// Results of two allocators on one workload, the second half as fast.
 fn sample() -> Results {
-    let allocators = [Allocator::system(), Allocator::in_library("<other>", PathBuf::from("/lib/other.so"))];
-    let header = Header::new(Machine::here(), &allocators);
+    sample_of(&[(1, "system"), (2, "<other>")])
+}
+
+/// Results of allocators on one workload, each so many times as slow and as large as the first.
+fn sample_of(allocators: &[(u64, &str)]) -> Results {
+    let library = |name| Allocator::in_library(name, PathBuf::from("/lib/other.so"));
+    let described: Vec<Allocator> = allocators.iter().map(|&(_, name)| library(name)).collect();
+    let header = Header::new(Machine::here(), &described);
     let mut runs = Vec::new();
     for round in 0..7 {
-        for (factor, allocator) in [(1, "system"), (2, "<other>")] {
+        for &(factor, allocator) in allocators {
             let record = crate::record::WorkloadRecord {
                 workload: "idle_after_burst".into(),
                 params: BTreeMap::new(),
@@ -66,16 +74,33 @@ fn the_page_has_every_section_and_asks_for_nothing_from_outside() {
     assert!(html.matches("<svg").count() >= 4, "two ratio charts, a latency curve and a memory curve");
     let fetching = ["<link", "<script", "<img", "<iframe", "url(", "@import", "src="];
     assert!(fetching.iter().all(|tag| !html.contains(tag)), "the page would fetch something");
-    let addresses = html.matches("http").count() - html.matches("http://www.w3.org/").count();
+    let addresses = html.matches("://").count() - html.matches("http://www.w3.org/").count();
     assert_eq!(addresses, 0, "only the name of the SVG namespace may look like an address");
+    assert!(html.contains(page::POLICY), "and the browser is told so");
 }
 
 #[test]
 fn names_are_escaped_and_ratios_are_right() {
     let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
     assert!(html.contains("&lt;other&gt;") && !html.contains("<other>"));
-    assert!(html.contains("<strong>2.00×</strong> the time"));
-    assert!(html.contains("slower in 1"));
+    assert!(html.contains("<strong>2.00×</strong>"));
+    assert!(html.contains("<span>slower in 1</span>") && html.contains("<span>larger in 1</span>"));
+    assert!(html.contains("Least time: <b>system</b>. Least peak memory: <b>system</b>."));
+}
+
+#[test]
+fn what_chance_explains_adds_nothing_to_the_summary() {
+    let mut results = sample();
+    for (number, run) in results.runs.iter_mut().enumerate() {
+        if let Outcome::Workload(record) = &mut run.outcome {
+            record.wall_ns = 100_000 * [1, 3, 9, 2, 7][number % 5];
+        }
+    }
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    assert!(
+        html.contains("Least time: <b>system</b> and <b>&lt;other&gt;</b>.")
+            && html.contains("<span>no difference seen in 1</span>")
+    );
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Adds the time and faults of children to the section's.
+    /// Adds the time and faults of children to the section's; its peak is then that of the largest process.
     pub(crate) fn count_children(&mut self) {
         self.counts_children = true;
     }
@@ -61,7 +61,7 @@ impl Meter {
         self.measured = Some(Measured {
             wall_ns: wall.as_nanos() as u64,
             usage,
-            peak_rss_bytes: process_view::peak_rss_bytes(),
+            peak_rss_bytes: process_view::peak_rss_bytes().max(self.counts_children.then(Usage::largest_child_bytes)),
             start_rss_bytes,
             counters,
         });

@@ -35,18 +35,27 @@ impl Usage {
         Self::read(libc::RUSAGE_CHILDREN)
     }
 
-    fn read(who: libc::c_int) -> Self {
+    fn raw(who: libc::c_int) -> libc::rusage {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the structure can be written; all-zero is valid for it should the call fail.
-        let usage = unsafe {
+        unsafe {
             libc::getrusage(who, usage.as_mut_ptr());
             usage.assume_init()
-        };
+        }
+    }
+
+    fn read(who: libc::c_int) -> Self {
+        let usage = Self::raw(who);
         Self {
             user_ns: nanoseconds(usage.ru_utime),
             system_ns: nanoseconds(usage.ru_stime),
             minor_faults: usage.ru_minflt as u64,
         }
+    }
+
+    /// Largest resident size of a child this process has waited for, or of a descendant that was waited for.
+    pub(crate) fn largest_child_bytes() -> u64 {
+        Self::raw(libc::RUSAGE_CHILDREN).ru_maxrss as u64 * 1024
     }
 
     /// What was used between `earlier` and this.

@@ -1,0 +1,125 @@
+//! The `freestone` command when something is missing, breaks, or is interrupted: it says what to do, and the rest goes on.
+
+mod harness;
+
+use harness::{command, file, freestone, holds, refuses, said, scratch, succeeded};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A short measurement of one workload.
+const SHORT: [&str; 8] = ["bench", "tiny_hot", "-a", "system", "--rounds", "2", "-p", "tiny_hot.ops=20000"];
+
+/// A folder that serves as the whole PATH, with one program in it.
+fn path_with(name: &str, program: Option<(&str, &str)>) -> PathBuf {
+    let folder = scratch().join(name);
+    fs::create_dir_all(&folder).unwrap();
+    if let Some((program, script)) = program {
+        fs::write(folder.join(program), script).unwrap();
+        fs::set_permissions(folder.join(program), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_peer_that_does_not_build_is_named_with_its_log_and_the_others_go_on() {
+    let cargo = "#!/bin/sh\ncase \"$*\" in *mimalloc*) echo 'error: no C compiler' >&2; exit 101;; esac\n";
+    let path = path_with("failing-cargo", Some(("cargo", cargo)));
+    let peers = scratch().join("built-peers");
+    fs::create_dir_all(&peers).unwrap();
+    fs::write(peers.join("libpeer_jemalloc.so"), "").unwrap();
+    let mut build = command(&["peers", "build", "mimalloc", "jemalloc"]);
+    let output = build.env("PATH", &path).env("FREESTONELAB_PEERS", &peers).output().unwrap();
+    assert!(!output.status.success());
+    let said = said(&output);
+    holds(&said, &["mimalloc is left out", "did not build", "peer-mimalloc.log"]);
+    holds(&String::from_utf8_lossy(&output.stdout), &["jemalloc: ", "libpeer_jemalloc.so"]);
+    let log = said.split_whitespace().find(|word| word.ends_with("peer-mimalloc.log")).unwrap();
+    holds(&fs::read_to_string(log).unwrap(), &["no C compiler"]);
+}
+
+#[test]
+fn without_valgrind_the_rest_is_measured() {
+    let path = path_with("empty", None);
+    let out = file("no-valgrind.jsonl");
+    let output = command(&[&SHORT[..], &["--instructions", "--no-report", "-o", &out]].concat())
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    holds(&succeeded(&output), &["valgrind is not installed (apt install valgrind)"]);
+    holds(&String::from_utf8_lossy(&output.stdout), &["tiny_hot"]);
+}
+
+#[test]
+fn a_program_that_is_not_installed_is_left_out() {
+    let path = path_with("empty", None);
+    let out = file("no-sqlite3.jsonl");
+    let arguments = [&SHORT[..1], &["sqlite3_index"], &SHORT[1..], &["--no-report", "-o", &out]].concat();
+    let output = command(&arguments).env("PATH", path).output().unwrap();
+    holds(&succeeded(&output), &["sqlite3_index is left out: sqlite3 is not installed (apt install sqlite3)"]);
+    holds(&String::from_utf8_lossy(&output.stdout), &["tiny_hot"]);
+}
+
+#[test]
+fn without_go_the_rest_of_experiment_a_is_measured() {
+    let path = path_with("empty", None);
+    let out = file("no-go.jsonl");
+    let arguments = ["experiment", "A", "-a", "system", "--rounds", "1", "--timeout", "1", "--no-report", "-o", &out];
+    let output = command(&arguments).env("PATH", path).output().unwrap();
+    holds(&succeeded(&output), &["Go is not installed (go.dev/dl)"]);
+    holds(&String::from_utf8_lossy(&output.stdout), &["published, TLSF"]);
+}
+
+#[test]
+fn without_a_terminal_there_are_no_bars_and_no_colours() {
+    let output = freestone(&[&SHORT[..], &["--no-report", "-o", &file("no-terminal.jsonl")]].concat());
+    let all = format!("{}{}", succeeded(&output), String::from_utf8_lossy(&output.stdout));
+    assert!(!all.contains(['\r', '\u{1b}']), "{all:?}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let out = file("interrupted.jsonl");
+    let _ = fs::remove_file(&out);
+    let mut long = command(&["bench", "tiny_hot", "larson", "-a", "system", "--rounds", "10000", "-o", &out]);
+    let lab = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = || fs::read_to_string(&out).unwrap_or_default().matches("\"round\":").count();
+    let began = Instant::now();
+    while lines() < 3 {
+        assert!(began.elapsed() < Duration::from_secs(120), "no round was finished");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    succeeded(&Command::new("kill").args(["-INT", &lab.id().to_string()]).output().unwrap());
+    let output = lab.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "as a shell reports a command ended by Ctrl-C");
+    holds(&said(&output), &["interrupted: the figures rest on the rounds that were finished", "results: "]);
+    holds(&String::from_utf8_lossy(&output.stdout), &["tiny_hot"]);
+    assert!(fs::metadata(out.replace(".jsonl", ".html")).is_ok(), "the page is there");
+    let again = freestone(&["report", &out, "-o", &file("interrupted-again.html")]);
+    assert!(!succeeded(&again).contains("damaged"));
+}
+
+#[test]
+fn several_results_become_a_trend_and_a_damaged_one_costs_a_line() {
+    let [first, second] = ["trend-1.jsonl", "trend-2.jsonl"].map(file);
+    for out in [&first, &second] {
+        // What two rounds say of a self-test is not the point here.
+        freestone(&[&SHORT[..], &["--self-test", "--no-report", "-o", out]].concat());
+    }
+    let text = fs::read_to_string(&second).unwrap();
+    fs::write(&second, &text[..text.len() - 30]).unwrap();
+    let page = file("trend.html");
+    let output = freestone(&["report", &first, &second, "/no/such.jsonl", "-o", &page]);
+    holds(&succeeded(&output), &["/no/such.jsonl cannot be read", "left out"]);
+    let html = fs::read_to_string(&page).unwrap();
+    holds(&html, &["<h2>Trend</h2>", "tiny_hot, system again", "is cut short or damaged"]);
+}
+
+#[test]
+fn a_command_that_crashes_is_named_with_its_signal() {
+    let arguments =
+        ["compare", "-a", "system", "--no-report", "-o", &file("crash.jsonl"), "--", "sh", "-c", "kill -SEGV $$"];
+    refuses(&arguments, &["ended by signal 11 (SIGSEGV)"]);
+}
