@@ -159,6 +159,7 @@ impl<F: Fallback> FixedPool<'_, F> {
     pub fn allocate_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
         match self.pop() {
             Some(block) => {
+                self.grid.fetch_ahead(self.free.wrapping_sub(1));
                 // SAFETY: the block is the caller's from here on, and that long.
                 unsafe { block.write_bytes(0, self.grid.shape.block_bytes()) };
                 Ok(block)

@@ -54,6 +54,9 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
     pub fn allocate_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
         match self.take_one() {
             Some((block, is_fresh)) => {
+                if let Some(&next) = self.slots.get(self.len.wrapping_sub(1)) {
+                    self.pool.grid.fetch_ahead(next as usize);
+                }
                 // SAFETY: the block was just handed out.
                 unsafe { self.pool.clear(block, is_fresh) };
                 Ok(block)
