@@ -53,12 +53,12 @@ use core::ptr::NonNull;
 /// # Ok::<(), Error>(())
 /// ```
 pub struct FixedPool<'m, F = NoFallback> {
-    grid: Grid,
-    bits: UsedBits,
+    pub(crate) grid: Grid,
+    pub(crate) bits: UsedBits,
     /// Index plus one of the newest free block; 0 when none is.
-    free: usize,
+    pub(crate) free: usize,
     /// The frontier: blocks before it have been handed out at least once.
-    n_carved: usize,
+    pub(crate) n_carved: usize,
     /// Whether memory behind the frontier is known to be zero.
     is_zeroed: bool,
     fallback: F,
@@ -67,21 +67,6 @@ pub struct FixedPool<'m, F = NoFallback> {
 
 // SAFETY: the pool has the only access to its region, and nothing in it belongs to a thread.
 unsafe impl<F: Send> Send for FixedPool<'_, F> {}
-
-/// What a pool holds. `n_used + n_free + n_fresh` is the count of its shape.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Blocks in use.
-    pub n_used: usize,
-    /// Blocks that were in use once and can be handed out again.
-    pub n_free: usize,
-    /// Blocks that were never in use: their memory has not been touched.
-    pub n_fresh: usize,
-    /// Bytes of a block that may be used.
-    pub block_bytes: usize,
-    /// Bytes from one block to the next.
-    pub spacing_bytes: usize,
-}
 
 impl<'m> FixedPool<'m> {
     /// A pool in `region`, of which it uses [`Shape::region_bytes`]. Nothing is written yet.
@@ -296,96 +281,5 @@ impl<F: Fallback> FixedPool<'_, F> {
             return Ok(());
         }
         Err(self.grid.diagnose(address, self.n_carved))
-    }
-}
-
-impl<F> FixedPool<'_, F> {
-    /// The pool's shape.
-    #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.grid.shape
-    }
-
-    /// Whether an address lies in the pool's blocks; if not, a block may be the fallback's.
-    #[inline]
-    #[must_use]
-    pub fn contains(&self, block: NonNull<u8>) -> bool {
-        self.grid.contains(block.addr().get())
-    }
-
-    /// Bytes of a block in use that may be used.
-    ///
-    /// # Errors
-    /// As [`FixedPool::deallocate`]; a block of the fallback is foreign here.
-    pub fn usable_size(&self, block: NonNull<u8>) -> Result<usize, Error> {
-        let address = block.addr().get();
-        if self.is_used(self.grid.index_of(address)) {
-            return Ok(self.grid.shape.block_bytes());
-        }
-        Err(self.grid.diagnose(address, self.n_carved))
-    }
-
-    /// The blocks in use, in the order of their addresses.
-    pub fn leaks(&self) -> impl Iterator<Item = NonNull<u8>> {
-        // SAFETY: the indices are below the frontier.
-        (0..self.n_carved).filter(|&index| self.is_used(index)).map(|index| unsafe { self.grid.block(index) })
-    }
-
-    /// Counts the blocks. Linear in the blocks that were ever in use; nothing is counted while allocating.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        let n_used = self.leaks().count();
-        let shape = self.grid.shape;
-        Stats {
-            n_used,
-            n_free: self.n_carved - n_used,
-            n_fresh: shape.count() - self.n_carved,
-            block_bytes: shape.block_bytes(),
-            spacing_bytes: shape.spacing(),
-        }
-    }
-
-    /// Ends the pool: its memory is the lender's again.
-    ///
-    /// # Errors
-    /// A block is still in use. The pool comes back with the error, as it was. (Dropping a pool asks nothing.)
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        match self.check_idle() {
-            Ok(()) => Ok(()),
-            Err(error) => Err((self, error)),
-        }
-    }
-
-    /// Whether every block was given back.
-    ///
-    /// # Errors
-    /// Some was not; the first and their number.
-    pub fn check_idle(&self) -> Result<(), Error> {
-        let first = self.leaks().next();
-        first.map_or(Ok(()), |block| Err(Error::InUse { block: block.addr().get(), n_blocks: self.leaks().count() }))
-    }
-
-    /// Checks every invariant of the module header. Linear in the blocks that were ever in use.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`], naming the first free block whose link is wrong.
-    pub fn check(&self) -> Result<(), Error> {
-        let (mut link, mut n_left) = (self.free, self.stats().n_free);
-        let mut last = self.grid.address(0);
-        while let Some(index) = link.checked_sub(1) {
-            if index >= self.n_carved || self.is_used(index) || n_left == 0 {
-                return Err(Error::Damaged { block: last });
-            }
-            n_left -= 1;
-            last = self.grid.address(index);
-            // SAFETY: a free block below the frontier holds a link.
-            link = unsafe { self.grid.block(index).cast::<usize>().read() };
-        }
-        if n_left == 0 { Ok(()) } else { Err(Error::Damaged { block: last }) }
-    }
-
-    fn is_used(&self, index: usize) -> bool {
-        // SAFETY: below the frontier every word was begun.
-        index < self.n_carved && unsafe { self.bits.is_set(index) }
     }
 }

@@ -50,6 +50,7 @@ mod error;
 mod fallback;
 mod fixed;
 mod grid;
+mod inspect;
 mod links;
 mod magazine;
 mod shape;
@@ -59,7 +60,8 @@ mod used_bits;
 
 pub use error::Error;
 pub use fallback::{Fallback, HeapFallback, NoFallback};
-pub use fixed::{FixedPool, Stats};
+pub use fixed::FixedPool;
+pub use inspect::Stats;
 pub use magazine::Magazine;
 pub use shape::Shape;
 pub use shared::SharedPool;

@@ -18,7 +18,6 @@
 
 use crate::error::Error;
 use crate::fallback::{Fallback, NoFallback};
-use crate::fixed::Stats;
 use crate::grid::Grid;
 use crate::links::{Links, MOST_BLOCKS};
 use crate::magazine::Magazine;
@@ -244,86 +243,5 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
             return Ok(());
         }
         Err(self.grid.diagnose(address, self.links.n_carved()))
-    }
-}
-
-impl<F> SharedPool<'_, F> {
-    /// The pool's shape.
-    #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.grid.shape
-    }
-
-    /// Whether an address lies in the pool's blocks; if not, a block may be the fallback's.
-    #[inline]
-    #[must_use]
-    pub fn contains(&self, block: NonNull<u8>) -> bool {
-        self.grid.contains(block.addr().get())
-    }
-
-    /// Bytes of a block in use that may be used.
-    ///
-    /// # Errors
-    /// As [`crate::FixedPool::usable_size`].
-    pub fn usable_size(&self, block: NonNull<u8>) -> Result<usize, Error> {
-        let address = block.addr().get();
-        if self.links.is_used(self.grid.index_of(address)) {
-            return Ok(self.grid.shape.block_bytes());
-        }
-        Err(self.grid.diagnose(address, self.links.n_carved()))
-    }
-
-    /// The blocks in use, in the order of their addresses; while other threads run, those seen in use.
-    pub fn leaks(&self) -> impl Iterator<Item = NonNull<u8>> {
-        let used = (0..self.links.n_carved()).filter(|&index| self.links.is_used(index));
-        // SAFETY: the indices are below the frontier.
-        used.map(|index| unsafe { self.grid.block(index) })
-    }
-
-    /// Counts the blocks; while other threads run, approximately. Linear in the blocks that were ever in use.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        let (n_carved, shape) = (self.links.n_carved(), self.grid.shape);
-        let n_used = self.leaks().count().min(n_carved);
-        Stats {
-            n_used,
-            n_free: n_carved - n_used,
-            n_fresh: shape.count() - n_carved,
-            block_bytes: shape.block_bytes(),
-            spacing_bytes: shape.spacing(),
-        }
-    }
-
-    /// Ends the pool: its memory is the lender's again.
-    ///
-    /// # Errors
-    /// A block is still in use. The pool comes back with the error, as it was. (Dropping a pool asks nothing.)
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        match self.check_idle() {
-            Ok(()) => Ok(()),
-            Err(error) => Err((self, error)),
-        }
-    }
-
-    /// Whether every block was given back.
-    ///
-    /// # Errors
-    /// Some was not; the first and their number.
-    pub fn check_idle(&self) -> Result<(), Error> {
-        let first = self.leaks().next();
-        first.map_or(Ok(()), |block| Err(Error::InUse { block: block.addr().get(), n_blocks: self.leaks().count() }))
-    }
-
-    /// Checks that every block is in use or on the list, once. The exclusive borrow says that no magazine is out.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`], naming the block whose link is wrong.
-    pub fn check(&mut self) -> Result<(), Error> {
-        let n_free = self.stats().n_free;
-        match self.links.check() {
-            Ok(n_listed) if n_listed == n_free => Ok(()),
-            Ok(_) => Err(Error::Damaged { block: self.grid.address(0) }),
-            Err(index) => Err(Error::Damaged { block: self.grid.address(index as usize) }),
-        }
     }
 }

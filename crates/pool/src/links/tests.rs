@@ -72,11 +72,15 @@ fn contents_travel_with_a_block() {
             writer.with_mut(|value| unsafe { *value = 1 });
             assert!(give(&other, address));
         });
-        if take(&pool).is_some() {
-            // SAFETY: the block is in use by this thread now.
-            seen.with_mut(|value| unsafe { *value += 1 });
-        }
+        let other = Arc::clone(&pool);
+        let taker = loom::thread::spawn(move || {
+            if take(&other).is_some() {
+                // SAFETY: the block is in use by this thread now.
+                seen.with_mut(|value| unsafe { *value += 1 });
+            }
+        });
         freer.join().unwrap();
+        taker.join().unwrap();
     });
 }
 
