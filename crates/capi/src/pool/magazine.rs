@@ -8,7 +8,8 @@
 //! and its pool outlives it (`freestone_pool_delete` sees to that). C callers promise that.
 
 use super::error::{FreestonePoolError, OK, Refusal};
-use super::{Blocks, Pool, handed_out, outcome, refused};
+use super::place::{Blocks, Pool};
+use super::{handed_out, outcome, refused};
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
