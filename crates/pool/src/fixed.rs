@@ -12,7 +12,7 @@
 //!
 //! Invariants ([`FixedPool::check`]): a block below the frontier is either on the list or has its bit set; links lead below the frontier; no
 //! block is on the list twice.
-//! Cost: O(1), a dozen instructions a call, checks included. Which thread: one at a time (`&mut self`).
+//! Cost: O(1), some twenty instructions a call, checks included. Which thread: one at a time (`&mut self`).
 //!
 //! # Safety
 //! The region is the pool's alone while it lives. A link is compared with the frontier before it is followed, so a write into a free

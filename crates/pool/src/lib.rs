@@ -1,6 +1,6 @@
 //! Pools of equal blocks over memory you hand them.
 //!
-//! When a program needs many blocks of one size (connections, packets, nodes, voices), a pool gives each in a dozen instructions:
+//! When a program needs many blocks of one size (connections, packets, nodes, voices), a pool gives each in some twenty instructions:
 //! it takes the newest block off a list, or the next one that was never used. No block carries a header; a shift turns an
 //! address into a block's number, and a bit says whether it is in use. So a second free, a stranger's pointer and the inside
 //! of a block are told at once, with the block's name, and change nothing. No operating system, no standard library, no panics.

@@ -40,6 +40,7 @@ pub(crate) struct Links<'m> {
     links: &'m [AtomicU32],
 }
 
+/// The head after a change: `first` (plus one) under the next tag.
 fn packed(head: u64, first: u32) -> u64 {
     ((head >> 32).wrapping_add(1) << 32) | u64::from(first)
 }
@@ -57,17 +58,25 @@ impl<'m> Links<'m> {
 
     /// Takes up to `batch.len()` blocks, free ones if there are any, else fresh ones; returns how many. They are kept by the
     /// caller, not yet in use; the first is the best to hand out next. 0 means that at one moment no block was free.
+    #[inline]
     pub(crate) fn take(&self, batch: &mut [u32]) -> usize {
-        for source in [Self::pop, Self::carve, Self::pop] {
-            let n_taken = source(self, batch);
-            if n_taken > 0 {
-                return n_taken;
-            }
+        match self.pop(batch) {
+            0 => self.take_fresh(batch),
+            n_taken => n_taken,
         }
-        0
+    }
+
+    /// Fresh blocks; if there are none either, what was freed while we looked.
+    #[cold]
+    fn take_fresh(&self, batch: &mut [u32]) -> usize {
+        match self.carve(batch) {
+            0 => self.pop(batch),
+            n_taken => n_taken,
+        }
     }
 
     /// Pops a chain from the list with one exchange.
+    #[inline]
     fn pop(&self, batch: &mut [u32]) -> usize {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
@@ -110,6 +119,7 @@ impl<'m> Links<'m> {
     }
 
     /// Puts blocks that the caller keeps on the list, with one exchange; the last of them will be the first to be taken.
+    #[inline]
     pub(crate) fn give(&self, batch: &[u32]) {
         let (Some(&bottom), Some(&top)) = (batch.first(), batch.last()) else { return };
         for pair in batch.windows(2) {
