@@ -2,7 +2,7 @@
  * freestone.h: the C interface of Freestone, a general-purpose memory allocator.
  *
  * Link with `-lfreestone`, or preload libfreestone.so: `malloc` and its family are Freestone's then, in the whole process. What is
- * declared here beyond <stdlib.h> are Freestone's own functions: explicit heaps, options, statistics.
+ * declared here beyond <stdlib.h> are Freestone's own functions: explicit heaps, options, statistics, pools.
  *
  *   section              what it has
  *   -------------------  ------------------------------------------------------------
@@ -10,6 +10,7 @@
  *   Options              by environment, link-time symbol, or function
  *   Statistics           one snapshot that adds up
  *   The malloc family    what <stdlib.h> and <malloc.h> declare, with glibc's semantics
+ *   Pools                blocks of one size, in memory you give or the library takes
  *
  * Every function may be called from any thread, before `main`, in `atexit` and thread-exit functions, and in the child of a
  * `fork`; none from a signal handler. Functions that fail return NULL or -1 and set `errno`: ENOMEM when memory runs out (or a size
@@ -306,6 +307,166 @@ struct mallinfo2 mallinfo2(void) FREESTONE_NOTHROW;
 
 /* As mallinfo2, in `int`s that wrap. */
 struct mallinfo mallinfo(void) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+/* Pools                                                                                                                        */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A pool hands out blocks of one size. Each call takes the same short time whatever happened before; no block carries a header; a
+ * free that is wrong is told with the block's name and changes nothing: a second one, of the inside of a block, of a stranger's pointer.
+ *
+ *     freestone_pool_shape_t shape = {.block_size = sizeof(connection_t), .count = 1000};
+ *     freestone_pool_t *pool = freestone_pool_new(&shape, NULL);
+ *     connection_t *connection = freestone_pool_allocate_zeroed(pool);
+ *     ...
+ *     freestone_pool_free(pool, connection, NULL);
+ *     freestone_pool_delete(pool, NULL);
+ *
+ * A pool is one thread's at a time, unless it is made with `.shared = 1`: then every function but freestone_pool_delete may be called by
+ * any thread at any time, and none waits for another. A thread that allocates much from a shared pool takes a magazine.
+ *
+ * Blocks of a pool are not blocks of `malloc`: they go back by freestone_pool_free (or freestone_magazine_free), never by `free`.
+ */
+typedef struct freestone_pool freestone_pool_t;
+
+/* What a pool is made of. Blocks lie a power of two apart, the next that holds `block_size`. */
+typedef struct freestone_pool_shape {
+    size_t block_size; /* bytes of a block, 1 or more */
+    size_t count;      /* how many blocks, 1 or more */
+    size_t align;      /* a power of two; 0: 16, or 8 for blocks of up to 8 bytes */
+    int shared;        /* whether more than one thread may use it */
+} freestone_pool_shape_t;
+
+/* Why a pool refused. */
+typedef enum freestone_pool_code {
+    FREESTONE_POOL_OK = 0,
+    FREESTONE_POOL_ZERO_BLOCK_SIZE = 1,
+    FREESTONE_POOL_ZERO_COUNT = 2,
+    FREESTONE_POOL_BAD_ALIGNMENT = 3,     /* `value` is not a power of two */
+    FREESTONE_POOL_TOO_LARGE = 4,         /* `limit` blocks of `value` bytes */
+    FREESTONE_POOL_REGION_MISALIGNED = 5, /* memory at `address`, not at a multiple of `limit` */
+    FREESTONE_POOL_REGION_TOO_SMALL = 6,  /* memory of `value` bytes, where `limit` are needed */
+    FREESTONE_POOL_EXHAUSTED = 7,         /* all `limit` blocks of `value` bytes are in use */
+    FREESTONE_POOL_FOREIGN = 8,           /* `address` is no block of this pool */
+    FREESTONE_POOL_INTERIOR = 9,          /* `address` is inside `block` of `value` bytes */
+    FREESTONE_POOL_DOUBLE_FREE = 10,      /* `block` of `value` bytes is free already */
+    FREESTONE_POOL_NEVER_ALLOCATED = 11,  /* `block` of `value` bytes was never handed out */
+    FREESTONE_POOL_IN_USE = 12,           /* `value` blocks are in use, the first at `block` */
+    FREESTONE_POOL_DAMAGED = 13,          /* the free `block` was written to */
+    FREESTONE_POOL_NO_MEMORY = 14,        /* the library has no `value` bytes */
+    FREESTONE_POOL_MAGAZINE_OUT = 15,     /* `value` magazines were not deleted */
+    FREESTONE_POOL_NOT_SHARED = 16        /* a magazine was asked of one thread's pool */
+} freestone_pool_code_t;
+
+/* A refusal: what the code's comment names is set, the rest is 0. The pool is as it was. */
+typedef struct freestone_pool_error {
+    freestone_pool_code_t code;
+    const void *address;
+    const void *block;
+    size_t value;
+    size_t limit;
+} freestone_pool_error_t;
+
+/* What a pool holds: n_used + n_free + n_fresh is its count. Blocks that magazines keep are free. */
+typedef struct freestone_pool_stats {
+    size_t n_used;        /* blocks in use */
+    size_t n_free;        /* blocks that were in use once; n_used + n_free is the most there ever were */
+    size_t n_fresh;       /* blocks that were never in use: their memory has not been touched */
+    size_t block_bytes;   /* bytes of a block */
+    size_t spacing_bytes; /* bytes from one block to the next */
+} freestone_pool_stats_t;
+
+/*
+ * The sentence that `error` stands for, such as "double free of 0x7f00: the block of 48 bytes is free already", written into `buffer` as
+ * snprintf does: cut to `size` - 1 bytes and ended by a zero. Returns the length of the whole sentence. `buffer` may be NULL if `size` is
+ * 0.
+ */
+FREESTONE_ATTR_NONNULL(1)
+size_t freestone_pool_error_text(const freestone_pool_error_t *error, char *buffer, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * Bytes of memory that freestone_pool_new_at needs for a pool of this shape. 0, `errno` and the reason in `*error` (which may be NULL) if
+ * there can be none.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+size_t freestone_pool_bytes(const freestone_pool_shape_t *shape, freestone_pool_error_t *error) FREESTONE_NOTHROW;
+
+/*
+ * A pool in memory of its own, taken at once and given back by freestone_pool_delete. Memory of blocks that were never used is not
+ * touched. NULL and the reason in `*error` (which may be NULL), with ENOMEM when memory runs out or the shape is larger than an address
+ * space, EINVAL when the shape makes no sense.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+freestone_pool_t *freestone_pool_new(const freestone_pool_shape_t *shape, freestone_pool_error_t *error) FREESTONE_NOTHROW;
+
+/*
+ * A pool in the `bytes` at `memory`, which it uses until it is deleted, and no other. The memory is aligned to 16, or to the shape's
+ * alignment if that is more. NULL, `errno` and the reason in `*error` (which may be NULL) if it does not suit.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(3)
+freestone_pool_t *freestone_pool_new_at(void *memory, size_t bytes, const freestone_pool_shape_t *shape,
+                                        freestone_pool_error_t *error) FREESTONE_NOTHROW;
+
+/*
+ * Ends a pool. FREESTONE_POOL_OK; or the code of what is in the way, with its details in `*error` (which may be NULL): a block that was not
+ * given back, a magazine that was not deleted. The pool lives on then. A `pool` of NULL is nothing. No other thread may be using the pool.
+ */
+int freestone_pool_delete(freestone_pool_t *pool, freestone_pool_error_t *error) FREESTONE_NOTHROW;
+
+/*
+ * A block. Its contents are whatever they are. NULL and ENOMEM if all are in use (in a shared pool: or kept by other threads' magazines);
+ * NULL and EINVAL if the next free block was written to.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
+void *freestone_pool_allocate(freestone_pool_t *pool) FREESTONE_NOTHROW;
+
+/* A block of zeroes. Memory known to be zero is not cleared again. NULL as freestone_pool_allocate. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
+void *freestone_pool_allocate_zeroed(freestone_pool_t *pool) FREESTONE_NOTHROW;
+
+/*
+ * Takes a block back. FREESTONE_POOL_OK; or the code of what is wrong with `block`, with its details in `*error` (which may be NULL): nothing
+ * has changed then. A `block` of NULL is nothing. `errno` is kept.
+ */
+FREESTONE_ATTR_NONNULL(1)
+int freestone_pool_free(freestone_pool_t *pool, void *block, freestone_pool_error_t *error) FREESTONE_NOTHROW;
+
+/* Bytes of a block that may be used: the shape's block_size; 0 if `block` is none of this pool's in use. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+size_t freestone_pool_usable_size(freestone_pool_t *pool, const void *block) FREESTONE_NOTHROW;
+
+/* Fills `*stats`. Costs time in proportion to the blocks that were ever in use. */
+FREESTONE_ATTR_NONNULL(1, 2)
+void freestone_pool_stats(freestone_pool_t *pool, freestone_pool_stats_t *stats) FREESTONE_NOTHROW;
+
+/*
+ * One thread's store of up to 64 free blocks in front of a shared pool: most calls then touch nothing that another thread writes. Blocks
+ * may be allocated by one magazine and freed by another, or without one. While a magazine keeps a block no other thread gets it.
+ */
+typedef struct freestone_magazine freestone_magazine_t;
+
+/*
+ * An empty magazine. NULL and the reason in `*error` (which may be NULL), with EINVAL if the pool is not shared, ENOMEM when memory runs
+ * out.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+freestone_magazine_t *freestone_magazine_new(freestone_pool_t *pool, freestone_pool_error_t *error) FREESTONE_NOTHROW;
+
+/* Ends a magazine: its free blocks go back to the pool. Blocks in use stay so. NULL is nothing. */
+void freestone_magazine_delete(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+
+/* As freestone_pool_allocate. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
+void *freestone_magazine_allocate(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+
+/* As freestone_pool_allocate_zeroed. */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
+void *freestone_magazine_allocate_zeroed(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+
+/* As freestone_pool_free. */
+FREESTONE_ATTR_NONNULL(1)
+int freestone_magazine_free(freestone_magazine_t *magazine, void *block, freestone_pool_error_t *error) FREESTONE_NOTHROW;
 
 #ifdef __cplusplus
 }

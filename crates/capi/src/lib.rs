@@ -5,6 +5,7 @@
 //! | [`malloc`] | the `malloc` family, with glibc's semantics |
 //! | [`malloc_info`] | glibc's questions about the heap: `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt`, `malloc_trim` |
 //! | [`heap`] | explicit heaps |
+//! | [`pool`] | pools of equal blocks |
 //! | [`control`] | options, statistics, purging; the line at the process's end |
 //!
 //! Layer: the top of the staircase. `include/freestone.h` declares and documents every symbol; a test compares the two.
@@ -14,6 +15,7 @@ pub mod control;
 pub mod heap;
 pub mod malloc;
 pub mod malloc_info;
+pub mod pool;
 
 /// The library allocates nothing for itself. Tests built together with it enable the fake kernel, which does.
 #[global_allocator]

@@ -25,6 +25,7 @@ mod containers;
 mod false_sharing;
 mod fragmentation_phases;
 mod free_only_consumer;
+mod front;
 mod idle_after_burst;
 mod idle_threads;
 mod large_churn;

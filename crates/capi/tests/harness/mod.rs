@@ -101,11 +101,16 @@ impl Program {
         Self::with_flags(source, way, &[])
     }
 
-    /// Compiles `tests/c/SOURCE` with more flags. Programs of one source and way in one test binary may be compiled at once: each
-    /// compilation writes a file of its own and renames it.
+    /// Compiles `tests/c/SOURCE` with more flags.
     pub(crate) fn with_flags(source: &str, way: Way, flags: &[&str]) -> Self {
+        Self::of(&crate_dir().join("tests/c").join(source), way, flags)
+    }
+
+    /// Compiles a source. Programs of one source and way in one test binary may be compiled at once: each compilation writes a
+    /// file of its own and renames it.
+    pub(crate) fn of(from: &Path, way: Way, flags: &[&str]) -> Self {
         let library = library_dir();
-        let from = crate_dir().join("tests/c").join(source);
+        let source = from.file_name().and_then(|name| name.to_str()).expect("a source has a name");
         let way_name = match way {
             Way::System => "plain",
             Way::Preload => "preload",
@@ -126,7 +131,7 @@ impl Program {
             "-pthread",
             "-I",
         ]);
-        compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(&from);
+        compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(from);
         match way {
             Way::System => {}
             Way::Preload => {

@@ -11,6 +11,13 @@ use anyhow::Result;
 
 const WEB_SERVER: &str = "web_server";
 const LINEAR: &str = "linear pool";
+const LOCKED: &str = "power-of-two pool";
+const UNLOCKED: &str = "power-of-two pool, no lock";
+const SHARED: &str = "shared pool, lock-free";
+
+/// The pools in front of the system's calloc, by the workloads' `front` parameter.
+const FRONTS: [(&str, &str); 4] =
+    [(LINEAR, "front=1"), (LOCKED, "front=3"), (UNLOCKED, "front=2"), (SHARED, "front=4")];
 
 /// Calls of the first workload, with rounds that make each run about as long.
 const CALLS: [(&str, &str); 5] = [("50", "20000"), ("100", "10000"), ("500", "400"), ("1024", "100"), ("10000", "10")];
@@ -19,8 +26,8 @@ const CALLS: [(&str, &str); 5] = [("50", "20000"), ("100", "10000"), ("500", "40
 const PUBLISHED: [(&str, &str); 6] = [
     ("system", "2.694"),
     (LINEAR, "27.79"),
-    ("power-of-two pool", "0.673"),
-    ("power-of-two pool, no lock", "0.590"),
+    (LOCKED, "0.673"),
+    (UNLOCKED, "0.590"),
     ("tcmalloc", "0.618"),
     ("tcmalloc in place of malloc", "0.592"),
 ];
@@ -32,8 +39,7 @@ const PUBLISHED_RUNS: f64 = 5.0;
 pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
     let mut jobs = vec![experiment.job(WEB_SERVER, &[])];
     jobs.extend(pool_jobs(experiment));
-    experiment.run(&jobs, vec![inside(LINEAR, &["front=1"])])?;
-    experiment.missing("the power-of-two pools, with and without lock, and the shared pool come with the pool crate")
+    experiment.run(&jobs, FRONTS.iter().map(|(name, front)| inside(name, &[front])).collect())
 }
 
 fn pool_jobs(experiment: &Experiment) -> Vec<Job> {

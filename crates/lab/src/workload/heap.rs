@@ -39,6 +39,11 @@ impl Block {
         Self { address, size }
     }
 
+    /// Where it starts.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.address
+    }
+
     /// The size asked for.
     pub(crate) fn size(&self) -> usize {
         self.size

@@ -42,36 +42,3 @@ impl LinearPool {
         }
     }
 }
-
-/// What a `calloc` workload asks: the C symbols, or a pool in front of them.
-pub(crate) enum Front {
-    /// `calloc` and `free`.
-    Calloc,
-    /// A linear pool.
-    Linear(LinearPool),
-}
-
-impl Front {
-    /// The front a workload's `front` parameter names: 0 none, 1 a linear pool of `len` blocks of `size` bytes.
-    pub(crate) fn new(front: u64, len: usize, size: usize) -> Self {
-        if front == 0 { Self::Calloc } else { Self::Linear(LinearPool::new(len, size)) }
-    }
-
-    /// A zeroed block.
-    #[inline]
-    pub(crate) fn allocate_zeroed(&mut self, size: usize) -> Block {
-        match self {
-            Self::Calloc => CHeap.allocate_zeroed(size),
-            Self::Linear(pool) => pool.allocate_zeroed(size),
-        }
-    }
-
-    /// Gives a block back.
-    #[inline]
-    pub(crate) fn release(&mut self, block: Block) {
-        match self {
-            Self::Calloc => CHeap.release(block),
-            Self::Linear(pool) => pool.release(block),
-        }
-    }
-}

@@ -5,8 +5,8 @@
 //!
 //! Does not show: mixed lifetimes.
 
+use super::front::{self, Front};
 use super::heap::{CHeap, Heap, broken};
-use super::linear_pool::Front;
 use super::meter::Meter;
 use super::params::{Param, Params};
 use super::{Outcome, Shows, Workload};
@@ -20,7 +20,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("block", 1024, "bytes in a block"),
         Param::fixed("calls", 1024, "blocks live at once"),
         Param::scaled("rounds", [500, 4000, 20_000], "times the crowd comes and goes"),
-        Param::fixed("front", 0, "0: calloc; 1: experiment D's linear pool of 1024 blocks in front of it"),
+        Param::fixed("front", 0, front::HELP),
         Param::fixed("oversize", 0, "1: every second request is twice as large"),
     ],
     run,

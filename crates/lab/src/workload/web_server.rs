@@ -5,8 +5,8 @@
 //!
 //! Does not show: threads (the published one had none), or sizes other than one.
 
+use super::front::{self, Front};
 use super::heap::{Block, CHeap, Heap};
-use super::linear_pool::Front;
 use super::meter::Meter;
 use super::params::{Param, Params};
 use super::random::Random;
@@ -22,7 +22,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("clients", 10, "clients"),
         Param::fixed("blocks", 256, "buffers a client holds"),
         Param::fixed("size", 4096, "bytes in a buffer"),
-        Param::fixed("front", 0, "0: calloc; 1: experiment D's linear pool in front of it"),
+        Param::fixed("front", 0, front::HELP),
     ],
     run,
     hollow: None,
