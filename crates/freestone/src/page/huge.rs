@@ -55,9 +55,9 @@ impl<O: Os> PageHeap<O> {
         }
         let mut state = self.state.lock();
         let layout = self.layout();
-        // SAFETY: the record of a page that was in use once is committed. Whose run it is now does not matter: its memory is mapped.
         let last = match core::mem::take(&mut state.last_large) {
             0 => None,
+            // SAFETY: the record of a page that was in use once is committed. Whose run it is now does not matter: its memory is mapped.
             page => unsafe { self.sample_density(&*layout.record(page), page) },
         };
         state.learn_density(last);
