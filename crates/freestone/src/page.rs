@@ -34,3 +34,6 @@ pub mod window;
 pub use heap::{PageHeap, Run};
 pub use large::LargeList;
 pub use state::PageStats;
+
+#[cfg(test)]
+mod tests;

@@ -92,6 +92,11 @@ impl Fake {
         state.all_resident = true;
     }
 
+    /// Answers that all memory is resident, or none.
+    pub fn say_resident(&self, resident: bool) {
+        self.lock().all_resident = resident;
+    }
+
     /// Bytes for which huge pages are asked now.
     #[must_use]
     pub fn huge_bytes(&self) -> usize {

@@ -1,0 +1,216 @@
+#![allow(unsafe_code)]
+//! What becomes of pages: kept, given back, made huge, limited. Over the fake kernel, through whole heaps.
+use crate::config::key;
+use crate::testing::{OneHeap, World};
+use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::Errno;
+use freestone_os::fake::Failure;
+use freestone_testkit::ops::{Mix, generate, play};
+use std::vec::Vec;
+
+const MIB: usize = 1 << 20;
+const HUGE_BYTES: usize = 2 << 20;
+
+fn dirty_bytes(world: &World) -> u64 {
+    world.central.pages.stats().dirty_pages << PAGE_BYTES_LOG2
+}
+
+fn set(world: &World, index: usize, value: &str) {
+    world.central.pages.settings.set(index, value.as_bytes()).unwrap();
+}
+
+/// Every option that changes how memory is had or given back, with streams that have large blocks, and each failing call.
+#[test]
+fn every_way_of_having_memory_keeps_every_promise() {
+    let most_bytes = if cfg!(miri) { 200_000 } else { 9 * MIB };
+    let mix = Mix { ids: 12, least_bytes: 0, most_bytes, most_align: 128 << 10, reallocations_percent: 40 };
+    let stream = generate(mix, 0, if cfg!(miri) { 30 } else { 250 }, 11);
+    for (index, value) in [
+        (key::THP, "auto"),
+        (key::THP, "on"),
+        (key::THP, "off"),
+        (key::PREFAULT, "touch"),
+        (key::PREFAULT, "populate"),
+        (key::PURGE, "free"),
+        (key::DIRTY_MAX, "0"),
+        (key::SPAN_SIZE, "128k"),
+        (key::SPAN_SIZE, "256k"),
+        (key::PROFILE, "realtime"),
+        (key::PROFILE, "lean"),
+        (key::PROFILE, "throughput"),
+    ] {
+        for fails in [false, true] {
+            let world = World::new(4096);
+            world.os().give_huge_pages(HUGE_BYTES);
+            set(&world, index, value);
+            let heap = world.heap();
+            // Every call after the 20th fails: advice that is not taken must not matter, memory that is not there must be told.
+            let plan = Failure { nth_call: 20, errno: Errno::NOMEM, for_good: true };
+            world.os().plan(fails.then_some(plan));
+            let player = play(&stream, OneHeap { world: &world, heap }, 16);
+            assert!(player.is_ok(), "{index}={value}, failing {fails}: {}", player.err().unwrap());
+            world.os().plan(None);
+            // SAFETY: the heap is not used afterwards.
+            unsafe { world.threads.death(heap) };
+            world.check().unwrap();
+        }
+    }
+}
+
+/// Blocks of 8 MiB are replaced one after the other: what was purged is wanted again at once, so that purging stops.
+#[test]
+fn large_blocks_that_come_and_go_stop_being_purged_and_memory_goes_back_when_they_stop() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
+        let mut churn = |n: usize| {
+            for at in 0..n {
+                // Three go and three come: 24 MiB are free in between, more than the bound.
+                let gone = [at % 4, (at + 1) % 4, (at + 2) % 4];
+                gone.iter().for_each(|&slot| heap.free(blocks[slot]));
+                gone.iter().for_each(|&slot| blocks[slot] = heap.allocate(8 * MIB, 1).start);
+            }
+        };
+        churn(4);
+        let before = world.os().purged_bytes();
+        churn(20);
+        assert_eq!(world.os().purged_bytes(), before, "what is wanted again is purged");
+        assert!(world.central.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
+        blocks.into_iter().for_each(|block| heap.free(block));
+        assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));
+        world.os().advance_ms(3000);
+        world.central.pages.tidy_now();
+        assert_eq!(dirty_bytes(&world), 0);
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
+    let world = World::new(4096);
+    set(&world, key::DIRTY_MAX, "1g");
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        for behind in [true, false] {
+            let blocks: Vec<_> = (0..3).map(|_| heap.allocate(4 * MIB, 1).start).collect();
+            // Clean beside dirty: one is purged, then its neighbour is freed.
+            let (clean, dirty) = if behind { (1, 0) } else { (0, 1) };
+            heap.free(blocks[clean]);
+            world.central.pages.purge();
+            heap.free(blocks[dirty]);
+            let block = heap.allocate(6 * MIB, 1);
+            assert!((blocks[0]..blocks[2]).contains(&block.start), "{:?} is elsewhere: {blocks:?}", block.start);
+            assert!(!block.zero);
+            world.check().unwrap();
+            heap.free(block.start);
+            heap.free(blocks[2]);
+            world.central.pages.purge();
+        }
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn dense_large_blocks_get_huge_pages_and_give_the_request_back_with_the_memory() {
+    let world = World::new(4096);
+    world.os().give_huge_pages(HUGE_BYTES);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let block = heap.allocate(9 * MIB, 1).start;
+        assert_eq!(block.addr() % HUGE_BYTES, 0);
+        assert_eq!(world.os().huge_bytes(), 10 * MIB, "the block is made whole huge pages long");
+        heap.free(block);
+        world.central.pages.purge();
+        assert_eq!(world.os().huge_bytes(), 0);
+        assert_eq!(heap.allocate(MIB, 1).start.addr() % (1 << PAGE_BYTES_LOG2), 0);
+        assert_eq!(world.os().huge_bytes(), 0, "small ones get none");
+    }
+    world.check().unwrap();
+}
+
+/// The fake kernel says that nothing is resident: as if no block was ever written.
+#[test]
+fn programs_of_sparse_blocks_pay_for_one_of_them() {
+    let world = World::new(4096);
+    world.os().give_huge_pages(HUGE_BYTES);
+    world.os().say_resident(false);
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..4).map(|_| heap.allocate_large(8 * MIB, 1).start).collect();
+    assert_eq!(world.os().huge_bytes(), 8 * MIB);
+    // SAFETY: the blocks are this test's.
+    unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
+    world.check().unwrap();
+}
+
+#[test]
+fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses() {
+    let world = World::new(4096);
+    set(&world, key::DIRTY_MAX, "1g");
+    set(&world, key::LIMIT, "40m");
+    set(&world, key::LIMIT_HARD, "60m");
+    let (heap, pages) = (world.heap(), &world.central.pages);
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let mut blocks: Vec<_> = (0..3).map(|_| heap.allocate(10 * MIB, 1).start).collect();
+        heap.free(blocks.remove(0));
+        // 20 in use, 10 dirty: 15 more fit if the dirty ones go.
+        blocks.push(heap.allocate(15 * MIB, 1).start);
+        assert_eq!((dirty_bytes(&world), pages.is_pressed()), (0, false));
+        blocks.push(heap.allocate(10 * MIB, 1).start);
+        assert!(pages.is_pressed(), "45 of 40 MiB are in use");
+        pages.relieved();
+        blocks.push(heap.allocate(70_000, 1).start);
+        assert!(!pages.is_pressed(), "it was said, and little has changed");
+        assert!(heap.allocate(20 * MIB, 1).start.is_null(), "that would be 65 of 60 MiB");
+        assert!(heap.reallocate(blocks[0], 30 * MIB, 1).is_null());
+        blocks.push(heap.allocate(10 * MIB, 1).start);
+        assert!(!blocks.contains(&core::ptr::null_mut()));
+        blocks.into_iter().for_each(|block| heap.free(block));
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn an_explicit_heap_has_no_more_than_its_limit() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    heap.become_explicit(true);
+    heap.limit_pages.set(32);
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let large = heap.allocate(MIB, 1).start;
+        assert!(!large.is_null());
+        assert!(heap.reallocate(large, 3 * MIB, 1).is_null(), "growing counts as well");
+        let small: Vec<_> =
+            (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
+        assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
+        small.into_iter().for_each(|block| heap.free(block));
+        heap.flush_all();
+        heap.free(large);
+        assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
+        world.threads.destroy(heap);
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn dirty_memory_is_told_by_age() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let walls: Vec<_> = (0..8).map(|_| heap.allocate(MIB, 1).start).collect();
+        for (at, &wall) in walls.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
+            heap.free(wall);
+            world.os().advance_ms(if at < 6 { 260 } else { 0 });
+        }
+        // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
+        let mib = MIB as u64;
+        assert_eq!(world.central.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
+        walls.iter().skip(1).step_by(2).for_each(|&wall| heap.free(wall));
+    }
+}
