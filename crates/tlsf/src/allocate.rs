@@ -27,6 +27,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// The largest request that could be served, in a region of [`Tlsf::MOST_REGION_BYTES`].
     pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - 2 * GRANULE - Self::BLOCK_EXTRA;
 
+    /// The largest request that a list can serve in which every block fits: the least block of the last list.
+    const MOST_SEARCHED_BYTES: usize = Self::MOST_REGION_BYTES / (2 * SECOND) * (2 * SECOND - 1) - Self::BLOCK_EXTRA;
+
     /// Gives out a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
     ///
     /// Alignments up to 16 cost nothing. A larger one needs a free block of `bytes + align + 40`.
@@ -51,16 +54,19 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// The ordinary case: alignment of a granule, a list in which every block fits, its head whole.
     #[inline]
     fn try_allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        let need = Self::block_bytes(bytes)?;
-        let block = self.lists.find(need)?;
+        if bytes.wrapping_sub(1) >= Self::MOST_SEARCHED_BYTES {
+            return None;
+        }
+        let need = Self::block_bytes(bytes);
+        let (index, block) = self.lists.find(need)?;
         // SAFETY: a listed block has a header.
         let header = unsafe { block.header(self.sealer) };
-        if !header.is_whole() {
+        if !header.is_whole_free() {
             return None;
         }
         // SAFETY: the block is listed, and every block of its list has `need` bytes or more.
         unsafe {
-            self.cut(block, header, need);
+            self.cut(block, Some(index), header, need);
             Some(self.give(block, bytes))
         }
     }
@@ -72,12 +78,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         if !align.is_power_of_two() {
             return Err(Error::BadAlignment { align });
         }
-        let most = Self::MOST_BYTES;
-        let need = match (bytes, Self::block_bytes(bytes)) {
-            (0, _) => return Err(Error::ZeroSize),
-            (_, None) => return Err(Error::TooLarge { bytes, most }),
-            (_, Some(need)) => need,
-        };
+        let need = Self::checked_block_bytes(bytes)?;
         if align > GRANULE {
             return self.allocate_aligned(bytes, align, need);
         }
@@ -85,7 +86,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let (block, header) = self.find_whole(need)?.ok_or(refused)?;
         // SAFETY: a listed block with `need` bytes or more.
         unsafe {
-            self.cut(block, header, need);
+            self.cut(block, None, header, need);
             Ok(self.give(block, bytes))
         }
     }
@@ -93,7 +94,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// A listed block of `size` bytes or more whose header is whole: by the lists, else by the last resort.
     fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
         let found = match self.lists.find(size) {
-            Some(block) => Some(block),
+            Some((_, block)) => Some(block),
             // SAFETY: the lists hold free blocks of this heap.
             None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX, self.sealer) },
         };
@@ -118,37 +119,49 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Ok(block)
     }
 
-    /// Size of the block that serves a request, or none if no block could.
+    /// Size of the block that serves a request of 1 to [`Tlsf::MOST_BYTES`] bytes.
     #[inline(always)]
-    pub(crate) fn block_bytes(bytes: usize) -> Option<usize> {
-        if bytes.wrapping_sub(1) >= Self::MOST_BYTES {
-            return None;
-        }
+    fn block_bytes(bytes: usize) -> usize {
         let need = (bytes + Self::BLOCK_EXTRA + GRANULE - 1) & !(GRANULE - 1);
-        Some(if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need })
+        if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need }
+    }
+
+    /// As [`Tlsf::block_bytes`], for any number.
+    pub(crate) fn checked_block_bytes(bytes: usize) -> Result<usize, Error> {
+        match bytes {
+            0 => Err(Error::ZeroSize),
+            1.. if bytes <= Self::MOST_BYTES => Ok(Self::block_bytes(bytes)),
+            _ => Err(Error::TooLarge { bytes, most: Self::MOST_BYTES }),
+        }
     }
 
     /// Makes the free block `block` a used one of `need` bytes, or a little more if the rest could not be a block.
     ///
     /// # Safety
-    /// The block is listed, its header is `header`, and it has `need` bytes or more.
+    /// The block is listed, at the head of list `index` if that is given, its header is `header`, and it has `need` bytes or more.
     #[inline(always)]
-    unsafe fn cut(&mut self, block: Block, header: Header, need: usize) {
+    unsafe fn cut(&mut self, block: Block, index: Option<usize>, header: Header, need: usize) {
         let (size, sealer) = (header.size(), self.sealer);
         let rest = size - need;
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
             let next = block.after(size);
             if rest < LEAST_BLOCK_BYTES {
-                self.lists.remove(block);
+                match index {
+                    Some(index) => self.lists.remove_head(block, index),
+                    None => self.lists.remove(block),
+                }
                 block.set_header(header.without(FREE), sealer);
                 next.set_header(next.header(sealer).without(PREV_FREE), sealer);
             } else {
                 let tail = block.after(need);
-                self.lists.replace(block, tail, rest);
                 block.set_header(header.used(need), sealer);
                 tail.set_header(Header::new(rest, FREE), sealer);
                 next.set_size_before(rest);
+                match index {
+                    Some(index) => self.lists.move_head(block, index, tail, rest),
+                    None => self.lists.replace(block, tail, rest),
+                }
             }
         }
     }
@@ -179,7 +192,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: the block is listed and has `need + align + 32` bytes or more, so that the gap fits in front.
         unsafe {
             let aligned = self.skip_to(block, header.size(), align);
-            self.cut(aligned, aligned.header(self.sealer), need);
+            self.cut(aligned, None, aligned.header(self.sealer), need);
             Ok(self.give(aligned, bytes))
         }
     }
