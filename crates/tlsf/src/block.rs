@@ -52,8 +52,9 @@ pub(crate) const PREV_FREE: u64 = 4;
 
 /// How far left of the seal the size stands.
 const SIZE_SHIFT: u32 = 16;
-/// The bits of a [`Header`] that are 0 if its seal is right.
-const SEALED: u64 = ((GRANULE as u64) << SIZE_SHIFT) - 1 - FREE - PREV_FREE;
+/// The bits of a [`Header`] that are 0 if its seal is right: the low ones but the flags, and those that no size of this machine has.
+const SEALED: u64 =
+    (((GRANULE as u64) << SIZE_SHIFT) - 1 - FREE - PREV_FREE) | !((usize::MAX as u64) << SIZE_SHIFT | 0xFFFF);
 const NEXT: usize = 8;
 const PREVIOUS: usize = 16;
 
@@ -111,7 +112,7 @@ impl Header {
     /// Whether this is the header of a free block: the seal right, FREE set, PREV_FREE clear.
     #[inline(always)]
     pub(crate) fn is_whole_free(self) -> bool {
-        self.0 & (SEALED | FREE | PREV_FREE) == FREE
+        self.0.wrapping_sub(FREE) & (SEALED | FREE | PREV_FREE) == 0
     }
     #[inline(always)]
     pub(crate) fn is_free(self) -> bool {
@@ -137,6 +138,11 @@ impl Header {
     #[inline(always)]
     pub(crate) fn longer(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add((bytes as u64) << SIZE_SHIFT))
+    }
+    /// The same header with `bytes` less.
+    #[inline(always)]
+    pub(crate) fn shorter(self, bytes: usize) -> Self {
+        Self(self.0.wrapping_sub((bytes as u64) << SIZE_SHIFT))
     }
     /// The header of a used block of `size` bytes in the same place: PREV_FREE is kept.
     #[inline(always)]

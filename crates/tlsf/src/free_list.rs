@@ -51,11 +51,12 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe { self.heads.as_mut_ptr().cast::<Option<Block>>().add(index).write(block) }
     }
 
-    /// The lowest list in which every block has at least `size` bytes, and its head.
+    /// The lowest list in which every block has at least `size` bytes, and its head. The last list's least size is at least `size`.
     #[inline(always)]
     pub(crate) fn find(&self, size: usize) -> Option<(usize, Block)> {
         let index = self.bitmap.lowest_from(index_to_search(size, SECOND))?;
-        Some((index, self.head(index)?))
+        // SAFETY: the bit is set because the list has a head.
+        Some((index, unsafe { self.head(index).unwrap_unchecked() }))
     }
 
     /// The first block with at least `size` bytes among the first `most` of the list that `size` itself falls into.
@@ -153,22 +154,37 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     }
 
     /// Takes `old`, the head of list `index`, out of it and puts `new`, of `size` bytes, at the head of its own list: in one step if
-    /// that is the same, as it is while small blocks are cut from a large one and put back.
+    /// that is the same, as it is while small blocks are cut from a large one and put back. Returns `pass` as it is.
     ///
     /// # Safety
     /// See the file's header; `new` is in no list, or is `old`.
     #[inline(always)]
-    pub(crate) unsafe fn move_head(&mut self, old: Block, index: usize, new: Block, size: usize) {
+    pub(crate) unsafe fn move_head<T>(&mut self, old: Block, index: usize, new: Block, size: usize, pass: T) -> T {
         let new_index = index_of(size, SECOND);
         // SAFETY: the caller's obligations are those of the steps.
         unsafe {
             if new_index == index {
                 self.replace_head(old, new, index);
+                pass
             } else {
-                self.remove_head(old, index);
-                self.insert_at(new, new_index);
+                self.move_head_far(old, index, new, new_index, pass)
             }
         }
+    }
+
+    /// As [`FreeLists::move_head`], to another list. A function of its own, so that the way of one step needs no frame; what the
+    /// caller would have to keep over the call comes back from it, so that it is a jump.
+    ///
+    /// # Safety
+    /// As [`FreeLists::move_head`].
+    #[inline(never)]
+    unsafe fn move_head_far<T>(&mut self, old: Block, index: usize, new: Block, new_index: usize, pass: T) -> T {
+        // SAFETY: the caller's obligations are those of the steps.
+        unsafe {
+            self.remove_head(old, index);
+            self.insert_at(new, new_index);
+        }
+        pass
     }
 
     /// Takes `old` out of its list and puts `new`, of `size` bytes, at the head of its own: in one step if `old` is the head of just

@@ -64,13 +64,13 @@ pub(crate) fn index_of(size: usize, second: usize) -> usize {
     select_unpredictable(size < second * GRANULE, size / GRANULE, logarithmic(size, second))
 }
 
-/// Index of the lowest list in which *every* block has at least `size` bytes. `size` must not be 0.
+/// Index of the lowest list in which *every* block has at least `size` bytes. `size` is a multiple of 16, and not 0.
 ///
-/// One more than the list of the next smaller size: a list's least size is then its own, and any other belongs to the next list.
+/// One more than the list of one byte less: a list's least size is then its own, and any other belongs to the next list.
 #[must_use]
 #[inline(always)]
 pub(crate) fn index_to_search(size: usize, second: usize) -> usize {
-    index_of(size - 1, second) + 1
+    select_unpredictable(size <= second * GRANULE, size / GRANULE, logarithmic(size - 1, second).wrapping_add(1))
 }
 
 /// The smallest size that no list of a heap with these levels can hold.

@@ -29,6 +29,7 @@ fn a_header_gives_back_what_was_put_in() {
             assert_eq!(header.is_whole_without(FREE), flags & FREE == 0);
             assert_eq!(header.is_whole_free(), flags == FREE);
             assert_eq!(header.longer(48), Header::new(size + 48, flags));
+            assert_eq!(header.longer(48).shorter(16), Header::new(size + 32, flags));
             for flag in [FREE, PREV_FREE] {
                 let set = flags & flag != 0;
                 let other = if set { header.without(flag) } else { header.with(flag) };
