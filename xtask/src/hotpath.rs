@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::fs;
 
-mod listing;
+pub(crate) mod listing;
 use listing::Path;
 
 /// What a function may cost.

@@ -8,6 +8,7 @@ mod process;
 mod programs;
 mod proofs;
 mod steps;
+mod tlsf_bound;
 mod tuning;
 
 use anyhow::Result;
@@ -38,6 +39,18 @@ enum Command {
         /// Write hotpath.golden anew.
         #[arg(long)]
         bless: bool,
+    },
+    /// The longest way through TLSF's allocate and deallocate, from their machine code.
+    TlsfBound {
+        /// Also count this many random calls, step by step: 10000000 take hours.
+        #[arg(long, default_value_t = 3_000)]
+        operations: usize,
+    },
+    /// TLSF: every operation sequence of length 6 on the smallest heaps, checked after each operation.
+    TlsfSequences {
+        /// Length of the sequences: each step more takes about thirty times as long.
+        #[arg(long, default_value_t = 6)]
+        length: u32,
     },
     /// Write docs/tuning.md anew from the option table.
     Tuning,
@@ -82,6 +95,8 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test { only, list } => steps::test(only.as_deref(), list),
         Command::Hotpath { bless } => hotpath::run(bless),
+        Command::TlsfBound { operations } => tlsf_bound::check(operations),
+        Command::TlsfSequences { length } => proofs::tlsf_sequences(length),
         Command::Tuning => tuning::write(),
         Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
         Command::Loom => proofs::loom(),

@@ -1,4 +1,4 @@
-//! The long proofs: loom, Miri, fuzzing, fault injection.
+//! The long proofs: loom, Miri, fuzzing, fault injection, every short sequence of TLSF operations.
 
 use crate::process::{cargo, command, is_installed, output, root, run, target};
 use anyhow::{Context, Result, bail};
@@ -66,4 +66,10 @@ pub(crate) fn faults(long: bool) -> Result<()> {
     let features = ["test", "--release", "--package", "freestone-os", "--features", "fake"];
     run(cargo(&features).env("PROPTEST_CASES", cases))?;
     run(cargo(&["test", "--release", "--package", "freestone"]).env("PROPTEST_CASES", cases))
+}
+
+/// Plays every operation sequence of `length` on the smallest TLSF heaps.
+pub(crate) fn tlsf_sequences(length: u32) -> Result<()> {
+    let test = ["test", "--release", "--package", "freestone-tlsf", "--test", "sequences", "--", "--nocapture"];
+    run(cargo(&test).env("TLSF_SEQUENCE_LENGTH", length.to_string()))
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the steps, in order of how soon they fail.
 
-use crate::process::{self, cargo, run};
-use crate::{hotpath, lab, layers, programs, proofs, tuning};
+use crate::process::{self, cargo, output, run};
+use crate::{hotpath, lab, layers, programs, proofs, tlsf_bound, tuning};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -12,14 +12,16 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 13] = [
     Step { name: "fmt", what: "formatting", run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "layers", what: "no upward arrow between crates or modules", run: layers::check_workspace },
     Step { name: "tuning", what: "docs/tuning.md matches the option table", run: tuning::check },
     Step { name: "clippy", what: "lints, warnings are errors", run: clippy },
     Step { name: "library", what: "the release library", run: build_library },
     Step { name: "hotpath", what: "instruction counts of the hot paths", run: || hotpath::run(false) },
+    Step { name: "tlsf-bound", what: "instructions of TLSF's longest ways", run: || tlsf_bound::check(0) },
     Step { name: "tests", what: "every crate's tests, C conformance included", run: tests },
+    Step { name: "i686", what: "TLSF on 32 bits", run: i686 },
     Step { name: "loom", what: "models of concurrent code", run: proofs::loom },
     Step { name: "doc", what: "documentation builds without a warning", run: doc },
     Step { name: "lab", what: "a peer is built and measured, and nothing differs from itself", run: lab::check },
@@ -41,6 +43,17 @@ pub(crate) fn build_library() -> Result<()> {
 fn tests() -> Result<()> {
     run(&mut cargo(&["test", "--workspace"]))?;
     run(&mut cargo(&["test", "--package", "freestone-os", "--features", "fake"]))
+}
+
+/// Runs TLSF's tests as a 32-bit program, where one can be built.
+fn i686() -> Result<()> {
+    const TARGET: &str = "i686-unknown-linux-gnu";
+    let installed = output(&mut process::command("rustup", &["target", "list", "--installed"])).unwrap_or_default();
+    if !installed.contains(TARGET) || run(&mut process::command("gcc", &["-m32", "-print-libgcc-file-name"])).is_err() {
+        println!("skipped: `rustup target add {TARGET}` and a 32-bit C library (gcc-multilib) are needed");
+        return Ok(());
+    }
+    run(&mut cargo(&["test", "--package", "freestone-tlsf", "--target", TARGET]))
 }
 
 fn doc() -> Result<()> {

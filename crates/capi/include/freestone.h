@@ -10,6 +10,7 @@
  *   Options              by environment, link-time symbol, or function
  *   Statistics           one snapshot that adds up
  *   The malloc family    what <stdlib.h> and <malloc.h> declare, with glibc's semantics
+ *   TLSF                 bounded-time heaps over memory that you give
  *   Pools                blocks of one size, in memory you give or the library takes
  *
  * Every function may be called from any thread, before `main`, in `atexit` and thread-exit functions, and in the child of a
@@ -307,6 +308,172 @@ struct mallinfo2 mallinfo2(void) FREESTONE_NOTHROW;
 
 /* As mallinfo2, in `int`s that wrap. */
 struct mallinfo mallinfo(void) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+/* TLSF                                                                                                                         */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A heap over memory that you give it, whose calls take a bounded number of instructions whatever happened before: for an audio
+ * callback, a control loop, a game frame. It asks the system for nothing. A used block pays 8 bytes; the heap itself pays
+ * FREESTONE_TLSF_CONTROL_BYTES at most, at the start of its memory. docs/tlsf.md explains how it works.
+ *
+ * One thread at a time may use a heap. A call that is refused leaves the heap as it was, says why by its code (or NULL), and
+ * freestone_tlsf_last_fault says which block it was about.
+ */
+typedef struct freestone_tlsf freestone_tlsf_t;
+
+/* At most so much of a heap's memory is the heap itself. */
+#define FREESTONE_TLSF_CONTROL_BYTES 8704
+
+/* Why a call was refused. */
+typedef enum freestone_tlsf_error {
+    FREESTONE_TLSF_OK = 0,
+    FREESTONE_TLSF_REGION_MISALIGNED = 1, /* start or length is not a multiple of 16 */
+    FREESTONE_TLSF_REGION_TOO_SMALL = 2,
+    FREESTONE_TLSF_REGION_TOO_LARGE = 3,
+    FREESTONE_TLSF_REGION_OVERLAPS = 4,   /* another region of the heap */
+    FREESTONE_TLSF_TOO_MANY_REGIONS = 5,  /* a heap has four at most */
+    FREESTONE_TLSF_NO_SUCH_REGION = 6,
+    FREESTONE_TLSF_REGION_IN_USE = 7,     /* `block` is in use in it */
+    FREESTONE_TLSF_ZERO_SIZE = 8,
+    FREESTONE_TLSF_BAD_ALIGNMENT = 9,     /* not a power of two */
+    FREESTONE_TLSF_TOO_LARGE = 10,        /* for any region */
+    FREESTONE_TLSF_EXHAUSTED = 11,        /* no free block is large enough */
+    FREESTONE_TLSF_FOREIGN = 12,          /* the address is in no region of this heap */
+    FREESTONE_TLSF_INTERIOR = 13,         /* the address is inside `block` */
+    FREESTONE_TLSF_DOUBLE_FREE = 14,      /* the address is in the free `block` */
+    FREESTONE_TLSF_OVERRUN = 15,          /* `block` was written past its end */
+    FREESTONE_TLSF_DAMAGED = 16           /* the bookkeeping of `block` was overwritten */
+} freestone_tlsf_error_t;
+
+/* What a refusal was about. Members that its error has nothing to say of are 0. */
+typedef struct freestone_tlsf_fault {
+    int error;         /* a freestone_tlsf_error_t */
+    uintptr_t address; /* what was passed */
+    uintptr_t block;   /* the block (or region) in question */
+    size_t bytes;      /* its usable size, or what was asked for */
+} freestone_tlsf_fault_t;
+
+/*
+ * Makes a heap over the `bytes` at `memory`, both multiples of 16, and writes its handle to `*heap`. FREESTONE_TLSF_OK or why not:
+ * nothing is written then but the memory.
+ */
+FREESTONE_ATTR_NODISCARD
+int freestone_tlsf_create(freestone_tlsf_t **heap, void *memory, size_t bytes) FREESTONE_NOTHROW;
+
+/*
+ * Ends a heap: its memory is yours again, that of blocks still out included. NULL is nothing.
+ */
+void freestone_tlsf_destroy(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
+
+/*
+ * Adds the `bytes` at `start` to the heap. Blocks of two regions never merge, even if the regions touch.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+int freestone_tlsf_add_region(freestone_tlsf_t *heap, void *start, size_t bytes) FREESTONE_NOTHROW;
+
+/*
+ * Lengthens the region that starts at `start` (for the first one: the memory the heap was created over) by the `bytes` directly
+ * behind it, a multiple of 16 and 32 or more.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+int freestone_tlsf_append(freestone_tlsf_t *heap, void *start, size_t bytes) FREESTONE_NOTHROW;
+
+/*
+ * Gives the region that starts at `start` back, if no block in it is used. The heap itself stays where it is.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+int freestone_tlsf_remove_region(freestone_tlsf_t *heap, void *start) FREESTONE_NOTHROW;
+
+/*
+ * `size` bytes, aligned to 16. NULL and errno (ENOMEM, or EINVAL for a size of 0) if there are none.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2) FREESTONE_ATTR_NONNULL(1)
+void *freestone_tlsf_malloc(freestone_tlsf_t *heap, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * `size` bytes, aligned to `align`. As freestone_tlsf_malloc, and EINVAL if `align` is not a power of two.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(2) FREESTONE_ATTR_ALLOC_SIZE(3)
+FREESTONE_ATTR_NONNULL(1)
+void *freestone_tlsf_aligned_alloc(freestone_tlsf_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * Makes a block hold `size` bytes, where it is if that is possible, at a multiple of `align` (pass what it was allocated with), with
+ * its contents up to the smaller size. A `block` of NULL allocates. NULL and errno if it cannot be done: the block is as it was.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_ALLOC_SIZE(4) FREESTONE_ATTR_NONNULL(1)
+void *freestone_tlsf_realloc(freestone_tlsf_t *heap, void *block, size_t align, size_t size) FREESTONE_NOTHROW;
+
+/*
+ * Takes a block back; NULL is nothing. A double free, a foreign or interior pointer and a block that was written past are told by
+ * the code, and change nothing.
+ */
+FREESTONE_ATTR_NONNULL(1)
+int freestone_tlsf_free(freestone_tlsf_t *heap, void *block) FREESTONE_NOTHROW;
+
+/*
+ * Bytes of a block that may be used; 0 if it is no block of this heap.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+size_t freestone_tlsf_usable_size(freestone_tlsf_t *heap, void *block) FREESTONE_NOTHROW;
+
+/*
+ * Checks everything the heap knows about itself. Takes time in proportion to its blocks.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+int freestone_tlsf_check(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
+
+/*
+ * What the last call of this heap that was refused was about; all 0 if none was.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+freestone_tlsf_fault_t freestone_tlsf_last_fault(const freestone_tlsf_t *heap) FREESTONE_NOTHROW;
+
+/*
+ * A sentence that says what a freestone_tlsf_error_t means, for people. Never NULL.
+ */
+FREESTONE_ATTR_NODISCARD
+const char *freestone_tlsf_error_message(int error) FREESTONE_NOTHROW;
+
+/*
+ * What a heap holds at one moment: region_bytes = used_bytes + free_bytes + overhead_bytes. The structure grows at its end with the
+ * library; `size` keeps old programs and new libraries apart.
+ */
+typedef struct freestone_tlsf_stats {
+    size_t size;                     /* in: sizeof(freestone_tlsf_stats_t); out: how much of it was filled */
+    uint64_t region_bytes;           /* of all regions */
+    uint64_t n_used_blocks;
+    uint64_t used_bytes;             /* that owners may write */
+    uint64_t n_free_blocks;
+    uint64_t free_bytes;             /* headers included */
+    uint64_t largest_free_bytes;     /* the largest request that would succeed now */
+    uint64_t overhead_bytes;         /* headers of used blocks, and the regions' ends */
+    uint64_t fragmentation_permille; /* thousandths of the free bytes that lie outside the largest free block */
+} freestone_tlsf_stats_t;
+
+/*
+ * Fills `stats` as far as its `size` says. 0; -1 and EINVAL if it is NULL or too small. Takes time in proportion to the blocks.
+ */
+FREESTONE_ATTR_NONNULL(1)
+int freestone_tlsf_stats(const freestone_tlsf_t *heap, freestone_tlsf_stats_t *stats) FREESTONE_NOTHROW;
+
+/* A block, used or free. */
+typedef struct freestone_tlsf_block {
+    void *address; /* where its owner's bytes start */
+    size_t usable_bytes;
+    size_t block_bytes; /* with its header */
+    int used;           /* 1 if it is in use: at the end of a program, a leak */
+} freestone_tlsf_block_t;
+
+/*
+ * Calls `visit` with each block, region by region in address order, until it returns something other than 0, and returns that.
+ * `visit` must leave the heap alone.
+ */
+FREESTONE_ATTR_NONNULL(1)
+int freestone_tlsf_walk(const freestone_tlsf_t *heap, int (*visit)(const freestone_tlsf_block_t *block, void *context),
+                        void *context);
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 /* Pools                                                                                                                        */

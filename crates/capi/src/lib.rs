@@ -6,6 +6,7 @@
 //! | [`malloc_info`] | glibc's questions about the heap: `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt`, `malloc_trim` |
 //! | [`heap`] | explicit heaps |
 //! | [`pool`] | pools of equal blocks |
+//! | [`tlsf`] | bounded-time heaps over memory the caller gives |
 //! | [`control`] | options, statistics, purging; the line at the process's end |
 //!
 //! Layer: the top of the staircase. `include/freestone.h` declares and documents every symbol; a test compares the two.
@@ -16,6 +17,7 @@ pub mod heap;
 pub mod malloc;
 pub mod malloc_info;
 pub mod pool;
+pub mod tlsf;
 
 /// The library allocates nothing for itself. Tests built together with it enable the fake kernel, which does.
 #[global_allocator]

@@ -8,58 +8,84 @@ mod subjects;
 
 use freestone_testkit::ops::SplitMix;
 use std::hint::black_box;
+use std::ptr::NonNull;
 use std::time::Instant;
 use subjects::{Freestone, Heap, Rlsf, Talc, Unchecked, WithFooters, region};
 
 const REGION_BYTES: usize = 64 << 20;
+
+/// Operations in a round: short, so that what disturbs the machine disturbs few rounds, or all heaps alike.
+const PAIRS: usize = 20_000;
+const STEPS: usize = 50_000;
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Allocates and frees one block, over and over.
-fn pairs(heap: &mut impl Heap, bytes: usize) -> f64 {
-    const PAIRS: usize = 400_000;
+/// Nanoseconds of one of the `n` operations that `work` does.
+fn time_of_one(n: usize, work: impl FnOnce()) -> f64 {
     let start = Instant::now();
-    for _ in 0..PAIRS {
-        let block = heap.allocate(black_box(bytes));
-        heap.deallocate(black_box(block), bytes);
-    }
-    start.elapsed().as_nanos() as f64 / PAIRS as f64
+    work();
+    start.elapsed().as_nanos() as f64 / n as f64
 }
 
-/// 4096 slots, 16 to 4111 bytes: each step frees a random slot's block or fills an empty one.
-fn mix(heap: &mut impl Heap) -> f64 {
-    const STEPS: usize = 1_000_000;
-    let mut random = SplitMix(0xC0FFEE);
-    let mut slots = vec![None; 4096];
-    let start = Instant::now();
-    for _ in 0..STEPS {
-        let bits = random.next_u64();
-        let slot = &mut slots[(bits & 4095) as usize];
-        match slot.take() {
-            Some((block, bytes)) => heap.deallocate(block, bytes),
-            None => {
-                let bytes = 16 + (bits >> 32 & 4095) as usize;
-                *slot = Some((heap.allocate(bytes), bytes));
+/// A heap and the blocks it has given out to [`Subject::mix`], alive through all rounds.
+struct Subject<H> {
+    heap: H,
+    slots: Vec<Option<(NonNull<u8>, usize)>>,
+    random: SplitMix,
+}
+
+impl<H: Heap> Subject<H> {
+    fn new() -> Self {
+        Self { heap: H::over(region(REGION_BYTES)), slots: vec![None; 4096], random: SplitMix(0xC0FFEE) }
+    }
+
+    /// Allocates and frees one block, over and over: ns a pair.
+    #[inline(never)]
+    fn pairs(&mut self, bytes: usize) -> f64 {
+        time_of_one(PAIRS, || {
+            for _ in 0..PAIRS {
+                let block = self.heap.allocate(black_box(bytes));
+                self.heap.deallocate(black_box(block), bytes);
             }
+        })
+    }
+
+    /// 4096 slots, 16 to 4111 bytes: each step frees a random slot's block or fills an empty one.
+    #[inline(never)]
+    fn mix(&mut self) -> f64 {
+        time_of_one(STEPS, || {
+            for _ in 0..STEPS {
+                let bits = self.random.next_u64();
+                let slot = &mut self.slots[(bits & 4095) as usize];
+                match slot.take() {
+                    Some((block, bytes)) => self.heap.deallocate(block, bytes),
+                    None => {
+                        let bytes = 16 + (bits >> 32 & 4095) as usize;
+                        *slot = Some((self.heap.allocate(bytes), bytes));
+                    }
+                }
+            }
+        })
+    }
+
+    fn run(&mut self, bytes: Option<usize>) -> f64 {
+        match bytes {
+            Some(bytes) => self.pairs(bytes),
+            None => self.mix(),
         }
     }
-    let elapsed = start.elapsed().as_nanos() as f64 / STEPS as f64;
-    for (block, bytes) in slots.into_iter().flatten() {
-        heap.deallocate(block, bytes);
-    }
-    elapsed
 }
 
-/// One heap of each kind, alive through all rounds.
+/// One heap of each kind.
 struct Heaps {
-    freestone: Freestone,
-    unchecked: Unchecked,
-    guarded: WithFooters,
-    rlsf: Rlsf,
-    talc: Talc,
+    freestone: Subject<Freestone>,
+    unchecked: Subject<Unchecked>,
+    guarded: Subject<WithFooters>,
+    rlsf: Subject<Rlsf>,
+    talc: Subject<Talc>,
 }
 
 const NAMES: [&str; 5] = [Freestone::NAME, Unchecked::NAME, WithFooters::NAME, Rlsf::NAME, Talc::NAME];
@@ -69,36 +95,31 @@ fn round(heaps: &mut Heaps, number: usize, bytes: Option<usize>) -> [f64; 5] {
     let mut times = [0.0; 5];
     for turn in 0..5 {
         let which = (turn + number) % 5;
-        times[which] = match (which, bytes) {
-            (0, Some(bytes)) => pairs(&mut heaps.freestone, bytes),
-            (1, Some(bytes)) => pairs(&mut heaps.unchecked, bytes),
-            (2, Some(bytes)) => pairs(&mut heaps.guarded, bytes),
-            (3, Some(bytes)) => pairs(&mut heaps.rlsf, bytes),
-            (_, Some(bytes)) => pairs(&mut heaps.talc, bytes),
-            (0, None) => mix(&mut heaps.freestone),
-            (1, None) => mix(&mut heaps.unchecked),
-            (2, None) => mix(&mut heaps.guarded),
-            (3, None) => mix(&mut heaps.rlsf),
-            (_, None) => mix(&mut heaps.talc),
+        times[which] = match which {
+            0 => heaps.freestone.run(bytes),
+            1 => heaps.unchecked.run(bytes),
+            2 => heaps.guarded.run(bytes),
+            3 => heaps.rlsf.run(bytes),
+            _ => heaps.talc.run(bytes),
         };
     }
     times
 }
 
 fn main() {
-    let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(15);
+    let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(400);
     let mut heaps = Heaps {
-        freestone: Freestone::over(region(REGION_BYTES)),
-        unchecked: Unchecked::over(region(REGION_BYTES)),
-        guarded: WithFooters::over(region(REGION_BYTES)),
-        rlsf: Rlsf::over(region(REGION_BYTES)),
-        talc: Talc::over(region(REGION_BYTES)),
+        freestone: Subject::new(),
+        unchecked: Subject::new(),
+        guarded: Subject::new(),
+        rlsf: Subject::new(),
+        talc: Subject::new(),
     };
     let kib = |kib: usize| (format!("pair-{kib}KiB"), Some(kib << 10));
     let workloads = [kib(1), kib(10), kib(100), kib(500), ("mix-16-4111".to_owned(), None)];
     let mut freestone_pairs = Vec::new();
     for (name, bytes) in workloads {
-        let _warm_up = round(&mut heaps, 0, bytes);
+        let _warm_up: Vec<_> = (0..5).map(|number| round(&mut heaps, number, bytes)).collect();
         let times: Vec<_> = (0..rounds).map(|number| round(&mut heaps, number, bytes)).collect();
         for (which, allocator) in NAMES.iter().enumerate() {
             let ns = median(times.iter().map(|round| round[which]).collect());

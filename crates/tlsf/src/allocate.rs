@@ -21,11 +21,17 @@ use crate::policy::Policy;
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
 
+/// Bit `n` is set if `n` is a power of two up to the granule.
+const POWERS_TO_GRANULE: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << GRANULE;
+
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
 
     /// The largest request that could be served, in a region of [`Tlsf::MOST_REGION_BYTES`].
     pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - 2 * GRANULE - Self::BLOCK_EXTRA;
+
+    /// The largest request, and block, that the lists are searched for: more would need the last list or one beyond it.
+    const MOST_SEARCHED_BYTES: usize = Self::MOST_REGION_BYTES / 2;
 
     /// Gives out a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
     ///
@@ -40,7 +46,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     #[inline]
     pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
         if align <= GRANULE
-            && align.is_power_of_two()
+            && POWERS_TO_GRANULE >> align & 1 != 0
             && let Some(block) = self.try_allocate(bytes)
         {
             return Ok(block);
@@ -51,17 +57,20 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// The ordinary case: alignment of a granule, a list in which every block fits, its head whole.
     #[inline]
     fn try_allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        let need = Self::block_bytes(bytes)?;
-        let block = self.lists.find(need)?;
+        if bytes.wrapping_sub(1) >= Self::MOST_SEARCHED_BYTES {
+            return None;
+        }
+        let need = Self::block_bytes(bytes);
+        let (index, block) = self.lists.find(need)?;
         // SAFETY: a listed block has a header.
         let header = unsafe { block.header(self.sealer) };
-        if !header.is_whole() {
+        if !header.is_whole_free() {
             return None;
         }
         // SAFETY: the block is listed, and every block of its list has `need` bytes or more.
         unsafe {
-            self.cut(block, header, need);
-            Some(self.give(block, bytes))
+            let payload = self.cut(block, Some(index), header, need);
+            Some(self.give(payload, bytes))
         }
     }
 
@@ -72,12 +81,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         if !align.is_power_of_two() {
             return Err(Error::BadAlignment { align });
         }
-        let most = Self::MOST_BYTES;
-        let need = match (bytes, Self::block_bytes(bytes)) {
-            (0, _) => return Err(Error::ZeroSize),
-            (_, None) => return Err(Error::TooLarge { bytes, most }),
-            (_, Some(need)) => need,
-        };
+        let need = Self::checked_block_bytes(bytes)?;
         if align > GRANULE {
             return self.allocate_aligned(bytes, align, need);
         }
@@ -85,15 +89,16 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let (block, header) = self.find_whole(need)?.ok_or(refused)?;
         // SAFETY: a listed block with `need` bytes or more.
         unsafe {
-            self.cut(block, header, need);
-            Ok(self.give(block, bytes))
+            let payload = self.cut(block, None, header, need);
+            Ok(self.give(payload, bytes))
         }
     }
 
     /// A listed block of `size` bytes or more whose header is whole: by the lists, else by the last resort.
     fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
-        let found = match self.lists.find(size) {
-            Some(block) => Some(block),
+        let listed = if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(size) } else { None };
+        let found = match listed {
+            Some((_, block)) => Some(block),
             // SAFETY: the lists hold free blocks of this heap.
             None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX, self.sealer) },
         };
@@ -118,54 +123,75 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Ok(block)
     }
 
-    /// Size of the block that serves a request, or none if no block could.
+    /// Size of the block that serves a request of 1 to [`Tlsf::MOST_BYTES`] bytes.
     #[inline(always)]
-    pub(crate) fn block_bytes(bytes: usize) -> Option<usize> {
-        if bytes.wrapping_sub(1) >= Self::MOST_BYTES {
-            return None;
-        }
+    fn block_bytes(bytes: usize) -> usize {
         let need = (bytes + Self::BLOCK_EXTRA + GRANULE - 1) & !(GRANULE - 1);
-        Some(if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need })
+        if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need }
     }
 
-    /// Makes the free block `block` a used one of `need` bytes, or a little more if the rest could not be a block.
+    /// As [`Tlsf::block_bytes`], for any number.
+    pub(crate) fn checked_block_bytes(bytes: usize) -> Result<usize, Error> {
+        match bytes {
+            0 => Err(Error::ZeroSize),
+            1.. if bytes <= Self::MOST_BYTES => Ok(Self::block_bytes(bytes)),
+            _ => Err(Error::TooLarge { bytes, most: Self::MOST_BYTES }),
+        }
+    }
+
+    /// Makes the free block `block` a used one of `need` bytes, or a little more if the rest could not be a block; returns its
+    /// payload.
     ///
     /// # Safety
-    /// The block is listed, its header is `header`, and it has `need` bytes or more.
+    /// The block is listed, its header is `header`, and it has `need` bytes or more. If `index` is given, it heads that list, and its
+    /// header says that the block before it is used.
     #[inline(always)]
-    unsafe fn cut(&mut self, block: Block, header: Header, need: usize) {
+    unsafe fn cut(&mut self, block: Block, index: Option<usize>, header: Header, need: usize) -> NonNull<u8> {
         let (size, sealer) = (header.size(), self.sealer);
         let rest = size - need;
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
-            let next = block.after(size);
+            let (next, payload) = (block.after(size), block.payload());
             if rest < LEAST_BLOCK_BYTES {
-                self.lists.remove(block);
+                match index {
+                    Some(index) => self.lists.remove_head(block, index),
+                    None => self.lists.remove(block),
+                }
                 block.set_header(header.without(FREE), sealer);
                 next.set_header(next.header(sealer).without(PREV_FREE), sealer);
-            } else {
-                let tail = block.after(need);
-                self.lists.replace(block, tail, rest);
-                block.set_header(header.used(need), sealer);
-                tail.set_header(Header::new(rest, FREE), sealer);
-                next.set_size_before(rest);
+                return payload;
+            }
+            let tail = block.after(need);
+            block.set_header(header.used(need), sealer);
+            next.set_size_before(rest);
+            match index {
+                Some(index) => {
+                    tail.set_header(header.shorter(need), sealer);
+                    self.lists.move_head(block, index, tail, rest, payload)
+                }
+                None => {
+                    tail.set_header(Header::new(rest, FREE), sealer);
+                    self.lists.replace(block, tail, rest);
+                    payload
+                }
             }
         }
     }
 
-    /// The payload of a block just made used, with its footer if this heap has them.
+    /// Writes the footer of a block just made used, if this heap has them; returns its payload.
     ///
     /// # Safety
     /// The block is used and serves a request for `bytes`.
     #[inline(always)]
-    unsafe fn give(&self, block: Block, bytes: usize) -> NonNull<u8> {
-        // SAFETY: as the caller says.
-        unsafe {
-            if P::FOOTER {
+    unsafe fn give(&self, payload: NonNull<u8>, bytes: usize) -> NonNull<u8> {
+        if P::FOOTER {
+            // SAFETY: as the caller says.
+            unsafe {
+                let block = Block::of_payload(payload);
                 footer::write(block, block.header(self.sealer).size(), bytes, self.sealer);
             }
-            block.payload()
         }
+        payload
     }
 
     /// Allocation at a multiple of more than the granule: finds a block with room to move in, and frees the gap in front.
@@ -179,8 +205,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: the block is listed and has `need + align + 32` bytes or more, so that the gap fits in front.
         unsafe {
             let aligned = self.skip_to(block, header.size(), align);
-            self.cut(aligned, aligned.header(self.sealer), need);
-            Ok(self.give(aligned, bytes))
+            let payload = self.cut(aligned, None, aligned.header(self.sealer), need);
+            Ok(self.give(payload, bytes))
         }
     }
 

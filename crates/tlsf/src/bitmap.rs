@@ -11,22 +11,17 @@
 //! Callers pass the numbers of lists, which are below `FIRST * SECOND`.
 #![allow(unsafe_code)]
 
+use core::num::NonZeroU32;
 use freestone_base::bits::log2_floor;
 
 /// One bit a list, one bit a word of them.
-#[repr(C)]
 pub(crate) struct Bitmap<const FIRST: usize, const SECOND: usize> {
     first: u32,
     second: [u32; FIRST],
-    /// The word of [`Bitmap::NO_LIST`]: never 0.
-    none: u32,
 }
 
 impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
     const SECOND_LOG2: u32 = log2_floor(SECOND);
-
-    /// An index at which there is no list: clearing it does nothing.
-    pub(crate) const NO_LIST: usize = FIRST * SECOND;
 
     /// All lists empty.
     pub(crate) const fn new() -> Self {
@@ -34,7 +29,7 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
             assert!(FIRST >= 1 && FIRST <= 32, "the first level has one bit a power of two in 32 bits");
             assert!(SECOND.is_power_of_two() && SECOND >= 2 && SECOND <= 32, "SECOND is 2, 4, 8, 16 or 32");
         }
-        Self { first: 0, second: [0; FIRST], none: u32::MAX }
+        Self { first: 0, second: [0; FIRST] }
     }
 
     /// Marks list `index` as holding a block.
@@ -43,23 +38,25 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
         let first = index >> Self::SECOND_LOG2;
         debug_assert!(first < FIRST);
         // SAFETY: a list's number is below `FIRST * SECOND`.
-        unsafe { *self.second.get_unchecked_mut(first) |= 1 << (index & (SECOND - 1)) };
-        self.first |= 1 << first;
+        let word = unsafe { self.second.get_unchecked_mut(first) };
+        let was = *word;
+        *word = was | 1 << (index & (SECOND - 1));
+        if was == 0 {
+            self.first |= 1 << first;
+        }
     }
 
-    /// Marks list `index` as empty.
+    /// Marks list `index`, which was marked as holding a block, as empty if `is_empty`; without a branch on that, for it cannot be predicted.
     #[inline(always)]
-    pub(crate) fn clear(&mut self, index: usize) {
+    pub(crate) fn clear_if(&mut self, is_empty: bool, index: usize) {
         let first = index >> Self::SECOND_LOG2;
-        debug_assert!(first <= FIRST);
-        // SAFETY: a list's number, or `NO_LIST`, whose word follows the others.
-        let word = unsafe {
-            let words = core::ptr::from_mut(self).byte_add(core::mem::offset_of!(Self, second)).cast::<u32>();
-            &mut *words.add(first)
-        };
-        *word &= !(1 << (index & (SECOND - 1)));
+        debug_assert!(first < FIRST);
+        // SAFETY: a list's number is below `FIRST * SECOND`.
+        let word = unsafe { self.second.get_unchecked_mut(first) };
+        debug_assert!(*word >> (index & (SECOND - 1)) & 1 == 1);
+        *word ^= u32::from(is_empty) << (index & (SECOND - 1));
         if *word == 0 {
-            self.first &= !(1 << first);
+            self.first ^= 1 << first;
         }
     }
 
@@ -68,20 +65,20 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
         self.second.get(index >> Self::SECOND_LOG2).is_some_and(|word| word >> (index & (SECOND - 1)) & 1 == 1)
     }
 
-    /// Index of the lowest list at or above `index` that holds a block.
+    /// Index of the lowest list at or above `index` that holds a block. `index` is a list's number.
     #[inline(always)]
     pub(crate) fn lowest_from(&self, index: usize) -> Option<usize> {
         let first = index >> Self::SECOND_LOG2;
-        let here = *self.second.get(first)? & (u32::MAX << (index & (SECOND - 1)));
-        if here != 0 {
+        debug_assert!(first < FIRST);
+        // SAFETY: a list's number is below `FIRST * SECOND`.
+        let here = unsafe { *self.second.get_unchecked(first) } & (u32::MAX << (index & (SECOND - 1)));
+        if let Some(here) = NonZeroU32::new(here) {
             return Some((first << Self::SECOND_LOG2) + here.trailing_zeros() as usize);
         }
-        let above = self.first & (u32::MAX << first << 1);
-        if above == 0 {
-            return None;
-        }
+        let above = NonZeroU32::new(self.first & (u32::MAX << first << 1))?;
         let first = above.trailing_zeros() as usize;
-        let word = self.second.get(first)?;
+        // SAFETY: a bit of the first level is set only below `FIRST`, and only while its word has one.
+        let word = unsafe { NonZeroU32::new_unchecked(*self.second.get_unchecked(first)) };
         Some((first << Self::SECOND_LOG2) + word.trailing_zeros() as usize)
     }
 

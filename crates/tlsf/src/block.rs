@@ -7,10 +7,13 @@
 //!   free:    | header      | next free | previous free | .. | size |
 //!                            +8          +16            size-8
 //!
-//!   header in memory:   bit 63 ............................. 16 | 15 ..... 0
-//!                       size (multiple of 16) | PREV_FREE | FREE | seal
-//!   Header, as read:    the same turned right by 16, and the seal made 0 if it is right
+//!   header in memory:   bit 63 ............... 16 | 15 .. 3 | 2         | 1    | 0
+//!                       size (multiple of 16)     | seal    | PREV_FREE | FREE | 1
+//!   Header, as read:    the same less the seal and the 1, so that they are 0 if they were right
 //! ```
+//!
+//! So a size is one shift away, and the header of a rest or of a merged block is the old one less or plus another: what a
+//! header is decoded to stands between one call's store and the next call's load, and is the longest way through both.
 //!
 //! A free block's links name blocks; the head of a list has, in place of a previous block, the number of its list, so that leaving
 //! a list needs no arithmetic.
@@ -18,8 +21,9 @@
 //! The last word before the next header belongs to this block's payload while it is used; while it is free it holds its size, which
 //! is how the next block finds its start. So a used block pays 8 bytes and nothing more.
 //!
-//! The *seal* is a number of 16 bits that the heap chose. It lies in the bytes that an overrun reaches first, and its first byte is
-//! odd, so that a terminating NUL written one byte too far is always seen. (Mixing the header's address in was tried: it costs
+//! The *seal* is a number of 13 bits that the heap chose; with the 1, and the four bits of the size that are 0, a header shows 18
+//! known bits. They lie in the bytes that an overrun reaches first, and the first byte is odd, so that a terminating NUL
+//! written one byte too far is always seen. (Mixing the header's address in was tried: it costs
 //! three instructions a header, and catches nothing more that the sizes and flags of the neighbours do not.)
 //!
 //! Invariants: sizes are multiples of 16, 32 or more (a region's sentinel: 0); a free block never follows a free block; every
@@ -42,37 +46,40 @@ pub const HEADER_BYTES: usize = 8;
 pub const LEAST_BLOCK_BYTES: usize = 32;
 
 /// This block is free.
-pub(crate) const FREE: u64 = 1;
+pub(crate) const FREE: u64 = 2;
 /// The block before this one is free, and its size lies in front of this header.
-pub(crate) const PREV_FREE: u64 = 2;
+pub(crate) const PREV_FREE: u64 = 4;
 
-const SEAL_BITS: u32 = 16;
-/// The bits of a [`Header`] that are 0 if its seal is right.
-const SEAL: u64 = 0xFFFF << (u64::BITS - SEAL_BITS);
+/// How far left of the seal the size stands.
+const SIZE_SHIFT: u32 = 16;
+/// The bits of a [`Header`] that are 0 if its seal is right: the low ones but the flags, and those that no size of this machine has.
+const SEALED: u64 =
+    (((GRANULE as u64) << SIZE_SHIFT) - 1 - FREE - PREV_FREE) | !((usize::MAX as u64) << SIZE_SHIFT | 0xFFFF);
 const NEXT: usize = 8;
 const PREVIOUS: usize = 16;
 
 /// Makes the seals of one heap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sealer {
-    /// The seal, in the bits in which a [`Header`] has it.
-    seal: u64,
+    /// What is added to every [`Header`]: the seal and the 1.
+    key: u64,
 }
 
 impl Sealer {
-    pub(crate) const NONE: Self = Self { seal: 0 };
+    pub(crate) const NONE: Self = Self { key: 0 };
 
     /// The sealer of the `number`-th heap.
     pub(crate) fn new(number: usize) -> Self {
         /// The odd number nearest to 2^64 over the golden ratio: spreads small numbers over the high bits.
         const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-        Self { seal: ((number as u64).wrapping_mul(SPREAD) & SEAL) | (1 << (u64::BITS - SEAL_BITS)) }
+        let seal = (number as u64).wrapping_mul(SPREAD) >> (u64::BITS - SIZE_SHIFT);
+        Self { key: (seal & !(FREE | PREV_FREE)) | 1 }
     }
 
     /// What is mixed into every header.
     #[inline(always)]
     pub(crate) fn key(self) -> u64 {
-        self.seal
+        self.key
     }
 }
 
@@ -82,25 +89,30 @@ impl Sealer {
 pub(crate) struct Header(u64);
 
 impl Header {
-    /// `size` is a multiple of 16, `flags` are below 16.
+    /// `size` is a multiple of 16, `flags` are FREE, PREV_FREE, both or none.
     #[inline(always)]
     pub(crate) fn new(size: usize, flags: u64) -> Self {
-        Self(size as u64 | flags)
+        Self(((size as u64) << SIZE_SHIFT) + flags)
     }
     /// The block's size, if the header is whole.
     #[inline(always)]
     pub(crate) fn size(self) -> usize {
-        (self.0 & !(GRANULE as u64 - 1)) as usize
+        (self.0 >> SIZE_SHIFT) as usize
     }
     /// Whether the seal was right.
     #[inline(always)]
     pub(crate) fn is_whole(self) -> bool {
-        self.0 & SEAL == 0
+        self.0 & SEALED == 0
     }
     /// Whether the seal was right and `flag` is clear.
     #[inline(always)]
     pub(crate) fn is_whole_without(self, flag: u64) -> bool {
-        self.0 & (SEAL | flag) == 0
+        self.0 & (SEALED | flag) == 0
+    }
+    /// Whether this is the header of a free block: the seal right, FREE set, PREV_FREE clear.
+    #[inline(always)]
+    pub(crate) fn is_whole_free(self) -> bool {
+        self.0.wrapping_sub(FREE) & (SEALED | FREE | PREV_FREE) == 0
     }
     #[inline(always)]
     pub(crate) fn is_free(self) -> bool {
@@ -110,15 +122,27 @@ impl Header {
     pub(crate) fn is_prev_free(self) -> bool {
         self.0 & PREV_FREE != 0
     }
-    /// The same header with `flag` set.
+    /// The same header with `flag`, which was clear, set.
     #[inline(always)]
     pub(crate) fn with(self, flag: u64) -> Self {
-        Self(self.0 | flag)
+        debug_assert!(self.0 & flag == 0);
+        Self(self.0.wrapping_add(flag))
     }
-    /// The same header with `flag` clear.
+    /// The same header with `flag`, which was set, clear.
     #[inline(always)]
     pub(crate) fn without(self, flag: u64) -> Self {
-        Self(self.0 & !flag)
+        debug_assert!(self.0 & flag == flag);
+        Self(self.0.wrapping_sub(flag))
+    }
+    /// The same header with `bytes` more.
+    #[inline(always)]
+    pub(crate) fn longer(self, bytes: usize) -> Self {
+        Self(self.0.wrapping_add((bytes as u64) << SIZE_SHIFT))
+    }
+    /// The same header with `bytes` less.
+    #[inline(always)]
+    pub(crate) fn shorter(self, bytes: usize) -> Self {
+        Self(self.0.wrapping_sub((bytes as u64) << SIZE_SHIFT))
     }
     /// The header of a used block of `size` bytes in the same place: PREV_FREE is kept.
     #[inline(always)]
@@ -197,7 +221,7 @@ impl Block {
     pub(crate) unsafe fn header(self, sealer: Sealer) -> Header {
         // SAFETY: headers are 8-aligned and readable, says the caller.
         let word: u64 = unsafe { self.0.cast().read() };
-        Header(word.rotate_right(SEAL_BITS) ^ sealer.key())
+        Header(word.wrapping_sub(sealer.key()))
     }
 
     /// Writes the header, as one whole word: the compiler would narrow a changed flag to a store of one byte, and the next read of
@@ -207,7 +231,7 @@ impl Block {
     /// See the file's header.
     #[inline(always)]
     pub(crate) unsafe fn set_header(self, header: Header, sealer: Sealer) {
-        let word = (header.0 ^ sealer.key()).rotate_left(SEAL_BITS);
+        let word = header.0.wrapping_add(sealer.key());
         // SAFETY: headers are 8-aligned and writable, says the caller.
         unsafe { self.0.cast().write_volatile(word) }
     }
@@ -309,10 +333,14 @@ impl Previous {
         self.0.addr()
     }
 
-    /// Where the link to the next block would be, if this is a block; nowhere in particular if it is a list.
+    /// Makes `next` the block behind this one, if this is a block.
+    ///
+    /// # Safety
+    /// See the file's header.
     #[inline(always)]
-    pub(crate) fn next_free_place(self) -> *mut Option<Block> {
-        self.0.wrapping_byte_add(NEXT).cast()
+    pub(crate) unsafe fn set_next_free(self, next: Option<Block>) {
+        // SAFETY: a listed block, says the caller.
+        unsafe { self.0.byte_add(NEXT).cast::<Option<Block>>().write(next) }
     }
 }
 

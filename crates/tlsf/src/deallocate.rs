@@ -14,7 +14,7 @@
 //! are followed only when they stay inside the region and the header they lead to has its seal.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, FREE, Header, PREV_FREE};
+use crate::block::{Block, FREE, Header, PREV_FREE, Sealer};
 use crate::error::Error;
 use crate::footer;
 use crate::mapping::GRANULE;
@@ -138,46 +138,47 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// `block` is in use with this header, and `next` with that header follows it.
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, block: Block, header: Header, next: Block, next_header: Header) {
-        // SAFETY: neighbours that say they are free are listed with the size they say.
+        // Read once: the compiler would read it again behind every write.
+        let sealer = self.sealer;
+        // SAFETY: neighbours that say they are free are listed with the size they say; behind a free block there is a used one, or
+        // the sentinel.
         unsafe {
             if header.is_prev_free() {
-                block.set_header(header.with(FREE), self.sealer);
+                block.set_header(header.with(FREE), sealer);
                 let before = block.size_before();
-                self.merge_with_next(block.before(before), true, before + header.size(), next, next_header);
+                let (start, header) = (block.before(before), header.without(PREV_FREE).longer(before));
+                if next_header.is_free() {
+                    let header = header.longer(next_header.size());
+                    end_free(start, header, next.after(next_header.size()), sealer);
+                    self.lists.remove(next);
+                    self.lists.replace(start, start, header.size());
+                } else {
+                    end_free(start, header, next, sealer);
+                    next.set_header(next_header.with(PREV_FREE), sealer);
+                    self.lists.replace(start, start, header.size());
+                }
+            } else if next_header.is_free() {
+                let header = header.longer(next_header.size());
+                end_free(block, header, next.after(next_header.size()), sealer);
+                self.lists.replace(next, block, header.size());
             } else {
-                self.merge_with_next(block, false, header.size(), next, next_header);
+                end_free(block, header, next, sealer);
+                next.set_header(next_header.with(PREV_FREE), sealer);
+                self.lists.insert(block, header.size());
             }
         }
     }
+}
 
-    /// Lists a free block of `size` bytes, together with the free block behind it if there is one; writes its header and the size
-    /// at its end.
-    ///
-    /// # Safety
-    /// As [`Tlsf::release`]; `is_listed` says whether `block` is in a list, with another size.
-    #[inline(always)]
-    unsafe fn merge_with_next(&mut self, block: Block, is_listed: bool, size: usize, next: Block, next_header: Header) {
-        // SAFETY: as the caller says; behind a free block there is a used one, or the sentinel.
-        unsafe {
-            if next_header.is_free() {
-                let absorbed = next_header.size();
-                let size = size + absorbed;
-                if is_listed {
-                    self.lists.remove(block);
-                }
-                self.lists.replace(next, block, size);
-                block.set_header(Header::new(size, FREE), self.sealer);
-                next.after(absorbed).set_size_before(size);
-            } else {
-                if is_listed {
-                    self.lists.replace(block, block, size);
-                } else {
-                    self.lists.insert(block, size);
-                }
-                block.set_header(Header::new(size, FREE), self.sealer);
-                next.set_header(next_header.with(PREV_FREE), self.sealer);
-                next.set_size_before(size);
-            }
-        }
+/// Writes both ends of a block that becomes free and ends at `end`.
+///
+/// # Safety
+/// The block lies in a region of the heap that seals with `sealer`.
+#[inline(always)]
+unsafe fn end_free(block: Block, header: Header, end: Block, sealer: Sealer) {
+    // SAFETY: both words are the block's.
+    unsafe {
+        block.set_header(header.with(FREE), sealer);
+        end.set_size_before(header.size());
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! Invariants: a block is in the list that [`index_of`] names for its size, once; the head has no previous block; the bitmap's bit is
 //! set exactly where the head is not empty.
-//! Cost: every operation but the last resort touches at most three blocks.
+//! Cost: every operation but the last resort touches at most three blocks. Whether a list has one block or more cannot be
+//! predicted, and a wrong guess costs as much as twenty instructions: so links to no block are written all the same, to a sink.
 //!
 //! # Safety
 //! Blocks passed in are free blocks of the heap that owns these lists (see `block.rs`), and sizes are below [`size_limit`], so
@@ -43,22 +44,19 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe { *self.heads.as_ptr().cast::<Option<Block>>().add(index) }
     }
 
-    /// Where the first block of list `index` is written down.
-    #[inline(always)]
-    fn head_place(&mut self, index: usize) -> *mut Option<Block> {
-        self.heads.as_mut_ptr().cast::<Option<Block>>().wrapping_add(index)
-    }
-
     #[inline(always)]
     fn set_head(&mut self, index: usize, block: Option<Block>) {
-        // SAFETY: a place in the table.
-        unsafe { self.head_place(index).write(block) }
+        debug_assert!(index < FIRST * SECOND);
+        // SAFETY: as above.
+        unsafe { self.heads.as_mut_ptr().cast::<Option<Block>>().add(index).write(block) }
     }
 
-    /// The head of the lowest list in which every block has at least `size` bytes.
+    /// The lowest list in which every block has at least `size` bytes, and its head. The last list's least size is at least `size`.
     #[inline(always)]
-    pub(crate) fn find(&self, size: usize) -> Option<Block> {
-        self.head(self.bitmap.lowest_from(index_to_search(size, SECOND))?)
+    pub(crate) fn find(&self, size: usize) -> Option<(usize, Block)> {
+        let index = self.bitmap.lowest_from(index_to_search(size, SECOND))?;
+        // SAFETY: the bit is set because the list has a head.
+        Some((index, unsafe { self.head(index).unwrap_unchecked() }))
     }
 
     /// The first block with at least `size` bytes among the first `most` of the list that `size` itself falls into.
@@ -98,10 +96,10 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe {
             block.set_next_free(head);
             block.set_prev_free(Previous::list(index));
-            head.unwrap_or(self.sink()).set_prev_free(Previous::block(block));
+            self.set_head(index, Some(block));
+            self.block_or_sink(head).set_prev_free(Previous::block(block));
+            self.bitmap.set(index);
         }
-        self.set_head(index, Some(block));
-        self.bitmap.set(index);
     }
 
     /// Takes `block` out of its list.
@@ -113,16 +111,84 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         // SAFETY: the block is listed, so its links are blocks of the same list, or say which list it heads.
         unsafe {
             let (previous, next) = (block.prev_free(), block.next_free());
-            next.unwrap_or(self.sink()).set_prev_free(previous);
-            let (is_head, index) = (previous.is_list(), previous.as_list());
-            let link = select_unpredictable(is_head, self.head_place(index), previous.next_free_place());
-            link.write(next);
-            self.bitmap.clear(select_unpredictable(is_head & next.is_none(), index, Bitmap::<FIRST, SECOND>::NO_LIST));
+            if previous.is_list() {
+                return self.remove_head(block, previous.as_list());
+            }
+            previous.set_next_free(next);
+            self.block_or_sink(next).set_prev_free(previous);
         }
     }
 
+    /// Takes `block`, the head of list `index`, out of it.
+    ///
+    /// # Safety
+    /// See the file's header.
+    #[inline(always)]
+    pub(crate) unsafe fn remove_head(&mut self, block: Block, index: usize) {
+        // SAFETY: the block is listed, so what follows it is in the same list.
+        unsafe {
+            let next = block.next_free();
+            self.set_head(index, next);
+            self.block_or_sink(next).set_prev_free(Previous::list(index));
+            self.bitmap.clear_if(next.is_none(), index);
+        }
+    }
+
+    /// Puts `new` where `old` is: at the head of list `index`.
+    ///
+    /// # Safety
+    /// See the file's header.
+    #[inline(always)]
+    unsafe fn replace_head(&mut self, old: Block, new: Block, index: usize) {
+        // SAFETY: the caller's obligations are those of the steps.
+        unsafe {
+            let next = old.next_free();
+            new.set_next_free(next);
+            new.set_prev_free(Previous::list(index));
+            self.set_head(index, Some(new));
+            // A list that a block leaves and comes back to is a long range of sizes, and mostly has this block only.
+            if let Some(next) = next {
+                next.set_prev_free(Previous::block(new));
+            }
+        }
+    }
+
+    /// Takes `old`, the head of list `index`, out of it and puts `new`, of `size` bytes, at the head of its own list: in one step if
+    /// that is the same, as it is while small blocks are cut from a large one and put back. Returns `pass` as it is.
+    ///
+    /// # Safety
+    /// See the file's header; `new` is in no list, or is `old`.
+    #[inline(always)]
+    pub(crate) unsafe fn move_head<T>(&mut self, old: Block, index: usize, new: Block, size: usize, pass: T) -> T {
+        let new_index = index_of(size, SECOND);
+        // SAFETY: the caller's obligations are those of the steps.
+        unsafe {
+            if new_index == index {
+                self.replace_head(old, new, index);
+                pass
+            } else {
+                self.move_head_far(old, index, new, new_index, pass)
+            }
+        }
+    }
+
+    /// As [`FreeLists::move_head`], to another list. A function of its own, so that the way of one step needs no frame; what the
+    /// caller would have to keep over the call comes back from it, so that it is a jump.
+    ///
+    /// # Safety
+    /// As [`FreeLists::move_head`].
+    #[inline(never)]
+    unsafe fn move_head_far<T>(&mut self, old: Block, index: usize, new: Block, new_index: usize, pass: T) -> T {
+        // SAFETY: the caller's obligations are those of the steps.
+        unsafe {
+            self.remove_head(old, index);
+            self.insert_at(new, new_index);
+        }
+        pass
+    }
+
     /// Takes `old` out of its list and puts `new`, of `size` bytes, at the head of its own: in one step if `old` is the head of just
-    /// that list, as it is while small blocks are cut from a large one and put back.
+    /// that list.
     ///
     /// # Safety
     /// See the file's header; `old` is in a list and `new` is in none, or is `old`.
@@ -131,12 +197,10 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         let index = index_of(size, SECOND);
         // SAFETY: the caller's obligations are those of the steps.
         unsafe {
-            if old.prev_free() == Previous::list(index) {
-                let next = old.next_free();
-                new.set_next_free(next);
-                new.set_prev_free(Previous::list(index));
-                next.unwrap_or(self.sink()).set_prev_free(Previous::block(new));
-                self.set_head(index, Some(new));
+            let previous = old.prev_free();
+            if previous == Previous::list(index) {
+                // Not by `index`: the processor knows the link sooner, and goes on with it while the comparison is under way.
+                self.replace_head(old, new, previous.as_list());
             } else {
                 self.remove(old);
                 self.insert_at(new, index);
@@ -144,10 +208,10 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         }
     }
 
-    /// Where links to no block are written, so that linking needs no branch: which neighbours a block has in its list cannot be
-    /// predicted, and a wrong guess costs more than a write nobody reads.
+    /// Where the back link of `block` is written: into it, or nowhere in particular.
     #[inline(always)]
-    fn sink(&mut self) -> Block {
-        Block::at(NonNull::from(&mut self.sink).cast())
+    fn block_or_sink(&mut self, block: Option<Block>) -> Block {
+        let sink = Block::at(NonNull::from(&mut self.sink).cast());
+        select_unpredictable(block.is_some(), block.unwrap_or(sink), sink)
     }
 }

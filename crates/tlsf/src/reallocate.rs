@@ -30,11 +30,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         if !align.is_power_of_two() {
             return Err(Error::BadAlignment { align });
         }
-        let need = match (bytes, Self::block_bytes(bytes)) {
-            (0, _) => return Err(Error::ZeroSize),
-            (_, None) => return Err(Error::TooLarge { bytes, most: Self::MOST_BYTES }),
-            (_, Some(need)) => need,
-        };
+        let need = Self::checked_block_bytes(bytes)?;
         let stays_aligned = freestone_base::align::is_aligned(block.addr().get(), align);
         // SAFETY: the block was just found in use, with whole neighbours; `resize` says whether it now has `need` bytes.
         unsafe {

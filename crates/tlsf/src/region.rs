@@ -31,7 +31,7 @@ pub const LEAST_REGION_BYTES: usize = REGION_OVERHEAD_BYTES + LEAST_BLOCK_BYTES;
 pub(crate) struct Region {
     start: NonNull<u8>,
     bytes: usize,
-    /// Number of addresses, from the first payload on, at which a block could start; 0 in an empty slot.
+    /// Number of granules, from the first payload on, at which a block could start; 0 in an empty slot.
     payloads: usize,
 }
 
@@ -60,7 +60,7 @@ impl Region {
         if bytes > most || address.checked_add(bytes).is_none() {
             return Err(Error::RegionTooLarge { bytes, most });
         }
-        Ok(Self { start, bytes, payloads: bytes - LEAST_REGION_BYTES + 1 })
+        Ok(Self { start, bytes, payloads: (bytes - LEAST_REGION_BYTES) / GRANULE + 1 })
     }
 
     pub(crate) fn start(&self) -> NonNull<u8> {
@@ -99,12 +99,18 @@ impl Region {
     /// The block whose header would be at `address`, if one may be there.
     pub(crate) fn block_at(&self, address: usize) -> Option<Block> {
         let offset = address.wrapping_sub(self.address());
-        if offset.wrapping_sub(HEADER_BYTES) >= self.payloads || offset % GRANULE != HEADER_BYTES {
+        if granules(offset.wrapping_sub(HEADER_BYTES)) >= self.payloads {
             return None;
         }
         // SAFETY: the offset is inside the region.
         Some(Block::at(unsafe { self.start.byte_add(offset) }))
     }
+}
+
+/// How many granules `bytes` are, or a huge number if they are no whole number of them.
+#[inline(always)]
+fn granules(bytes: usize) -> usize {
+    bytes.rotate_right(GRANULE.trailing_zeros())
 }
 
 /// The regions of one heap.
@@ -168,10 +174,7 @@ impl<const REGIONS: usize> Regions<REGIONS> {
         for region in &self.slots {
             let offset = address.wrapping_sub(region.address());
             let room_before = offset.wrapping_sub(REGION_OVERHEAD_BYTES);
-            if room_before < region.payloads {
-                if !address.is_multiple_of(GRANULE) {
-                    return None;
-                }
+            if granules(room_before) < region.payloads {
                 // SAFETY: the header at `offset - HEADER_BYTES` is inside the region.
                 let block = Block::at(unsafe { region.start.byte_add(offset - HEADER_BYTES) });
                 return Some(Located { block, room_before, room: region.bytes - offset });

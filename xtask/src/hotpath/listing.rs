@@ -47,31 +47,31 @@ impl Instruction {
 
 /// A way through a function.
 #[derive(Debug)]
-pub(super) struct Path(Vec<Instruction>);
+pub(crate) struct Path(Vec<Instruction>);
 
 impl Path {
     /// Instructions; those of the frame are left out of an inlined one.
-    pub(super) fn len(&self, inlined: bool) -> usize {
+    pub(crate) fn len(&self, inlined: bool) -> usize {
         self.0.iter().filter(|instruction| !inlined || !instruction.is_frame()).count()
     }
 
     /// Conditional branches.
-    pub(super) fn branches(&self) -> usize {
+    pub(crate) fn branches(&self) -> usize {
         self.0.iter().filter(|at| at.mnemonic().starts_with('j') && at.mnemonic() != "jmp").count()
     }
 
     /// Atomic read-modify-writes.
-    pub(super) fn locks(&self) -> usize {
+    pub(crate) fn locks(&self) -> usize {
         self.0.iter().filter(|at| at.mnemonic() == "lock" || at.mnemonic() == "xchg" && at.text.contains("PTR")).count()
     }
 
     /// Loads through the thread pointer.
-    pub(super) fn tls_loads(&self) -> usize {
+    pub(crate) fn tls_loads(&self) -> usize {
         self.0.iter().filter(|at| at.text.contains("fs:")).count()
     }
 
     /// The listing.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.0.iter().map(|at| format!("    {}\n", at.normalised())).collect()
     }
 }
@@ -89,10 +89,19 @@ fn instructions_of(disassembly: &str, symbol: &str) -> Vec<Instruction> {
 }
 
 /// The longest way from the function's entry to a `ret` without a call, a loop, or leaving the function; `None` if there is none.
-pub(super) fn hot_path(disassembly: &str, symbol: &str) -> Option<Path> {
-    let code = instructions_of(disassembly, symbol);
+pub(crate) fn hot_path(disassembly: &str, symbol: &str) -> Option<Path> {
+    longest_way(&instructions_of(disassembly, symbol))
+}
+
+/// As [`hot_path`], but a jump to one of `others` is followed.
+pub(crate) fn hot_path_through(disassembly: &str, symbol: &str, others: &[&str]) -> Option<Path> {
+    let symbols = std::iter::once(&symbol).chain(others);
+    longest_way(&symbols.flat_map(|symbol| instructions_of(disassembly, symbol)).collect::<Vec<_>>())
+}
+
+fn longest_way(code: &[Instruction]) -> Option<Path> {
     let places: BTreeMap<u64, usize> = code.iter().enumerate().map(|(index, at)| (at.address, index)).collect();
-    let longest = longest_from(&code, &places, 0, &mut vec![false; code.len()])?;
+    let longest = longest_from(code, &places, 0, &mut vec![false; code.len()])?;
     Some(Path(longest.into_iter().map(|index| code[index].clone()).collect()))
 }
 

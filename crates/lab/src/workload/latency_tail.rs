@@ -2,6 +2,7 @@
 //!
 //! Source: the tail-latency view of Gil Tene's HdrHistogram. Random sizes over a table of live blocks, now and then a large one; every
 //! `malloc` and `free` is timed by itself and goes into a histogram. The clock's own cost is measured and reported beside it.
+//! `heap=1` is a TLSF heap, whose slowest call is bounded: what it still shows is the machine's own interruptions.
 //!
 //! Does not show: throughput; the clock costs more than most allocations.
 
@@ -9,6 +10,7 @@ use super::heap::{Block, CHeap, Heap};
 use super::meter::Meter;
 use super::params::{Param, Params};
 use super::random::Random;
+use super::tlsf_heap::TlsfHeap;
 use super::{Outcome, Shows, Workload};
 use crate::record::Latency;
 use hdrhistogram::Histogram;
@@ -23,15 +25,19 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
         Param::fixed("slots", 20_000, "blocks live at most"),
         Param::fixed("large_every", 1000, "one block in so many has up to 256 KiB"),
+        Param::fixed("heap", 0, "0: malloc; 1: a TLSF heap over 64 MiB in the same process"),
     ],
-    run,
+    run: |params, meter| match params.get("heap") {
+        0 => run(params, meter, CHeap),
+        _ => run(params, meter, TlsfHeap::new(64 << 20)),
+    },
     hollow: None,
 };
 
 /// Percentiles in the record.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 
-fn run(params: &Params, meter: &mut Meter) -> Outcome {
+fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
     let (ops, slots, large_every) = (params.get("ops"), params.size("slots").max(1), params.get("large_every").max(1));
     let mut table: Vec<Option<Block>> = (0..slots).map(|_| None).collect();
     let mut histogram = match Histogram::<u64>::new_with_bounds(1, 10_000_000_000, 3) {
@@ -45,22 +51,22 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         for turn in 0..ops {
             let slot = random.below(slots);
             if let Some(block) = table[slot].take() {
-                checksum = checksum.wrapping_add(CHeap.verify(&block, slot as u64));
+                checksum = checksum.wrapping_add(heap.verify(&block, slot as u64));
                 let began = Instant::now();
-                CHeap.release(block);
+                heap.release(block);
                 record(began);
             }
             let largest = if turn.is_multiple_of(large_every) { 256 << 10 } else { 1039 };
             let size = random.within(16, largest);
             let began = Instant::now();
-            let block = CHeap.allocate(size);
+            let block = heap.allocate(size);
             record(began);
             block.stamp(slot as u64);
             table[slot] = Some(block);
         }
         checksum
     });
-    table.into_iter().flatten().for_each(|block| CHeap.release(block));
+    table.into_iter().flatten().for_each(|block| heap.release(block));
     let latency = Latency {
         count: histogram.len(),
         percentiles: PERCENTILES

@@ -1,4 +1,4 @@
-//! Freestone's TLSF heap behind the workloads' interface, for experiment A.
+//! Freestone's TLSF heap behind the workloads' interface, for experiment A and the latency tail.
 //!
 //! # Safety
 //! Blocks are freed into the heap they came from, for the heap is the only one that makes them.
@@ -17,9 +17,11 @@ const ALIGNMENT: usize = 16;
 pub(crate) struct TlsfHeap(RefCell<Tlsf<'static>>);
 
 impl TlsfHeap {
-    /// A heap over `bytes` bytes, which are never given back.
+    /// A heap over `bytes` bytes, which are never given back. They are written once, as a program with deadlines does: what the first
+    /// touch of an OS page costs is not the heap's.
     pub(crate) fn new(bytes: usize) -> Self {
         let memory: &'static mut [MaybeUninit<u128>] = Box::leak(Box::new_uninit_slice(bytes / size_of::<u128>()));
+        memory.fill(MaybeUninit::new(1));
         let mut heap = Tlsf::new();
         // SAFETY: the slice is 16-byte aligned, lives for ever, and is nobody else's.
         if let Err(error) = unsafe { heap.add_region_at(NonNull::from(memory).cast(), bytes) } {

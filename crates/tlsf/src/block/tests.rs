@@ -27,7 +27,14 @@ fn a_header_gives_back_what_was_put_in() {
             assert_eq!((header.size(), header.is_free()), (size, flags & FREE != 0));
             assert_eq!(header.is_prev_free(), flags & PREV_FREE != 0);
             assert_eq!(header.is_whole_without(FREE), flags & FREE == 0);
-            assert!(!header.with(FREE).without(FREE).is_free() && header.with(PREV_FREE).is_prev_free());
+            assert_eq!(header.is_whole_free(), flags == FREE);
+            assert_eq!(header.longer(48), Header::new(size + 48, flags));
+            assert_eq!(header.longer(48).shorter(16), Header::new(size + 32, flags));
+            for flag in [FREE, PREV_FREE] {
+                let set = flags & flag != 0;
+                let other = if set { header.without(flag) } else { header.with(flag) };
+                assert_eq!(other, Header::new(size, flags ^ flag));
+            }
             assert_eq!(header.used(64), Header::new(64, flags & PREV_FREE));
         }
     }

@@ -1,0 +1,114 @@
+/*
+ * An audio engine in a fixed 256 KiB: voices and delay lines come and go inside the audio callback, from a TLSF heap. The callback
+ * never waits for the system, and what an allocation costs is bounded.
+ *
+ *     cc audio_engine.c $(pkg-config --cflags --libs freestone) -lm
+ */
+#include <freestone.h>
+#include <math.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RATE = 48000, FRAMES = 64, CALLBACKS = 3000 };
+
+static alignas(16) unsigned char memory[256 << 10];
+
+/* A decaying tone with an echo. Aligned to 64, so that a vector unit may read the delay line. */
+typedef struct voice {
+    struct voice *next;
+    double phase, step, loudness;
+    size_t delay, at;
+    float line[];
+} voice_t;
+
+static freestone_tlsf_t *heap;
+static voice_t *voices;
+
+/* Starts a note; a note for which there is no memory is not played, and the others go on. */
+static int note_on(int number) {
+    size_t delay = 200 + (size_t)(number * 7919 % 2400);
+    voice_t *voice = freestone_tlsf_aligned_alloc(heap, 64, sizeof *voice + delay * sizeof(float));
+    if (!voice) {
+        return 0;
+    }
+    memset(voice, 0, sizeof *voice + delay * sizeof(float));
+    voice->step = 440.0 * pow(2.0, (number % 24 - 12) / 12.0) / RATE;
+    voice->loudness = 0.2;
+    voice->delay = delay;
+    voice->next = voices;
+    voices = voice;
+    return 1;
+}
+
+/* What the sound card calls for every 64 frames. Returns how many voices ended. */
+static int callback(float *out) {
+    int ended = 0;
+    memset(out, 0, FRAMES * sizeof *out);
+    for (voice_t **link = &voices; *link;) {
+        voice_t *voice = *link;
+        for (int i = 0; i < FRAMES; i++) {
+            double dry = voice->loudness * sin(voice->phase * 6.283185307179586);
+            float *echo = &voice->line[voice->at];
+            voice->at = (voice->at + 1) % voice->delay;
+            out[i] += (float)dry + 0.4f * *echo;
+            *echo = (float)dry + 0.4f * *echo;
+            voice->phase += voice->step;
+            voice->loudness *= 0.9996;
+        }
+        if (voice->loudness < 0.001) {
+            *link = voice->next;
+            int error = freestone_tlsf_free(heap, voice);
+            if (error) {
+                fprintf(stderr, "%s\n", freestone_tlsf_error_message(error));
+            }
+            ended++;
+        } else {
+            link = &voice->next;
+        }
+    }
+    return ended;
+}
+
+static int leak(const freestone_tlsf_block_t *block, void *context) {
+    (void)context;
+    if (block->used) {
+        printf("leak: %zu bytes at %p\n", block->usable_bytes, block->address);
+    }
+    return 0;
+}
+
+int main(void) {
+    int error = freestone_tlsf_create(&heap, memory, sizeof memory);
+    if (error) {
+        fprintf(stderr, "no heap: %s\n", freestone_tlsf_error_message(error));
+        return 1;
+    }
+    float out[FRAMES];
+    double loudest = 0;
+    int played = 0, ended = 0;
+    uint64_t most_used = 0;
+    for (int turn = 0; turn < CALLBACKS; turn++) {
+        if (turn % 10 == 0 && turn < 2400) {
+            played += note_on(turn / 10);
+        }
+        ended += callback(out);
+        for (int i = 0; i < FRAMES; i++) {
+            loudest = fmax(loudest, fabs(out[i]));
+        }
+        if (turn % 100 == 0) {
+            freestone_tlsf_stats_t stats = {.size = sizeof stats};
+            freestone_tlsf_stats(heap, &stats);
+            most_used = stats.used_bytes > most_used ? stats.used_bytes : most_used;
+        }
+    }
+    freestone_tlsf_stats_t stats = {.size = sizeof stats};
+    freestone_tlsf_stats(heap, &stats);
+    freestone_tlsf_walk(heap, leak, NULL);
+    printf("%d notes played, %d ended, loudest sample %.2f\n", played, ended, loudest);
+    printf("%llu of %llu bytes used at most, %llu blocks left, %llu free block\n", (unsigned long long)most_used,
+           (unsigned long long)stats.region_bytes, (unsigned long long)stats.n_used_blocks,
+           (unsigned long long)stats.n_free_blocks);
+    freestone_tlsf_destroy(heap);
+    return 0;
+}

@@ -1,0 +1,178 @@
+/* The TLSF heap from C: what it gives, and what it refuses. */
+#include "expect.h"
+#include <freestone.h>
+#include <stdalign.h>
+
+enum { BYTES = 64 << 10 };
+
+static alignas(16) unsigned char memory[2 * BYTES];
+
+static freestone_tlsf_t *made(void) {
+    freestone_tlsf_t *heap = NULL;
+    EXPECT(freestone_tlsf_create(&heap, memory, BYTES) == FREESTONE_TLSF_OK && heap);
+    return heap;
+}
+
+static freestone_tlsf_stats_t stats_of(freestone_tlsf_t *heap) {
+    freestone_tlsf_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_tlsf_check(heap) == 0);
+    EXPECT(freestone_tlsf_stats(heap, &stats) == 0 && stats.size == sizeof stats);
+    EXPECT(stats.region_bytes == stats.used_bytes + stats.free_bytes + stats.overhead_bytes);
+    return stats;
+}
+
+/* The call must have been refused with this code, about this block, and the heap must be as it was. */
+#define REFUSED(heap, call, code, about) \
+    do { \
+        freestone_tlsf_stats_t before_ = stats_of(heap); \
+        call; \
+        freestone_tlsf_stats_t after_ = stats_of(heap); \
+        freestone_tlsf_fault_t fault_ = freestone_tlsf_last_fault(heap); \
+        EXPECT(memcmp(&before_, &after_, sizeof before_) == 0); \
+        EXPECT(fault_.error == (code) && fault_.block == (uintptr_t)(about)); \
+    } while (0)
+
+static void random_blocks(void) {
+    freestone_tlsf_t *heap = made();
+    struct { unsigned char *block; size_t size, align; unsigned char mark; } slots[64] = {0};
+    uint64_t random = 88172645463325252u;
+    for (int step = 0; step < 20000; step++) {
+        uint64_t bits = next_random(&random);
+        size_t at = bits % 64, size = 1 + (bits >> 8) % 1500;
+        if (slots[at].block && bits & 1 << 20) {
+            unsigned char *moved = freestone_tlsf_realloc(heap, slots[at].block, slots[at].align, size);
+            if (moved) {
+                for (size_t i = 0; i < size && i < slots[at].size; i++) EXPECT(moved[i] == slots[at].mark);
+                slots[at].block = moved, slots[at].size = size;
+                memset(moved, slots[at].mark, size);
+            }
+        } else if (slots[at].block) {
+            for (size_t i = 0; i < slots[at].size; i++) EXPECT(slots[at].block[i] == slots[at].mark);
+            EXPECT(freestone_tlsf_free(heap, slots[at].block) == 0);
+            slots[at].block = NULL;
+        } else {
+            size_t align = (size_t)1 << (bits >> 32) % 9;
+            unsigned char *block = freestone_tlsf_aligned_alloc(heap, align, size);
+            if (block) {
+                EXPECT((uintptr_t)block % align == 0 && freestone_tlsf_usable_size(heap, block) >= size);
+                slots[at].block = block, slots[at].size = size, slots[at].align = align;
+                slots[at].mark = (unsigned char)step;
+                memset(block, slots[at].mark, size);
+            }
+        }
+        if (step % 64 == 0) stats_of(heap);
+    }
+    for (size_t at = 0; at < 64; at++) EXPECT(freestone_tlsf_free(heap, slots[at].block) == 0);
+    EXPECT(stats_of(heap).n_used_blocks == 0 && stats_of(heap).n_free_blocks == 1);
+    freestone_tlsf_destroy(heap);
+}
+
+static int count(const freestone_tlsf_block_t *block, void *context) {
+    size_t *counts = context;
+    counts[block->used != 0]++;
+    return counts[0] + counts[1] == 3 && counts[2] ? 7 : 0;
+}
+
+static void walk(void) {
+    freestone_tlsf_t *heap = made();
+    void *blocks[4];
+    for (int i = 0; i < 4; i++) EXPECT((blocks[i] = freestone_tlsf_malloc(heap, 100)));
+    EXPECT(freestone_tlsf_free(heap, blocks[1]) == 0);
+    size_t all[3] = {0, 0, 0}, some[3] = {0, 0, 1};
+    EXPECT(freestone_tlsf_walk(heap, count, all) == 0 && all[0] == 2 && all[1] == 3);
+    EXPECT(freestone_tlsf_walk(heap, count, some) == 7 && some[0] + some[1] == 3);
+}
+
+static void regions(void) {
+    freestone_tlsf_t *heap = NULL;
+    EXPECT(freestone_tlsf_create(NULL, memory, BYTES) == FREESTONE_TLSF_REGION_MISALIGNED);
+    EXPECT(freestone_tlsf_create(&heap, NULL, BYTES) == FREESTONE_TLSF_REGION_MISALIGNED);
+    EXPECT(freestone_tlsf_create(&heap, memory + 8, BYTES) == FREESTONE_TLSF_REGION_MISALIGNED);
+    EXPECT(freestone_tlsf_create(&heap, memory, BYTES + 8) == FREESTONE_TLSF_REGION_MISALIGNED);
+    EXPECT(freestone_tlsf_create(&heap, memory, 1024) == FREESTONE_TLSF_REGION_TOO_SMALL && !heap);
+    EXPECT(freestone_tlsf_create(&heap, memory, FREESTONE_TLSF_CONTROL_BYTES + 48) == 0);
+
+    heap = made();
+    unsigned char *behind = memory + BYTES;
+    REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, memory + 32768, 1024) != 0), FREESTONE_TLSF_REGION_OVERLAPS,
+            freestone_tlsf_last_fault(heap).block);
+    REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, behind + 4, 64) != 0), FREESTONE_TLSF_REGION_MISALIGNED, 0);
+    REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, behind, 32) != 0), FREESTONE_TLSF_REGION_TOO_SMALL, 0);
+    REFUSED(heap, EXPECT(freestone_tlsf_append(heap, behind, 64) != 0), FREESTONE_TLSF_NO_SUCH_REGION, 0);
+    REFUSED(heap, EXPECT(freestone_tlsf_remove_region(heap, behind) != 0), FREESTONE_TLSF_NO_SUCH_REGION, 0);
+
+    uint64_t before = stats_of(heap).region_bytes;
+    EXPECT(freestone_tlsf_append(heap, memory, 4096) == 0 && stats_of(heap).region_bytes == before + 4096);
+    EXPECT(stats_of(heap).n_free_blocks == 1);
+    unsigned char *second = behind + 8192;
+    EXPECT(freestone_tlsf_add_region(heap, second, 4096) == 0 && stats_of(heap).n_free_blocks == 2);
+    void *large = freestone_tlsf_malloc(heap, stats_of(heap).largest_free_bytes);
+    void *block = freestone_tlsf_malloc(heap, 100);
+    EXPECT(large && block);
+    REFUSED(heap, EXPECT(freestone_tlsf_remove_region(heap, second) != 0), FREESTONE_TLSF_REGION_IN_USE, block);
+    EXPECT(freestone_tlsf_free(heap, block) == 0 && freestone_tlsf_remove_region(heap, second) == 0);
+    EXPECT(freestone_tlsf_free(heap, large) == 0 && stats_of(heap).n_free_blocks == 1);
+}
+
+static void refusals(void) {
+    freestone_tlsf_t *heap = made();
+    char *first = freestone_tlsf_malloc(heap, 104), *second = freestone_tlsf_malloc(heap, 104);
+    EXPECT(first && second && freestone_tlsf_last_fault(heap).error == 0);
+    memset(first, 0, 104);
+    static const struct { size_t size; int code, number; } sizes[] = {
+        {0, FREESTONE_TLSF_ZERO_SIZE, EINVAL},           {BYTES, FREESTONE_TLSF_EXHAUSTED, ENOMEM},
+        {SIZE_MAX, FREESTONE_TLSF_TOO_LARGE, ENOMEM},    {SIZE_MAX - 7, FREESTONE_TLSF_TOO_LARGE, ENOMEM},
+        {SIZE_MAX - 31, FREESTONE_TLSF_TOO_LARGE, ENOMEM}, {PTRDIFF_MAX, FREESTONE_TLSF_TOO_LARGE, ENOMEM},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        errno = 0;
+        REFUSED(heap, EXPECT(!freestone_tlsf_malloc(heap, HIDE(sizes[i].size))), sizes[i].code, 0);
+        EXPECT(errno == sizes[i].number);
+        REFUSED(heap, EXPECT(!freestone_tlsf_realloc(heap, first, 16, HIDE(sizes[i].size))), sizes[i].code, 0);
+    }
+    static const size_t aligns[] = {0, 3, 24, SIZE_MAX};
+    for (size_t i = 0; i < 4; i++) {
+        REFUSED(heap, EXPECT(!freestone_tlsf_aligned_alloc(heap, HIDE(aligns[i]), 8)), FREESTONE_TLSF_BAD_ALIGNMENT, 0);
+    }
+    char outside[64] __attribute__((aligned(16))) = {0};
+    REFUSED(heap, EXPECT(freestone_tlsf_free(heap, HIDE(outside + 16))), FREESTONE_TLSF_FOREIGN, 0);
+    REFUSED(heap, EXPECT(freestone_tlsf_free(heap, first + 16)), FREESTONE_TLSF_INTERIOR, first);
+    REFUSED(heap, EXPECT(!freestone_tlsf_usable_size(heap, first + 8)), FREESTONE_TLSF_INTERIOR, first);
+    EXPECT(freestone_tlsf_usable_size(heap, NULL) == 0 && freestone_tlsf_free(heap, NULL) == 0);
+
+    static alignas(16) unsigned char another_memory[BYTES];
+    freestone_tlsf_t *another = NULL;
+    EXPECT(freestone_tlsf_create(&another, another_memory, BYTES) == 0);
+    REFUSED(another, EXPECT(freestone_tlsf_free(another, first)), FREESTONE_TLSF_FOREIGN, 0);
+
+    EXPECT(freestone_tlsf_free(heap, first) == 0);
+    REFUSED(heap, EXPECT(freestone_tlsf_free(heap, first)), FREESTONE_TLSF_DOUBLE_FREE, first);
+
+    first = freestone_tlsf_malloc(heap, 104);
+    char kept = first[104];
+    first[104] = 0;
+    EXPECT(freestone_tlsf_free(heap, second) == FREESTONE_TLSF_OVERRUN);
+    EXPECT(freestone_tlsf_last_fault(heap).block == (uintptr_t)first);
+    EXPECT(freestone_tlsf_check(heap) == FREESTONE_TLSF_OVERRUN);
+    first[104] = kept;
+    EXPECT(freestone_tlsf_check(heap) == 0 && freestone_tlsf_free(heap, second) == 0);
+
+    freestone_tlsf_stats_t small = {.size = 1};
+    EXPECT(freestone_tlsf_stats(heap, NULL) == -1 && freestone_tlsf_stats(heap, &small) == -1 && errno == EINVAL);
+    for (int code = 0; code <= FREESTONE_TLSF_DAMAGED; code++) EXPECT(strlen(freestone_tlsf_error_message(code)) > 5);
+    EXPECT(freestone_tlsf_error_message(-1) && freestone_tlsf_error_message(99));
+
+    freestone_tlsf_destroy(heap);
+    EXPECT(!freestone_tlsf_malloc(heap, 8) && freestone_tlsf_free(heap, first) == FREESTONE_TLSF_FOREIGN);
+    freestone_tlsf_destroy(NULL);
+}
+
+int main(int count_of_words, char **words) {
+    EXPECT(count_of_words == 2);
+    if (!strcmp(words[1], "random")) random_blocks();
+    else if (!strcmp(words[1], "walk")) walk();
+    else if (!strcmp(words[1], "regions")) regions();
+    else if (!strcmp(words[1], "refusals")) refusals();
+    else return 2;
+    return 0;
+}

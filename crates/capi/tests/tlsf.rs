@@ -1,0 +1,37 @@
+//! The TLSF heap's C interface, and the audio engine that shows its use.
+
+mod harness;
+
+use harness::{Way, crate_dir, library_dir, run_everywhere, scratch, succeed};
+use std::process::Command;
+
+#[test]
+fn random_blocks_keep_contents_and_alignment_and_merge_into_one() {
+    run_everywhere("tlsf.c", "random");
+}
+
+#[test]
+fn a_walk_shows_every_block_and_ends_when_told() {
+    run_everywhere("tlsf.c", "walk");
+}
+
+#[test]
+fn regions_come_grow_and_go_and_bad_ones_are_refused() {
+    run_everywhere("tlsf.c", "regions");
+}
+
+#[test]
+fn every_bad_input_is_refused_by_code_and_block_and_changes_nothing() {
+    run_everywhere("tlsf.c", "refusals");
+}
+
+#[test]
+fn the_audio_engine_plays_from_its_fixed_memory() {
+    let program = scratch("examples").join("audio_engine");
+    let mut compile = Command::new("cc");
+    compile.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"]).arg(crate_dir().join("include"));
+    compile.arg(crate_dir().join("examples/audio_engine.c")).arg(library_dir().join("libfreestone.a"));
+    succeed(compile.args(["-lm", "-pthread", "-ldl", "-o"]).arg(&program));
+    let said = succeed(&mut Command::new(&program));
+    assert!(said.contains("240 notes played") && said.contains("0 blocks left"), "{said} ({:?})", Way::Archive);
+}

@@ -1,0 +1,62 @@
+//! The calls that are bounded as functions of their own, for `cargo xtask tlsf-bound` to read the machine code of.
+#![allow(unsafe_code, reason = "symbols of their own, and the heap's own interface")]
+
+use freestone_tlsf::Tlsf;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+#[inline(never)]
+// SAFETY: the name is this program's alone.
+#[unsafe(no_mangle)]
+extern "C" fn tlsf_bound_allocate(heap: &mut Tlsf, bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    heap.allocate(bytes, align).ok()
+}
+
+#[inline(never)]
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn tlsf_bound_deallocate(heap: &mut Tlsf, block: NonNull<u8>) -> bool {
+    // SAFETY: a block of this heap, given back once.
+    unsafe { heap.deallocate(block) }.is_ok()
+}
+
+#[inline(never)]
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn tlsf_bound_deallocate_unchecked(heap: &mut Tlsf, block: NonNull<u8>) {
+    // SAFETY: a block of this heap, given back once.
+    unsafe { heap.deallocate_unchecked(block) };
+}
+
+/// Everything else that can be asked of a heap, so that its machine code is here to be searched for panics.
+#[inline(never)]
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn tlsf_bound_everything(heap: &mut Tlsf<'static>, block: NonNull<u8>, bytes: usize, align: usize) -> usize {
+    // SAFETY: a block of this heap; the memory behind its region is nobody's.
+    unsafe {
+        let moved = heap.reallocate(block, bytes, align).unwrap_or(block);
+        let refused = [heap.append(block, bytes), heap.add_region_at(block, bytes), heap.remove_region(block)];
+        let zeroed = heap.allocate_zeroed(bytes, align);
+        heap.usable_size(moved).unwrap_or_default()
+            + refused.iter().filter(|result| result.is_err()).count()
+            + heap.stats().used_blocks
+            + heap.leaks().count()
+            + usize::from(heap.check().is_ok() && zeroed.is_ok())
+    }
+}
+
+fn main() {
+    let memory = vec![MaybeUninit::<u128>::uninit(); 4096].leak();
+    let start = NonNull::from(&mut *memory).cast();
+    let mut heap = Tlsf::new();
+    // SAFETY: the memory is this heap's for ever.
+    unsafe { heap.add_region_at(start, size_of_val(memory)) }.expect("a valid region");
+    let block = tlsf_bound_allocate(&mut heap, black_box(100), black_box(16)).expect("a block");
+    assert!(tlsf_bound_deallocate(&mut heap, black_box(block)));
+    let block = tlsf_bound_allocate(&mut heap, black_box(100), black_box(16)).expect("a block");
+    tlsf_bound_deallocate_unchecked(&mut heap, black_box(block));
+    let block = tlsf_bound_allocate(&mut heap, black_box(100), black_box(16)).expect("a block");
+    assert!(tlsf_bound_everything(&mut heap, block, black_box(100), black_box(64)) > 100);
+}

@@ -1,0 +1,100 @@
+//! The standard ways in: `GlobalAlloc`, and with the feature `allocator-api2` the collections that take an allocator.
+#![allow(unsafe_code, reason = "the traits' own interface")]
+
+use freestone_tlsf::{Locked, Sharded, Tlsf};
+use std::alloc::{GlobalAlloc, Layout};
+use std::mem::MaybeUninit;
+
+fn memory(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
+    let words = vec![MaybeUninit::<u128>::uninit(); bytes / 16].leak();
+    // SAFETY: the same memory, as bytes.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), bytes) }
+}
+
+fn locked() -> Locked<'static> {
+    let heap = Locked::new(Tlsf::new());
+    heap.lock().add_region(memory(1 << 16)).unwrap();
+    heap
+}
+
+#[test]
+fn the_global_interface_allocates_grows_zeroes_and_refuses() {
+    let heap = locked();
+    let layout = Layout::from_size_align(100, 64).unwrap();
+    // SAFETY: blocks of this heap, given back once.
+    unsafe {
+        let block = heap.alloc_zeroed(layout);
+        assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| block.add(at).read() == 0));
+        block.write_bytes(7, 100);
+        let block = heap.realloc(block, layout, 5000);
+        assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| block.add(at).read() == 7));
+        assert!(heap.realloc(block, Layout::from_size_align(5000, 64).unwrap(), 1 << 20).is_null());
+        heap.dealloc(block, layout);
+        assert!(heap.alloc(Layout::from_size_align(1 << 20, 1).unwrap()).is_null());
+        assert!(heap.alloc(Layout::from_size_align(0, 1).unwrap()).is_null());
+    }
+    let heap = heap.lock();
+    assert_eq!((heap.check(), heap.leaks().count()), (Ok(()), 0));
+}
+
+#[test]
+fn shards_serve_threads_that_free_each_others_blocks() {
+    let heap = Sharded::<4>::new(memory(1 << 18)).unwrap();
+    let n = if cfg!(miri) { 20 } else { 2000 };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut blocks = Vec::new();
+                for step in 0..n {
+                    if let Ok(block) = heap.allocate(1 + step % 300, 16) {
+                        blocks.push(block);
+                    }
+                    if step % 3 == 2 {
+                        // SAFETY: given back once.
+                        unsafe { heap.deallocate(blocks.swap_remove(step % blocks.len())).unwrap() };
+                    }
+                }
+                for block in blocks {
+                    // SAFETY: as above.
+                    unsafe { heap.deallocate(block).unwrap() };
+                }
+            });
+        }
+    });
+    heap.each_shard(|shard| assert_eq!((shard.check(), shard.stats().used_blocks), (Ok(()), 0)));
+}
+
+#[cfg(feature = "allocator-api2")]
+mod api2 {
+    use super::*;
+    use allocator_api2::alloc::Allocator;
+    use allocator_api2::boxed::Box;
+    use allocator_api2::vec::Vec as VecIn;
+
+    #[test]
+    fn a_vector_and_a_box_live_in_a_locked_heap_and_leave_nothing() {
+        let heap = locked();
+        let mut numbers = VecIn::new_in(&heap);
+        (0..1000_u32).for_each(|number| numbers.push(number));
+        numbers.truncate(10);
+        numbers.shrink_to_fit();
+        let boxed = Box::new_in([3_u64; 40], &heap);
+        assert!(numbers.iter().copied().eq(0..10) && boxed.iter().all(|number| *number == 3));
+        assert_eq!(heap.lock().leaks().count(), 2);
+        drop((numbers, boxed));
+        let nothing = Box::new_in((), &heap);
+        drop(nothing);
+        let heap = heap.lock();
+        assert_eq!((heap.check(), heap.leaks().count()), (Ok(()), 0));
+    }
+
+    #[test]
+    fn a_vector_that_outgrows_its_heap_is_told_and_keeps_its_elements() {
+        let heap = Sharded::<2>::new(memory(1 << 14)).unwrap();
+        let mut bytes = VecIn::new_in(&heap);
+        bytes.extend([9_u8; 100]);
+        assert!(bytes.try_reserve(1 << 15).is_err());
+        assert!(bytes.len() == 100 && bytes.iter().all(|byte| *byte == 9));
+        assert!(Allocator::allocate(&&heap, Layout::from_size_align(1 << 15, 1).unwrap()).is_err());
+    }
+}
