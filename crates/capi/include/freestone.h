@@ -214,7 +214,8 @@ size_t freestone_purge(void) FREESTONE_NOTHROW;
  * gets the bytes that count against the limit, and `argument`. NULL: nothing is called, which is how a process begins.
  *
  * It is called by the thread that allocates, which may hold locks of the program; the library holds none. It may allocate and free;
- * what it allocates brings no further call. It must not end by `longjmp` or an exception.
+ * what it allocates brings no further call. It must not end by `longjmp` or an exception. What it changes and the caller of `malloc`
+ * reads has to be volatile or atomic: compilers are told that `malloc` calls nothing back.
  */
 void freestone_on_pressure(void (*callback)(size_t in_use_bytes, void *argument), void *argument) FREESTONE_NOTHROW;
 

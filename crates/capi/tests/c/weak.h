@@ -1,4 +1,6 @@
 /* Lets a program link without the library: what only the library has is found when the program starts with it preloaded. */
+#pragma weak freestone_on_pressure
+#pragma weak freestone_heap_set_limit
 #pragma weak free_sized
 #pragma weak free_aligned_sized
 #pragma weak freestone_heap_new

@@ -1,0 +1,245 @@
+/* How memory comes back: the background thread, limits, the callback; by argument. Every part must end; an alarm sees to it. */
+#define _GNU_SOURCE
+#include "expect.h"
+#include "freestone.h"
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static void sleep_ms(long ms) {
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static long resident_mib(void) {
+    return resident_kib() / 1024;
+}
+
+/* Finds the line of a file that begins with `name`. */
+static int line_of(const char *path, const char *name, char *line, int size) {
+    FILE *file = fopen(path, "r");
+    int found = 0;
+    while (file && !found && fgets(line, size, file)) {
+        found = strncmp(line, name, strlen(name)) == 0;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return found;
+}
+
+/* Threads of this process called "freestone"; each has all signals blocked that can be. */
+static int background_threads(void) {
+    int n = 0;
+    char path[300], line[300];
+    DIR *tasks = opendir("/proc/self/task");
+    EXPECT(tasks);
+    for (struct dirent *task; (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        if (line_of(path, "Name:", line, sizeof line) && strstr(line, "freestone")) {
+            n++;
+            EXPECT(line_of(path, "SigBlk:", line, sizeof line));
+            unsigned long long blocked = strtoull(line + 7, NULL, 16);
+            /* All but SIGKILL, SIGSTOP and the C library's own two. */
+            EXPECT((blocked | 1ull << 8 | 1ull << 18 | 3ull << 31) == ~0ull);
+        }
+    }
+    closedir(tasks);
+    return n;
+}
+
+enum { N_BLOCKS = 200000, BLOCK_BYTES = 500 };
+static void *blocks[N_BLOCKS];
+
+static void burst(void) {
+    for (int i = 0; i < N_BLOCKS; i++) {
+        EXPECT((blocks[i] = malloc(BLOCK_BYTES)));
+        memset(blocks[i], 1, BLOCK_BYTES);
+    }
+    for (int i = 0; i < N_BLOCKS; i++) {
+        free(blocks[i]);
+    }
+}
+
+static pthread_barrier_t burst_over, leave;
+
+static void *burst_and_wait(void *unused) {
+    burst();
+    pthread_barrier_wait(&burst_over);
+    pthread_barrier_wait(&leave);
+    return unused;
+}
+
+static void *small_block(void *unused) {
+    free(malloc(10));
+    return unused;
+}
+
+/* A thread has a burst, and then nobody does anything: memory goes back all the same. */
+static void background(int expected) {
+    burst();
+    EXPECT(background_threads() == 0);
+    pthread_t thread;
+    pthread_barrier_init(&burst_over, NULL, 2);
+    pthread_barrier_init(&leave, NULL, 2);
+    EXPECT(pthread_create(&thread, NULL, burst_and_wait, NULL) == 0);
+    pthread_barrier_wait(&burst_over);
+    EXPECT(background_threads() == expected);
+    if (expected) {
+        freestone_stats_t stats = {.size = sizeof stats};
+        for (int wait = 0; wait < 100; wait++) {
+            sleep_ms(50);
+            EXPECT(freestone_stats(&stats) == 0);
+            if (stats.dirty == 0) {
+                break;
+            }
+        }
+        EXPECT(stats.dirty == 0);
+        EXPECT(resident_mib() < 30);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        EXPECT(background_threads() == 0);
+        burst();
+        EXPECT(pthread_create(&thread, NULL, small_block, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        /* It came with the second thread, or never. */
+        _exit(background_threads() <= expected ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    pthread_barrier_wait(&leave);
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
+static void *wait_a_moment(void *main_thread) {
+    free(malloc(1000));
+    pthread_join(*(pthread_t *)main_thread, NULL);
+    sleep_ms(100);
+    return NULL;
+}
+
+/* The main thread leaves, then the other: the background thread does not keep the process. */
+static void main_thread_leaves(void) {
+    static pthread_t self, thread;
+    self = pthread_self();
+    free(malloc(10));
+    EXPECT(pthread_create(&thread, NULL, wait_a_moment, &self) == 0);
+    pthread_exit(NULL);
+}
+
+/* The C library's header tells compilers that `malloc` never calls back. */
+static void *volatile reserve;
+static volatile int n_calls;
+
+static void give_reserve(size_t in_use, void *argument) {
+    EXPECT(in_use > 10 << 20 && argument == &reserve);
+    free(malloc(100));
+    n_calls++;
+    free(reserve);
+    reserve = NULL;
+}
+
+/* Under FREESTONE_LIMIT=32m and FREESTONE_LIMIT_HARD=64m. */
+static void pressure(void) {
+    enum { MIB = 1 << 20 };
+    freestone_on_pressure(give_reserve, (void *)&reserve);
+    EXPECT((reserve = malloc(20 * MIB)) && n_calls == 0);
+    void *more = malloc(20 * MIB);
+    EXPECT(more && n_calls == 1 && !reserve);
+    void *most = malloc(30 * MIB);
+    EXPECT(most && n_calls == 2);
+    errno = 0;
+    EXPECT(!malloc(20 * MIB) && errno == ENOMEM && n_calls == 3);
+    /* What a failing allocation frees is used for it. */
+    reserve = most;
+    void *again = malloc(35 * MIB);
+    EXPECT(again && n_calls == 4 && !reserve);
+    void *same = realloc(more, 60 * MIB);
+    EXPECT(!same && malloc_usable_size(more) >= 20 * MIB);
+    freestone_on_pressure(NULL, NULL);
+    EXPECT(!malloc(40 * MIB) && n_calls == 5);
+    EXPECT(freestone_option_set("limit_hard", "2m") == -1 && errno == EINVAL);
+    EXPECT(freestone_option_set("limit_hard", "0") == -1 && freestone_option_set("limit_hard", "much") == -1);
+    free(more);
+    free(again);
+}
+
+static void heap_limit(void) {
+    freestone_heap_t *heap = freestone_heap_new();
+    EXPECT(heap && freestone_heap_set_limit(heap, 100) == -1 && errno == EINVAL);
+    EXPECT(freestone_heap_set_limit(heap, 4 << 20) == 0);
+    EXPECT(freestone_heap_malloc(heap, 3 << 20));
+    errno = 0;
+    EXPECT(!freestone_heap_malloc(heap, 2 << 20) && errno == ENOMEM);
+    int n = 0;
+    while (freestone_heap_malloc(heap, 1000)) {
+        n++;
+    }
+    EXPECT(n > 900 && n < 1100);
+    EXPECT(freestone_heap_set_limit(heap, 1 << 20) == -1 && errno == EINVAL);
+    EXPECT(freestone_heap_set_limit(heap, 0) == 0 && freestone_heap_malloc(heap, 8 << 20));
+    freestone_heap_delete(heap);
+}
+
+static int by_address(const void *a, const void *b) {
+    uintptr_t first = *(const uintptr_t *)a, second = *(const uintptr_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+/* One thread has a burst of 256 MiB and keeps every 20th block: no more stays than 1.35 times the OS pages that hold one. */
+static void scattered(void) {
+    enum { N = 500000, KEEP = 20 };
+    static void *all[N];
+    static uintptr_t pages[2 * N / KEEP + 2];
+    memset(all, 1, sizeof all);
+    memset(pages, 1, sizeof pages);
+    long before = resident_mib(), page = sysconf(_SC_PAGESIZE), n_pages = 0, held = 0;
+    unsigned state = 1;
+    for (int i = 0; i < N; i++) {
+        state = state * 1664525 + 1013904223;
+        size_t size = 16 + (state >> 8) % 1024;
+        EXPECT((all[i] = malloc(size)));
+        memset(all[i], 1, size);
+    }
+    for (int i = 0; i < N; i++) {
+        if (i % KEEP) {
+            free(all[i]);
+        } else {
+            uintptr_t start = (uintptr_t)all[i], end = start + malloc_usable_size(all[i]) - 1;
+            pages[n_pages++] = start / page;
+            pages[n_pages++] = end / page;
+        }
+    }
+    long after = resident_mib() - before;
+    qsort(pages, n_pages, sizeof *pages, by_address);
+    for (long i = 0; i < n_pages; i++) {
+        held += i == 0 || pages[i] != pages[i - 1];
+    }
+    held = held * page >> 20;
+    if (after * 100 > held * 135) {
+        fprintf(stderr, "%ld MiB resident, %ld MiB of OS pages hold a block\n", after, held);
+        abort();
+    }
+}
+
+int main(int n, char **arguments) {
+    alarm(120);
+    EXPECT(n == 2);
+    const char *part = arguments[1];
+    if (!strcmp(part, "background")) {
+        background(1);
+    } else if (!strcmp(part, "no_background")) {
+        background(0);
+    } else if (!strcmp(part, "main_thread_leaves")) {
+        main_thread_leaves();
+    } else if (!strcmp(part, "pressure")) {
+        pressure();
+    } else if (!strcmp(part, "heap_limit")) {
+        heap_limit();
+    } else if (!strcmp(part, "scattered")) {
+        scattered();
+    } else {
+        return 2;
+    }
+    return 0;
+}

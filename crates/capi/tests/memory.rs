@@ -1,0 +1,43 @@
+//! How memory comes back: the background thread, limits and their callback, bursts that leave blocks behind.
+
+mod harness;
+
+use harness::{Program, WAYS, Way, expect_silent};
+
+fn run(part: &str, environment: &[(&str, &str)]) {
+    for way in WAYS {
+        expect_silent(Program::new("memory.c", way).command().arg(part).envs(environment.iter().copied()), way);
+    }
+}
+
+#[test]
+fn memory_goes_back_when_every_thread_sleeps() {
+    run("background", &[("FREESTONE_DECAY_MS", "300")]);
+}
+
+#[test]
+fn no_thread_comes_where_none_is_wanted() {
+    run("no_background", &[("FREESTONE_BACKGROUND", "off")]);
+    run("no_background", &[("FREESTONE_PROFILE", "realtime")]);
+}
+
+#[test]
+fn the_background_thread_keeps_no_process_alive() {
+    run("main_thread_leaves", &[]);
+}
+
+#[test]
+fn room_is_made_and_the_program_told_before_an_allocation_fails() {
+    run("pressure", &[("FREESTONE_LIMIT", "32m"), ("FREESTONE_LIMIT_HARD", "64m")]);
+}
+
+#[test]
+fn a_heap_has_no_more_than_its_limit() {
+    run("heap_limit", &[]);
+}
+
+#[test]
+fn a_burst_that_leaves_blocks_behind_gives_the_other_pages_back() {
+    let program = Program::new("memory.c", Way::Preload);
+    expect_silent(program.command().arg("scattered"), Way::Preload);
+}
