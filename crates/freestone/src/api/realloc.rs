@@ -16,12 +16,32 @@ use core::ptr;
 /// - See the module header.
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    // SAFETY: the caller's promise; a block that could not be resized is as it was.
-    let attempt =
-        || global::with_heap(|heap| unsafe { heap.reallocate(block, size, align) }).unwrap_or(ptr::null_mut());
+    // SAFETY: the caller's promise.
+    let moved = unsafe { attempt(block, size, align) };
+    if !moved.is_null() && !global::central().pages.is_pressed() {
+        return moved;
+    }
+    // SAFETY: as above.
+    unsafe { reallocate_under_pressure(moved, block, size, align) }
+}
+
+/// # Safety
+/// - See the module header.
+unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    global::with_heap(|heap| unsafe { heap.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
+}
+
+/// Passes on what an attempt gave, with room made, or another attempt.
+///
+/// # Safety
+/// - See the module header; if `moved` is null the block is as it was.
+#[cold]
+unsafe fn reallocate_under_pressure(moved: *mut u8, block: *mut u8, size: usize, align: usize) -> *mut u8 {
     // A wrong pointer has been named, and stays wrong.
     let is_short = |moved: &*mut u8| moved.is_null() && !matches!(locate(global::central(), block), Place::Wrong(_));
-    or_enomem(pressure::watch(attempt(), is_short, attempt))
+    // SAFETY: the caller's promise.
+    or_enomem(pressure::watch(moved, is_short, || unsafe { attempt(block, size, align) }))
 }
 
 /// Makes a large block hold `size` bytes where it is; `false` if it is no large block, or cannot.

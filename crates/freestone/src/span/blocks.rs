@@ -244,7 +244,7 @@ pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, block: *mut Node, o
     }
     let units = Units::of(span, os_page_bytes);
     let offset = block.addr() - layout.page_start(page).addr();
-    let (first, last) = (offset / units.bytes, (offset + units.block - 1) / units.bytes);
+    let (first, last) = (offset >> units.bytes_log2, (offset + units.block - 1) >> units.bytes_log2);
     // SAFETY: as above.
     (first..=last.min(units.len - 1)).any(|at| unsafe { units.can_go(layout, page, at) })
 }
@@ -252,22 +252,24 @@ pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, block: *mut Node, o
 /// The stretches that a span is carved in, and its blocks in them.
 struct Units<'a> {
     span: &'a Span,
-    bytes: usize,
+    bytes_log2: u32,
     len: usize,
+    class: usize,
     block: usize,
     n_blocks: usize,
 }
 
 impl<'a> Units<'a> {
     fn of(span: &'a Span, os_page_bytes: usize) -> Self {
-        let bytes = carve_bytes(span, os_page_bytes);
-        let block = block_bytes(span.class.get() as usize);
-        Self { span, bytes, len: span_bytes(span) / bytes, block, n_blocks: n_blocks(span) }
+        let bytes_log2 = carve_bytes(span, os_page_bytes).ilog2();
+        let class = span.class.get() as usize;
+        let (len, n_blocks) = (span_bytes(span) >> bytes_log2, n_blocks(span));
+        Self { span, bytes_log2, len, class, block: block_bytes(class), n_blocks }
     }
 
     /// The blocks that start in a unit.
     fn blocks(&self, at: usize) -> core::ops::Range<usize> {
-        let start = |at: usize| (at * self.bytes).div_ceil(self.block).min(self.n_blocks);
+        let start = |at: usize| block_at(self.class, (at << self.bytes_log2) + self.block - 1).0.min(self.n_blocks);
         start(at)..start(at + 1)
     }
 
@@ -284,11 +286,13 @@ impl<'a> Units<'a> {
             return false;
         }
         // The block that the unit starts in the middle of.
-        let before = at * self.bytes / self.block;
+        let before = block_at(self.class, at << self.bytes_log2).0;
         let blocks = self.blocks(at);
         // SAFETY: block numbers below `n_blocks` have bits.
         unsafe {
-            (before >= blocks.start || is_free(layout, page, before) || self.is_fresh(before * self.block / self.bytes))
+            (before >= blocks.start
+                || is_free(layout, page, before)
+                || self.is_fresh((before * self.block) >> self.bytes_log2))
                 && all_set(layout.bitmap(page), blocks)
         }
     }
@@ -335,7 +339,7 @@ pub unsafe fn release_pages(
             at += 1;
             continue;
         }
-        if purge(layout.page_start(page).wrapping_add(from * units.bytes), (at - from) * units.bytes) {
+        if purge(layout.page_start(page).wrapping_add(from << units.bytes_log2), (at - from) << units.bytes_log2) {
             for unit in from..at {
                 let blocks = units.blocks(unit);
                 released += blocks.len() as u32;
