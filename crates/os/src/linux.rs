@@ -111,7 +111,7 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno> {
-        let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
+        let flags = MremapFlags::MAYMOVE | MremapFlags::from_bits_retain(libc::MREMAP_DONTUNMAP as u32);
         // SAFETY: both ranges are the caller's. The target is unmapped by the kernel as part of the move; the source
         // stays mapped and empty, so that the arena keeps its shape.
         unsafe { rustix::mm::mremap_fixed(from.cast(), bytes, bytes, flags, to.cast()) }?;

@@ -24,6 +24,13 @@ const ROOM_FACTOR: u32 = 4;
 /// grows in small steps is filled before it grows again; one that doubles its room may not be.
 const POPULATE_SHARE: u32 = 4;
 
+/// A block that grows may end with a whole huge page, if that is at most the first part of it while it is short, and the second when it is
+/// longer than [`SLACK_PAGES`].
+const SLACK_SHARE: (u32, u32) = (8, 64);
+
+/// See [`SLACK_SHARE`]: 16 MiB.
+const SLACK_PAGES: u32 = 256;
+
 /// Dirty runs looked at for one that is nearly long enough.
 const MIXED_SEARCHED: usize = 8;
 
@@ -105,11 +112,22 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Makes a large block `n_pages` long by taking the free run behind it; `false` if there is none or it is too short.
+    /// Makes a large block `n_pages` long, or a little longer, by taking the free run behind it; `false` if there is none or it is too
+    /// short.
     ///
     /// # Safety
     /// - `page` starts a large block of fewer than `n_pages` that is the caller's.
     pub unsafe fn extend(&self, page: u32, n_pages: u32) -> bool {
+        let whole = self.to_huge_page_end(page, n_pages);
+        let slack = if n_pages < SLACK_PAGES { n_pages / SLACK_SHARE.0 } else { n_pages / SLACK_SHARE.1 };
+        let rounds = self.huge_pages_for(n_pages) > 0 && whole - n_pages <= slack;
+        // SAFETY: the caller's promise.
+        unsafe { (rounds && self.extend_to(page, whole)) || self.extend_to(page, n_pages) }
+    }
+
+    /// # Safety
+    /// - As for [`PageHeap::extend`].
+    unsafe fn extend_to(&self, page: u32, n_pages: u32) -> bool {
         let layout = self.layout();
         // SAFETY: the caller's promise.
         let all = unsafe { (*layout.record(page)).pages.get() };
@@ -147,6 +165,13 @@ impl<O: Os> PageHeap<O> {
             }
         }
         true
+    }
+
+    /// Whether cutting a large block of `n_pages` down to `keep` gives back so little that it stays as it is: what growing by whole huge
+    /// pages added.
+    #[must_use]
+    pub fn is_slack(&self, n_pages: u32, keep: u32) -> bool {
+        n_pages - keep < self.huge_pages_for(n_pages)
     }
 
     /// Cuts the pages from `keep` on off a large block; they are dirty from now on.

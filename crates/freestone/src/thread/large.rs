@@ -124,19 +124,19 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn resize_large(&self, page: u32, size: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let (central, now) = (self.central(), self.large_bytes(page));
+            let (central, held) = (self.central(), self.central().span(page).pages.get());
             let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
-            let wanted = Pages(n_pages).to_bytes().0;
             if n_pages == 0 {
                 return false;
             }
-            if wanted > now && !central.pages.extend(page, n_pages) {
+            if n_pages > held && !(self.may_have(n_pages - held) && central.pages.extend(page, n_pages)) {
                 return false;
             }
-            if wanted < now {
+            if n_pages < held && !central.pages.is_slack(held, n_pages) {
                 central.pages.shrink(page, n_pages);
             }
-            central.publish_live(wanted as i64 - now as i64);
+            let change = i64::from(central.span(page).pages.get()) - i64::from(held);
+            central.publish_live(change << PAGE_BYTES_LOG2);
             true
         }
     }
