@@ -118,11 +118,18 @@ impl Summary {
         let ours = self.figures(subject, allocator, figure);
         let rounds: Vec<f64> = ours.values().copied().collect();
         let median = statistics::median(&rounds)?;
-        let base = self.figures(subject, &self.baseline, figure);
+        let ratio =
+            if allocator == self.baseline { None } else { self.ratio(subject, allocator, &self.baseline, figure) };
+        Some(Cell { median, rounds, ratio })
+    }
+
+    /// The figure of one allocator over that of another, round by round; `None` where there is no pair.
+    pub(crate) fn ratio(&self, subject: &str, allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
+        let ours = self.figures(subject, allocator, figure);
+        let base = self.figures(subject, base, figure);
         let (left, right): (Vec<f64>, Vec<f64>) =
             ours.iter().filter_map(|(round, &value)| Some((value, *base.get(round)?))).unzip();
-        let ratio = if allocator == self.baseline { None } else { statistics::compare(&left, &right) };
-        Some(Cell { median, rounds, ratio })
+        statistics::compare(&left, &right)
     }
 
     /// The records of a workload under an allocator, by round.

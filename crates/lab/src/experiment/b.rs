@@ -1,7 +1,8 @@
 //! Experiment B: HAKMEM's workloads, and each of its remedies off and on.
 //!
 //! Source: HAKMEM's account of why it was slow: page faults and `madvise` in 86 % of its time. Each remedy it lists is an option of Freestone; what
-//! each was worth here is the time of the workload with the option at one value over its time at another.
+//! each was worth here is a ratio: with the option at this value over Freestone as it is, round by round, in time, faults and memory. The row
+//! `FREESTONE_PROFILE=balanced` is Freestone as it is, once more: what its ratios show is noise.
 
 use super::{Comparison, Experiment, has, shown};
 use crate::allocator::Allocator;
@@ -11,8 +12,18 @@ use crate::{bench, options, quantity};
 use anyhow::Result;
 
 const MIXED: &str = "random_mixed ops=1000000";
+const FREESTONE: &str = "freestone";
 const TINY: &str = "tiny_hot ops=10000000";
-const CHURN: &str = "fragmentation_phases";
+
+/// Where the remedies are measured: small blocks, large ones, one that grows, many of one size, and a size mix that shifts. The parameters
+/// differ from those above, so that these rounds stay among themselves.
+const FOR_REMEDIES: [(&str, &[&str]); 5] = [
+    ("random_mixed", &["ops=5000000"]),
+    ("large_churn", &["ops=60"]),
+    ("realloc_growth", &["limit=47000000", "repeats=4"]),
+    ("binary_trees", &["depth=18"]),
+    ("fragmentation_phases", &["live_mib=64"]),
+];
 
 /// Published for random_mixed: allocator, million operations a second, page faults, cycles, user and system time.
 const PUBLISHED: [(&str, &str, &str, &str, &str); 4] = [
@@ -25,22 +36,24 @@ const PUBLISHED: [(&str, &str, &str, &str, &str); 4] = [
 /// Published for tiny_hot: HAKMEM's million operations a second.
 const PUBLISHED_TINY: &str = "88";
 
-/// The remedies: what HAKMEM called for, the option it is here, and the values to compare.
-const REMEDIES: [(&str, &str, &[&str]); 7] = [
-    ("prefault", "FREESTONE_PREFAULT", &["off", "touch", "willneed", "populate"]),
-    ("span size by class", "FREESTONE_SPAN_SIZE", &["fixed", "class"]),
-    ("purge frequency (age in ms)", "FREESTONE_DECAY_MS", &["0", "100", "1000", "60000"]),
-    ("purge granularity (dirty bytes kept)", "FREESTONE_DIRTY_MAX", &["0", "1m", "16m", "1g"]),
-    ("thread-cache capacity (blocks)", "FREESTONE_BIN_MAX", &["1", "64", "512", "4096"]),
-    ("transparent huge pages", "FREESTONE_THP", &["off", "auto", "on"]),
+/// The remedies: what HAKMEM called for, the option it is here, and the values to compare with the default.
+const REMEDIES: [(&str, &str, &[&str]); 9] = [
     ("profile", "FREESTONE_PROFILE", &["balanced", "throughput", "lean", "realtime"]),
+    ("prefault", "FREESTONE_PREFAULT", &["touch", "willneed", "populate"]),
+    ("span size", "FREESTONE_SPAN_SIZE", &["128k", "256k"]),
+    ("purge frequency, by age in ms", "FREESTONE_DECAY_MS", &["0", "10000"]),
+    ("purge frequency, by bytes kept", "FREESTONE_DIRTY_MAX", &["0", "64m", "256m"]),
+    ("purge by MADV_FREE", "FREESTONE_PURGE", &["free"]),
+    ("purge by the caller alone", "FREESTONE_BACKGROUND", &["off"]),
+    ("thread-cache capacity in blocks", "FREESTONE_BIN_MAX", &["64", "16384"]),
+    ("transparent huge pages", "FREESTONE_THP", &["off", "on"]),
 ];
 
 /// Measures the workloads under every allocator, then the remedies under Freestone.
 pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
     let jobs = [experiment.job("random_mixed", &["ops=1000000"]), experiment.job("tiny_hot", &["ops=10000000"])];
     experiment.run(&jobs, Vec::new())?;
-    let freestone = experiment.allocators.iter().find(|allocator| allocator.name == "freestone").cloned();
+    let freestone = experiment.allocators.iter().find(|allocator| allocator.name == FREESTONE).cloned();
     match freestone {
         Some(freestone) => remedies(experiment, &freestone),
         None => experiment.missing("the remedies are options of freestone, which was not selected"),
@@ -59,7 +72,7 @@ fn remedies(experiment: &mut Experiment, freestone: &Allocator) -> Result<()> {
             params: Vec::new(),
         }));
     }
-    let jobs = [experiment.job("random_mixed", &["ops=1000000"]), experiment.job(CHURN, &[])];
+    let jobs = FOR_REMEDIES.map(|(workload, params)| experiment.job(workload, params));
     bench::measure_all(&jobs, &contenders, experiment.rounds, &mut experiment.measurement)
 }
 
@@ -67,9 +80,13 @@ fn is_remedy(allocator: &str) -> bool {
     allocator.starts_with("FREESTONE_")
 }
 
-/// The two workloads, and the remedies.
+/// The two workloads, and the remedies, workload by workload.
 pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
-    if has(summary, MIXED) { vec![mixed(summary), tiny(summary), remedy_table(summary)] } else { Vec::new() }
+    if !has(summary, MIXED) {
+        return Vec::new();
+    }
+    let remedies = FOR_REMEDIES.iter().map(|(workload, params)| remedy_table(summary, workload, params));
+    [mixed(summary), tiny(summary)].into_iter().chain(remedies).collect()
 }
 
 fn plain(summary: &Summary) -> impl Iterator<Item = &str> {
@@ -115,23 +132,32 @@ fn tiny(summary: &Summary) -> Comparison {
     comparison
 }
 
-fn remedy_table(summary: &Summary) -> Comparison {
-    let header = ["", "random_mixed", "faults", "fragmentation_phases", "faults", "peak RSS"];
-    let mut comparison =
-        Comparison::new("B: the remedies, under freestone; the first line is freestone as it is", &header);
-    if !summary.allocators().iter().any(|allocator| is_remedy(allocator)) {
+fn remedy_table(summary: &Summary, workload: &str, params: &[&str]) -> Comparison {
+    let subject = [&[workload], params].concat().join(" ");
+    let title = format!("B: {subject} under {FREESTONE}, as a multiple of the same without the option");
+    let mut comparison = Comparison::new(title, &["", "user + sys", "time", "faults", "peak RSS"]);
+    if !has(summary, &subject) {
         return comparison;
     }
-    let freestone = summary.allocators().iter().filter(|allocator| allocator.as_str() == "freestone");
-    for allocator in freestone.chain(summary.allocators().iter().filter(|allocator| is_remedy(allocator))) {
-        comparison.rows.push(vec![
-            allocator.clone(),
-            shown(summary, MIXED, allocator, Figure::Time),
-            shown(summary, MIXED, allocator, Figure::Faults),
-            shown(summary, CHURN, allocator, Figure::Time),
-            shown(summary, CHURN, allocator, Figure::Faults),
-            shown(summary, CHURN, allocator, Figure::PeakRss),
-        ]);
+    let figures = [Figure::Cpu, Figure::Time, Figure::Faults, Figure::PeakRss];
+    let plain = figures.map(|figure| shown(summary, &subject, FREESTONE, figure));
+    comparison.rows.push([vec![FREESTONE.to_owned()], plain.into()].concat());
+    for allocator in summary.allocators().iter().filter(|allocator| is_remedy(allocator)) {
+        let ratios = figures.map(|figure| {
+            let ratio = summary.ratio(&subject, allocator, FREESTONE, figure);
+            ratio.map_or_else(|| "failed".into(), |ratio| bench::verdict(&ratio))
+        });
+        comparison.rows.push([vec![allocator.clone()], ratios.into()].concat());
     }
     comparison
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_remedy_is_an_option_of_the_heap() {
+        assert!(REMEDIES.iter().all(|(_, option, _)| options::exists(option)));
+    }
 }
