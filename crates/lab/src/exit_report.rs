@@ -1,6 +1,7 @@
 //! What libfreestone says of the processes it was in: the file `FREESTONE_REPORT` names.
 //!
-//! Each process appends one line when the library starts (the proof that it was there) and one when the process exits. A process that starts and never
+//! Each process appends one line when the library starts (the proof that it was there), one every so often if that is asked for, and one when the
+//! process exits. A process that starts and never
 //! exits was killed, or left through `_exit`; its own figures are then unknown, and the kernel's are all there is.
 
 use serde::{Deserialize, Serialize};
@@ -9,12 +10,30 @@ use std::path::Path;
 
 /// Name of the environment variable.
 pub(crate) const VARIABLE: &str = "FREESTONE_REPORT";
+/// Name of the environment variable that says how often, in milliseconds.
+pub(crate) const STEP_VARIABLE: &str = "FREESTONE_REPORT_MS";
 
 #[derive(Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Line {
     Start { pid: u32, version: String },
+    Sample(Sample),
     Exit(Exit),
+}
+
+/// What one process held at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(crate) struct Sample {
+    /// Which process.
+    pub(crate) pid: u32,
+    /// When, on the kernel's monotonic clock.
+    pub(crate) ms: u64,
+    /// Bytes in live blocks.
+    pub(crate) live_bytes: u64,
+    /// Bytes in free runs that still have memory behind them.
+    pub(crate) dirty_bytes: u64,
+    /// Bytes that may have memory behind them.
+    pub(crate) committed_bytes: u64,
 }
 
 /// Statistics of one process at its exit.
@@ -50,6 +69,8 @@ pub(crate) struct Report {
     pub(crate) started: usize,
     /// Statistics of those that exited in order.
     pub(crate) exits: Vec<Exit>,
+    /// What processes held while they ran, in the order in which it was written.
+    pub(crate) samples: Vec<Sample>,
 }
 
 impl Report {
@@ -67,6 +88,7 @@ impl Report {
                     started.insert(pid);
                     report.version.get_or_insert(version);
                 }
+                Ok(Line::Sample(sample)) => report.samples.push(sample),
                 Ok(Line::Exit(exit)) => {
                     started.insert(exit.pid);
                     report.exits.push(exit);

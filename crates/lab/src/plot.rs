@@ -1,7 +1,8 @@
 //! Line plots as SVG.
 //!
 //! Drawn with placeholder colours, then given a theme: fixed colours for a picture that stands alone, or the page's own variables, so that one
-//! picture is right in light and dark. Allocators have fixed colours everywhere.
+//! picture is right in light and dark. Allocators, and kinds of memory, have fixed colours everywhere. A picture that stands alone names its lines
+//! itself; on the page that is the page's business.
 
 use crate::quantity;
 use anyhow::{Result, anyhow};
@@ -22,8 +23,12 @@ pub(crate) type Series = (String, Vec<(f64, f64)>);
 const INK: RGBColor = RGBColor(1, 2, 3);
 const FAINT: RGBColor = RGBColor(4, 5, 6);
 const SIZE: (u32, u32) = (760, 300);
+/// Where the first line's name stands, and how far from it the next.
+const LEGEND: (i32, i32) = (70, 30);
+/// See [`LEGEND`].
+const LEGEND_STEP: i32 = 90;
 
-/// The colour of an allocator, as CSS.
+/// The colour of an allocator, or of a kind of memory, as CSS.
 pub(crate) fn colour(allocator: &str) -> &'static str {
     match allocator.trim_end_matches(" again") {
         "system" => "#7f8c99",
@@ -34,6 +39,10 @@ pub(crate) fn colour(allocator: &str) -> &'static str {
         "snmalloc" => "#3a9d5d",
         "rpmalloc" => "#c9a227",
         "tcmalloc" => "#b8577e",
+        "resident" => "#e4572e",
+        "live" => "#3a9d5d",
+        "dirty" => "#c9a227",
+        "committed" => "#a9b4bf",
         _ => "#4f6d7a",
     }
 }
@@ -68,9 +77,15 @@ pub(crate) fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series], 
             .label_style(("sans-serif", 13, &INK))
             .draw()
             .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
-        for (name, points) in series {
+        for (at, (name, points)) in series.iter().enumerate() {
             let line = LineSeries::new(points.iter().copied(), rgb(colour(name)).stroke_width(2));
             chart.draw_series(line).map_err(|error| anyhow!("the line {name} could not be drawn: {error}"))?;
+            if theme == Theme::Light {
+                let place = (LEGEND.0 + LEGEND_STEP * at as i32, LEGEND.1);
+                let style = ("sans-serif", 13).into_font().color(&rgb(colour(name)));
+                area.draw_text(name, &style, place)
+                    .map_err(|error| anyhow!("the name of line {name} could not be drawn: {error}"))?;
+            }
         }
         area.present().map_err(|error| anyhow!("the plot '{title}' could not be finished: {error}"))?;
     }

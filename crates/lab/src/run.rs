@@ -19,7 +19,8 @@ pub(crate) struct Options {
     /// Another allocator to run under: NAME, or NAME=PATH.so
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]", default_value = "freestone")]
     allocator: String,
-    /// Write the resident size every 50 ms to FILE (CSV), and a plot of it to FILE.svg
+    /// Write resident, live, dirty and committed memory every 50 ms to FILE (CSV), summed over the command's processes, and a plot of them to
+    /// FILE.svg; if FILE ends in .svg, that is the plot
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Rounds of the demo, each once under the system's allocator and once under Freestone
@@ -46,6 +47,9 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let mut allocator = selection.allocators.remove(0);
     let file = Scratch::new("report");
     allocator.environment.push((exit_report::VARIABLE.into(), file.path().display().to_string()));
+    if options.timeline.is_some() {
+        allocator.environment.push((exit_report::STEP_VARIABLE.into(), timeline::STEP_MS.to_string()));
+    }
     interrupt::listen();
     let mut timeline = options.timeline.as_ref().map(|_| timeline::Timeline::new());
     let launched = command::run_attached(&options.command, &allocator, |launcher| {
@@ -61,8 +65,8 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         print(&options.command, &allocator, &launched, &report, &presence);
     }
     if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
-        timeline.write(file)?;
-        eprintln!("  timeline       {} and {}.svg", file.display(), file.display());
+        let [table, picture] = timeline.write(file, &report)?;
+        eprintln!("  timeline       {} and {}", table.display(), picture.display());
     }
     Ok(launched.exit.clamp(0, 255) as u8)
 }
@@ -170,7 +174,9 @@ fn as_json(
 
 /// The children of `pid`, as the kernel lists them.
 pub(crate) fn children(pid: u32) -> Vec<u32> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let of_thread = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+    let text: String = threads.map(of_thread).collect();
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 

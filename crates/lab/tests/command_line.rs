@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{freestone, installed, refuses, scratch};
+use harness::{file, freestone, holds, installed, refuses, scratch, succeeded};
 
 #[test]
 fn unknown_names_are_answered_with_the_nearest_and_the_list() {
@@ -173,4 +173,40 @@ fn experiment_e_has_the_published_shape() {
 fn completions_and_the_manual_are_printed() {
     assert!(String::from_utf8_lossy(&freestone(&["completions", "bash"]).stdout).contains("experiment"));
     assert!(String::from_utf8_lossy(&freestone(&["man"]).stdout).contains(".TH freestone"));
+}
+
+#[test]
+fn a_timeline_shows_what_the_kernel_and_the_library_say_of_every_process() {
+    if !installed("sh") || !installed("python3") {
+        return;
+    }
+    // Two processes with 40 MiB of blocks each (larger than what python3 keeps in a heap of its own), then a while in which they hold little.
+    let program = "import time; a = [bytes(1000) for _ in range(42000)]; time.sleep(0.5); del a; time.sleep(0.7)";
+    let script = format!("python3 -c '{program}' & python3 -c '{program}'; wait");
+    let (table, picture) = (file("timeline.csv"), file("timeline.svg"));
+    let said = succeeded(&freestone(&["run", "--timeline", &picture, "--", "sh", "-c", &script]));
+    holds(&said, &["timeline", &table, &picture]);
+    let text = std::fs::read_to_string(&table).unwrap();
+    assert_eq!(text.lines().next(), Some("milliseconds,rss_bytes,live_bytes,dirty_bytes,committed_bytes"));
+    let rows: Vec<Vec<u64>> = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').map(|cell| cell.parse().ok()).collect::<Option<Vec<_>>>())
+        .collect();
+    assert!(rows.len() >= 15, "a row every 50 ms: {text}");
+    let peak = |column: usize| rows.iter().map(|row| row[column]).max().unwrap();
+    let mib = |number: u64| number << 20;
+    assert!(peak(1) > mib(80) && peak(2) > mib(80), "both processes count: {text}");
+    assert!(rows.iter().all(|row| row[4] >= row[2] + row[3]), "committed holds live and dirty: {text}");
+    let svg = std::fs::read_to_string(&picture).unwrap();
+    holds(&svg, &["resident", "live", "dirty", "committed", "MiB", "</svg>"]);
+}
+
+#[test]
+fn a_timeline_under_another_allocator_is_the_kernels_alone() {
+    let table = file("timeline-system");
+    succeeded(&freestone(&["run", "-a", "system", "--timeline", &table, "--", "sleep", "0.2"]));
+    let text = std::fs::read_to_string(&table).unwrap();
+    assert!(text.lines().skip(1).all(|line| line.ends_with(",,,")), "{text}");
+    holds(&std::fs::read_to_string(format!("{table}.svg")).unwrap(), &["resident"]);
 }

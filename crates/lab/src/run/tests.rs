@@ -7,7 +7,7 @@ fn exit(pid: u32, peak_mib: u64, live_mib: u64) -> Exit {
 }
 
 fn told(exits: Vec<Exit>) -> Vec<String> {
-    let report = Report { version: None, started: exits.len(), exits };
+    let report = Report { started: exits.len(), exits, ..Report::default() };
     memory(&report).into_iter().map(|(name, text)| format!("{name}: {text}")).collect()
 }
 

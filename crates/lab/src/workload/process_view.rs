@@ -121,6 +121,14 @@ impl RssReader {
     }
 }
 
+/// Milliseconds on the kernel's monotonic clock, which all processes share. The coarse one, a tick behind at most: the library reads it too.
+pub(crate) fn monotonic_ms() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure can be written; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}
+
 /// Size of an OS page.
 pub(crate) fn os_page_bytes() -> u64 {
     // SAFETY: sysconf has no preconditions.
