@@ -1,15 +1,17 @@
-//! `docs/tuning.md`, made from the option table.
+//! `docs/tuning.md`, made from the option table, the profiles, and a text about what was measured.
 
 use crate::process::root;
 use anyhow::{Context, Result, bail};
-use freestone::config::{OPTIONS, Unit};
+use freestone::config::profile::Profile;
+use freestone::config::{NEVER_MS, OPTIONS, PROFILES, Unit};
 use std::fmt::Write;
 use std::fs;
 
 const HEAD: &str = "\
 # Tuning
 
-<!-- Made by `cargo xtask tuning` from the table in crates/freestone/src/config.rs: change it there. -->
+<!-- Made by `cargo xtask tuning` from the tables in crates/freestone/src/config.rs and config/profile.rs, and from
+     xtask/src/tuning/measured.md: change it there. -->
 
 An option comes from the environment (`FREESTONE_DECAY_MS=100`), from the link-time symbol `freestone_options`
 (`const char *` text as `char freestone_options[] = \"decay_ms=100,bin_max=64\";`), or from the API; the last one wins.
@@ -18,6 +20,18 @@ Unknown or malformed options are named on stderr and ignored. None acts in a set
 | option | unit | default | range | effect |
 |---|---|---|---|---|
 ";
+
+const PROFILES_HEAD: &str = "
+## Profiles
+
+`profile` sets several options at once; those it does not name have their defaults.
+
+| profile | for | sets |
+|---|---|---|
+";
+
+/// What was measured, kept by hand: figures are of one machine and one day.
+const MEASURED: &str = include_str!("tuning/measured.md");
 
 fn unit(unit: Unit) -> &'static str {
     match unit {
@@ -40,7 +54,22 @@ fn page() -> String {
         let _ =
             writeln!(page, "| `{}` | {} | {default} | {} | {} |", spec.key, unit(spec.unit), spec.range(), spec.effect);
     }
-    page
+    page.push_str(PROFILES_HEAD);
+    for profile in &PROFILES {
+        let _ = writeln!(page, "| `{}` | {} | {} |", profile.name, profile.purpose, sets(profile));
+    }
+    page + MEASURED
+}
+
+/// The options of a profile as one would write them.
+fn sets(profile: &Profile) -> String {
+    let options = profile.options.iter().filter_map(|&(key, value)| {
+        let spec = OPTIONS.get(key)?;
+        let is_endless = value.parse() == Ok(usize::MAX) || (spec.key == "decay_ms" && value.parse() == Ok(NEVER_MS));
+        Some(if is_endless { format!("`{}` without end", spec.key) } else { format!("`{}={value}`", spec.key) })
+    });
+    let options: Vec<String> = options.collect();
+    if options.is_empty() { "nothing".into() } else { options.join(", ") }
 }
 
 /// Writes the page.
@@ -60,10 +89,21 @@ pub(crate) fn check() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use freestone::config::Settings;
 
     #[test]
     fn every_option_has_its_row() {
         let page = page();
         assert!(OPTIONS.iter().all(|spec| page.contains(&format!("| `{}` |", spec.key))));
+        assert!(PROFILES.iter().all(|profile| page.contains(&format!("| `{}` |", profile.name))));
+    }
+
+    #[test]
+    fn what_was_measured_are_options_with_values_they_can_have() {
+        for named in MEASURED.split("| `").skip(1) {
+            let (key, value) = named.split_once('`').and_then(|(option, _)| option.split_once('=')).unwrap();
+            let index = freestone::config::find(key.as_bytes()).unwrap_or_else(|| panic!("{key} is no option"));
+            assert_eq!(Settings::new().set(index, value.as_bytes()), Ok(()), "{key}={value}");
+        }
     }
 }
