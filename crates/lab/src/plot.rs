@@ -24,9 +24,11 @@ const INK: RGBColor = RGBColor(1, 2, 3);
 const FAINT: RGBColor = RGBColor(4, 5, 6);
 const SIZE: (u32, u32) = (760, 300);
 /// Where the first line's name stands, and how far from it the next.
-const LEGEND: (i32, i32) = (70, 30);
+const LEGEND: (i32, i32) = (66, 6);
 /// See [`LEGEND`].
 const LEGEND_STEP: i32 = 90;
+/// What the names take at the top.
+const LEGEND_HEIGHT: u32 = 16;
 
 /// The colour of an allocator, or of a kind of memory, as CSS.
 pub(crate) fn colour(allocator: &str) -> &'static str {
@@ -58,9 +60,11 @@ pub(crate) fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series], 
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let for_legend = if theme == Theme::Light { LEGEND_HEIGHT } else { 0 };
         let mut chart = ChartBuilder::on(&area)
             .caption(title, ("sans-serif", 17, &INK))
             .margin(10)
+            .margin_top(10 + for_legend)
             .x_label_area_size(36)
             .y_label_area_size(56)
             .build_cartesian_2d(0.0..right, 0.0..top)

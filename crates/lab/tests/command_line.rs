@@ -126,8 +126,20 @@ fn record(arguments: &[&str]) -> serde_json::Value {
 
 #[test]
 fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
-    let listed =
-        ["random_mixed ops=5000", "larson ops=4000", "producer_consumer ops=5000", "realloc_growth limit=200000"];
+    let listed = [
+        "random_mixed ops=5000",
+        "larson ops=4000",
+        "producer_consumer ops=5000",
+        "realloc_growth limit=200000",
+        "burst_keep_every_20th burst_mib=4 wait_ms=60",
+        "burst_keep_every_20th burst_mib=4 wait_ms=60 threads=0",
+        "idle_threads threads=8 burst_kib=64 wait_ms=60",
+        "calloc_huge ops=3",
+        "large_churn ops=3",
+        "free_only_consumer ops=20000",
+        "shifting_sizes live_mib=8 limit_mib=64",
+        "shifting_sizes live_mib=8 limit_mib=0 random=1",
+    ];
     for words in listed.map(|words| words.split(' ').collect::<Vec<_>>()) {
         let run = || record(&[&["workload"], &words[..]].concat())["checksum"].clone();
         assert_eq!(run(), run(), "{words:?}");

@@ -23,7 +23,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: Shows::Memory,
     params: &[
         Param::scaled("burst_mib", [256, 1024, 1024], "size of the burst in MiB, all threads together"),
-        Param::fixed("threads", 4, "threads"),
+        Param::fixed("threads", 4, "threads; 0: the program has no thread but its first"),
         Param::fixed("keep_every", 20, "one block in so many stays"),
         Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep afterwards in ms"),
     ],
@@ -37,27 +37,16 @@ struct Kept {
 }
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
-    let threads = params.size("threads").max(1);
-    let (burst, keep_every) = ((params.size("burst_mib") << 20) / threads, params.get("keep_every").max(1));
+    let threads = params.size("threads");
+    let (burst, keep_every) = ((params.size("burst_mib") << 20) / threads.max(1), params.get("keep_every").max(1));
     let wait = Duration::from_millis(params.get("wait_ms"));
     let (kept, before, peak, after) = meter.section(|sampler| {
         let before = sampler.sample();
-        let (freed, leave) = (Arc::new(Barrier::new(threads + 1)), Arc::new(Barrier::new(threads + 1)));
-        let workers: Vec<_> = (0..threads)
-            .map(|seed| {
-                let (freed, leave) = (Arc::clone(&freed), Arc::clone(&leave));
-                thread::spawn(move || {
-                    let kept = burst_and_free(seed as u64, burst, keep_every);
-                    freed.wait();
-                    leave.wait();
-                    kept
-                })
-            })
-            .collect();
-        freed.wait();
-        let (peak, after) = watch(sampler, wait);
-        leave.wait();
-        let kept: Vec<Kept> = workers.into_iter().filter_map(|worker| worker.join().ok()).collect();
+        let burst = move |seed| burst_and_free(seed, burst, keep_every);
+        let (kept, (peak, after)) = match threads {
+            0 => (vec![burst(0)], watch(sampler, wait)),
+            _ => in_threads(threads, burst, || watch(sampler, wait)),
+        };
         (kept, before, peak, after)
     });
     let mut checksum = 0_u64;
@@ -80,6 +69,30 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         .with("RSS after the wait, MiB", after as f64 / mib)
         .with("OS pages with a live block, MiB", held / mib)
         .with("RSS / pages with a live block", grown / held.max(1.0))
+}
+
+/// Every thread does its part and lives on, idle, while `meanwhile` runs.
+fn in_threads<T>(
+    threads: usize,
+    burst: impl Fn(u64) -> Kept + Copy + Send + 'static,
+    meanwhile: impl FnOnce() -> T,
+) -> (Vec<Kept>, T) {
+    let (freed, leave) = (Arc::new(Barrier::new(threads + 1)), Arc::new(Barrier::new(threads + 1)));
+    let workers: Vec<_> = (0..threads)
+        .map(|seed| {
+            let (freed, leave) = (Arc::clone(&freed), Arc::clone(&leave));
+            thread::spawn(move || {
+                let kept = burst(seed as u64);
+                freed.wait();
+                leave.wait();
+                kept
+            })
+        })
+        .collect();
+    freed.wait();
+    let seen = meanwhile();
+    leave.wait();
+    (workers.into_iter().filter_map(|worker| worker.join().ok()).collect(), seen)
 }
 
 /// Sleeps for `wait`; the resident size at its beginning and its end.

@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "blocks that are used",
     shows: Shows::Time,
     params: &[
-        Param::scaled("ops", [1000, 1000, 10_000], "pairs of calloc and free"),
+        Param::fixed("ops", 1000, "pairs of calloc and free"),
         Param::fixed("mib", 1024, "size in MiB"),
         Param::fixed(
             "max_ms",

@@ -1,8 +1,12 @@
 //! Constant live memory under a limit, while the sizes shift: does the process survive?
 //!
 //! Source: freestone's own bar (400 MiB live in 512 MiB, mix shifting every 10 s, must finish). The limit is RLIMIT_AS set by the workload
-//! on itself, above what is mapped already; an allocator that keeps the old mix's memory runs into it and is refused. A phase is a number of
-//! replacements, not a time, so that runs repeat.
+//! on itself, above what is mapped already; an allocator that keeps the old mix's memory runs into it and is refused, and one that reserves
+//! address space far ahead may be (`limit_mib=0`, and the figure of peak resident size, are for it). A phase is a number of replacements, not a
+//! time, so that runs repeat.
+//!
+//! As in a cache, the oldest entries make way. With `random=1` any may: what is left of a mix then lies scattered over all the OS pages it ever
+//! had, so that no allocator that leaves blocks where they are can stay near the live bytes.
 //!
 //! Does not show: limits by cgroup (run the same workload inside one, with `limit_mib=0`).
 
@@ -12,6 +16,7 @@ use super::params::{Param, Params};
 use super::process_view;
 use super::random::Random;
 use super::{Outcome, Shows, Workload};
+use std::collections::VecDeque;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "shifting_sizes",
@@ -20,8 +25,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: Shows::Memory,
     params: &[
         Param::scaled("live_mib", [100, 400, 400], "live memory in MiB"),
-        Param::fixed("limit_mib", 0, "address space in MiB beyond what the start needs; 0: none"),
+        Param::scaled("limit_mib", [128, 512, 512], "address space in MiB beyond what the start needs; 0: no limit"),
         Param::fixed("phases", 6, "size mixes, one after the other"),
+        Param::fixed("random", 0, "1: not the oldest entry makes way but any"),
     ],
     run,
     hollow: None,
@@ -43,14 +49,16 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
     }
     let (ops, checksum, peak) = meter.section(|sampler| {
         let mut random = Random::new(23);
-        let mut table = Vec::<Block>::with_capacity(target / 160);
+        let any = params.get("random") != 0;
+        let mut table = VecDeque::<Block>::with_capacity(target / 160);
         let (mut live, mut ops, mut checksum, mut peak) = (table.capacity() * size_of::<Block>(), 0_u64, 0_u64, 0);
         for phase in 0..params.size("phases") {
             let (min, max) = MIXES[phase % MIXES.len()];
             let mut replaced = 0;
             while replaced < target {
-                while live + max > target && !table.is_empty() {
-                    let block = table.swap_remove(random.below(table.len()));
+                while live + max > target {
+                    let victim = if any { random.below(table.len().max(1)) } else { 0 };
+                    let Some(block) = table.swap_remove_front(victim) else { break };
                     live -= block.size();
                     checksum = checksum.wrapping_add(CHeap.verify(&block, tag_of(&block)));
                     CHeap.release(block);
@@ -60,7 +68,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
                 block.stamp(tag_of(&block));
                 live += block.size();
                 replaced += block.size();
-                table.push(block);
+                table.push_back(block);
                 ops += 1;
             }
             peak = peak.max(sampler.sample());
@@ -68,5 +76,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         table.into_iter().for_each(|block| CHeap.release(block));
         (ops, checksum, peak)
     });
-    Outcome::new(ops, checksum).with("peak RSS / live", peak as f64 / target as f64)
+    Outcome::new(ops, checksum)
+        .with("peak RSS / live", peak as f64 / target as f64)
+        .with("peak RSS, MiB", peak as f64 / f64::from(1 << 20))
 }
