@@ -68,7 +68,7 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
 /// Walks the runs; returns how many small spans there are.
 fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u32, Broken> {
     let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
-    let mut pages = [0u64; 4];
+    let mut pages = [0u64; 5];
     while page < state.frontier {
         // SAFETY: records below the frontier are committed.
         let record = unsafe { &*layout.record(page) };
@@ -77,7 +77,7 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
         // SAFETY: as above.
         let last = unsafe { &*layout.record(page + n - 1) };
         hold(last.first.load(Ordering::Relaxed) == page && last.kind.get() == kind, "a run's ends agree", page)?;
-        let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck);
+        let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck | Kind::Reserved);
         hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
         match kind {
             Kind::Small => {
@@ -89,6 +89,7 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
             Kind::Large => pages[1] += u64::from(n),
             Kind::Dirty | Kind::Stuck => pages[2] += u64::from(n),
             Kind::Clean => pages[3] += u64::from(n),
+            Kind::Reserved => pages[4] += u64::from(n),
             Kind::None => {}
         }
         // SAFETY: the map is committed.
@@ -103,7 +104,7 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
         page += n;
     }
     let stats = &state.stats;
-    let counted = [stats.small_pages, stats.large_pages, stats.dirty_pages, stats.clean_pages];
+    let counted = [stats.small_pages, stats.large_pages, stats.dirty_pages, stats.clean_pages, stats.reserved_pages];
     hold(counted == pages, "the counts of pages are the pages", 0)?;
     Ok(n_small)
 }
@@ -138,6 +139,7 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
     for (set, kinds, pages) in [
         (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages),
         (&state.clean, [Kind::Clean, Kind::Clean], state.stats.clean_pages),
+        (&state.reserved, [Kind::Reserved, Kind::Reserved], state.stats.reserved_pages),
     ] {
         let (mut sum, mut wrong) = (0, Ok(()));
         set.for_each(layout, |page| {

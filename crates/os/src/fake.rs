@@ -40,6 +40,7 @@ struct State {
     huge_page_bytes: usize,
     huge: Vec<bool>,
     all_resident: bool,
+    most_committed: Option<usize>,
 }
 
 impl Fake {
@@ -90,6 +91,11 @@ impl Fake {
         let mut state = self.lock();
         state.huge_page_bytes = bytes;
         state.all_resident = true;
+    }
+
+    /// Refuses to have more than `bytes` committed at once, as under a limit of address space.
+    pub fn limit_committed(&self, bytes: usize) {
+        self.lock().most_committed = Some(bytes);
     }
 
     /// Answers that all memory is resident, or none.
@@ -174,6 +180,10 @@ unsafe impl Os for Fake {
         let pages = self.pages(&state, at, bytes);
         if state.committed[pages.clone()].iter().any(|&page| page) {
             return Err(Errno::EXIST);
+        }
+        let all = state.committed.iter().filter(|&&page| page).count() * self.os_page_bytes;
+        if state.most_committed.is_some_and(|most| all + bytes > most) {
+            return Err(Errno::NOMEM);
         }
         state.committed[pages].fill(true);
         Ok(())

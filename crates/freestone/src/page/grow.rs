@@ -1,5 +1,8 @@
-//! Growing: more pages at the frontier.
+//! Growing: more pages at the frontier, and, where address space is short, in the place of clean ones that were given up.
 #![allow(unsafe_code)]
+//!
+//! Clean runs stay mapped: they cost nothing but address space. Where that is limited (`ulimit -v`) it is unmapped when the kernel refuses
+//! more, longest run first, and mapped again when it is needed. In between such runs are *reserved*.
 //!
 //! # Safety
 //! Under the page heap's lock; pages beyond the frontier are nobody's.
@@ -8,8 +11,8 @@ use crate::config::{self, Thp};
 use crate::page::PageHeap;
 use crate::page::state::{Free, State};
 use crate::page::window;
-use crate::span::Layout;
 use crate::span::layout::CHUNK_PAGES;
+use crate::span::{Kind, Layout};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::{Errno, Os, Prefault};
 
@@ -23,8 +26,48 @@ const GROW_PAGES_MOST: u32 = 1024;
 const GROW_SHARE: u32 = 8;
 
 impl<O: Os> PageHeap<O> {
+    /// Sees to a clean run of at least `n_pages` where there is none: from what is reserved, at the frontier, or there at the cost of clean
+    /// runs that are too short.
+    pub(super) fn make_clean(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
+        self.map_again(state, layout, n_pages).or_else(|| self.grow(state, layout, n_pages)).or_else(|| {
+            self.unmap_clean(state, layout, n_pages)?;
+            self.map_again(state, layout, n_pages).or_else(|| self.grow(state, layout, n_pages))
+        })
+    }
+
+    /// Commits `n_pages` of a reserved run that is long enough.
+    fn map_again(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
+        let page = state.reserved.find(layout, n_pages)?;
+        let (start, bytes) = (layout.page_start(page), (n_pages as usize) << PAGE_BYTES_LOG2);
+        // SAFETY: the pages are free and not mapped; committed memory is zero.
+        unsafe {
+            self.os.commit(start, bytes, false).ok()?;
+            self.prepare(start, bytes);
+            state.turn(layout, page, n_pages, Free::CLEAN);
+        }
+        Some(())
+    }
+
+    /// Unmaps clean runs, the longest first, of `n_pages` together if there are as many. `None` if there was nothing to unmap.
+    fn unmap_clean(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
+        let mut unmapped = 0;
+        while unmapped < n_pages {
+            let Some((page, run_pages)) = state.clean.longest(layout).next() else { break };
+            // SAFETY: the run is free; nobody uses its memory.
+            unsafe {
+                let bytes = (run_pages as usize) << PAGE_BYTES_LOG2;
+                if self.os.release(layout.page_start(page), bytes).is_err() {
+                    break;
+                }
+                state.turn(layout, page, run_pages, Free { kind: Kind::Reserved, ..Free::CLEAN });
+            }
+            unmapped += run_pages;
+        }
+        (unmapped > 0).then_some(())
+    }
+
     /// Commits more pages at the frontier, at least `n_pages` in a row, as a clean run.
-    pub(super) fn grow(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
+    fn grow(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
         let generous = (state.frontier / GROW_SHARE).clamp(GROW_PAGES_LEAST, GROW_PAGES_MOST).max(n_pages);
         let mut skip = 1;
         let mut wanted = generous;

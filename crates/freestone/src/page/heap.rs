@@ -151,7 +151,7 @@ impl<O: Os> PageHeap<O> {
                 page
             }
             None => {
-                self.grow(&mut state, layout, searched)?;
+                self.make_clean(&mut state, layout, searched)?;
                 state.clean.find(layout, searched)?
             }
         };

@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! page 0 │ 1 … frontier-1                                       │ frontier …
-//! (none) │ runs in use, dirty, clean, stuck, next to each other │ reserved
+//! (none) │ runs in use, dirty, clean, stuck, reserved, in a row │ never used
 //! ```
 //!
 //! Invariants
 //! - The runs partition `1..frontier`, except where another mapping was in the way (kind `None`).
-//! - No two neighbours are both clean, or both dirty, or both stuck: they are one run.
+//! - No two neighbours are both clean, or both dirty, or both stuck, or both reserved: they are one run.
 //! - `ages` links the dirty runs, oldest first.
 //! - `stats` counts the pages of each kind.
 //!
@@ -32,6 +32,8 @@ pub struct PageStats {
     pub dirty_pages: u64,
     /// Free pages without memory.
     pub clean_pages: u64,
+    /// Free pages that are not mapped.
+    pub reserved_pages: u64,
     /// Bytes of records, bitmaps, page map and thread heaps, as far as they were committed for use.
     pub metadata_bytes: u64,
     /// Bytes given back to the operating system, ever.
@@ -51,7 +53,7 @@ pub struct PageStats {
 /// What is known of free pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Free {
-    /// Clean, dirty or stuck.
+    /// Clean, dirty, stuck or reserved.
     pub kind: Kind,
     /// Dirty: since when, in ms of the kernel's clock.
     pub since_ms: u32,
@@ -87,6 +89,8 @@ pub struct State {
     pub dirty: RunSet,
     /// Clean runs.
     pub clean: RunSet,
+    /// Reserved runs.
+    pub reserved: RunSet,
     /// Oldest dirty run, or 0.
     pub oldest: u32,
     /// Youngest dirty run, or 0.
@@ -119,6 +123,7 @@ impl State {
             n_chunks: 0,
             dirty: RunSet::empty(),
             clean: RunSet::empty(),
+            reserved: RunSet::empty(),
             oldest: 0,
             youngest: 0,
             stats: PageStats {
@@ -126,6 +131,7 @@ impl State {
                 large_pages: 0,
                 dirty_pages: 0,
                 clean_pages: 0,
+                reserved_pages: 0,
                 metadata_bytes: 0,
                 purged_bytes: 0,
                 n_purges: 0,
@@ -150,6 +156,7 @@ impl State {
             Kind::Large => &mut self.stats.large_pages,
             Kind::Dirty | Kind::Stuck => &mut self.stats.dirty_pages,
             Kind::Clean => &mut self.stats.clean_pages,
+            Kind::Reserved => &mut self.stats.reserved_pages,
         }
     }
 
@@ -203,6 +210,7 @@ impl State {
             (*layout.record(page)).is_huge.set(is_huge);
             match kind {
                 Kind::Clean => self.clean.insert(layout, page),
+                Kind::Reserved => self.reserved.insert(layout, page),
                 _ => self.dirty.insert(layout, page),
             }
             if kind == Kind::Dirty {
@@ -217,12 +225,26 @@ impl State {
         unsafe {
             match (*layout.record(page)).kind.get() {
                 Kind::Clean => self.clean.remove(layout, page),
+                Kind::Reserved => self.reserved.remove(layout, page),
                 Kind::Dirty => {
                     self.dirty.remove(layout, page);
                     self.forget_age(layout, page);
                 }
                 _ => self.dirty.remove(layout, page),
             }
+        }
+    }
+
+    /// Makes the first `n_pages` of a free run free in another way.
+    ///
+    /// # Safety
+    /// - See the module header; `page` starts a free run of at least `n_pages`, and what is said of it is true.
+    pub unsafe fn turn(&mut self, layout: &Layout, page: u32, n_pages: u32, now: Free) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.take(layout, page, n_pages, Kind::Metadata);
+            self.end_use(layout, page);
+            self.insert(layout, page, n_pages, now);
         }
     }
 

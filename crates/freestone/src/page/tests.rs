@@ -214,3 +214,45 @@ fn dirty_memory_is_told_by_age() {
         walls.iter().skip(1).step_by(2).for_each(|&wall| heap.free(wall));
     }
 }
+
+/// Blocks of 1 MiB leave holes that blocks of 6 MiB do not fit in: under a limit of address space the holes are unmapped for them.
+#[test]
+fn where_address_space_is_short_clean_holes_make_way_for_longer_blocks() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let ones: Vec<_> = (0..40).map(|_| heap.allocate(MIB, 1).start).collect();
+        ones.iter().step_by(2).for_each(|&block| heap.free(block));
+        world.central.pages.purge();
+        world.os().limit_committed(world.os().committed_bytes() + MIB);
+        let sixes: Vec<_> = (0..3).map(|_| heap.allocate(6 * MIB, 1).start).collect();
+        assert!(sixes.iter().all(|block| !block.is_null()), "20 MiB of holes, and no 18 MiB");
+        sixes.iter().for_each(|&block| block.write_bytes(7, 6 * MIB));
+        world.check().unwrap();
+        assert!(heap.allocate(20 * MIB, 1).start.is_null());
+        world.check().unwrap();
+        sixes.into_iter().for_each(|block| heap.free(block));
+        world.central.pages.purge();
+        let ones_again: Vec<_> = (0..20).map(|_| heap.allocate(MIB, 1).start).collect();
+        assert!(ones_again.iter().all(|block| !block.is_null()), "what was unmapped is mapped again");
+        world.check().unwrap();
+        ones.into_iter().skip(1).step_by(2).chain(ones_again).for_each(|block| heap.free(block));
+    }
+    world.check().unwrap();
+}
+
+/// Any stream, with little more address space than it needs: null or success, never a broken promise.
+#[test]
+fn streams_live_with_little_address_space() {
+    let most_bytes = if cfg!(miri) { 200_000 } else { 5 * MIB };
+    let mix = Mix { ids: 12, least_bytes: 0, most_bytes, most_align: 128 << 10, reallocations_percent: 40 };
+    for seed in 0..if cfg!(miri) { 1 } else { 12 } {
+        let stream = generate(mix, 0, if cfg!(miri) { 30 } else { 300 }, seed);
+        let world = World::new(4096);
+        let heap = world.heap();
+        world.os().limit_committed(world.os().committed_bytes() + 24 * MIB);
+        let player = play(&stream, OneHeap { world: &world, heap }, 8);
+        assert!(player.is_ok(), "{seed}: {}", player.err().unwrap());
+    }
+}

@@ -34,6 +34,8 @@ pub enum Kind {
     Large,
     /// The heap's own metadata: never freed.
     Metadata,
+    /// Free; not mapped, for address space was short.
+    Reserved,
 }
 
 /// Which list of its owner a small span is in.

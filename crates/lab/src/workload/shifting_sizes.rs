@@ -25,7 +25,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: Shows::Memory,
     params: &[
         Param::scaled("live_mib", [100, 400, 400], "live memory in MiB"),
-        Param::scaled("limit_mib", [128, 512, 512], "address space in MiB beyond what the start needs; 0: no limit"),
+        Param::scaled("limit_mib", [160, 512, 512], "address space in MiB beyond what the start needs; 0: no limit"),
         Param::fixed("phases", 6, "size mixes, one after the other"),
         Param::fixed("random", 0, "1: not the oldest entry makes way but any"),
     ],
