@@ -42,8 +42,8 @@ enum Command {
     },
     /// The longest way through TLSF's allocate and deallocate, from their machine code.
     TlsfBound {
-        /// Also count this many random calls, step by step: 10000000 take hours.
-        #[arg(long, default_value_t = 3_000)]
+        /// Also count this many random calls, step by step: a sample, for 10000000 take hours.
+        #[arg(long, default_value_t = 20_000)]
         operations: usize,
     },
     /// TLSF: every operation sequence of length 6 on the smallest heaps, checked after each operation.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`settings`] | the options' values while the process runs |
 //! | [`profile`] | the named sets |
-//! | [`parse`] | reading a value |
+//! | `parse` | reading a value |
 //!
 //! Layer: beside `size_class`; knows nothing of memory.
 

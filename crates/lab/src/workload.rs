@@ -42,6 +42,7 @@ mod startup;
 mod threads_come_and_go;
 mod tiny_hot;
 mod tlsf_heap;
+mod tlsf_peers;
 mod web_server;
 
 use crate::record::Latency;

@@ -21,9 +21,6 @@ use crate::policy::Policy;
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
 
-/// Bit `n` is set if `n` is a power of two up to the granule.
-const POWERS_TO_GRANULE: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << GRANULE;
-
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
 
@@ -43,54 +40,45 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     ///
     /// # Complexity
     /// O(1); see [`Policy::WALK_MAX`] for the one exception.
-    #[inline]
+    #[inline(always)]
     pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        if align <= GRANULE
-            && POWERS_TO_GRANULE >> align & 1 != 0
-            && let Some(block) = self.try_allocate(bytes)
-        {
-            return Ok(block);
+        let (mut rare_bytes, mut rare_align) = (bytes, align);
+        let below = align.wrapping_sub(1);
+        if below < GRANULE && align & below == 0 && bytes.wrapping_sub(1) < Self::MOST_SEARCHED_BYTES {
+            let need = Self::block_bytes(bytes);
+            if let Some((index, block)) = self.lists.find(need) {
+                // SAFETY: a listed block has a header; and every block of its list has `need` bytes or more.
+                unsafe {
+                    let header = block.header(self.sealer);
+                    if header.is_whole_free() {
+                        let payload = self.cut(block, Some(index), header, need);
+                        return Ok(self.give(payload, bytes));
+                    }
+                }
+                // Another request that finds the same damaged block: so that nobody has to keep this one until here.
+                (rare_bytes, rare_align) = (need - Self::BLOCK_EXTRA, GRANULE);
+            }
         }
-        self.allocate_rarely(bytes, align)
+        Self::allocate_rarely(rare_bytes, rare_align, self)
     }
 
-    /// The ordinary case: alignment of a granule, a list in which every block fits, its head whole.
-    #[inline]
-    fn try_allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        if bytes.wrapping_sub(1) >= Self::MOST_SEARCHED_BYTES {
-            return None;
-        }
-        let need = Self::block_bytes(bytes);
-        let (index, block) = self.lists.find(need)?;
-        // SAFETY: a listed block has a header.
-        let header = unsafe { block.header(self.sealer) };
-        if !header.is_whole_free() {
-            return None;
-        }
-        // SAFETY: the block is listed, and every block of its list has `need` bytes or more.
-        unsafe {
-            let payload = self.cut(block, Some(index), header, need);
-            Some(self.give(payload, bytes))
-        }
-    }
-
-    /// Every other case: larger alignments, the last resort, and refusals.
+    /// Every other case: larger alignments, the last resort, and refusals. (In this order most of it is in place.)
     #[cold]
     #[inline(never)]
-    fn allocate_rarely(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+    fn allocate_rarely(bytes: usize, align: usize, heap: &mut Self) -> Result<NonNull<u8>, Error> {
         if !align.is_power_of_two() {
             return Err(Error::BadAlignment { align });
         }
         let need = Self::checked_block_bytes(bytes)?;
         if align > GRANULE {
-            return self.allocate_aligned(bytes, align, need);
+            return heap.allocate_aligned(bytes, align, need);
         }
         let refused = Error::Exhausted { bytes, align };
-        let (block, header) = self.find_whole(need)?.ok_or(refused)?;
+        let (block, header) = heap.find_whole(need)?.ok_or(refused)?;
         // SAFETY: a listed block with `need` bytes or more.
         unsafe {
-            let payload = self.cut(block, None, header, need);
-            Ok(self.give(payload, bytes))
+            let payload = heap.cut(block, None, header, need);
+            Ok(heap.give(payload, bytes))
         }
     }
 
@@ -105,7 +93,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let Some(block) = found else { return Ok(None) };
         // SAFETY: a listed block has a header.
         let header = unsafe { block.header(self.sealer) };
-        if header.is_whole() { Ok(Some((block, header))) } else { Err(self.diagnose(block.payload_address())) }
+        if header.is_whole() { Ok(Some((block, header))) } else { Err(Self::diagnose(block.payload_address(), self)) }
     }
 
     /// As [`Tlsf::allocate`], with the first `bytes` bytes zero.
@@ -147,7 +135,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// header says that the block before it is used.
     #[inline(always)]
     unsafe fn cut(&mut self, block: Block, index: Option<usize>, header: Header, need: usize) -> NonNull<u8> {
-        let (size, sealer) = (header.size(), self.sealer);
+        let size = header.size();
+        let sealer = self.sealer;
         let rest = size - need;
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
@@ -167,14 +156,14 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             match index {
                 Some(index) => {
                     tail.set_header(header.shorter(need), sealer);
-                    self.lists.move_head(block, index, tail, rest, payload)
+                    self.lists.move_head(block, index, tail, rest);
                 }
                 None => {
                     tail.set_header(Header::new(rest, FREE), sealer);
                     self.lists.replace(block, tail, rest);
-                    payload
                 }
             }
+            payload
         }
     }
 

@@ -32,31 +32,28 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
         Self { first: 0, second: [0; FIRST] }
     }
 
-    /// Marks list `index` as holding a block.
+    /// Marks list `index` as holding a block. The first level always, for a branch would take as long.
     #[inline(always)]
     pub(crate) fn set(&mut self, index: usize) {
         let first = index >> Self::SECOND_LOG2;
         debug_assert!(first < FIRST);
         // SAFETY: a list's number is below `FIRST * SECOND`.
         let word = unsafe { self.second.get_unchecked_mut(first) };
-        let was = *word;
-        *word = was | 1 << (index & (SECOND - 1));
-        if was == 0 {
-            self.first |= 1 << first;
-        }
+        *word |= 1 << (index & (SECOND - 1));
+        self.first |= 1 << first;
     }
 
-    /// Marks list `index`, which was marked as holding a block, as empty if `is_empty`; without a branch on that, for it cannot be predicted.
+    /// Marks list `index`, which was marked as holding a block, as empty.
     #[inline(always)]
-    pub(crate) fn clear_if(&mut self, is_empty: bool, index: usize) {
+    pub(crate) fn clear(&mut self, index: usize) {
         let first = index >> Self::SECOND_LOG2;
         debug_assert!(first < FIRST);
         // SAFETY: a list's number is below `FIRST * SECOND`.
         let word = unsafe { self.second.get_unchecked_mut(first) };
         debug_assert!(*word >> (index & (SECOND - 1)) & 1 == 1);
-        *word ^= u32::from(is_empty) << (index & (SECOND - 1));
+        *word &= !(1 << (index & (SECOND - 1)));
         if *word == 0 {
-            self.first ^= 1 << first;
+            self.first &= !(1 << first);
         }
     }
 

@@ -27,8 +27,8 @@
 //! three instructions a header, and catches nothing more that the sizes and flags of the neighbours do not.)
 //!
 //! Invariants: sizes are multiples of 16, 32 or more (a region's sentinel: 0); a free block never follows a free block; every
-//! address that is not the header of a used block and holds a valid seal is marked FREE (a block is marked before it
-//! is merged), so that freeing it again is refused.
+//! address that is not the header of a used block and holds a valid seal is marked FREE (a header that ends up inside a larger
+//! block is marked, or its seal wiped), so that freeing it again is refused.
 //!
 //! # Safety
 //! Every method that touches memory requires that the block's header, and for free blocks the links and the trailing size, lie in a
@@ -144,6 +144,13 @@ impl Header {
     pub(crate) fn shorter(self, bytes: usize) -> Self {
         Self(self.0.wrapping_sub((bytes as u64) << SIZE_SHIFT))
     }
+    /// The sum of this header and `next`, those of a used block behind a free one and of a free one, and of `bytes`: the flags of
+    /// both, and all bytes.
+    #[inline(always)]
+    pub(crate) fn joined(self, next: Self, bytes: usize) -> Self {
+        debug_assert!(self.0 & (FREE | PREV_FREE) == PREV_FREE && next.0 & (FREE | PREV_FREE) == FREE);
+        Self(self.0.wrapping_add(next.0)).longer(bytes)
+    }
     /// The header of a used block of `size` bytes in the same place: PREV_FREE is kept.
     #[inline(always)]
     pub(crate) fn used(self, size: usize) -> Self {
@@ -224,6 +231,16 @@ impl Block {
         Header(word.wrapping_sub(sealer.key()))
     }
 
+    /// Whether the header is just this one.
+    ///
+    /// # Safety
+    /// See the file's header.
+    #[inline(always)]
+    pub(crate) unsafe fn has_header(self, header: Header, sealer: Sealer) -> bool {
+        // SAFETY: headers are 8-aligned and readable, says the caller.
+        unsafe { self.0.cast::<u64>().read() == header.0.wrapping_add(sealer.key()) }
+    }
+
     /// Writes the header, as one whole word: the compiler would narrow a changed flag to a store of one byte, and the next read of
     /// the whole header would have to wait until that has left the store buffer.
     ///
@@ -240,6 +257,7 @@ impl Block {
     ///
     /// # Safety
     /// See the file's header.
+    #[inline(always)]
     pub(crate) unsafe fn unseal(self) {
         // SAFETY: the same obligation. A seal is never 0.
         unsafe { self.0.cast::<u64>().write(0) }

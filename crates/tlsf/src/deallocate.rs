@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! check   │ the address is a block's start, in use, and neither neighbour's header was overwritten
-//! mark    │ | free | BLOCK | free |        BLOCK says FREE from here on, also when it ends up inside a larger block
+//! mark    │ | free | BLOCK | free |        BLOCK says FREE from here on; if it merges with the previous, its seal is wiped
 //! merge   │ | free . BLOCK . free |        the neighbours leave their lists
 //! insert  │ | ........ free ..... |        at the head of its list
 //! ```
@@ -17,8 +17,8 @@
 use crate::block::{Block, FREE, Header, PREV_FREE, Sealer};
 use crate::error::Error;
 use crate::footer;
-use crate::mapping::GRANULE;
 use crate::policy::Policy;
+use crate::region::{Located, granules};
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
 
@@ -48,20 +48,17 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// O(1). Only the diagnosis of an error walks the region.
     #[inline]
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>) -> Result<(), Error> {
-        // SAFETY: the same obligation.
-        if unsafe { self.try_deallocate(block) } { Ok(()) } else { Err(self.diagnose(block.addr().get())) }
-    }
-
-    /// Takes a block back if all is well with it.
-    ///
-    /// # Safety
-    /// As [`Tlsf::deallocate`].
-    #[inline]
-    unsafe fn try_deallocate(&mut self, block: NonNull<u8>) -> bool {
-        let Some(used) = self.used_block(block) else { return false };
-        // SAFETY: the block was just found in use, with whole neighbours.
-        unsafe { self.release(used.block, used.header, used.next, used.next_header) };
-        true
+        let mut address = block.addr().get();
+        if let Some(found) = self.regions.locate(address) {
+            if let Some(used) = self.used_at(found) {
+                // SAFETY: the block was just found in use, with whole neighbours.
+                unsafe { self.release(used.block, used.header, used.next, used.next_header) };
+                return Ok(());
+            }
+            // The same address: so that nobody has to keep it until here.
+            address = found.block().payload_address();
+        }
+        Err(Self::diagnose(address, self))
     }
 
     /// As [`Tlsf::deallocate`], without any check, footers included.
@@ -89,15 +86,20 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// # Safety
     /// As the second line of [`Tlsf::deallocate`].
     pub unsafe fn usable_size(&self, block: NonNull<u8>) -> Result<usize, Error> {
-        let used = self.used_block(block).ok_or_else(|| self.diagnose(block.addr().get()))?;
+        let used = self.used_block(block).ok_or_else(|| Self::diagnose(block.addr().get(), self))?;
         Ok(self.usable_bytes(used.block, used.header))
     }
 
     /// The block in use whose payload starts at `payload`, if there is one and its neighbours are whole.
     #[inline(always)]
     pub(crate) fn used_block(&self, payload: NonNull<u8>) -> Option<Used> {
-        let found = self.regions.locate(payload.addr().get())?;
-        let block = found.block;
+        self.used_at(self.regions.locate(payload.addr().get())?)
+    }
+
+    /// The block in use at a place where one may be, if there is one and its neighbours are whole.
+    #[inline(always)]
+    fn used_at(&self, found: Located) -> Option<Used> {
+        let block = found.block();
         // SAFETY: the header's place is in a region of this heap; sizes are followed only inside it.
         unsafe {
             let header = block.header(self.sealer);
@@ -126,9 +128,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: the word in front of the header is in the region; the size in it is followed only inside the region.
         unsafe {
             let size = block.size_before();
-            size <= room
-                && size.is_multiple_of(GRANULE)
-                && block.before(size).header(self.sealer) == Header::new(size, FREE)
+            granules(size) <= granules(room) && block.before(size).has_header(Header::new(size, FREE), self.sealer)
         }
     }
 
@@ -138,21 +138,25 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// `block` is in use with this header, and `next` with that header follows it.
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, block: Block, header: Header, next: Block, next_header: Header) {
-        // Read once: the compiler would read it again behind every write.
-        let sealer = self.sealer;
+        // Read once, or the compiler would read it again behind every write; and not where the headers were decoded, or it would keep each of
+        // them as it was read, too, in two registers more than there are without a frame.
+        // SAFETY: a field of this heap.
+        let sealer = unsafe { core::ptr::read_volatile(&raw const self.sealer) };
         // SAFETY: neighbours that say they are free are listed with the size they say; behind a free block there is a used one, or
         // the sentinel.
         unsafe {
             if header.is_prev_free() {
-                block.set_header(header.with(FREE), sealer);
+                block.unseal();
                 let before = block.size_before();
-                let (start, header) = (block.before(before), header.without(PREV_FREE).longer(before));
+                let start = block.before(before);
                 if next_header.is_free() {
-                    let header = header.longer(next_header.size());
-                    end_free(start, header, next.after(next_header.size()), sealer);
+                    let both = header.joined(next_header, before);
+                    start.set_header(both.without(PREV_FREE), sealer);
+                    next.after(next_header.size()).set_size_before(both.size());
                     self.lists.remove(next);
-                    self.lists.replace(start, start, header.size());
+                    self.lists.replace(start, start, both.size());
                 } else {
+                    let header = header.without(PREV_FREE).longer(before);
                     end_free(start, header, next, sealer);
                     next.set_header(next_header.with(PREV_FREE), sealer);
                     self.lists.replace(start, start, header.size());

@@ -26,7 +26,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// # Safety
     /// As [`Tlsf::deallocate`]; after success, the block is used through the returned pointer only.
     pub unsafe fn reallocate(&mut self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        let Some(used) = self.used_block(block) else { return Err(self.diagnose(block.addr().get())) };
+        let Some(used) = self.used_block(block) else { return Err(Self::diagnose(block.addr().get(), self)) };
         if !align.is_power_of_two() {
             return Err(Error::BadAlignment { align });
         }

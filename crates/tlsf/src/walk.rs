@@ -88,22 +88,22 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
     }
 
-    /// Says what is wrong with an address that is not a block in use with whole neighbours.
+    /// Says what is wrong with an address that is not a block in use with whole neighbours. (In this order both are in place.)
     #[cold]
     #[inline(never)]
-    pub(crate) fn diagnose(&self, address: usize) -> Error {
-        let Some(region) = self.regions.iter().find(|region| region.contains(address)) else {
+    pub(crate) fn diagnose(address: usize, heap: &Self) -> Error {
+        let Some(region) = heap.regions.iter().find(|region| region.contains(address)) else {
             return Error::Foreign { address };
         };
         let mut before = None;
-        for step in Walk::new(*region, self.sealer) {
+        for step in Walk::new(*region, heap.sealer) {
             let (block, header) = match step {
                 Err(broken) => return blame(before, broken),
                 Ok(found) => found,
             };
-            let info = self.info(block, header);
+            let info = heap.info(block, header);
             if address < block.address() + header.size() {
-                return self.diagnose_in(address, *region, block, info);
+                return heap.diagnose_in(address, *region, block, info);
             }
             before = Some(info);
         }

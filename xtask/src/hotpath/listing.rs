@@ -93,12 +93,6 @@ pub(crate) fn hot_path(disassembly: &str, symbol: &str) -> Option<Path> {
     longest_way(&instructions_of(disassembly, symbol))
 }
 
-/// As [`hot_path`], but a jump to one of `others` is followed.
-pub(crate) fn hot_path_through(disassembly: &str, symbol: &str, others: &[&str]) -> Option<Path> {
-    let symbols = std::iter::once(&symbol).chain(others);
-    longest_way(&symbols.flat_map(|symbol| instructions_of(disassembly, symbol)).collect::<Vec<_>>())
-}
-
 fn longest_way(code: &[Instruction]) -> Option<Path> {
     let places: BTreeMap<u64, usize> = code.iter().enumerate().map(|(index, at)| (at.address, index)).collect();
     let longest = longest_from(code, &places, 0, &mut vec![false; code.len()])?;

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! What counts is small spans, large blocks and dirty runs, in whole pages of 64 KiB. The soft limit is the option's, or 15/16 of what the
-//! control group allows; that is looked up once, when the heap has grown to [`LOOK_UP_PAGES`]: small processes do not pay for it.
+//! control group allows; that is looked up once, when the heap has grown to `LOOK_UP_PAGES`: small processes do not pay for it.
 
 use crate::page::PageHeap;
 use crate::page::heap::RANK;

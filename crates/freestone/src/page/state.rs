@@ -97,7 +97,7 @@ pub struct State {
     pub youngest: u32,
     /// Pages of each kind.
     pub stats: PageStats,
-    /// How densely large blocks were written lately, in parts of [`DENSE`].
+    /// How densely large blocks were written lately, in parts of `DENSE`.
     pub density: u32,
     /// First page of the large block allocated last, if nobody has looked at it since; or 0.
     pub last_large: u32,

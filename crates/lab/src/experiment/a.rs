@@ -1,7 +1,7 @@
 //! Experiment A: TLSF over an arena: one block taken and given back, at 1, 10, 100 and 500 KiB.
 //!
 //! Source: TLSF on Go's experimental arena. The published columns are Go's `make`, `arena.MakeSlice` and that TLSF; measured here are the same three in
-//! Go (when Go is installed), Freestone's TLSF in Rust, and `malloc` under each allocator. The C half is `malloc`: the workload calls the C symbol.
+//! Go (when Go is installed), Freestone's TLSF in Rust with rlsf and talc beside it, and `malloc` under each allocator. The C half is `malloc`: the workload calls the C symbol.
 
 use super::{Comparison, Experiment, go, has, inside, shown};
 use crate::quantity;
@@ -9,7 +9,8 @@ use crate::results::Outcome;
 use crate::summary::{Figure, Summary};
 use anyhow::Result;
 
-const TLSF: &str = "TLSF (Rust)";
+/// The heaps over fixed memory, inside the process: their names, and how the workload is told.
+const HEAPS: [(&str, &str); 3] = [("TLSF (Rust)", "heap=1"), ("rlsf (Rust)", "heap=2"), ("talc (Rust)", "heap=3")];
 
 /// Sizes in bytes, their names, and the published ns/op: make, arena, TLSF; on M2 / EPYC, of 1000 operations.
 const SIZES: [(&str, &str, [&str; 3]); 4] = [
@@ -33,7 +34,7 @@ pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
             jobs.push(experiment.job("alloc_free_pair", &[&format!("size={bytes}"), &format!("ops={ops}")]));
         }
     }
-    experiment.run(&jobs, vec![inside(TLSF, &["heap=1"])])?;
+    experiment.run(&jobs, HEAPS.iter().map(|(name, heap)| inside(name, &[heap])).collect())?;
     let figures = match go::bench() {
         Ok(figures) => figures,
         Err(error) => {
@@ -60,7 +61,7 @@ fn of_amount(summary: &Summary, ops: &str, shown_ops: &str) -> Comparison {
         return comparison;
     }
     for allocator in summary.allocators() {
-        let mut row = vec![if allocator == TLSF { allocator.clone() } else { format!("malloc, {allocator}") }];
+        let mut row = vec![if is_inside(allocator) { allocator.clone() } else { format!("malloc, {allocator}") }];
         row.extend(SIZES.iter().map(|(bytes, _, _)| shown(summary, &subject(bytes, ops), allocator, Figure::Time)));
         comparison.rows.push(row);
     }
@@ -76,6 +77,11 @@ fn of_amount(summary: &Summary, ops: &str, shown_ops: &str) -> Comparison {
         .rows
         .extend(["make", "arena", "TLSF"].iter().enumerate().map(|(index, name)| published(ops, index, name)));
     comparison
+}
+
+/// Whether this is a heap over fixed memory, and no malloc.
+fn is_inside(allocator: &str) -> bool {
+    HEAPS.iter().any(|(name, _)| *name == allocator)
 }
 
 fn subject(bytes: &str, ops: &str) -> String {

@@ -9,6 +9,7 @@ use super::heap::{CHeap, Heap, Hollow};
 use super::meter::Meter;
 use super::params::{Param, Params};
 use super::tlsf_heap::TlsfHeap;
+use super::tlsf_peers::{RlsfHeap, TalcHeap};
 use super::{Outcome, Shows, Workload};
 
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -20,11 +21,13 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("size", 1024, "bytes; experiment A has 1024, 10240, 102400 and 512000"),
         Param::scaled("ops", [10_000_000, 30_000_000, 100_000_000], "pairs of allocation and release"),
         Param::fixed("touch", 0, "1: write to every OS page of the block"),
-        Param::fixed("heap", 0, "0: malloc; 1: a TLSF heap over 64 MiB in the same process"),
+        Param::fixed("heap", 0, "0: malloc; in the same process, over 64 MiB: 1: a TLSF heap; 2: rlsf's; 3: talc's"),
     ],
     run: |params, meter| match params.get("heap") {
         0 => run(params, meter, CHeap),
-        _ => run(params, meter, TlsfHeap::new(64 << 20)),
+        1 => run(params, meter, TlsfHeap::new(64 << 20)),
+        2 => run(params, meter, RlsfHeap::new(64 << 20)),
+        _ => run(params, meter, TalcHeap::new(64 << 20)),
     },
     hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("size")))),
 };

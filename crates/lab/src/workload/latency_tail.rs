@@ -11,6 +11,7 @@ use super::meter::Meter;
 use super::params::{Param, Params};
 use super::random::Random;
 use super::tlsf_heap::TlsfHeap;
+use super::tlsf_peers::{RlsfHeap, TalcHeap};
 use super::{Outcome, Shows, Workload};
 use crate::record::Latency;
 use hdrhistogram::Histogram;
@@ -25,11 +26,13 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
         Param::fixed("slots", 20_000, "blocks live at most"),
         Param::fixed("large_every", 1000, "one block in so many has up to 256 KiB"),
-        Param::fixed("heap", 0, "0: malloc; 1: a TLSF heap over 64 MiB in the same process"),
+        Param::fixed("heap", 0, "0: malloc; in the same process, over 64 MiB: 1: a TLSF heap; 2: rlsf's; 3: talc's"),
     ],
     run: |params, meter| match params.get("heap") {
         0 => run(params, meter, CHeap),
-        _ => run(params, meter, TlsfHeap::new(64 << 20)),
+        1 => run(params, meter, TlsfHeap::new(64 << 20)),
+        2 => run(params, meter, RlsfHeap::new(64 << 20)),
+        _ => run(params, meter, TalcHeap::new(64 << 20)),
     },
     hollow: None,
 };

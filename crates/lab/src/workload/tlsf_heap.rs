@@ -11,20 +11,25 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// Alignment of every block, as malloc's.
-const ALIGNMENT: usize = 16;
+pub(crate) const ALIGNMENT: usize = 16;
+
+/// `bytes` bytes for one heap, 16-byte aligned, never given back. They are written once, as a program with deadlines does: what the
+/// first touch of an OS page costs is not the heap's.
+pub(crate) fn memory(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
+    let words: &'static mut [MaybeUninit<u128>] = Box::leak(Box::new_uninit_slice(bytes / size_of::<u128>()));
+    words.fill(MaybeUninit::new(1));
+    // SAFETY: the same memory, as bytes.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
+}
 
 /// One TLSF heap over memory of its own.
 pub(crate) struct TlsfHeap(RefCell<Tlsf<'static>>);
 
 impl TlsfHeap {
-    /// A heap over `bytes` bytes, which are never given back. They are written once, as a program with deadlines does: what the first
-    /// touch of an OS page costs is not the heap's.
+    /// A heap over `bytes` bytes, which are never given back.
     pub(crate) fn new(bytes: usize) -> Self {
-        let memory: &'static mut [MaybeUninit<u128>] = Box::leak(Box::new_uninit_slice(bytes / size_of::<u128>()));
-        memory.fill(MaybeUninit::new(1));
         let mut heap = Tlsf::new();
-        // SAFETY: the slice is 16-byte aligned, lives for ever, and is nobody else's.
-        if let Err(error) = unsafe { heap.add_region_at(NonNull::from(memory).cast(), bytes) } {
+        if let Err(error) = heap.add_region(memory(bytes)) {
             broken(&format!("the TLSF heap refused its region: {error:?}"));
         }
         Self(RefCell::new(heap))

@@ -1,7 +1,11 @@
-//! The calls that are bounded as functions of their own, for `cargo xtask tlsf-bound` to read the machine code of.
+//! The calls that are bounded as functions of their own, for `cargo xtask tlsf-bound` to read the machine code of; with a number, that
+//! many of them are done, and their instructions counted.
 #![allow(unsafe_code, reason = "symbols of their own, and the heap's own interface")]
 
-use freestone_tlsf::Tlsf;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod counting;
+
+use freestone_tlsf::{Standard, Tlsf};
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -17,6 +21,17 @@ extern "C" fn tlsf_bound_allocate(heap: &mut Tlsf, bytes: usize, align: usize) -
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn tlsf_bound_deallocate(heap: &mut Tlsf, block: NonNull<u8>) -> bool {
+    // SAFETY: a block of this heap, given back once.
+    unsafe { heap.deallocate(block) }.is_ok()
+}
+
+/// A heap of at most one region: what most heaps are.
+type OneRegion = Tlsf<'static, Standard, 32, 32, 1>;
+
+#[inline(never)]
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn tlsf_bound_deallocate_of_one_region(heap: &mut OneRegion, block: NonNull<u8>) -> bool {
     // SAFETY: a block of this heap, given back once.
     unsafe { heap.deallocate(block) }.is_ok()
 }
@@ -48,6 +63,10 @@ extern "C" fn tlsf_bound_everything(heap: &mut Tlsf<'static>, block: NonNull<u8>
 }
 
 fn main() {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if let Some(operations) = std::env::args().nth(1) {
+        return counting::main(operations.parse().expect("a number of calls"));
+    }
     let memory = vec![MaybeUninit::<u128>::uninit(); 4096].leak();
     let start = NonNull::from(&mut *memory).cast();
     let mut heap = Tlsf::new();
@@ -58,5 +77,11 @@ fn main() {
     let block = tlsf_bound_allocate(&mut heap, black_box(100), black_box(16)).expect("a block");
     tlsf_bound_deallocate_unchecked(&mut heap, black_box(block));
     let block = tlsf_bound_allocate(&mut heap, black_box(100), black_box(16)).expect("a block");
+    let memory = vec![MaybeUninit::<u128>::uninit(); 4096].leak();
+    let mut one = OneRegion::with_policy();
+    // SAFETY: as above.
+    unsafe { one.add_region_at(NonNull::from(&mut *memory).cast(), size_of_val(memory)) }.expect("a valid region");
+    let only = one.allocate(black_box(100), 16).expect("a block");
+    assert!(tlsf_bound_deallocate_of_one_region(&mut one, black_box(only)));
     assert!(tlsf_bound_everything(&mut heap, block, black_box(100), black_box(64)) > 100);
 }
