@@ -57,7 +57,8 @@ impl<O: Os> PageHeap<O> {
         let layout = self.layout();
         let last = match core::mem::take(&mut state.last_large) {
             0 => None,
-            // SAFETY: the record of a page that was in use once is committed. Whose run it is now does not matter: its memory is mapped.
+            // SAFETY: the record of a page that was in use once is committed. Whose run it is now does not matter, nor whether it is
+            // mapped: the kernel is asked, nothing is read.
             page => unsafe { self.sample_density(&*layout.record(page), page) },
         };
         state.learn_density(last);
