@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 //!
 //! The hotter half stays; the rest is sorted, block by block, into this heap's spans or the outbox. A span whose last block came home
-//! goes back to the page heap, unless it is the current one (and that too where there are many threads). When more is free inside spans than the dirty bound allows, a span that is
-//! mostly free gives back the OS pages in which no block is out: when the flush turns to another span, so that a stretch goes at once.
+//! goes back to the page heap, unless it is the current one (and that too where there are many threads). When more is free inside spans
+//! than the dirty bound allows, a span that is mostly free gives back the OS pages in which no block is out: when the flush turns to
+//! another span, so that a stretch goes at once. Whoever gives a block back outside a flush turns away from its span at once.
 //!
 //! This is where a wrong free of a small block is seen: its span refuses it, and it is named.
 //!
@@ -230,7 +231,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - As for [`ThreadHeap::overflow`]; spans given back since are not the one that was turned to last.
-    unsafe fn turn_to(&self, page: u32) {
+    pub(crate) unsafe fn turn_to(&self, page: u32) {
         let before = self.flush_at.replace(page);
         // SAFETY: the caller's promise.
         unsafe {

@@ -154,7 +154,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     }
                 }
                 if ptr::eq(owner, self) {
-                    return self.give_back(page, block);
+                    self.give_back(page, block);
+                    // Not in a flush: by the next one the span may be somebody else's.
+                    return self.turn_to(0);
                 }
                 if (*owner).life() == Life::Orphaned {
                     return central.keep_loose(class, block);

@@ -345,3 +345,24 @@ fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_anot
         assert!(pages.dirty_pages <= 32, "{} pages are still dirty", pages.dirty_pages);
     }
 }
+
+/// What is put off until a flush turns to another span must not outlast the heap's hold on the span.
+#[test]
+fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
+    let world = World::new(4096);
+    world.central.pages.settings.set(crate::config::key::DIRTY_MAX, b"0").unwrap();
+    let heap = world.heap();
+    let class = crate::size_class::class_of(1024);
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
+        for &block in blocks.iter().skip(1) {
+            heap.free_remote(block, class);
+            assert_eq!((heap.flush_at.get(), heap.has_emptied.get()), (0, false));
+        }
+        assert!(world.os().purged_bytes() > 0, "no OS page was given back");
+        heap.free(blocks[0]);
+        world.threads.death(heap);
+    }
+    world.check().unwrap();
+}
