@@ -30,9 +30,6 @@ use freestone_base::lock::Lock;
 use freestone_base::sync::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use freestone_os::{Futex, Os};
 
-/// Free memory inside spans may be this part of what is live, or the dirty bound, whichever is larger.
-const DIRTY_SHARE: i64 = 10;
-
 /// Rank of the locks of the classes.
 pub const RANK: u8 = 20;
 
@@ -248,9 +245,8 @@ impl<O: Os> Central<O> {
     /// Whether more is free inside spans than the dirty bound allows.
     #[must_use]
     pub fn is_too_much_in_spans(&self) -> bool {
-        let live_share = self.peak.live_bytes.load(Ordering::Relaxed) / DIRTY_SHARE;
-        let bound = i64::try_from(self.pages.settings.dirty_max_bytes()).unwrap_or(i64::MAX).max(live_share);
-        self.free_in_spans.load(Ordering::Relaxed) > bound
+        let positive = |bytes: &AtomicI64| u64::try_from(bytes.load(Ordering::Relaxed)).unwrap_or(0);
+        positive(&self.free_in_spans) > self.pages.settings.dirty_bound_bytes(positive(&self.peak.live_bytes))
     }
 
     /// Gives the OS pages of a span in which no block is out back. Returns the blocks that are no longer free.

@@ -103,7 +103,7 @@ pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
     let before = settings.get(index);
     settings.set(index, value.as_bytes())?;
     if matches!(index, key::LIMIT | key::LIMIT_HARD) && settings.get(index) < pages.limited_bytes() {
-        settings.restore(index, before);
+        settings.store(index, before);
         return Err(Mistake::BelowUse);
     }
     global::background().option_changed();

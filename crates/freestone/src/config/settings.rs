@@ -72,6 +72,9 @@ const BIN_START_BYTES: usize = 64 * 1024;
 /// See [`BIN_START_BYTES`].
 const BIN_START: core::ops::RangeInclusive<usize> = 8..=512;
 
+/// The dirty bound is this part of what is in use, or the option's, whichever is larger.
+const DIRTY_SHARE: u64 = 10;
+
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
@@ -117,10 +120,10 @@ impl Settings {
         if ms == NEVER_MS { None } else { u32::try_from(ms).ok() }
     }
 
-    /// Dirty bytes that may stay, whatever their age.
+    /// Free bytes that may stay, whatever their age, in a process that has `in_use_bytes` in use.
     #[must_use]
-    pub fn dirty_max_bytes(&self) -> usize {
-        self.get(key::DIRTY_MAX)
+    pub fn dirty_bound_bytes(&self, in_use_bytes: u64) -> u64 {
+        (self.get(key::DIRTY_MAX) as u64).max(in_use_bytes / DIRTY_SHARE)
     }
 
     /// Whether the allocator has a thread of its own.
@@ -237,15 +240,11 @@ impl Settings {
         Ok(())
     }
 
-    fn store(&self, index: usize, number: usize) {
+    /// Makes `number` what [`Settings::get`] says of an option, unchecked.
+    pub(crate) fn store(&self, index: usize, number: usize) {
         if let Some(value) = self.values.get(index) {
             value.store(number, Ordering::Relaxed);
         }
-    }
-
-    /// Makes an option's number what [`Settings::get`] said it was.
-    pub fn restore(&self, index: usize, number: usize) {
-        self.store(index, number);
     }
 
     /// Sets what a profile names, and everything else that some profile names to its default.

@@ -19,7 +19,7 @@ fn the_settings_start_at_the_defaults_of_the_table() {
 fn values_are_read_or_refused_and_a_refused_one_changes_nothing() {
     let settings = Settings::new();
     settings.set(key::DIRTY_MAX, b"3k").unwrap();
-    assert_eq!(settings.dirty_max_bytes(), 3072);
+    assert_eq!(settings.get(key::DIRTY_MAX), 3072);
     for (index, text, mistake) in [
         (key::DIRTY_MAX, &b"-1"[..], Mistake::NotANumber),
         (key::DIRTY_MAX, b"", Mistake::NotANumber),
@@ -39,7 +39,7 @@ fn values_are_read_or_refused_and_a_refused_one_changes_nothing() {
     ] {
         assert_eq!(settings.set(index, text), Err(mistake), "{index} {text:?}");
     }
-    assert_eq!(settings.dirty_max_bytes(), 3072);
+    assert_eq!(settings.get(key::DIRTY_MAX), 3072);
     assert_eq!(settings.misuse(), MisusePolicy::Abort);
 }
 

@@ -247,7 +247,7 @@ impl<O: Os> PageHeap<O> {
             }
             let n_pages = state.end_use(layout, page);
             state.insert(layout, page, n_pages, Free::dirty(now, record.is_huge.get()));
-            self.tidy(state, now);
+            drop(self.tidy(state, now));
             self.wake_for_dirty();
         }
     }

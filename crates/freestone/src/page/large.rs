@@ -78,20 +78,19 @@ impl<O: Os> PageHeap<O> {
     /// # Safety
     /// - The lock is held.
     pub(super) unsafe fn take_mixed(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<u32> {
-        let is_free = |kind: Kind| matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck);
         // SAFETY: the neighbours of a run's ends are ends of runs, or page 0, or at the frontier.
         unsafe {
             let (page, before, own, behind) =
                 state.dirty.longest(layout).take(MIXED_SEARCHED).find_map(|(page, own)| {
                     let lacks = n_pages.checked_sub(own).filter(|lacks| *lacks <= n_pages / MIXED_SHARE)?;
                     let (next, last) = (page + own, &*layout.record(page - 1));
-                    if next < state.frontier && is_free((*layout.record(next)).kind.get()) {
+                    if next < state.frontier && (*layout.record(next)).kind.get().is_free_and_mapped() {
                         let behind = (*layout.record(next)).pages.get();
                         if behind >= lacks {
                             return Some((page, 0, own, lacks));
                         }
                     }
-                    (is_free(last.kind.get()) && last.pages.get() >= lacks).then_some((page, lacks, own, 0))
+                    (last.kind.get().is_free_and_mapped() && last.pages.get() >= lacks).then_some((page, lacks, own, 0))
                 })?;
             state.take(layout, page, own, Kind::Large);
             let is_huge = (*layout.record(page)).is_huge.get();
@@ -145,7 +144,7 @@ impl<O: Os> PageHeap<O> {
                 return false;
             }
             let behind = &*layout.record(next);
-            if !matches!(behind.kind.get(), Kind::Clean | Kind::Dirty | Kind::Stuck) || behind.pages.get() < more {
+            if !behind.kind.get().is_free_and_mapped() || behind.pages.get() < more {
                 return false;
             }
             let is_clean = behind.kind.get() == Kind::Clean;
@@ -193,7 +192,7 @@ impl<O: Os> PageHeap<O> {
             state.begin_use(Kind::Large, keep);
             state.insert(layout, page + keep, all - keep, tail);
         }
-        self.tidy(state, now);
+        drop(self.tidy(state, now));
         self.wake_for_dirty();
     }
 

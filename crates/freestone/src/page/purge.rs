@@ -25,9 +25,6 @@ use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::{Futex, Os};
 
-/// The dirty bound is this part of the pages in use, or the option's, whichever is larger.
-const DIRTY_SHARE: u64 = 10;
-
 /// What is too much is purged in pieces of at least this much: 1 MiB.
 const PURGE_PAGES_LEAST: u32 = 16;
 
@@ -75,18 +72,22 @@ impl Watch {
 
 impl<O: Os> PageHeap<O> {
     /// Gives back, oldest first, what is dirty beyond the bound or for longer than the decay time.
-    pub(super) fn tidy(&self, state: Guard<'_, State, Futex, RANK>, now_ms: u32) {
+    pub(super) fn tidy<'a>(
+        &'a self,
+        state: Guard<'a, State, Futex, RANK>,
+        now_ms: u32,
+    ) -> Guard<'a, State, Futex, RANK> {
         let mut state = state;
         state.pass_time(&self.settings, now_ms);
         while let Some((page, n_pages)) = self.next_to_purge(&mut state, now_ms) {
             state = self.purge_run(state, page, n_pages, now_ms);
         }
+        state
     }
 
     /// Gives back what is too old or too much, for those who look after the heap from time to time. Whether anything dirty is left.
     pub fn tidy_now(&self) -> bool {
-        self.tidy(self.state.lock(), self.now_ms());
-        self.state.lock().oldest != 0
+        self.tidy(self.state.lock(), self.now_ms()).oldest != 0
     }
 
     /// How often the one who looks after the heap was woken: to be read before looking, and given to [`PageHeap::sleep`].
@@ -259,7 +260,7 @@ impl State {
     /// Dirty pages that may stay, whatever their age. See the module header.
     fn dirty_bound(&self, settings: &Settings) -> u64 {
         let in_use = self.in_use_pages();
-        let bound = (settings.dirty_max_bytes() as u64 >> PAGE_BYTES_LOG2).max(in_use / DIRTY_SHARE);
+        let bound = settings.dirty_bound_bytes(in_use << PAGE_BYTES_LOG2) >> PAGE_BYTES_LOG2;
         if self.churn.useful_ms.is_none() {
             return bound;
         }

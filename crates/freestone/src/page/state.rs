@@ -261,19 +261,14 @@ impl State {
             *self.count(was.kind) -= u64::from(all);
             self.label(layout, page, n_pages, kind);
             if all > n_pages {
-                self.insert_rest(layout, page + n_pages, all - n_pages, was);
+                // Its other neighbour is of another kind, or it would have been one run with it.
+                self.insert(layout, page + n_pages, all - n_pages, was);
             }
         }
         *self.count(kind) += u64::from(n_pages);
         let stats = &mut self.stats;
         stats.peak_pages = stats.peak_pages.max(stats.small_pages + stats.large_pages + stats.dirty_pages);
         self.note_peak();
-    }
-
-    /// The rest of a run that was cut: its other neighbour is of another kind, or it would have been one with it.
-    unsafe fn insert_rest(&mut self, layout: &Layout, page: u32, n_pages: u32, was: Free) {
-        // SAFETY: as for `insert`.
-        unsafe { self.insert(layout, page, n_pages, was) }
     }
 
     /// Ends a use: the pages are nobody's until inserted.

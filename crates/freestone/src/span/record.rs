@@ -38,6 +38,14 @@ pub enum Kind {
     Reserved,
 }
 
+impl Kind {
+    /// Whether a run of this kind can be used as it is.
+    #[must_use]
+    pub fn is_free_and_mapped(self) -> bool {
+        matches!(self, Self::Clean | Self::Dirty | Self::Stuck)
+    }
+}
+
 /// Which list of its owner a small span is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
