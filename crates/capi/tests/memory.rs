@@ -41,3 +41,8 @@ fn a_burst_that_leaves_blocks_behind_gives_the_other_pages_back() {
     let program = Program::new("memory.c", Way::Preload);
     expect_silent(program.command().arg("scattered"), Way::Preload);
 }
+
+#[test]
+fn threads_that_sleep_after_a_burst_keep_little_of_it() {
+    run("sleepers", &[]);
+}

@@ -222,6 +222,52 @@ static void scattered(void) {
     }
 }
 
+enum { N_SLEEPERS = 64, BURST_BYTES = 4 << 20 };
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void *burst_of_many_sizes(void *seed) {
+    static void *all[BURST_BYTES / 16];
+    unsigned state = (unsigned)(uintptr_t)seed;
+    EXPECT(pthread_mutex_lock(&turn) == 0);
+    int n_all = 0;
+    for (size_t bytes = 0; bytes < BURST_BYTES; n_all++) {
+        state = state * 1664525 + 1013904223;
+        size_t size = 16 + (state >> 8) % 1024;
+        EXPECT((all[n_all] = malloc(size)));
+        memset(all[n_all], 1, size);
+        bytes += size;
+    }
+    for (int i = 0; i < n_all; i++) {
+        free(all[i]);
+    }
+    EXPECT(pthread_mutex_unlock(&turn) == 0);
+    pthread_barrier_wait(&burst_over);
+    pthread_barrier_wait(&leave);
+    return NULL;
+}
+
+/* Threads have a burst of 4 MiB each, in turn, and sleep: what stays is at most 64 KiB for each, half of it its stack and its heap. */
+static void sleepers(void) {
+    pthread_t threads[N_SLEEPERS];
+    pthread_barrier_init(&burst_over, NULL, N_SLEEPERS + 1);
+    pthread_barrier_init(&leave, NULL, N_SLEEPERS + 1);
+    long before = resident_kib();
+    for (uintptr_t i = 0; i < N_SLEEPERS; i++) {
+        EXPECT(pthread_create(&threads[i], NULL, burst_of_many_sizes, (void *)i) == 0);
+    }
+    pthread_barrier_wait(&burst_over);
+    freestone_purge();
+    long stays = resident_kib() - before;
+    if (stays > 64 * N_SLEEPERS) {
+        fprintf(stderr, "%ld KiB stay with %d sleeping threads\n", stays, N_SLEEPERS);
+        abort();
+    }
+    pthread_barrier_wait(&leave);
+    for (int i = 0; i < N_SLEEPERS; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
 int main(int n, char **arguments) {
     alarm(120);
     EXPECT(n == 2);
@@ -238,6 +284,8 @@ int main(int n, char **arguments) {
         heap_limit();
     } else if (!strcmp(part, "scattered")) {
         scattered();
+    } else if (!strcmp(part, "sleepers")) {
+        sleepers();
     } else {
         return 2;
     }

@@ -68,17 +68,18 @@ pub enum Refused {
     FreeAlready,
 }
 
-/// Prepares a span of `class` at `page`: nothing carved, nothing free.
+/// Prepares a span of `class` at `page`: nothing carved, nothing free. `has_memory`: it is not fresh from the kernel.
 ///
 /// # Safety
 /// - The span's pages are committed and the caller's; see the module header.
-pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize) {
+pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize, has_memory: bool) {
     // SAFETY: the caller's promise.
     unsafe {
         let span = &*layout.record(page);
         span.class.set(class as u8);
         let n_os_pages = span_bytes(span) / carve_bytes(span, os_page_bytes);
         span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
+        span.fresh_has_memory.set(has_memory);
         span.n_free.set(0);
         span.n_out.set(0);
         span.first_word.set(words(span) as u16);
@@ -277,12 +278,13 @@ impl<'a> Units<'a> {
         self.span.fresh.get() >> at & 1 == 1
     }
 
-    /// Whether a unit was carved and no block is out that starts in it, or before it and ends in it.
+    /// Whether a unit may have memory, and no block is out that starts in it, or before it and ends in it.
     ///
     /// # Safety
     /// - See the module header.
     unsafe fn can_go(&self, layout: &Layout, page: u32, at: usize) -> bool {
-        if self.is_fresh(at) {
+        let is_fresh = self.is_fresh(at);
+        if is_fresh && !self.span.fresh_has_memory.get() {
             return false;
         }
         // The block that the unit starts in the middle of.
@@ -293,7 +295,7 @@ impl<'a> Units<'a> {
             (before >= blocks.start
                 || is_free(layout, page, before)
                 || self.is_fresh((before * self.block) >> self.bytes_log2))
-                && all_set(layout.bitmap(page), blocks)
+                && (is_fresh || all_set(layout.bitmap(page), blocks))
         }
     }
 }
@@ -328,7 +330,7 @@ pub unsafe fn release_pages(
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
     let units = Units::of(span, os_page_bytes);
-    let (mut at, mut released) = (0, 0);
+    let (mut at, mut released, mut all_went) = (0, 0, true);
     while at < units.len {
         let from = at;
         // SAFETY: the caller's promise.
@@ -340,14 +342,19 @@ pub unsafe fn release_pages(
             continue;
         }
         if purge(layout.page_start(page).wrapping_add(from << units.bytes_log2), (at - from) << units.bytes_log2) {
-            for unit in from..at {
+            for unit in (from..at).filter(|&unit| !units.is_fresh(unit)) {
                 let blocks = units.blocks(unit);
                 released += blocks.len() as u32;
                 // SAFETY: these blocks are free: their bits are set, for none of them is fresh.
                 unsafe { clear_bits(layout.bitmap(page), blocks) };
                 span.fresh.set(span.fresh.get() | 1 << unit);
             }
+        } else {
+            all_went = false;
         }
+    }
+    if all_went {
+        span.fresh_has_memory.set(false);
     }
     span.n_free.set(span.n_free.get() - released);
     released

@@ -92,6 +92,8 @@ pub struct Span {
     pub listed: Cell<Listed>,
     /// Large and free: huge pages were asked for, somewhere in it.
     pub is_huge: Cell<bool>,
+    /// Small: what was never carved may have memory behind it all the same, of whatever it was before.
+    pub fresh_has_memory: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,
 }

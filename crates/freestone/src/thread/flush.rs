@@ -2,9 +2,13 @@
 #![allow(unsafe_code)]
 //!
 //! The hotter half stays; the rest is sorted, block by block, into this heap's spans or the outbox. A span whose last block came home
-//! goes back to the page heap, unless it is the current one (and that too where there are many threads). When more is free inside spans
-//! than the dirty bound allows, a span that is mostly free gives back the OS pages in which no block is out: when the flush turns to
-//! another span, so that a stretch goes at once. Whoever gives a block back outside a flush turns away from its span at once.
+//! goes back to the page heap. When more is free inside spans than the dirty bound allows, a span that is mostly free gives back the OS
+//! pages in which no block is out: when the flush turns to another span, so that a stretch goes at once. Whoever gives a block back
+//! outside a flush turns away from its span at once.
+//!
+//! A thread that had more of a class than its bin holds, and frees all of it, has had a burst, and may sleep from the last free on, when
+//! nobody else can empty its bins. So a bin that was flushed gets room only until the thread's last block of the class is freed: that
+//! free comes here, and empties it. `docs/decisions/0008-the-last-block-of-a-burst.md`.
 //!
 //! This is where a wrong free of a small block is seen: its span refuses it, and it is named.
 //!
@@ -30,34 +34,21 @@ const FEW_THREADS: u32 = 16;
 /// Bytes of one class that all threads beyond that may cache together.
 const SHARED_BYTES: usize = 4 << 20;
 
-/// In a crowd a bin whose thread only frees gets smaller this many times as fast.
-const CROWDED_HASTE: u32 = 8;
-
 /// How much of its capacity a bin may use after `flushed` blocks went home without one being asked for.
-fn bin_allowed(capacity: u32, flushed: u32, is_crowded: bool) -> u32 {
-    let halvings = |flushed: u32| (flushed / capacity.max(1)).min(31);
-    if is_crowded {
-        capacity >> halvings(flushed.saturating_mul(CROWDED_HASTE))
-    } else {
-        (capacity >> halvings(flushed)).max(ALLOWED_LEAST.min(capacity))
-    }
+fn bin_allowed(capacity: u32, flushed: u32) -> u32 {
+    let halvings = (flushed / capacity.max(1)).min(31);
+    (capacity >> halvings).max(ALLOWED_LEAST.min(capacity))
 }
 
 impl<O: Os + 'static> ThreadHeap<O> {
-    /// Whether the process has so many threads that their caches have to be small.
-    fn is_crowded(&self) -> bool {
-        // SAFETY: only heaps that are alive come to a slow path.
-        unsafe { self.central() }.n_heaps() > FEW_THREADS
-    }
-
     /// What a bin should hold at most, in a process of as many threads as this one.
     pub(crate) fn shared_capacity(&self, class: usize) -> u32 {
-        let capacity = self.capacity(class);
-        if !self.is_crowded() {
+        // SAFETY: only heaps that are alive come to a slow path.
+        let (capacity, n_heaps) = (self.capacity(class), unsafe { self.central() }.n_heaps());
+        if n_heaps <= FEW_THREADS {
             return capacity;
         }
-        // SAFETY: as above.
-        let share = SHARED_BYTES / unsafe { self.central() }.n_heaps().max(1) as usize / block_bytes(class);
+        let share = SHARED_BYTES / n_heaps as usize / block_bytes(class);
         capacity.min(share as u32).max(1)
     }
 
@@ -71,15 +62,57 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[cold]
     pub unsafe fn overflow(&self, class: usize) {
         let (capacity, flushed) = (self.shared_capacity(class), &self.bins[class].flushed);
-        let allowed = i64::from(bin_allowed(capacity, flushed.get(), self.is_crowded()));
-        let len = self.len(class);
-        if len >= allowed {
-            let keep = allowed / 2;
+        let allowed = i64::from(bin_allowed(capacity, flushed.get()));
+        let (len, live) = (self.len(class), self.live(class));
+        let was_last = self.bins[class].awaits_last.replace(false) && live <= 0;
+        if was_last || len >= allowed {
+            let keep = if was_last { 0 } else { allowed / 2 };
             flushed.set(flushed.get().saturating_add(u32::try_from(len - keep).unwrap_or(u32::MAX)));
             // SAFETY: the caller's promise.
             unsafe { self.flush(class, keep) };
         }
-        self.grant(class, (allowed - self.len(class)).max(0));
+        if was_last {
+            // SAFETY: as above.
+            unsafe { self.come_down(class) };
+        }
+        let room = (allowed - self.len(class)).max(0);
+        self.grant(class, room);
+        if flushed.get() > 0 || self.comes_down.get() {
+            self.await_last(class);
+        }
+    }
+
+    /// Sees to it that a bin is looked at when the last block that the thread has of its class is freed.
+    fn await_last(&self, class: usize) {
+        let live = self.live(class);
+        if live > 0 && live <= self.room(class) + 1 {
+            self.grant(class, live - 1);
+            self.bins[class].awaits_last.set(true);
+        }
+    }
+
+    /// The thread had more of a class than its bin holds, and has freed the last of it: a burst is over. Bins that are not used any more
+    /// are emptied, now or when the last of their class is freed, so that nothing of it stays with a thread that goes idle.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::overflow`].
+    unsafe fn come_down(&self, of: usize) {
+        self.comes_down.set(true);
+        let mut awaits = false;
+        // SAFETY: the caller's promise.
+        unsafe {
+            for class in 0..N_CLASSES {
+                if class == of || (self.live(class) <= 0 && self.len(class) > 0) {
+                    self.flush(class, 0);
+                } else {
+                    self.await_last(class);
+                }
+                awaits |= self.bins[class].awaits_last.get();
+            }
+            if !awaits {
+                self.sweep();
+            }
+        }
     }
 
     /// The decay tick: once in a decay time, on the way to the page heap, bins that nobody took from since the last one are sent home, and
@@ -205,9 +238,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 span.listed.set(Listed::Partial);
             }
             self.note_free(class, 1);
-            let is_current = spans.current.get() == page;
-            if span.n_out.get() == 0 && (!is_current || self.is_crowded()) {
-                if is_current {
+            if span.n_out.get() == 0 {
+                if spans.current.get() == page {
                     spans.current.set(0);
                 } else {
                     spans.partial.remove(&layout, page);
@@ -269,8 +301,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
             self.last_sweep_ms.set(now_ms.max(1));
             self.needs_sweep.set(false);
             for (class, spans) in self.spans.iter().enumerate() {
-                for (page, span) in spans.partial.iter(&layout) {
-                    if span.n_free.get() > 0 && blocks::is_mostly_free(span) {
+                let current = spans.current.get();
+                let current = (current != 0).then(|| (current, central.span(current)));
+                for (page, span) in spans.partial.iter(&layout).chain(current) {
+                    if blocks::is_mostly_free(span) {
                         self.note_free(class, -i64::from(central.release_pages(page)));
                     }
                 }

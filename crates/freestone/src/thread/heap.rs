@@ -58,6 +58,8 @@ pub struct Bin {
     pub borrowed: Cell<u64>,
     /// Blocks flushed since it was last empty.
     pub flushed: Cell<u32>,
+    /// Whether room was granted just until the last block that the thread has is freed.
+    pub awaits_last: Cell<bool>,
     /// `allocs` at the last decay tick: a bin nobody took from since is idle.
     pub allocs_at_tick: Cell<u64>,
 }
@@ -128,6 +130,8 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) gives_pages_back: Cell<bool>,
     /// See `gives_pages_back`.
     pub(crate) has_emptied: Cell<bool>,
+    /// A burst is over, and nothing was asked for since that was not in a bin.
+    pub(crate) comes_down: Cell<bool>,
     /// The bound was passed, and spans may have OS pages that came free before.
     pub(crate) needs_sweep: Cell<bool>,
     /// When they were last looked over.
@@ -168,6 +172,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     capacity: Cell::new(0),
                     borrowed: Cell::new(0),
                     flushed: Cell::new(0),
+                    awaits_last: Cell::new(false),
                     allocs_at_tick: Cell::new(0),
                 }
             }; N_CLASSES],
@@ -186,6 +191,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             gives_pages_back: Cell::new(false),
             flush_at: Cell::new(0),
             has_emptied: Cell::new(false),
+            comes_down: Cell::new(false),
             needs_sweep: Cell::new(false),
             last_sweep_ms: Cell::new(0),
             handovers: AtomicU64::new(0),
@@ -385,9 +391,20 @@ impl<O: Os + 'static> ThreadHeap<O> {
         u64::try_from(granted - self.room[class].load(Ordering::Relaxed)).unwrap_or(0)
     }
 
+    /// Frees until a bin has to be looked at.
+    pub(crate) fn room(&self, class: usize) -> i64 {
+        self.room[class].load(Ordering::Relaxed)
+    }
+
     /// Blocks in a bin. For the owner.
     pub(crate) fn len(&self, class: usize) -> i64 {
         self.bins[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
+    }
+
+    /// Blocks of a class that this thread allocated and nobody freed, as far as the thread itself knows.
+    pub(crate) fn live(&self, class: usize) -> i64 {
+        let frees = self.frees(class) + self.bins[class].remote_frees.load(Ordering::Relaxed);
+        self.allocs(class) as i64 - frees as i64
     }
 
     /// Lets `frees` more blocks into a bin before it is looked at again.
@@ -438,12 +455,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Tells the shared count what this heap's program holds now in small blocks. Costs a pass over the classes: done when a span
     /// changes hands.
     pub(crate) fn publish_live(&self) {
-        let live = (0..N_CLASSES)
-            .map(|class| {
-                let frees = self.frees(class) + self.bins[class].remote_frees.load(Ordering::Relaxed);
-                (self.allocs(class) as i64 - frees as i64) * block_bytes(class) as i64
-            })
-            .sum::<i64>();
+        let live = (0..N_CLASSES).map(|class| self.live(class) * block_bytes(class) as i64).sum::<i64>();
         let before = self.published_live_bytes.replace(live);
         // SAFETY: as in `capacity`.
         unsafe { self.central() }.publish_live(live - before);

@@ -54,6 +54,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             if !block.is_null() {
                 return block;
             }
+            self.comes_down.set(false);
             self.learn_capacity(class);
             let capacity = self.shared_capacity(class);
             let chain = self.take_batch(class, (capacity / 2).max(1));
@@ -231,7 +232,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
             let run = central.pages.allocate(pages, 1, Kind::Small)?;
             self.small_pages.set(self.small_pages.get() + u64::from(pages));
-            blocks::format(&layout, run.page, class, central.pages.os().os_page_bytes());
+            blocks::format(&layout, run.page, class, central.pages.os().os_page_bytes(), !run.zero);
             for page in run.page..run.page + pages {
                 central.span(page).first.store(run.page, Ordering::Relaxed);
             }

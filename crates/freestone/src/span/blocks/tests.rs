@@ -49,6 +49,51 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
     }
 }
 
+/// A span made of memory that was something else before holds OS pages that it never carved: they go with the empty ones, all but those
+/// that a live block reaches into.
+#[test]
+fn what_was_never_carved_goes_too_if_it_has_memory() {
+    for class in (0..N_CLASSES).step_by(if cfg!(miri) { 24 } else { 3 }) {
+        let world = World::new(4096);
+        let heap = world.heap();
+        let (size, span_bytes) = (block_bytes(class), Pages(crate::size_class::span_pages(class).0).to_bytes().0);
+        // SAFETY: the heap and its blocks are this test's.
+        unsafe {
+            let before = heap.allocate(span_bytes.max(freestone_base::units::PAGE_BYTES), 1).start;
+            before.write_bytes(0xA5, span_bytes);
+            heap.free(before);
+            let block = heap.allocate(size, 1).start;
+            block.write_bytes(0x5A, size);
+            let layout = *world.central.pages.layout();
+            let page = layout.page_of(block.addr()).unwrap() as u32;
+            heap.flush_all();
+            let span = &*layout.record(page);
+            assert!(span.fresh_has_memory.get(), "class {class}: the span is of fresh memory");
+            let (mut purged, mut kept) = (0, 0);
+            let release = |fails: bool, purged: &mut usize| {
+                release_pages(&layout, page, 4096, |start, bytes| {
+                    *purged += bytes;
+                    !fails && world.os().purge(start, bytes).is_ok()
+                })
+            };
+            release(true, &mut kept);
+            assert!(span.fresh_has_memory.get(), "what the kernel kept is forgotten");
+            release(false, &mut purged);
+            let (first, last) = (block.addr() / 4096, (block.addr() + size - 1) / 4096);
+            assert_eq!(purged, span_bytes - (last - first + 1) * 4096, "class {class}");
+            assert!(
+                core::slice::from_raw_parts(block, size).iter().all(|&byte| byte == 0x5A),
+                "a live block was purged"
+            );
+            purged = 0;
+            release(false, &mut purged);
+            assert_eq!(purged, 0, "class {class}: purged twice");
+            world.check().unwrap();
+            heap.free(block);
+        }
+    }
+}
+
 #[test]
 fn a_stretch_that_the_kernel_keeps_stays_free() {
     let world = World::new(4096);

@@ -346,6 +346,59 @@ fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_anot
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 1 } else { 24 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A thread has a burst of many sizes, frees all of it in any order, and sleeps: no bin and no span stays with it.
+    #[test]
+    fn a_thread_whose_burst_is_over_keeps_nothing_of_it(
+        sizes in proptest::collection::vec(16usize..1100, if cfg!(miri) { 400..401 } else { 4000..9000 }),
+        order in 0usize..3,
+        n_heaps in proptest::sample::select(vec![1u32, 2, 40, 1000]),
+    ) {
+        let world = World::new(4096);
+        let heap = world.heap();
+        // Some classes never overflow, so the burst needs one that does.
+        let many = core::iter::repeat_n(700, if cfg!(miri) { 300 } else { 0 });
+        world.central.set_n_heaps(n_heaps);
+        // SAFETY: the heap and the blocks are this test's.
+        unsafe {
+            let mut blocks: Vec<_> = sizes.iter().copied().chain(many).map(|size| heap.allocate(size, 1).start).collect();
+            match order {
+                0 => {}
+                1 => blocks.reverse(),
+                _ => blocks.sort_by_key(|block| block.addr().wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+            }
+            blocks.into_iter().for_each(|block| heap.free(block));
+        }
+        for class in 0..crate::size_class::N_CLASSES {
+            prop_assert_eq!(heap.len(class), 0, "bin of class {}", class);
+        }
+        prop_assert_eq!(small_spans(&world), 0);
+        world.check().unwrap();
+    }
+}
+
+/// The bins of a program that does the same again and again are not emptied each time: what fits them stays.
+#[test]
+fn a_loop_whose_blocks_fit_its_bins_never_gives_its_spans_back() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let mut frees = 0;
+        for round in 0..50 {
+            let blocks: Vec<_> = (0..60).map(|i| heap.allocate(16 + i * 16, 1).start).collect();
+            blocks.into_iter().for_each(|block| heap.free(block));
+            if round == 0 {
+                frees = world.central.pages.stats().small_pages;
+            }
+            assert_eq!(world.central.pages.stats().small_pages, frees, "round {round}");
+        }
+        assert!(frees > 0);
+    }
+}
+
 /// What is put off until a flush turns to another span must not outlast the heap's hold on the span.
 #[test]
 fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
