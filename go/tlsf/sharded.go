@@ -13,6 +13,8 @@ package tlsf
 import (
 	"context"
 	"errors"
+	"math"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -23,7 +25,8 @@ import (
 // Sharded is an allocator for many goroutines on several processors. Use NewSharded.
 type Sharded struct {
 	region   []byte
-	shardLen uintptr
+	shardLen uint64
+	perByte  uint64 // shards per byte, times 2^64, rounded down
 	shards   []*shard
 	homes    sync.Pool // of *shard
 	next     atomic.Uint32
@@ -53,7 +56,7 @@ func NewSharded(region []byte, n int, options ...Option) (*Sharded, error) {
 		n = runtime.GOMAXPROCS(0)
 	}
 	size := len(region) / n &^ (granule - 1)
-	s := &Sharded{region: region, shardLen: uintptr(size)}
+	s := &Sharded{region: region, shardLen: uint64(size)}
 	for k := range n {
 		var part []byte
 		if region != nil {
@@ -65,6 +68,7 @@ func NewSharded(region []byte, n int, options ...Option) (*Sharded, error) {
 		}
 		s.shards = append(s.shards, &shard{heap: heap, number: k})
 	}
+	s.perByte = math.MaxUint64 / s.shardLen
 	s.homes.New = func() any { return s.shards[int(s.next.Add(1))%n] }
 	return s, nil
 }
@@ -72,7 +76,14 @@ func NewSharded(region []byte, n int, options ...Option) (*Sharded, error) {
 // Alloc is Heap.Alloc: from the home shard, then from the others. It fails with ErrNoMemory when no shard has n bytes;
 // AllocContext waits instead.
 func (s *Sharded) Alloc(n int) ([]byte, error) {
-	return s.AllocAligned(n, granule)
+	home := s.lockHome()
+	b, err := home.heap.Alloc(n)
+	home.mu.Unlock()
+	s.homes.Put(home)
+	if err != nil && errors.Is(err, ErrNoMemory) {
+		return s.allocAway(home, n, granule, err)
+	}
+	return b, err
 }
 
 // AllocAligned is Heap.AllocAligned.
@@ -177,10 +188,15 @@ func (s *Sharded) ReallocAligned(b []byte, n, align int) ([]byte, error) {
 // Waiting is how many goroutines wait in AllocContext.
 func (s *Sharded) Waiting() int { return int(s.waiters.n.Load()) }
 
-// shardOf is the shard in which b starts; any shard, which will refuse it, if b starts outside.
+// shardOf is the shard in which b starts; any shard, which will refuse it, if b starts outside. A multiplication takes the
+// place of a division, and gives its quotient or one less.
 func (s *Sharded) shardOf(b []byte) *shard {
-	k := (raw.Address(b) - raw.Address(s.region)) / s.shardLen
-	return s.shards[min(k, uintptr(len(s.shards)-1))]
+	off := uint64(raw.Address(b) - raw.Address(s.region))
+	k, _ := bits.Mul64(off, s.perByte)
+	if off-k*s.shardLen >= s.shardLen {
+		k++
+	}
+	return s.shards[min(k, uint64(len(s.shards)-1))]
 }
 
 // Stats is the sum over the shards; PeakBytes is the sum of their peaks.

@@ -36,7 +36,30 @@ func TestABlockThatOutgrowsItsShardMovesToAnother(t *testing.T) {
 	wantError(t, s.Free(b[16:]), tlsf.ErrResliced)
 	wantError(t, s.Free(shards[0][0]), tlsf.ErrDoubleFree)
 	wantError(t, s.Free(mem[:0]), tlsf.ErrDoubleFree)
+	for k := range 4 { // the first word of a shard is its own, although no block can start there
+		if err := s.Free(mem[k<<12 : k<<12]); err == nil || errors.Is(err, tlsf.ErrForeign) {
+			t.Fatalf("shard %d: %v", k, err)
+		}
+	}
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestEachShardTakesBackItsBlocks(t *testing.T) {
+	for _, shards := range []int{1, 2, 3, 5, 7, 13} {
+		n := 1<<16 + shards*48
+		s, err := tlsf.NewSharded(alignedRegion(n, n), shards)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range fillUp(t, s, 1) {
+			if err := s.Free(b); err != nil {
+				t.Fatalf("%d shards: %v", shards, err)
+			}
+		}
+		if err := errors.Join(s.Check(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
