@@ -23,10 +23,12 @@ go test ./...
 
 step "tests, every benchmark once"
 go test -run '^$' -bench . -benchtime 1x ./bench >/dev/null
-go run ./bench/proxy -rounds 1 -requests 256 -burst 64 -live 4 -budget 64 >/dev/null 2>&1 || {
-	echo "the proxy benchmark failed: go run ./bench/proxy -rounds 1 -requests 256 -burst 64 -live 4 -budget 64" >&2
-	exit 1
-}
+for load in "-burst 64 -requests 256" "-model far -requests 64 -kinds pool,tlsf:8,sharded"; do
+	go run ./bench/proxy -rounds 1 -live 4 -budget 64 $load >/dev/null 2>&1 || {
+		echo "the proxy benchmark failed: go run ./bench/proxy -rounds 1 -live 4 -budget 64 $load" >&2
+		exit 1
+	}
+done
 
 case "$(go env GOOS)/$(go env CGO_ENABLED)" in
 linux/1 | darwin/1 | windows/1)

@@ -21,8 +21,8 @@ type source interface {
 }
 
 // newSource is nil for "none".
-func newSource(c config) (source, error) {
-	switch c.Buffers {
+func newSource(c config, kind string) (source, error) {
+	switch kind {
 	case "none":
 		return nil, nil
 	case "make":
@@ -32,9 +32,14 @@ func newSource(c config) (source, error) {
 	case "capped":
 		return newCapped(c.CapMiB << 20), nil
 	case "tlsf":
-		return newOffHeap(c.CapMiB << 20)
+		return newOffHeap(c.CapMiB<<20, func(region []byte) (heap, error) {
+			h, err := tlsf.New(region)
+			return tlsf.NewLocked(h), err
+		})
+	case "sharded":
+		return newOffHeap(c.CapMiB<<20, func(region []byte) (heap, error) { return tlsf.NewSharded(region, 0) })
 	}
-	return nil, fmt.Errorf("no buffers %q; use make, pool, capped, tlsf or none", c.Buffers)
+	return nil, fmt.Errorf("no buffers %q; use make, pool, capped, tlsf, sharded or none", kind)
 }
 
 // piece is what net/http/httputil's ReverseProxy passes on at a time.
@@ -121,21 +126,29 @@ func (c *capped) serve() {
 	}
 }
 
-type offHeap struct {
-	region *mmap.Region
-	*tlsf.Sharded
+// heap is what Locked and Sharded have in common.
+type heap interface {
+	AllocContext(ctx context.Context, n int) ([]byte, error)
+	Free(b []byte) error
+	Check() error
+	Close() error
 }
 
-func newOffHeap(capBytes int) (*offHeap, error) {
+type offHeap struct {
+	region *mmap.Region
+	heap
+}
+
+func newOffHeap(capBytes int, over func(region []byte) (heap, error)) (*offHeap, error) {
 	region, err := mmap.Map(capBytes, capBytes)
 	if err != nil {
 		return nil, err
 	}
-	sharded, err := tlsf.NewSharded(region.Bytes(), 0)
+	h, err := over(region.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	return &offHeap{region, sharded}, nil
+	return &offHeap{region, h}, nil
 }
 
 func (o *offHeap) get(ctx context.Context, n int) ([]byte, error) { return o.AllocContext(ctx, n) }
@@ -147,7 +160,7 @@ func (o *offHeap) close() error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if err := o.Close(); err != nil {
+	if err := o.heap.Close(); err != nil {
 		return err
 	}
 	return o.region.Close()

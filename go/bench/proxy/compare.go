@@ -3,15 +3,15 @@ package main
 // The comparison: rounds, the table, the bars.
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
 	"strings"
 )
-
-// kinds of buffers, in the order of the rounds.
-var kinds = []string{"make", "pool", "capped", "tlsf", "none"}
 
 // column of the table.
 type column struct {
@@ -33,59 +33,119 @@ var columns = []column{
 	{"RSS MiB", func(r result) float64 { return r.PeakRSSMiB }},
 }
 
-// compare measures each kind in turn, round after round.
-func compare(c config, rounds int) error {
-	results := map[string][]result{}
-	for round := range rounds {
+// measured is a line of the results' file: one round of one comparison.
+type measured struct {
+	Config  config
+	Results map[string]result
+}
+
+// compare measures each kind in turn, round after round. It goes on behind the rounds that the file at path holds, and adds to
+// them: so one comparison can be made of several short ones. No path, no file.
+func compare(c config, kinds []string, rounds int, path string) error {
+	all, err := readRounds(c, kinds, path)
+	if err != nil {
+		return err
+	}
+	for range rounds {
+		one := measured{c, map[string]result{}}
 		for k := range kinds {
-			c.Buffers = kinds[(k+round)%len(kinds)]
-			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, rounds, c.Buffers)
-			r, err := measure(c, round)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.Buffers, err)
+			kind := kinds[(k+len(all))%len(kinds)]
+			fmt.Fprintf(os.Stderr, "round %d: %s\n", len(all)+1, kind)
+			if one.Results[kind], err = measure(c, kind, len(all)); err != nil {
+				return fmt.Errorf("%s: %w", kind, err)
 			}
-			results[c.Buffers] = append(results[c.Buffers], r)
+		}
+		all = append(all, one)
+		if err := addRound(one, path); err != nil {
+			return err
 		}
 	}
-	printTable(results)
-	printBars(results)
+	results := map[string][]result{}
+	for _, one := range all {
+		for kind, r := range one.Results {
+			results[kind] = append(results[kind], r)
+		}
+	}
+	printTable(kinds, results)
+	printBars(kinds, results)
 	return nil
 }
 
-func printTable(results map[string][]result) {
+// readRounds refuses rounds of another configuration.
+func readRounds(c config, kinds []string, path string) (all []measured, err error) {
+	file, err := os.Open(path)
+	if path == "" || errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	for decoder := json.NewDecoder(file); decoder.More(); {
+		var one measured
+		if err := decoder.Decode(&one); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if one.Config != c || !slices.Equal(slices.Sorted(maps.Keys(one.Results)), slices.Sorted(slices.Values(kinds))) {
+			return nil, fmt.Errorf("%s: rounds of another configuration: %+v", path, one.Config)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func addRound(one measured, path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewEncoder(file).Encode(one), file.Close())
+}
+
+func printTable(kinds []string, results map[string][]result) {
 	fmt.Printf("%-8s", "medians")
 	for _, col := range columns {
 		fmt.Printf("%11s", col.title)
 	}
-	fmt.Println()
+	fmt.Printf("%17s\n", "p99.9 ms, pooled")
 	for _, kind := range kinds {
 		fmt.Printf("%-8s", kind)
 		for _, col := range columns {
 			fmt.Printf("%11.2f", median(values(results[kind], col.value)))
 		}
-		fmt.Println()
+		var pooled []float64
+		for _, r := range results[kind] {
+			pooled = append(pooled, r.Ms...)
+		}
+		slices.Sort(pooled)
+		fmt.Printf("%17.2f\n", at(pooled, 0.999))
 	}
 }
 
-// printBars says of each bar whether it holds. GC CPU also comes as what is above that of the proxy without buffers.
-func printBars(results map[string][]result) {
-	fmt.Printf("\n%-32s%8s%18s   bar: below 1 (capped is no bar, but shows what the cap alone does)\n", "within a round", "median", "interval")
-	for _, other := range []string{"make", "pool", "capped"} {
-		bar("p99.9", other, results, func(r result) float64 { return r.P999Ms })
-		bar("GC cycles", other, results, func(r result) float64 { return r.GCCycles })
-		bar("GC CPU", other, results, func(r result) float64 { return r.GCCPUMs })
+// printBars says of each bar whether it holds.
+func printBars(kinds []string, results map[string][]result) {
+	fmt.Printf("\n%-36s%8s%18s   bar: below 1 (capped is no bar, but shows what the cap alone does)\n", "within a round", "median", "interval")
+	for _, ours := range kinds {
+		for _, other := range kinds {
+			if !strings.HasPrefix(ours, "tlsf") || !slices.Contains([]string{"make", "pool", "capped"}, other) {
+				continue
+			}
+			between := ours + " / " + other
+			bar("p99.9 of "+between, results[ours], results[other], func(r result) float64 { return r.P999Ms })
+			bar("GC cycles of "+between, results[ours], results[other], func(r result) float64 { return r.GCCycles })
+			bar("GC CPU of "+between, results[ours], results[other], func(r result) float64 { return r.GCCPUMs })
+		}
 	}
-	for _, kind := range kinds[:4] {
-		above := median(pairs(results[kind], results["none"], func(r, none result) float64 { return r.GCCPUMs - none.GCCPUMs }))
-		fmt.Printf("%-32s%8.0f ms\n", "GC CPU of "+kind+" above none", above)
-	}
-	_, confidence := interval(make([]float64, len(results["tlsf"])))
-	fmt.Println(strings.Repeat("-", 8), fmt.Sprintf("ratios and differences are medians over the rounds; intervals hold the median with %.0f %% confidence",
-		100*confidence))
+	_, confidence := interval(make([]float64, len(results[kinds[0]])))
+	fmt.Printf("ratios are medians over %d rounds; intervals hold the median with %.0f %% confidence\n",
+		len(results[kinds[0]]), 100*confidence)
 }
 
-func bar(title, other string, results map[string][]result, value func(result) float64) {
-	ratios := pairs(results["tlsf"], results[other], func(a, b result) float64 { return value(a) / value(b) })
+func bar(title string, ours, others []result, value func(result) float64) {
+	ratios := pairs(ours, others, func(a, b result) float64 { return value(a) / value(b) })
 	between, _ := interval(ratios)
 	verdict := "open: the interval reaches 1"
 	switch {
@@ -94,7 +154,7 @@ func bar(title, other string, results map[string][]result, value func(result) fl
 	case between[0] >= 1:
 		verdict = "does not hold"
 	}
-	fmt.Printf("%-32s%8.2f%18s   %s\n", title+" of tlsf / "+other, median(ratios), fmt.Sprintf("%.2f to %.2f", between[0], between[1]), verdict)
+	fmt.Printf("%-36s%8.2f%18s   %s\n", title, median(ratios), fmt.Sprintf("%.2f to %.2f", between[0], between[1]), verdict)
 }
 
 func values(results []result, value func(result) float64) []float64 {

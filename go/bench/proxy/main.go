@@ -1,52 +1,68 @@
 // Proxy measures buffers where they matter: an HTTP proxy that reads each answer of its origin whole, 64 KiB to 1 MiB, and
-// then passes it on, as buffering proxies do, so that a slow client does not hold the origin. The buffers come from make, from
-// sync.Pool, or from a sharded off-heap TLSF with a hard cap.
+// then passes it on, so that a slow client does not hold the origin. That is how nginx ("By default NGINX buffers responses from
+// proxied servers", its admin guide) and Traefik's Buffering middleware work (up to 1 MiB of an answer in memory, any number at
+// once: DefaultMemBodyBytes in vulcand/oxy). The buffers come from make, from sync.Pool, or from an off-heap TLSF with a hard cap.
 //
 //	go run ./bench/proxy                     all of them, in interleaved rounds, and whether the bars hold
+//	go run ./bench/proxy -kinds pool,tlsf:4,tlsf:8 -out FILE     several caps, in several sittings: FILE keeps the rounds
 //	go run ./bench/proxy -serve=tlsf         the proxy alone; -h lists the rest
 //
 //	this process                                    a process of its own for each run
 //	clients ── requests, open loop ──▶              proxy ── live heap, metadata, buffers
 //	origin  ◀───────────────────────────────────────  │
 //
-// What it assumes, the same for all kinds of buffers:
+// What it assumes, the same for all kinds of buffers; what has no source is a choice:
 //
 //   - Beside the buffers there is a live heap of small linked objects (-live), such as sessions or a cache: each collection
 //     marks it. It is what a collection costs; buffers hold no pointers.
-//   - Memory: the process has a budget (-budget), as in a container: twice the live heap, which is what GOGC=100 would take
-//     without buffers. GOGC is off, and GOMEMLIMIT is the budget less what lies off the heap: all of the region, touched or
-//     not. So memory that buffers take is memory that garbage cannot use, whatever they come from. (-gogc sets GOGC too.)
-//   - Sizes are spread evenly over their logarithm. sync.Pool has one pool for each power of two. TLSF has the size asked for.
-//   - Large answers are asked for in bursts (-burst, at once), five bursts in a second, then a pause of half a second. Small
-//     answers, without a buffer, come at an even rate all the time (-small). Every kind gets the same requests at the same
-//     times; the next is sent whether or not the last was answered.
-//   - Clients are fast, as within a data centre or behind another proxy. So buffers are held only while the processors work,
-//     and the cap (-cap) is sized for them, not for the burst: 6 MiB for each of two. At the cap a request waits for its turn.
+//   - Memory: the process has a budget (-budget), as in a container. GOGC is off, and GOMEMLIMIT is the budget less what lies off
+//     the heap: all of the region, touched or not. So memory that buffers take is memory that garbage cannot use, whatever they
+//     come from. Proxies do set GOMEMLIMIT from their container's limit (Caddy since its pull request 6809). The budget is
+//     twice the live heap, what GOGC=100 would take without buffers; far, the cap comes on top. (-gogc sets GOGC too.)
+//   - Sizes are spread evenly over their logarithm. sync.Pool has one pool for each power of two: a single pool for all sizes, as
+//     in Caddy's reverse_proxy, comes to hold buffers of the largest size only. TLSF has the size asked for, and one lock: a
+//     buffer's life is ten thousand times as long as the lock is held, and shards would split the cap. ("sharded" has them.)
+//   - Small answers, without a buffer, come at an even rate all the time (-small). Every kind gets the same requests at the
+//     same times; the next is sent whether or not the last was answered.
+//   - Model near: large answers are asked for in bursts (-burst, at once), five bursts in a second, then a pause of half a
+//     second. Clients take what comes at once, as within a data centre or behind another proxy: buffers are held only while
+//     the processors work.
+//   - Model far: 2 seconds of 150 large answers a second, arrivals Poisson; then nothing for 1 to 10 seconds, Pareto with shape
+//     1.5. That idle times have such heavy tails: Crovella, Bestavros, "Self-similarity in World Wide Web traffic", 1997. A client takes
+//     ten segments, then twice as much in each round trip, as slow start lets a sender send (RFC 6928, RFC 5681); round trips are
+//     log-normal with a median of 50 ms. Socket buffers are small, for the loopback's would take answers whole.
+//   - The cap (-cap): at it, a request waits for its turn. Far, 32 MiB: one and a half times the most that was ever held, so
+//     that nobody waits. Near, whoever waits for a buffer would wait for a processor anyway: 6 MiB, three of the largest
+//     for each of two processors, one being filled, one being sent, one next; -kinds=tlsf:4,tlsf:8 shows what else would do.
 //   - Each request leaves garbage as in a server with logs and traces (garbage.go), about 20 KiB, beside net/http's; a small
 //     one also the 32 KiB with which net/http/httputil's ReverseProxy copies an answer.
-//   - Contents are touched by the kernel alone: written once by read, read once by write.
+//   - Contents are touched by the kernel alone: written once by read, read once by write. Clients and origin do not collect.
 //
-// Latency is from the request to the answer's last byte, of the large answers. "none" is the floor: the same proxy, which
-// passes answers on in pieces and has no buffers to speak of. "capped" is sync.Pool behind a queue that holds it to the same
-// cap, which no sync.Pool has by itself: it tells what the cap does from what the heap does. GC CPU is
-// /cpu/classes/gc/total of runtime/metrics, for the proxy's process. The runtime takes it from the clock, so on a busy machine
-// it counts time in which the collector did not run; the number of cycles does not, nor does "CPU", what the system says the
-// process took. But on a busy machine more answers pile up, and cycles with them: measure on a quiet one. A bar holds when the whole interval lies below 1.
+// Latency is from the request to the answer's last byte, of the large answers, less the round trips that the client waits by
+// itself. "none" is the floor: the same proxy, which passes answers on in pieces and has no buffers to speak of. "capped" is
+// sync.Pool behind a queue that holds it to the same cap, which no sync.Pool has by itself: it tells what the cap does from
+// what the heap does. GC CPU is /cpu/classes/gc/total of runtime/metrics, for the proxy's process. The runtime takes it from
+// the clock, so on a busy machine it counts time in which the collector did not run; the number of cycles does not, nor does
+// "CPU", what the system says the process took. But on a busy machine more answers pile up, and cycles with them: measure on
+// a quiet one. A bar holds when the whole interval lies below 1.
 //
-// What it does not show: slow clients, for whom buffers are held as long as they read: then the region must be sized for the
-// peak, sync.Pool gives back what is idle, and which of them collects less depends on how even the load is. Nor TLS, HTTP/2,
-// many idle connections. RSS is Linux's VmHWM.
+// What it does not show: TLS, HTTP/2, many idle connections. RSS is Linux's VmHWM.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
+	"strings"
 )
 
-// config is one run. Sizes in MiB, rates per second.
+// loadMemory is what the clients and the origin may use before they collect.
+const loadMemory = 1 << 30
+
+// config is one comparison. Sizes in MiB, rates per second.
 type config struct {
-	Buffers            string
+	Model              string
 	Requests           int
 	Burst, Small       int
 	LiveMiB, BudgetMiB int
@@ -55,25 +71,52 @@ type config struct {
 
 func main() {
 	var c config
-	flag.StringVar(&c.Buffers, "serve", "", "be the proxy with these buffers: make, pool, capped, tlsf or none")
-	flag.IntVar(&c.Requests, "requests", 10000, "large answers in a run")
-	flag.IntVar(&c.Burst, "burst", 128, "large answers asked for at once")
+	flag.StringVar(&c.Model, "model", "near", "near: bursts of clients close by; far: busy and idle times, clients far away")
+	flag.IntVar(&c.Requests, "requests", 4000, "large answers in a run")
+	flag.IntVar(&c.Burst, "burst", 128, "near: large answers asked for at once")
 	flag.IntVar(&c.Small, "small", 600, "small answers a second")
 	flag.IntVar(&c.LiveMiB, "live", 64, "MiB of small linked objects in Go's heap")
-	flag.IntVar(&c.BudgetMiB, "budget", 128, "MiB that the process may use")
-	flag.IntVar(&c.CapMiB, "cap", 12, "MiB that buffers may take: tlsf's region, and what capped gives out")
+	flag.IntVar(&c.BudgetMiB, "budget", 0, "MiB that the process may use; 0 is twice the live heap, far: and the cap")
+	flag.IntVar(&c.CapMiB, "cap", 0, "MiB that buffers may take: tlsf's region, and what capped gives out; 0 is 6, far: 32")
 	flag.IntVar(&c.GOGC, "gogc", -1, "GOGC of the proxy; negative is off")
+	kind := flag.String("serve", "", "be the proxy with these buffers: make, pool, capped, tlsf, sharded or none")
 	origin := flag.String("origin", "", "the origin's URL, for -serve")
+	kinds := flag.String("kinds", "make,pool,capped,tlsf,none", "what to compare; tlsf:6 is tlsf with a cap of 6 MiB")
 	rounds := flag.Int("rounds", 5, "rounds of the comparison")
+	out := flag.String("out", "", "file of rounds to add to: the report is about all of them")
 	flag.Parse()
-	var err error
-	if c.Buffers == "" {
-		err = compare(c, *rounds)
-	} else {
-		err = serve(c, *origin)
+	err := c.complete()
+	switch {
+	case err != nil:
+	case *kind == "":
+		debug.SetGCPercent(-1) // the load has no collector of its own at work
+		debug.SetMemoryLimit(loadMemory)
+		err = compare(c, strings.Split(*kinds, ","), *rounds, *out)
+	default:
+		err = serve(c, *kind, *origin)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "proxy:", err)
 		os.Exit(1)
 	}
+}
+
+// complete puts in what follows from the model.
+func (c *config) complete() error {
+	if c.Model != "near" && c.Model != "far" {
+		return fmt.Errorf("no model %q; use near or far", c.Model)
+	}
+	if c.Burst < 1 || c.Requests < 1 {
+		return fmt.Errorf("bursts of %d and %d requests in all; ask for at least one", c.Burst, c.Requests)
+	}
+	if c.CapMiB == 0 {
+		c.CapMiB = map[string]int{"near": 6, "far": 32}[c.Model]
+	}
+	if c.BudgetMiB == 0 {
+		c.BudgetMiB = 2 * c.LiveMiB
+		if c.Model == "far" {
+			c.BudgetMiB += c.CapMiB
+		}
+	}
+	return nil
 }

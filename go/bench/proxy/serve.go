@@ -22,9 +22,9 @@ import (
 // connections there may be from the clients to the proxy, and from it to the origin. A request waits for one.
 const connections = 400
 
-func serve(c config, origin string) error {
+func serve(c config, kind, origin string) error {
 	live := makeLive(c.LiveMiB << 20)
-	buffers, err := newSource(c)
+	buffers, err := newSource(c, kind)
 	if err != nil {
 		return err
 	}
@@ -41,6 +41,12 @@ func serve(c config, origin string) error {
 	}
 	p := &handler{origin: origin, upstream: http.Client{Transport: newTransport()}, buffers: buffers}
 	server := &http.Server{Handler: p}
+	if c.Model == "far" {
+		server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+			_ = conn.(*net.TCPConn).SetWriteBuffer(farWriteBuffer) // the system's own choice is as good as an error
+			return ctx
+		}
+	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	fmt.Println("http://" + listener.Addr().String())
@@ -130,6 +136,25 @@ func passInPieces(w io.Writer, body io.Reader, x *piece) (int64, error) {
 // newTransport keeps its connections.
 func newTransport() *http.Transport {
 	return &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, DisableCompression: true}
+}
+
+// Socket buffers of the model far. A sender keeps what is under way, not megabytes, as Linux would between processes.
+const (
+	farWriteBuffer = 64 << 10
+	farReadBuffer  = 32 << 10
+)
+
+// newFarTransport is newTransport for clients that leave in the proxy what they have not yet taken.
+func newFarTransport() *http.Transport {
+	t := newTransport()
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(farReadBuffer)
+		}
+		return conn, err
+	}
+	return t
 }
 
 // figures of the proxy's process since it began.
