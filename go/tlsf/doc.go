@@ -13,8 +13,9 @@
 // # Which type
 //
 //   - [Heap] for one goroutine at a time; the fastest.
-//   - [Locked], a Heap behind a mutex, for a few goroutines.
-//   - [Sharded], several heaps, for goroutines on many processors.
+//   - [Locked], a Heap behind a mutex, for a few goroutines, or for many whose buffers live longer than microseconds.
+//   - [Sharded], several heaps, for goroutines on many processors that do little else. A block lies in one shard: large blocks
+//     find less room than in a Locked of the same size.
 //   - Package typed for values, slices of values and strings.
 //
 // # The rules
@@ -36,9 +37,11 @@
 //
 // For small objects, objects with pointers, or anything whose lifetime is not plain: Go's own allocator is good at those and
 // the collector is what makes them safe. For buffers of one size that may be dropped under memory pressure, sync.Pool does;
-// also where demand rises and falls slowly, for a pool gives back what is idle, and a region is taken from the budget whole.
-// Come here when sizes vary, when the total must have a hard cap, when clearing and collecting large buffers shows up in
-// profiles, or when the worst case counts.
+// also where demand rises and falls, or slow clients hold the buffers, for a pool gives back what is idle, and a region is taken
+// from the budget whole. Off the heap, buffers make collections rarer only if the region is smaller than what the pool would come
+// to hold. It can be where a buffer is held only while a processor works on it: the cap may then be a few of the largest for each
+// processor, and AllocContext makes the rest wait. Come here when sizes vary, when the total must have a hard cap, when clearing
+// and collecting large buffers shows up in profiles, or when the worst case counts.
 //
 // # Memory
 //
