@@ -41,6 +41,26 @@ fn a_peer_that_does_not_build_is_named_with_its_log_and_the_others_go_on() {
 }
 
 #[test]
+fn a_peer_behind_a_symbolic_link_is_found_in_the_process() {
+    // The C library stands in for a peer: it has a malloc, and is there without building anything.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(libc) = maps.split_whitespace().find(|word| word.ends_with("/libc.so.6")) else {
+        println!("skipped: no libc.so.6 among the mappings");
+        return;
+    };
+    let peers = scratch().join("linked-peers");
+    fs::create_dir_all(&peers).unwrap();
+    let peer = peers.join("libpeer_jemalloc.so");
+    let _ = fs::remove_file(&peer);
+    std::os::unix::fs::symlink(libc, &peer).unwrap();
+    let arguments =
+        ["compare", "-a", "jemalloc", "--no-report", "--rounds", "1", "-o", &file("linked.jsonl"), "--", "sleep", "0"];
+    let output = command(&arguments).env("FREESTONELAB_PEERS", &peers).output().unwrap();
+    assert!(!succeeded(&output).contains("was not in the process"));
+    holds(&String::from_utf8_lossy(&output.stdout), &["jemalloc"]);
+}
+
+#[test]
 fn without_valgrind_the_rest_is_measured() {
     let path = path_with("empty", None);
     let out = file("no-valgrind.jsonl");
