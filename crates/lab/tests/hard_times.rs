@@ -126,7 +126,8 @@ fn several_results_become_a_trend_and_a_damaged_one_costs_a_line() {
     let [first, second] = ["trend-1.jsonl", "trend-2.jsonl"].map(file);
     for out in [&first, &second] {
         // What two rounds say of a self-test is not the point here.
-        freestone(&[&SHORT[..], &["--self-test", "--no-report", "-o", out]].concat());
+        let output = freestone(&[&SHORT[..], &["--self-test", "--no-report", "-o", out]].concat());
+        holds(&said(&output), &["in 2 rounds only the steadiest differences", "8 or more"]);
     }
     let text = fs::read_to_string(&second).unwrap();
     fs::write(&second, &text[..text.len() - 30]).unwrap();
