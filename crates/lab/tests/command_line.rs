@@ -128,7 +128,7 @@ fn record(arguments: &[&str]) -> serde_json::Value {
 fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
     let listed = [
         "random_mixed ops=5000",
-        "larson ops=4000",
+        "larson ops=4000 slots=50 rounds=10",
         "producer_consumer ops=5000",
         "realloc_growth limit=200000",
         "burst_keep_every_20th burst_mib=4 wait_ms=60",
