@@ -184,7 +184,8 @@ fn experiment_e_has_the_published_shape() {
 #[test]
 fn completions_and_the_manual_are_printed() {
     assert!(String::from_utf8_lossy(&freestone(&["completions", "bash"]).stdout).contains("experiment"));
-    assert!(String::from_utf8_lossy(&freestone(&["man"]).stdout).contains(".TH freestone"));
+    let manual = String::from_utf8_lossy(&freestone(&["man"]).stdout).into_owned();
+    holds(&manual, &[".TH freestone", ".TH freestone-bench", "self\\-test", ".TH freestone-peers"]);
 }
 
 #[test]
