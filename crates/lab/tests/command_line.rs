@@ -27,6 +27,25 @@ fn wrong_parameters_say_which_there_are() {
 }
 
 #[test]
+fn what_measures_nothing_is_refused() {
+    refuses(&["bench", "tiny_hot", "-a", "system", "--rounds", "0"], &["invalid value '0'", "--rounds"]);
+    refuses(&["compare", "-a", "system", "--rounds", "0", "--", "true"], &["invalid value '0'", "--rounds"]);
+    refuses(&["bench", "tiny_hot", "-a", "system", "--timeout", "0"], &["invalid value '0'", "--timeout"]);
+    let endless = [
+        "bench",
+        "idle_after_burst",
+        "-a",
+        "system",
+        "--timeout",
+        "1",
+        "--no-report",
+        "-p",
+        "idle_after_burst.idle_ms=60000",
+    ];
+    refuses(&endless, &["took longer than 1 s", "nothing could be measured"]);
+}
+
+#[test]
 fn commands_that_are_not_there_fail_or_hang_are_named() {
     refuses(&["compare", "-a", "system", "--", "no-such-command"], &["'no-such-command'", "PATH"]);
     refuses(&["compare", "-a", "system", "--no-report", "--", "false"], &["exit status 1", "--ignore-failure"]);
