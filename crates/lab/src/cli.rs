@@ -43,6 +43,7 @@ enum Command {
 /// # Errors
 /// What the command reports.
 pub(crate) fn main() -> Result<u8> {
+    interrupt::end_with_the_reader();
     match Cli::parse().command {
         Command::Run(options) => run::main(&options),
         Command::Compare(options) => compare::main(&options).map(unless_interrupted),

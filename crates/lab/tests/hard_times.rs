@@ -100,6 +100,14 @@ fn without_a_terminal_there_are_no_bars_and_no_colours() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_is_no_panic() {
+    let mut list = command(&["bench", "--list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(list.stdout.take());
+    let output = list.wait_with_output().unwrap();
+    assert!(!said(&output).contains("panicked"), "{}", said(&output));
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured() {
     let out = file("interrupted.jsonl");
     let _ = fs::remove_file(&out);
