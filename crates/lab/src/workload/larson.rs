@@ -22,7 +22,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "mostly remote frees, large blocks, blocks shared at the same time",
     shows: Shows::Time,
     params: &[
-        Param::scaled("ops", [3_000_000, 10_000_000, 50_000_000], "replacements in all"),
+        Param::scaled("ops", [10_000_000, 30_000_000, 150_000_000], "replacements in all"),
         Param::fixed("threads", 2, "tables, each with one owner at a time"),
         Param::fixed("slots", 5000, "blocks in a table"),
         Param::fixed("rounds", 100, "replacements by one owner, in tables"),
