@@ -38,8 +38,10 @@ fn base(summary: &Summary) -> &str {
 pub(crate) fn print_standing(summary: &Summary) {
     for aspect in &ASPECTS {
         let with_tally = |name: &str| match Tally::of(summary, name, aspect.figure) {
-            Some(tally) => format!("{name} ({:.2} times {}'s: {})", tally.mean, base(summary), tally.counted(aspect)),
-            None => name.to_owned(),
+            Some(tally) if tally.less + tally.more > 0 => {
+                format!("{name} ({:.2} times {}'s: {})", tally.mean, base(summary), tally.counted(aspect))
+            }
+            _ => name.to_owned(),
         };
         standing::least(summary, aspect, with_tally).into_iter().for_each(|line| println!("{line}"));
     }
