@@ -29,8 +29,9 @@ impl Allocator {
         Self { name: "system".into(), library: None, version: None, environment: Vec::new() }
     }
 
-    /// An allocator in a library.
+    /// An allocator in a library, under the path the kernel knows it by: that is the one a process's mappings show.
     pub(crate) fn in_library(name: &str, library: PathBuf) -> Self {
+        let library = library.canonicalize().unwrap_or(library);
         Self { name: name.into(), library: Some(library), version: None, environment: Vec::new() }
     }
 
@@ -97,8 +98,7 @@ fn one(text: &str) -> Result<Allocator> {
     if let Some((name, path)) = text.split_once('=') {
         let path = Path::new(path);
         executable::check_allocator_library(path)?;
-        let path = path.canonicalize().with_context(|| format!("the path of {} cannot be resolved", path.display()))?;
-        return Ok(Allocator::in_library(name, path));
+        return Ok(Allocator::in_library(name, path.to_path_buf()));
     }
     match text {
         "system" => Ok(Allocator::system()),

@@ -10,16 +10,18 @@ mod self_test;
 mod tables;
 
 pub(crate) use rounds::{Contender, Job, measure_all, prepare, run_once};
-pub(crate) use tables::{print_json, verdict};
+pub(crate) use tables::{SAME, legend, print_json, print_standing, verdict};
 
 use crate::allocator::{self, Allocator};
 use crate::measure::Measurement;
 use crate::record::WorkloadRecord;
+use crate::summary::Summary;
 use crate::warning::Warning;
 use crate::workload::params::{Params, Scale};
 use crate::workload::{self, Workload, programs};
 use crate::{executable, interrupt, names, report};
 use anyhow::{Context, Result, bail};
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,7 +35,7 @@ pub(crate) struct Options {
     allocators: Vec<String>,
     /// Rounds [default: 9; with --quick 8, with --full 15]
     #[arg(short, long)]
-    rounds: Option<usize>,
+    rounds: Option<NonZeroUsize>,
     /// Short runs of a dozen workloads: a minute for two allocators, three for all peers
     #[arg(long, conflicts_with = "full")]
     quick: bool,
@@ -44,8 +46,8 @@ pub(crate) struct Options {
     #[arg(short, long = "param", value_name = "WORKLOAD.NAME=VALUE")]
     params: Vec<String>,
     /// Seconds one run may take before it is ended
-    #[arg(long, default_value_t = 60)]
-    timeout: u64,
+    #[arg(long, default_value = "60")]
+    timeout: NonZeroU64,
     /// Count instructions in an operation too, under valgrind's callgrind
     #[arg(long)]
     instructions: bool,
@@ -92,7 +94,7 @@ impl Options {
     }
 
     fn rounds(&self) -> usize {
-        self.rounds.unwrap_or(match self.scale() {
+        self.rounds.map(NonZeroUsize::get).unwrap_or(match self.scale() {
             Scale::Quick => 8,
             Scale::Normal => 9,
             Scale::Full => 15,
@@ -149,6 +151,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         instructions::count_all(&jobs, &allocators, &mut measurement)?;
     }
     let summary = measurement.finish(&baseline)?;
+    refuse_emptiness(&summary, &measurement)?;
     if options.json {
         tables::print_json(&summary, &measurement)?;
     } else {
@@ -161,6 +164,18 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         eprintln!("report:  {}", page.display());
     }
     Ok(if options.self_test { self_test::judge(&summary) } else { 0 })
+}
+
+/// Without a single run there is nothing to show.
+///
+/// # Errors
+/// There is no run, and nobody asked to stop.
+pub(crate) fn refuse_emptiness(summary: &Summary, measurement: &Measurement) -> Result<()> {
+    if summary.allocators().is_empty() && !interrupt::asked() {
+        measurement.print_warnings();
+        bail!("nothing could be measured; the warnings above say why");
+    }
+    Ok(())
 }
 
 /// The jobs whose programs are installed, and a sentence about each of the others.
@@ -192,7 +207,7 @@ fn jobs(options: &Options) -> Result<Vec<Job>> {
                 workload,
                 params: options.params_of(workload)?,
                 scale: options.scale(),
-                limit: Duration::from_secs(options.timeout),
+                limit: Duration::from_secs(options.timeout.get()),
                 subject: workload.name.to_owned(),
             })
         })

@@ -34,7 +34,7 @@ enum Command {
         /// Which shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, in roff
+    /// Print the manual, in roff
     Man,
 }
 
@@ -43,6 +43,7 @@ enum Command {
 /// # Errors
 /// What the command reports.
 pub(crate) fn main() -> Result<u8> {
+    interrupt::end_with_the_reader();
     match Cli::parse().command {
         Command::Run(options) => run::main(&options),
         Command::Compare(options) => compare::main(&options).map(unless_interrupted),
@@ -55,11 +56,18 @@ pub(crate) fn main() -> Result<u8> {
             clap_complete::generate(shell, &mut Cli::command(), "freestone", &mut io::stdout());
             Ok(0)
         }
-        Command::Man => {
-            clap_mangen::Man::new(Cli::command()).render(&mut io::stdout())?;
-            Ok(0)
-        }
+        Command::Man => print_manual().map(|()| 0),
     }
+}
+
+/// One page, with those of the commands behind the overview that names them.
+fn print_manual() -> Result<()> {
+    let mut whole = Cli::command().disable_help_subcommand(true);
+    whole.build();
+    for command in std::iter::once(&whole).chain(whole.get_subcommands()) {
+        clap_mangen::Man::new(command.clone()).render(&mut io::stdout())?;
+    }
+    Ok(())
 }
 
 /// What a shell reports of a command that Ctrl-C ended, so that a script does not take half a measurement for a whole one.

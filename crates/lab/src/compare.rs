@@ -13,6 +13,7 @@ use crate::warning::Warning;
 use crate::{bench, executable, interrupt, progress, quantity, report, server, table};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,11 +24,11 @@ pub(crate) struct Options {
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
     /// Rounds after the warm-up
-    #[arg(short, long, default_value_t = 8)]
-    rounds: usize,
+    #[arg(short, long, default_value = "8")]
+    rounds: NonZeroUsize,
     /// Seconds one run may take before it is ended
-    #[arg(long, default_value_t = 120)]
-    timeout: u64,
+    #[arg(long, default_value = "120")]
+    timeout: NonZeroU64,
     /// A server to start under each allocator; the command is then its client. Written as one would type it, without shell syntax
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
@@ -106,7 +107,7 @@ fn subject(options: &Options) -> String {
 }
 
 fn run_once(options: &Options, allocator: &Allocator, watch: bool) -> Result<Ran> {
-    let limit = Duration::from_secs(options.timeout);
+    let limit = Duration::from_secs(options.timeout.get());
     match &options.server {
         Some(text) => {
             let words: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
@@ -195,8 +196,9 @@ fn rounds(
     expected: &Expected,
     measurement: &mut Measurement,
 ) -> Result<()> {
-    let bar = progress::bar((options.rounds * allocators.len()) as u64);
-    for round in 0..options.rounds {
+    measurement.doubt_rounds(options.rounds.get(), allocators.len())?;
+    let bar = progress::bar((options.rounds.get() * allocators.len()) as u64);
+    for round in 0..options.rounds.get() {
         for turn in 0..allocators.len() {
             let allocator = &allocators[(turn + round) % allocators.len()];
             bar.set_message(allocator.name.clone());
@@ -222,15 +224,16 @@ fn rounds(
 
 fn print(summary: &Summary, subject: &str) {
     println!("{subject}\n");
+    bench::print_standing(summary);
     let base = summary.allocators().first().cloned().unwrap_or_default();
     let header = ["", "time", "of it", "processor", "of it", "peak RSS", "of it", "page faults"];
-    let mut table = table::new(&header.map(|text| text.replace("of it", &format!("/ {base}"))));
-    for allocator in summary.allocators() {
+    let header = header.map(|text| text.replace("of it", &format!("/ {base}")));
+    let row = |allocator: &String| {
         let cell = |figure| summary.cell(subject, allocator, figure);
         let value = |figure, show: fn(f64) -> String| cell(figure).map_or_else(String::new, |cell| show(cell.median));
         let ratio =
             |figure| cell(figure).and_then(|cell| cell.ratio).map_or_else(String::new, |ratio| bench::verdict(&ratio));
-        table.add_row(vec![
+        vec![
             allocator.clone(),
             value(Figure::Time, quantity::time),
             ratio(Figure::Time),
@@ -239,7 +242,9 @@ fn print(summary: &Summary, subject: &str) {
             value(Figure::PeakRss, quantity::bytes),
             ratio(Figure::PeakRss),
             value(Figure::Faults, |faults| quantity::count(faults as u64)),
-        ]);
-    }
-    println!("{table}");
+        ]
+    };
+    let rows: Vec<Vec<String>> = summary.allocators().iter().map(row).collect();
+    table::print(&header, &rows, 1);
+    println!("{}", bench::legend(&rows, "medians; ratios with their 95 % interval"));
 }

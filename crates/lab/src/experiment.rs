@@ -17,6 +17,7 @@ use crate::warning::Warning;
 use crate::workload::{self, params::Scale};
 use crate::{quantity, report, table};
 use anyhow::{Result, bail};
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,13 +32,13 @@ pub(crate) struct Options {
     allocators: Vec<String>,
     /// Rounds [default: 9; with --quick 8]
     #[arg(short, long)]
-    rounds: Option<usize>,
+    rounds: Option<NonZeroUsize>,
     /// Fewer rounds
     #[arg(long)]
     quick: bool,
     /// Seconds one run may take before it is ended
-    #[arg(long, default_value_t = 120)]
-    timeout: u64,
+    #[arg(long, default_value = "120")]
+    timeout: NonZeroU64,
     /// Results file to write [default: freestone-results/TIME-experiment-X.jsonl]
     #[arg(short, long)]
     out: Option<PathBuf>,
@@ -83,8 +84,9 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         measurement.print_warnings();
         bail!("no allocator could be measured; the warnings above say why");
     };
-    let rounds = options.rounds.unwrap_or(if options.quick { 8 } else { 9 });
-    let mut experiment = Experiment { measurement, allocators, rounds, limit: Duration::from_secs(options.timeout) };
+    let rounds = options.rounds.map(NonZeroUsize::get).unwrap_or(if options.quick { 8 } else { 9 });
+    let mut experiment =
+        Experiment { measurement, allocators, rounds, limit: Duration::from_secs(options.timeout.get()) };
     match options.which {
         Which::A => a::measure(&mut experiment)?,
         Which::B => b::measure(&mut experiment)?,
@@ -94,6 +96,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     }
     let mut measurement = experiment.measurement;
     let summary = measurement.finish(&baseline)?;
+    bench::refuse_emptiness(&summary, &measurement)?;
     if options.json {
         bench::print_json(&summary, &measurement)?;
     } else {
@@ -124,11 +127,11 @@ impl Comparison {
     }
 
     fn print(&self) {
-        let mut table = table::new(&self.header);
-        self.rows.iter().for_each(|row| {
-            table.add_row(row.clone());
-        });
-        println!("\n{}\n{table}", self.title);
+        println!("\n{}", self.title);
+        table::print(&self.header, &self.rows, 1);
+        if self.rows.iter().flatten().any(|cell| cell == bench::SAME) {
+            println!(" {}: no difference seen", bench::SAME);
+        }
     }
 }
 
@@ -184,7 +187,7 @@ fn shown(summary: &Summary, subject: &str, allocator: &str, figure: Figure) -> S
         Figure::Time | Figure::Cpu => quantity::time,
         Figure::PeakRss => quantity::bytes,
         Figure::Faults => |faults: f64| quantity::count(faults as u64),
-        Figure::Instructions => quantity::digits,
+        Figure::Instructions | Figure::Cycles | Figure::Retired | Figure::CacheMisses => quantity::digits,
     };
     summary.cell(subject, allocator, figure).map_or_else(|| "–".into(), |cell| show(cell.median))
 }

@@ -1,4 +1,8 @@
-//! Ctrl-C: the first asks every loop of the lab to stop where its results are whole.
+//! Ctrl-C: the first asks every loop of the lab to stop where its results are whole. And a reader that has seen enough ends the lab quietly.
+//!
+//! # Safety
+//! Sets the disposition of a signal to the system's default.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +17,12 @@ pub(crate) fn listen() {
     };
     // Fails only when a handler is there already, which listens just as well.
     let _ = ctrlc::set_handler(handler);
+}
+
+/// Lets a closed pipe (`freestone bench --list | head`) end the lab as it ends other programs, not with a panic.
+pub(crate) fn end_with_the_reader() {
+    // SAFETY: the default disposition calls no code of this program.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 /// Whether the user wants the lab to stop.

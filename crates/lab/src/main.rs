@@ -10,7 +10,7 @@
 //! | [`command`], [`server`], [`child`], [`launch`], [`interrupt`] | running something to its end, and what the kernel counted |
 //! | [`exit_report`], [`timeline`] | what the library said at exit; memory over time |
 //! | [`measure`], [`results`], [`record`] | what was measured, kept on disk as it comes |
-//! | [`summary`], [`statistics`] | medians, ratios, what may be claimed |
+//! | [`summary`], [`statistics`], [`standing`] | medians, ratios, what may be claimed; who leads, and where Freestone does not |
 //! | [`machine`], [`warning`] | where, and reasons for doubt |
 //! | [`table`], [`plot`], [`quantity`], [`progress`], [`names`] | how it is said |
 
@@ -40,6 +40,7 @@ mod report;
 mod results;
 mod run;
 mod server;
+mod standing;
 mod statistics;
 mod summary;
 mod table;

@@ -6,6 +6,7 @@
 use crate::allocator::Allocator;
 use crate::machine::Machine;
 use crate::results::{Header, Outcome, Run, Writer};
+use crate::statistics::ENOUGH_ROUNDS;
 use crate::summary::Summary;
 use crate::warning::{self, Warning};
 use crate::{interrupt, results};
@@ -64,6 +65,17 @@ impl Measurement {
             self.warnings.push(warning);
         }
         Ok(())
+    }
+
+    /// Says so when `rounds` are too few to tell `contenders` apart.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn doubt_rounds(&mut self, rounds: usize, contenders: usize) -> Result<()> {
+        if rounds >= ENOUGH_ROUNDS || contenders < 2 {
+            return Ok(());
+        }
+        self.warn(Warning::FewRounds { rounds, enough: ENOUGH_ROUNDS })
     }
 
     /// Keeps the failure of a run and takes the pair out of the rounds to come.

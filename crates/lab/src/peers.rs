@@ -38,7 +38,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
 }
 
 fn list() {
-    let mut table = table::new(&["peer".into(), "source".into(), "library".into()]);
+    let mut table = table::text(&["peer", "source", "library"].map(str::to_owned));
     for peer in PEERS {
         let library = allocator::built_peer(peer);
         let shown =

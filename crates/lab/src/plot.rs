@@ -30,6 +30,9 @@ const LEGEND_STEP: i32 = 90;
 /// What the names take at the top.
 const LEGEND_HEIGHT: u32 = 16;
 
+/// Colours of everything else, by name, so that a name keeps its colour from page to page.
+const OTHERS: [&str; 8] = ["#4f6d7a", "#a0522d", "#009e9e", "#8a9a00", "#c46be0", "#5b7fff", "#d98200", "#4caf50"];
+
 /// The colour of an allocator, or of a kind of memory, as CSS.
 pub(crate) fn colour(allocator: &str) -> &'static str {
     match allocator.trim_end_matches(" again") {
@@ -45,7 +48,7 @@ pub(crate) fn colour(allocator: &str) -> &'static str {
         "live" => "#3a9d5d",
         "dirty" => "#c9a227",
         "committed" => "#a9b4bf",
-        _ => "#4f6d7a",
+        other => OTHERS[other.bytes().fold(0, |sum, byte| sum * 19 % 8191 + usize::from(byte)) % OTHERS.len()],
     }
 }
 
@@ -122,7 +125,7 @@ pub(crate) fn percentiles(title: &str, labels: &[String], series: &[Series], the
             .x_labels(labels.len())
             .y_labels(highest as usize + 1)
             .x_label_formatter(&|place| labels.get(place.round() as usize).cloned().unwrap_or_default())
-            .y_label_formatter(&|power| quantity::time(10_f64.powf(*power)))
+            .y_label_formatter(&|power| power_of_ten(*power))
             .label_style(("sans-serif", 13, &INK))
             .draw()
             .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
@@ -133,6 +136,14 @@ pub(crate) fn percentiles(title: &str, labels: &[String], series: &[Series], the
         area.present().map_err(|error| anyhow!("the plot '{title}' could not be finished: {error}"))?;
     }
     Ok(themed(&svg, theme))
+}
+
+/// A power of ten of nanoseconds on an axis: `1 µs`, `10 µs`.
+fn power_of_ten(power: f64) -> String {
+    let text = quantity::time(10_f64.powf(power.round()));
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = number.parse().map_or_else(|_| number.to_owned(), tick);
+    format!("{number} {unit}")
 }
 
 /// A number on an axis, without digits that say nothing.

@@ -32,6 +32,17 @@ pub(crate) fn digits(value: f64) -> String {
     }
 }
 
+/// A figure that may be a count or a measure: whole numbers stay whole, of others three significant digits.
+pub(crate) fn figure(value: f64) -> String {
+    let is_count = value.fract() == 0.0 && (0.0..1e15).contains(&value);
+    if is_count { count(value as u64) } else { digits(value) }
+}
+
+/// A percentile by its usual name.
+pub(crate) fn percentile(percentile: f64) -> String {
+    if percentile >= 100.0 { "slowest".into() } else { format!("p{percentile}") }
+}
+
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut units = units.iter();

@@ -78,11 +78,11 @@ fn render(latest: &Results, all: &[(PathBuf, Results)]) -> Result<String> {
     warnings.extend(between_files(all));
     let mut body = String::new();
     body.push_str(&verdicts::section(&summary, &latest.header, &warnings));
+    body.push_str(&details::published_section(&summary));
     body.push_str(&ratios::section(&summary));
     body.push_str(&curves::latency_section(&summary)?);
     body.push_str(&curves::memory_section(&summary)?);
     body.push_str(&details::figures_section(&summary));
-    body.push_str(&details::published_section(&summary));
     body.push_str(&trend::section_of(all, baseline));
     body.push_str(&details::warnings_section(&warnings));
     body.push_str(&details::machine_section(&latest.header));

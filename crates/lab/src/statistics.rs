@@ -47,6 +47,9 @@ pub(crate) struct Ratio {
 /// Differences smaller than this are not claimed: the layout of code and of address space alone moves a run by as much.
 const RESOLUTION: f64 = 0.01;
 
+/// Rounds from which complete separation means something; with fewer, only the steadiest differences can be claimed.
+pub(crate) const ENOUGH_ROUNDS: usize = 8;
+
 /// Two-sided 99.99 % points of Student's t for 1, 2, … degrees of freedom.
 const T_9999: [f64; 20] = [
     6366.0, 99.99, 28.00, 15.54, 11.18, 9.082, 7.885, 7.120, 6.594, 6.211, 5.921, 5.694, 5.513, 5.363, 5.239, 5.134,
@@ -123,10 +126,9 @@ fn differs_by_t(ratios: &[f64]) -> bool {
 
 /// Whether every round of one is below every round of the other, with rounds enough for this to mean something.
 fn are_separate(ours: &[f64], base: &[f64]) -> bool {
-    const ENOUGH: usize = 8;
     let highest = |values: &[f64]| values.iter().copied().fold(f64::MIN, f64::max);
     let lowest = |values: &[f64]| values.iter().copied().fold(f64::MAX, f64::min);
-    ours.len().min(base.len()) >= ENOUGH && (highest(ours) < lowest(base) || highest(base) < lowest(ours))
+    ours.len().min(base.len()) >= ENOUGH_ROUNDS && (highest(ours) < lowest(base) || highest(base) < lowest(ours))
 }
 
 /// 95 % percentile bootstrap interval of the median; the resampling repeats exactly.

@@ -1,7 +1,7 @@
 //! From runs to comparisons: per subject and allocator the medians, and the ratios to the baseline.
 
 use crate::launch::Launched;
-use crate::record::{Latency, WorkloadRecord};
+use crate::record::{Counters, Latency, WorkloadRecord};
 use crate::results::{Outcome, Run};
 use crate::statistics::{self, Ratio};
 use crate::warning::Warning;
@@ -26,8 +26,14 @@ pub(crate) enum Figure {
     PeakRss,
     /// Page faults of the process.
     Faults,
-    /// Instructions in one operation.
+    /// Instructions in one operation, counted by callgrind.
     Instructions,
+    /// Processor cycles in one operation, by the hardware's counter.
+    Cycles,
+    /// Instructions in one operation, by the hardware's counter.
+    Retired,
+    /// Cache misses in one operation, by the hardware's counter.
+    CacheMisses,
 }
 
 impl Figure {
@@ -39,6 +45,9 @@ impl Figure {
             Self::PeakRss => "peak memory",
             Self::Faults => "page faults",
             Self::Instructions => "instructions",
+            Self::Cycles => "cycles",
+            Self::Retired => "instructions retired",
+            Self::CacheMisses => "cache misses",
         }
     }
 }
@@ -142,6 +151,18 @@ impl Summary {
             .collect()
     }
 
+    /// Why there are no hardware counters; `None` where there are some, or no workload was run.
+    pub(crate) fn without_counters(&self) -> Option<&str> {
+        let mut runs = self.series.values().flat_map(|series| series.runs.values());
+        runs.find_map(|run| match run {
+            Outcome::Workload(record) => Some(match &record.counters {
+                Counters::Absent(why) => Some(why.as_str()),
+                Counters::Counted { .. } => None,
+            }),
+            _ => None,
+        })?
+    }
+
     /// A figure an experiment kept beside the workloads'.
     pub(crate) fn kept_figure(&self, subject: &str, allocator: &str) -> Option<f64> {
         let kept = self.figures.iter().find(|run| run.subject == subject && run.allocator == allocator);
@@ -155,8 +176,12 @@ impl Summary {
         statistics::median(&values)
     }
 
-    /// The median latencies of a workload under an allocator.
-    pub(crate) fn latency(&self, subject: &str, allocator: &str) -> Option<Latency> {
+    /// The median latencies of a workload, of each allocator that has some.
+    pub(crate) fn latencies(&self, subject: &str) -> Vec<(&String, Latency)> {
+        self.allocators.iter().filter_map(|allocator| Some((allocator, self.latency(subject, allocator)?))).collect()
+    }
+
+    fn latency(&self, subject: &str, allocator: &str) -> Option<Latency> {
         let all: Vec<&Latency> =
             self.records(subject, allocator).into_iter().filter_map(|record| record.latency.as_ref()).collect();
         let first = (*all.first()?).clone();
@@ -233,6 +258,14 @@ fn of_workload(record: &WorkloadRecord, figure: Figure) -> Option<f64> {
         Figure::PeakRss => record.peak_rss_bytes.map(|bytes| bytes as f64),
         Figure::Faults => Some(record.process_faults as f64),
         Figure::Instructions => None,
+        Figure::Cycles | Figure::Retired | Figure::CacheMisses => match record.counters {
+            Counters::Counted { cycles, .. } if figure == Figure::Cycles => Some(cycles as f64 / operations),
+            Counters::Counted { instructions, .. } if figure == Figure::Retired => {
+                Some(instructions as f64 / operations)
+            }
+            Counters::Counted { cache_misses, .. } => Some(cache_misses as f64 / operations),
+            Counters::Absent(_) => None,
+        },
     }
 }
 
@@ -242,6 +275,6 @@ fn of_command(launched: &Launched, figure: Figure) -> Option<f64> {
         Figure::Cpu => Some((launched.user_ns + launched.system_ns) as f64),
         Figure::PeakRss => Some(launched.peak_rss_bytes as f64),
         Figure::Faults => Some(launched.minor_faults as f64),
-        Figure::Instructions => None,
+        Figure::Instructions | Figure::Cycles | Figure::Retired | Figure::CacheMisses => None,
     }
 }

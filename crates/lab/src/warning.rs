@@ -17,6 +17,13 @@ pub(crate) enum Warning {
         /// Half the distance between the quartiles over the median, in percent.
         spread_percent: u32,
     },
+    /// Too few rounds to see most differences.
+    FewRounds {
+        /// Rounds that were asked for.
+        rounds: usize,
+        /// Rounds that are enough.
+        enough: usize,
+    },
     /// Other programs were running.
     Loaded {
         /// Load average when the measurement began, in hundredths.
@@ -133,6 +140,11 @@ impl fmt::Display for Warning {
             Self::NoisyRounds { subject, allocator, spread_percent } => write!(
                 f,
                 "{subject} under {allocator}: rounds differ by ±{spread_percent} %. Close other programs, or raise --rounds"
+            ),
+            Self::FewRounds { rounds, enough } => write!(
+                f,
+                "in {rounds} rounds only the steadiest differences can be told from chance, so that none seen means little; for a comparison \
+                 leave --rounds out, or give {enough} or more"
             ),
             Self::Loaded { load_hundredths, processors } => write!(
                 f,

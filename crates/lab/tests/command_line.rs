@@ -27,6 +27,25 @@ fn wrong_parameters_say_which_there_are() {
 }
 
 #[test]
+fn what_measures_nothing_is_refused() {
+    refuses(&["bench", "tiny_hot", "-a", "system", "--rounds", "0"], &["invalid value '0'", "--rounds"]);
+    refuses(&["compare", "-a", "system", "--rounds", "0", "--", "true"], &["invalid value '0'", "--rounds"]);
+    refuses(&["bench", "tiny_hot", "-a", "system", "--timeout", "0"], &["invalid value '0'", "--timeout"]);
+    let endless = [
+        "bench",
+        "idle_after_burst",
+        "-a",
+        "system",
+        "--timeout",
+        "1",
+        "--no-report",
+        "-p",
+        "idle_after_burst.idle_ms=60000",
+    ];
+    refuses(&endless, &["took longer than 1 s", "nothing could be measured"]);
+}
+
+#[test]
 fn commands_that_are_not_there_fail_or_hang_are_named() {
     refuses(&["compare", "-a", "system", "--", "no-such-command"], &["'no-such-command'", "PATH"]);
     refuses(&["compare", "-a", "system", "--no-report", "--", "false"], &["exit status 1", "--ignore-failure"]);
@@ -128,7 +147,7 @@ fn record(arguments: &[&str]) -> serde_json::Value {
 fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
     let listed = [
         "random_mixed ops=5000",
-        "larson ops=4000",
+        "larson ops=4000 slots=50 rounds=10",
         "producer_consumer ops=5000",
         "realloc_growth limit=200000",
         "burst_keep_every_20th burst_mib=4 wait_ms=60",
@@ -184,7 +203,8 @@ fn experiment_e_has_the_published_shape() {
 #[test]
 fn completions_and_the_manual_are_printed() {
     assert!(String::from_utf8_lossy(&freestone(&["completions", "bash"]).stdout).contains("experiment"));
-    assert!(String::from_utf8_lossy(&freestone(&["man"]).stdout).contains(".TH freestone"));
+    let manual = String::from_utf8_lossy(&freestone(&["man"]).stdout).into_owned();
+    holds(&manual, &[".TH freestone", ".TH freestone-bench", "self\\-test", ".TH freestone-peers"]);
 }
 
 #[test]

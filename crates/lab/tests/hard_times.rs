@@ -41,6 +41,26 @@ fn a_peer_that_does_not_build_is_named_with_its_log_and_the_others_go_on() {
 }
 
 #[test]
+fn a_peer_behind_a_symbolic_link_is_found_in_the_process() {
+    // The C library stands in for a peer: it has a malloc, and is there without building anything.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(libc) = maps.split_whitespace().find(|word| word.ends_with("/libc.so.6")) else {
+        println!("skipped: no libc.so.6 among the mappings");
+        return;
+    };
+    let peers = scratch().join("linked-peers");
+    fs::create_dir_all(&peers).unwrap();
+    let peer = peers.join("libpeer_jemalloc.so");
+    let _ = fs::remove_file(&peer);
+    std::os::unix::fs::symlink(libc, &peer).unwrap();
+    let arguments =
+        ["compare", "-a", "jemalloc", "--no-report", "--rounds", "1", "-o", &file("linked.jsonl"), "--", "sleep", "0"];
+    let output = command(&arguments).env("FREESTONELAB_PEERS", &peers).output().unwrap();
+    assert!(!succeeded(&output).contains("was not in the process"));
+    holds(&String::from_utf8_lossy(&output.stdout), &["jemalloc"]);
+}
+
+#[test]
 fn without_valgrind_the_rest_is_measured() {
     let path = path_with("empty", None);
     let out = file("no-valgrind.jsonl");
@@ -80,6 +100,14 @@ fn without_a_terminal_there_are_no_bars_and_no_colours() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_is_no_panic() {
+    let mut list = command(&["bench", "--list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(list.stdout.take());
+    let output = list.wait_with_output().unwrap();
+    assert!(!said(&output).contains("panicked"), "{}", said(&output));
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured() {
     let out = file("interrupted.jsonl");
     let _ = fs::remove_file(&out);
@@ -106,7 +134,8 @@ fn several_results_become_a_trend_and_a_damaged_one_costs_a_line() {
     let [first, second] = ["trend-1.jsonl", "trend-2.jsonl"].map(file);
     for out in [&first, &second] {
         // What two rounds say of a self-test is not the point here.
-        freestone(&[&SHORT[..], &["--self-test", "--no-report", "-o", out]].concat());
+        let output = freestone(&[&SHORT[..], &["--self-test", "--no-report", "-o", out]].concat());
+        holds(&said(&output), &["in 2 rounds only the steadiest differences", "8 or more"]);
     }
     let text = fs::read_to_string(&second).unwrap();
     fs::write(&second, &text[..text.len() - 30]).unwrap();

@@ -60,6 +60,7 @@ pub(crate) fn measure_all(
     rounds: usize,
     measurement: &mut Measurement,
 ) -> Result<()> {
+    measurement.doubt_rounds(rounds, contenders.len())?;
     let bar = progress::bar(jobs.iter().map(|job| rounds_of(job, rounds) * contenders.len()).sum::<usize>() as u64);
     for job in jobs {
         if job.workload.hollow.is_some()

@@ -1,6 +1,8 @@
-//! The tables of `freestone bench`: time and memory, one line a workload, one column an allocator.
+//! The tables of `freestone bench`: what to read first, then time and memory, one line a workload, one column an allocator.
 
 use crate::measure::Measurement;
+use crate::record::Latency;
+use crate::standing::{self, ASPECTS, Tally};
 use crate::statistics::{Ratio, Verdict};
 use crate::summary::{Cell, Figure, LOOP_ONLY, Summary};
 use crate::workload;
@@ -8,17 +10,23 @@ use crate::{quantity, table};
 use anyhow::Result;
 use serde_json::json;
 
+/// What stands for "no difference seen".
+pub(crate) const SAME: &str = "≈";
+
 /// Prints all tables.
 pub(super) fn print(summary: &Summary) {
-    println!("Time per operation, as a multiple of {}'s (below 1: faster)", base(summary));
+    print_standing(summary);
+    println!("\nTime per operation, as a multiple of {}'s (below 1: faster)", base(summary));
     print_figure(summary, Figure::Time, quantity::time);
     println!("\nPeak memory, as a multiple of {}'s (below 1: leaner)", base(summary));
     print_figure(summary, Figure::PeakRss, quantity::bytes);
     print_own_figures(summary);
     print_latencies(summary);
-    if summary.subjects().iter().any(|subject| summary.cell(subject, base(summary), Figure::Instructions).is_some()) {
-        println!("\nInstructions in an operation, loop included");
-        print_instructions(summary);
+    print_counts(summary, Figure::Instructions, "Instructions in an operation, loop included");
+    print_counts(summary, Figure::Cycles, "Processor cycles in an operation, loop included");
+    print_counts(summary, Figure::CacheMisses, "Cache misses in an operation, loop included");
+    if let Some(why) = summary.without_counters() {
+        println!("\nNo cycles and no cache misses: {why}");
     }
 }
 
@@ -26,47 +34,86 @@ fn base(summary: &Summary) -> &str {
     summary.allocators().first().map_or("", String::as_str)
 }
 
+/// Prints who needs least, and where Freestone does not; nothing with a single allocator.
+pub(crate) fn print_standing(summary: &Summary) {
+    for aspect in &ASPECTS {
+        let with_tally = |name: &str| match Tally::of(summary, name, aspect.figure) {
+            Some(tally) if tally.less + tally.more > 0 => {
+                format!("{name} ({:.2} times {}'s: {})", tally.mean, base(summary), tally.counted(aspect))
+            }
+            _ => name.to_owned(),
+        };
+        standing::least(summary, aspect, with_tally).into_iter().for_each(|line| println!("{line}"));
+    }
+    ASPECTS.iter().filter_map(|aspect| standing::defeats(summary, aspect)).for_each(|line| println!("{line}"));
+}
+
+/// The table with intervals where they fit, and without them where they do not.
 fn print_figure(summary: &Summary, figure: Figure, show: fn(f64) -> String) {
-    let loops = figure == Figure::Time;
+    let (header, rows) = figure_table(summary, figure, show, verdict);
+    let kept = header.len() - summary.allocators().len() + 1;
+    let (said, header, rows) = if table::fits(&header, &rows) {
+        ("median ratio and its 95 % interval", header, rows)
+    } else {
+        let (header, rows) = figure_table(summary, figure, show, short_verdict);
+        ("median ratios; their intervals are in the page, and in --json", header, rows)
+    };
+    table::print(&header, &rows, kept);
+    if summary.allocators().len() > 1 {
+        println!("{}", legend(&rows, said));
+    }
+}
+
+fn figure_table(
+    summary: &Summary,
+    figure: Figure,
+    show: fn(f64) -> String,
+    say: fn(&Ratio) -> String,
+) -> (Vec<String>, Vec<Vec<String>>) {
+    let others = || summary.allocators().iter().skip(1);
+    let has_loop = |subject: &String| summary.cell(subject, LOOP_ONLY, figure).is_some();
+    let loops = figure == Figure::Time && summary.subjects().iter().any(has_loop);
     let mut header = vec![String::new(), base(summary).to_owned()];
-    if loops {
-        header.push("loop alone".into());
-    }
-    header.extend(summary.allocators().iter().skip(1).cloned());
-    let mut table = table::new(&header);
-    for subject in summary.subjects() {
-        let mut row = vec![subject.clone()];
-        row.push(summary.cell(subject, base(summary), figure).map_or_else(failed, |cell| show(cell.median)));
-        if loops {
-            let cell = summary.cell(subject, LOOP_ONLY, figure);
-            row.push(cell.map_or_else(String::new, |cell| show(cell.median)));
-        }
-        for allocator in summary.allocators().iter().skip(1) {
-            row.push(summary.cell(subject, allocator, figure).map_or_else(failed, |cell| multiple(&cell, show)));
-        }
-        table.add_row(row);
-    }
-    println!("{table}");
+    header.extend(loops.then(|| "loop alone".to_owned()));
+    header.extend(others().cloned());
+    let row = |subject: &String| {
+        let plain = |allocator| summary.cell(subject, allocator, figure).map(|cell| show(cell.median));
+        let multiple = |cell: Cell| cell.ratio.as_ref().map_or_else(|| show(cell.median), say);
+        let mut row = vec![subject.clone(), plain(base(summary)).unwrap_or_else(failed)];
+        row.extend(loops.then(|| plain(LOOP_ONLY).unwrap_or_default()));
+        row.extend(others().map(|name| summary.cell(subject, name, figure).map_or_else(failed, multiple)));
+        row
+    };
+    (header, summary.subjects().iter().map(row).collect())
 }
 
 fn failed() -> String {
     "failed".into()
 }
 
-/// A ratio with its interval, or that there is no difference to be seen.
-fn multiple(cell: &Cell, show: fn(f64) -> String) -> String {
-    match &cell.ratio {
-        Some(ratio) => verdict(ratio),
-        None => show(cell.median),
+/// `0.71  0.69–0.73`, or the sign for no difference seen.
+pub(crate) fn verdict(ratio: &Ratio) -> String {
+    match ratio.verdict {
+        Verdict::NoDifferenceSeen => SAME.into(),
+        Verdict::Less | Verdict::More => format!("{:.2}  {:.2}–{:.2}", ratio.median, ratio.low, ratio.high),
     }
 }
 
-/// `0.71 (0.69 to 0.73)`, or "no difference seen".
-pub(crate) fn verdict(ratio: &Ratio) -> String {
+fn short_verdict(ratio: &Ratio) -> String {
     match ratio.verdict {
-        Verdict::NoDifferenceSeen => "no difference seen".into(),
-        Verdict::Less | Verdict::More => format!("{:.2}  {:.2}–{:.2}", ratio.median, ratio.low, ratio.high),
+        Verdict::NoDifferenceSeen => SAME.into(),
+        Verdict::Less | Verdict::More => format!("{:.2}", ratio.median),
     }
+}
+
+/// What the figures in `rows` are, and what the sign stands for where it is used.
+pub(crate) fn legend(rows: &[Vec<String>], figures: &str) -> String {
+    let sign = if rows.iter().flatten().any(|cell| cell == SAME) {
+        format!("{SAME}: no difference seen; ")
+    } else {
+        String::new()
+    };
+    format!(" {sign}figures: {figures}")
 }
 
 fn print_own_figures(summary: &Summary) {
@@ -77,7 +124,7 @@ fn print_own_figures(summary: &Summary) {
             let mut row = vec![subject.clone(), name.clone()];
             row.extend(
                 summary.allocators().iter().map(|allocator| {
-                    summary.own_figure(subject, allocator, name).map_or_else(failed, quantity::digits)
+                    summary.own_figure(subject, allocator, name).map_or_else(failed, quantity::figure)
                 }),
             );
             rows.push(row);
@@ -89,57 +136,55 @@ fn print_own_figures(summary: &Summary) {
     println!("\nWhat the workloads themselves report");
     let mut header = vec![String::new(), String::new()];
     header.extend(summary.allocators().iter().cloned());
-    let mut table = table::new(&header);
-    rows.into_iter().for_each(|row| {
-        table.add_row(row);
-    });
-    println!("{table}");
+    table::print(&header, &rows, 2);
 }
 
 fn print_latencies(summary: &Summary) {
     for subject in summary.subjects() {
-        let found: Vec<_> = summary
-            .allocators()
-            .iter()
-            .filter_map(|allocator| Some((allocator, summary.latency(subject, allocator)?)))
-            .collect();
+        let found = summary.latencies(subject);
         let Some((_, first)) = found.first() else { continue };
         println!("\nLatency of one operation in {subject}; {} ns of it is the clock", first.clock_ns);
         let mut header = vec![String::new()];
-        header.extend(first.percentiles.iter().map(|(percentile, _)| percentile_name(*percentile)));
-        let mut table = table::new(&header);
-        for (allocator, latency) in &found {
-            let mut row = vec![(*allocator).clone()];
-            row.extend(latency.percentiles.iter().map(|&(_, nanoseconds)| quantity::time(nanoseconds as f64)));
-            table.add_row(row);
-        }
-        println!("{table}");
+        header.extend(first.percentiles.iter().map(|(percentile, _)| quantity::percentile(*percentile)));
+        let row = |(allocator, latency): &(&String, Latency)| {
+            let times = latency.percentiles.iter().map(|&(_, nanoseconds)| quantity::time(nanoseconds as f64));
+            std::iter::once((*allocator).clone()).chain(times).collect()
+        };
+        table::print(&header, &found.iter().map(row).collect::<Vec<_>>(), 1);
     }
 }
 
-fn percentile_name(percentile: f64) -> String {
-    if percentile >= 100.0 { "slowest".into() } else { format!("p{percentile}") }
-}
-
-fn print_instructions(summary: &Summary) {
+fn print_counts(summary: &Summary, figure: Figure, title: &str) {
     let mut header = vec![String::new()];
     header.extend(summary.allocators().iter().cloned());
-    let mut table = table::new(&header);
+    let mut rows = Vec::new();
     for subject in summary.subjects() {
         let cells: Vec<Option<Cell>> =
-            summary.allocators().iter().map(|name| summary.cell(subject, name, Figure::Instructions)).collect();
+            summary.allocators().iter().map(|name| summary.cell(subject, name, figure)).collect();
         if cells.iter().any(Option::is_some) {
             let mut row = vec![subject.clone()];
             row.extend(cells.into_iter().map(|cell| cell.map_or_else(failed, |cell| quantity::digits(cell.median))));
-            table.add_row(row);
+            rows.push(row);
         }
     }
-    println!("{table}");
+    if !rows.is_empty() {
+        println!("\n{title}");
+        table::print(&header, &rows, 1);
+    }
 }
 
 /// Prints the summary as JSON.
 pub(crate) fn print_json(summary: &Summary, measurement: &Measurement) -> Result<()> {
-    let figures = [Figure::Time, Figure::Cpu, Figure::PeakRss, Figure::Faults, Figure::Instructions];
+    let figures = [
+        Figure::Time,
+        Figure::Cpu,
+        Figure::PeakRss,
+        Figure::Faults,
+        Figure::Instructions,
+        Figure::Cycles,
+        Figure::Retired,
+        Figure::CacheMisses,
+    ];
     let mut cells = Vec::new();
     for subject in summary.subjects() {
         for allocator in summary.allocators() {

@@ -3,13 +3,14 @@
 //! Source: the published pool with a linear search and its successor `hhs` with power-of-two blocks, against glibc and `tc_calloc`. Workloads: 1024-byte
 //! blocks with 50 to 10000 calls, with and without an over-size half; and the web server.
 
-use super::{Comparison, Experiment, inside, shown};
+use super::{Comparison, Experiment, has, inside, shown};
 use crate::bench::Job;
 use crate::quantity;
 use crate::summary::{Figure, Summary};
 use anyhow::Result;
 
 const WEB_SERVER: &str = "web_server";
+const POOL: &str = "pool_calloc";
 const LINEAR: &str = "linear pool";
 const LOCKED: &str = "power-of-two pool";
 const UNLOCKED: &str = "power-of-two pool, no lock";
@@ -21,6 +22,9 @@ const FRONTS: [(&str, &str); 4] =
 
 /// Calls of the first workload, with rounds that make each run about as long.
 const CALLS: [(&str, &str); 5] = [("50", "20000"), ("100", "10000"), ("500", "400"), ("1024", "100"), ("10000", "10")];
+
+/// Whether every second request is too large for the pool, and how that is said.
+const OVERSIZE: [(&str, &str); 2] = [("0", ""), ("1", ", and every second request is too large for it")];
 
 /// Published seconds for the web server, five runs.
 const PUBLISHED: [(&str, &str); 6] = [
@@ -43,21 +47,26 @@ pub(super) fn measure(experiment: &mut Experiment) -> Result<()> {
 }
 
 fn pool_jobs(experiment: &Experiment) -> Vec<Job> {
-    let both = |(calls, rounds): &(&str, &str)| {
-        ["0", "1"].map(|oversize| {
-            let params = [format!("calls={calls}"), format!("rounds={rounds}"), format!("oversize={oversize}")];
-            experiment.job("pool_calloc", &params.each_ref().map(String::as_str))
-        })
+    let job = |(calls, rounds), oversize| {
+        experiment.job(POOL, &pool_params(calls, rounds, oversize).each_ref().map(String::as_str))
     };
-    CALLS.iter().flat_map(both).collect()
+    CALLS.iter().flat_map(|&calls| OVERSIZE.map(|(oversize, _)| job(calls, oversize))).collect()
 }
 
-/// The web server and the pool.
+fn pool_params(calls: &str, rounds: &str, oversize: &str) -> [String; 3] {
+    [format!("calls={calls}"), format!("rounds={rounds}"), format!("oversize={oversize}")]
+}
+
+fn pool_subject((calls, rounds): (&str, &str), oversize: &str) -> String {
+    format!("{POOL} {}", pool_params(calls, rounds, oversize).join(" "))
+}
+
+/// The web server, then the pool without and with the half that is too large.
 pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
-    if !summary.subjects().iter().any(|subject| subject.starts_with("pool_calloc calls=")) {
+    if !has(summary, &pool_subject(CALLS[0], OVERSIZE[0].0)) {
         return Vec::new();
     }
-    vec![web_server(summary), pool(summary)]
+    std::iter::once(web_server(summary)).chain(OVERSIZE.map(|(oversize, said)| pool(summary, oversize, said))).collect()
 }
 
 fn web_server(summary: &Summary) -> Comparison {
@@ -77,20 +86,15 @@ fn web_server(summary: &Summary) -> Comparison {
     comparison
 }
 
-fn pool(summary: &Summary) -> Comparison {
-    let mut comparison =
-        Comparison::new("D: 1024-byte blocks from a pool of 1024: time of one calloc and its free", &[]);
-    comparison.header = std::iter::once("blocks live at once")
-        .chain(summary.allocators().iter().map(String::as_str))
-        .map(str::to_owned)
-        .collect();
-    for subject in summary.subjects().iter().filter(|subject| subject.starts_with("pool_calloc")) {
-        let parameter = |name: &str| subject.split(' ').find_map(|word| word.strip_prefix(name)).unwrap_or_default();
-        let half = if parameter("oversize=") == "1" { ", half too large for the pool" } else { "" };
-        let calls = parameter("calls=").parse().unwrap_or(0);
-        let mut row = vec![format!("{}{half}", quantity::count(calls))];
-        row.extend(summary.allocators().iter().map(|allocator| shown(summary, subject, allocator, Figure::Time)));
-        comparison.rows.push(row);
+fn pool(summary: &Summary, oversize: &str, said: &str) -> Comparison {
+    let title = format!(
+        "D: time of one calloc of 1024 bytes and its free, by how many are live at once; the pool has 1024{said}"
+    );
+    let mut comparison = Comparison::new(title, &[""]);
+    comparison.header.extend(CALLS.map(|(calls, _)| quantity::count(calls.parse().unwrap_or(0))));
+    for allocator in summary.allocators() {
+        let times = CALLS.map(|calls| shown(summary, &pool_subject(calls, oversize), allocator, Figure::Time));
+        comparison.rows.push([&[allocator.clone()][..], &times].concat());
     }
     comparison
 }

@@ -9,4 +9,8 @@ fn figures_have_three_digits_and_a_unit() {
     assert_eq!(bytes(123.0), "123 B");
     assert_eq!(count(1_234_567), "1 234 567");
     assert_eq!(count(12), "12");
+    assert_eq!(
+        (figure(10.0), figure(1234.0), figure(1.894), figure(83.44)),
+        ("10".into(), "1 234".into(), "1.89".into(), "83.4".into())
+    );
 }

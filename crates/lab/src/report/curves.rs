@@ -17,13 +17,10 @@ const MOST_POINTS: usize = 400;
 pub(super) fn latency_section(summary: &Summary) -> Result<String> {
     let mut content = String::new();
     for subject in summary.subjects() {
-        let found: Vec<_> = summary
-            .allocators()
-            .iter()
-            .filter_map(|allocator| Some((allocator, summary.latency(subject, allocator)?)))
-            .collect();
+        let found = summary.latencies(subject);
         let Some((_, first)) = found.first() else { continue };
-        let labels: Vec<String> = first.percentiles.iter().map(|&(percentile, _)| name(percentile)).collect();
+        let labels: Vec<String> =
+            first.percentiles.iter().map(|&(percentile, _)| quantity::percentile(percentile)).collect();
         let series: Vec<Series> = found
             .iter()
             .map(|(allocator, latency)| {
@@ -55,10 +52,6 @@ pub(super) fn latency_section(summary: &Summary) -> Result<String> {
     ))
 }
 
-fn name(percentile: f64) -> String {
-    if percentile >= 100.0 { "slowest".into() } else { format!("p{percentile}") }
-}
-
 /// Memory over time of every subject that samples it.
 ///
 /// # Errors
@@ -66,19 +59,18 @@ fn name(percentile: f64) -> String {
 pub(super) fn memory_section(summary: &Summary) -> Result<String> {
     let mut content = String::new();
     for subject in summary.subjects() {
+        let samples =
+            |allocator| summary.records(subject, allocator).first().map(|record| record.rss_series.as_slice());
+        let is_curve = |samples: &[(u64, u64)]| samples.len() >= 8 && samples.last().is_some_and(|last| last.0 >= 500);
+        // All or none: a fast allocator must not be missing because it was done sooner.
+        if !summary.allocators().iter().filter_map(|name| samples(name)).any(is_curve) {
+            continue;
+        }
         let series: Vec<Series> = summary
             .allocators()
             .iter()
-            .filter_map(|allocator| {
-                let records = summary.records(subject, allocator);
-                let samples = &records.first()?.rss_series;
-                let lasts = samples.last().is_some_and(|last| last.0 >= 500) && samples.len() >= 8;
-                lasts.then(|| (allocator.clone(), thinned(samples)))
-            })
+            .filter_map(|allocator| Some((allocator.clone(), thinned(samples(allocator)?))))
             .collect();
-        if series.is_empty() {
-            continue;
-        }
         let svg = plot::lines(&format!("{subject}: resident memory"), "seconds", "MiB", &series, Theme::Page)?;
         let models = subject.split(' ').next().and_then(workload::find).map_or("", |workload| workload.models);
         let legend = legend(series.iter().map(|(name, _)| name));

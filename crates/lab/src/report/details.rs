@@ -18,7 +18,7 @@ pub(super) fn figures_section(summary: &Summary) -> String {
         for name in first.into_iter().flat_map(|record| record.figures.keys()) {
             let mut row = vec![format!("{}<br><span class=\"same\">{}</span>", escape(subject), escape(name))];
             row.extend(summary.allocators().iter().map(|allocator| {
-                summary.own_figure(subject, allocator, name).map_or_else(|| "–".into(), quantity::digits)
+                summary.own_figure(subject, allocator, name).map_or_else(|| "–".into(), quantity::figure)
             }));
             rows.push(row);
         }
@@ -38,9 +38,11 @@ pub(super) fn published_section(summary: &Summary) -> String {
             format!("<h3>{}</h3>{}", escape(&comparison.title), table(&header, &rows))
         })
         .collect();
-    let note =
-        "The authors' own figures, on their machines, beside those measured here. Compare down a column, never across.";
-    section("Published and measured", note, &content)
+    let note = format!(
+        "The authors' own figures, on their machines, beside those measured here. Compare down a column, never across. {}: no difference seen.",
+        bench::SAME
+    );
+    section("Published and measured", &note, &content)
 }
 
 /// The warnings, with what to do.
@@ -75,7 +77,8 @@ pub(super) fn machine_section(header: &Header) -> String {
         let version = allocator.version.clone().unwrap_or_else(|| "unstated".into());
         vec![format!("allocator {}", escape(&allocator.name)), escape(&version)]
     }));
-    section("Machine and versions", "", &table(&[String::new(), String::new()], &rows))
+    let facts = table(&[String::new(), String::new()], &rows);
+    section("Machine and versions", "", &format!("<div class=\"facts\">{facts}</div>"))
 }
 
 /// How a figure is written.
@@ -83,12 +86,15 @@ type Show = fn(f64) -> String;
 
 /// Medians and ratios of every figure, folded away.
 pub(super) fn raw_section(summary: &Summary) -> String {
-    let kinds: [(Figure, &str, Show); 5] = [
+    let kinds: [(Figure, &str, Show); 8] = [
         (Figure::Time, "Time", quantity::time),
         (Figure::Cpu, "Processor time", quantity::time),
         (Figure::PeakRss, "Peak memory", quantity::bytes),
         (Figure::Faults, "Page faults", |faults| quantity::count(faults as u64)),
-        (Figure::Instructions, "Instructions of one operation", quantity::digits),
+        (Figure::Instructions, "Instructions of one operation, by callgrind", quantity::digits),
+        (Figure::Cycles, "Cycles of one operation", quantity::digits),
+        (Figure::Retired, "Instructions of one operation, by the hardware", quantity::digits),
+        (Figure::CacheMisses, "Cache misses of one operation", quantity::digits),
     ];
     let mut content = String::new();
     for (figure, title, show) in kinds {
@@ -109,9 +115,15 @@ pub(super) fn raw_section(summary: &Summary) -> String {
             ));
         }
     }
-    let note =
-        "Median, ratio to the first column with its interval, and every round. The results file has all of it in JSON.";
-    section("Raw numbers", note, &content)
+    if let Some(why) = summary.without_counters() {
+        content.push_str(&format!("<p class=\"note\">No cycles and no cache misses: {}.</p>", escape(why)));
+    }
+    let note = format!(
+        "Median, ratio to the first column with its interval ({}: no difference seen), and every round under the pointer. The results file has \
+         all of it in JSON.",
+        bench::SAME
+    );
+    section("Raw numbers", &note, &content)
 }
 
 fn raw_cell(cell: &Cell, show: fn(f64) -> String) -> String {

@@ -2,7 +2,7 @@
 
 use crate::results::{self, Header};
 use crate::summary::Summary;
-use crate::{plot, quantity};
+use crate::{plot, quantity, standing};
 
 /// Colours as variables, so that pictures and text change together; print and small screens included.
 const STYLE: &str = include_str!("page.css");
@@ -14,6 +14,8 @@ pub(super) const POLICY: &str =
 /// The whole document around `body`.
 pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
     let machine = &header.machine;
+    let names: Vec<&String> = summary.allocators().iter().take(1).chain(standing::compared(summary)).collect();
+    let listed = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     let subtitle = format!(
         "{} · {} processors · {} · {} · measured {} UTC",
         machine.cpu,
@@ -28,9 +30,9 @@ pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">{POLICY}\
          <title>Freestone lab: {}</title><style>{STYLE}</style></head>\n<body><header><p class=\"mark\">Freestone lab</p>\
          <h1>Memory allocators, measured</h1><p class=\"sub\">{}</p>{}</header>\n<main>{body}</main></body></html>\n",
-        escape(&summary.allocators().join(", ")),
+        escape(&listed),
         escape(&subtitle),
-        legend(summary.allocators())
+        legend(names)
     )
 }
 
@@ -49,8 +51,19 @@ pub(super) fn section(title: &str, note: &str, content: &str) -> String {
     format!("<section><h2>{}</h2>{note}{content}</section>\n", escape(title))
 }
 
+/// Columns a screen can show; a table with more is turned over.
+const MOST_COLUMNS: usize = 14;
+
 /// A table of cells that are already HTML.
 pub(super) fn table(header: &[String], rows: &[Vec<String>]) -> String {
+    if header.len() > MOST_COLUMNS && rows.len() < MOST_COLUMNS {
+        let turned = |column: usize| {
+            std::iter::once(&header[column]).chain(rows.iter().map(move |row| &row[column])).cloned().collect()
+        };
+        let mut lines: Vec<Vec<String>> = (0..header.len()).map(turned).collect();
+        let header = lines.remove(0);
+        return table(&header, &lines);
+    }
     let head: String = header.iter().map(|cell| format!("<th>{cell}</th>")).collect();
     let row = |cells: &Vec<String>| {
         let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();

@@ -10,7 +10,9 @@ use crate::{plot, quantity, workload};
 use std::fmt::Write;
 
 const WIDTH: f64 = 520.0;
-const LEFT: f64 = 96.0;
+/// The names' column: what a letter takes, and bounds that keep short names together and leave long ones room for the chart.
+const LETTER: f64 = 7.4;
+const NAMES: [f64; 2] = [96.0, 206.0];
 const RIGHT: f64 = 62.0;
 const ROW: f64 = 22.0;
 const FOOT: f64 = 24.0;
@@ -31,7 +33,10 @@ fn charts_of(summary: &Summary) -> String {
         let models = subject.split(' ').next().and_then(workload::find).map_or("", |workload| workload.models);
         // Writing to a string does not fail.
         let _ = write!(charts, "<p class=\"name\">{}<small>{}</small></p>", escape(subject), escape(models));
-        let _ = write!(charts, "<div>{time}</div><div>{memory}</div>");
+        let _ = write!(
+            charts,
+            "<div><p class=\"of\">Time</p>{time}</div><div><p class=\"of\">Peak memory</p>{memory}</div>"
+        );
     }
     format!("<div class=\"charts\">{charts}</div>")
 }
@@ -65,9 +70,11 @@ fn chart(summary: &Summary, subject: &str, figure: Figure, scale: f64) -> String
         return String::new();
     }
     let height = rows.len() as f64 * ROW + FOOT;
+    let longest = rows.iter().map(|(name, _)| spoken(name).chars().count()).max().unwrap_or(0);
+    let left = (longest as f64 * LETTER + 12.0).clamp(NAMES[0], NAMES[1]);
     let at = |ratio: f64| {
-        let half = (WIDTH - LEFT - RIGHT) / 2.0;
-        LEFT + half + (ratio.ln() / scale).clamp(-1.0, 1.0) * half
+        let half = (WIDTH - left - RIGHT) / 2.0;
+        left + half + (ratio.ln() / scale).clamp(-1.0, 1.0) * half
     };
     let mut svg = axis(summary, subject, figure, height, scale, &at);
     for (index, (allocator, ratio)) in rows.iter().enumerate() {
@@ -125,7 +132,7 @@ fn row(allocator: &str, ratio: &Ratio, y: f64, at: &dyn Fn(f64) -> f64) -> Strin
          <title>{}: {:.3} ({:.3} to {:.3}), {} rounds</title></circle>\
          <text x=\"{WIDTH}\" y=\"{:.1}\" font-size=\"13\" text-anchor=\"end\" class=\"{tone}\">{:.2}</text>",
         y + 4.5,
-        escape(&shortened(allocator)),
+        escape(&spoken(allocator)),
         at(ratio.low),
         at(ratio.high),
         at(ratio.median),
@@ -139,12 +146,13 @@ fn row(allocator: &str, ratio: &Ratio, y: f64, at: &dyn Fn(f64) -> f64) -> Strin
     )
 }
 
-/// A name that fits beside the chart.
-fn shortened(name: &str) -> String {
+/// The name as it stands beside the chart: options without the prefix they all have, and cut where the chart begins.
+fn spoken(name: &str) -> String {
     let name = name.trim_start_matches("FREESTONE_");
-    if name.chars().count() <= 14 {
+    let most = ((NAMES[1] - 12.0) / LETTER) as usize;
+    if name.chars().count() <= most {
         name.to_owned()
     } else {
-        format!("{}…", name.chars().take(13).collect::<String>())
+        format!("{}…", name.chars().take(most - 1).collect::<String>())
     }
 }

@@ -20,7 +20,7 @@ fn sample_of(allocators: &[(u64, &str)]) -> Results {
     for round in 0..7 {
         for &(factor, allocator) in allocators {
             let record = crate::record::WorkloadRecord {
-                workload: "idle_after_burst".into(),
+                workload: "latency_tail".into(),
                 params: BTreeMap::new(),
                 operations: 1000,
                 wall_ns: factor * 100_000 + round as u64,
@@ -45,7 +45,7 @@ fn sample_of(allocators: &[(u64, &str)]) -> Results {
                 hollow: false,
             };
             let outcome = Outcome::Workload(Box::new(record));
-            runs.push(Run { subject: "idle_after_burst".into(), allocator: allocator.into(), round, outcome });
+            runs.push(Run { subject: "latency_tail".into(), allocator: allocator.into(), round, outcome });
         }
     }
     Results { header, runs, warnings: vec![Warning::HugePagesAlways] }
@@ -98,7 +98,7 @@ fn what_chance_explains_adds_nothing_to_the_summary() {
     }
     let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
     assert!(
-        html.contains("Least time: <b>system</b> and <b>&lt;other&gt;</b>.")
+        html.contains("No difference in time was seen. Least peak memory: <b>system</b>.")
             && html.contains("<span>no difference seen in 1</span>")
     );
 }
@@ -113,6 +113,27 @@ fn several_files_become_a_trend_and_different_versions_are_named() {
     let html = page_of(&[(PathBuf::from("a.jsonl"), older), (PathBuf::from("b.jsonl"), newer)]);
     assert!(html.contains("<h2>Trend</h2>"));
     assert!(html.contains("different versions: 1; 2"));
+}
+
+#[test]
+fn a_curve_is_drawn_for_every_allocator_or_for_none() {
+    let mut results = sample_of(&[(1, "system"), (1, "freestone")]);
+    for run in &mut results.runs {
+        if let (Outcome::Workload(record), "freestone") = (&mut run.outcome, run.allocator.as_str()) {
+            record.rss_series.truncate(5);
+        }
+    }
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    let curves = html.split("<h2>Memory over time</h2>").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(curves.contains("</i>freestone</li>") && curves.contains("</i>system</li>"), "{curves}");
+}
+
+#[test]
+fn contenders_with_long_names_are_told_apart() {
+    let names = ["linear pool", "power-of-two pool", "power-of-two pool, no lock", "shared pool, lock-free"];
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample_of(&[1, 2, 3, 4].map(|n| (n, names[n as usize - 1]))))]);
+    assert!(names[1..].iter().all(|name| html.contains(&format!(">{name}</text>"))));
+    assert_eq!(names.map(crate::plot::colour).iter().collect::<BTreeSet<_>>().len(), names.len());
 }
 
 #[test]

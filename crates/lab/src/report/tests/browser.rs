@@ -17,6 +17,7 @@ for (const svg of drawn) {
     if (a.left < b.right && b.left < a.right && a.top + 2 < b.bottom && b.top + 2 < a.bottom) seen.overlaps.push(one + ' on ' + other);
   }));
 }
+seen.cut = [...document.querySelectorAll('.heads')].filter(table => table.getBoundingClientRect().right > window.innerWidth).length;
 seen.too_wide = document.documentElement.scrollWidth > window.innerWidth;
 const light = css => { const [r, g, b] = css.match(/[0-9.]+/g).map(Number); return (0.3 * r + 0.6 * g + 0.1 * b) / 255; };
 seen.paper = light(getComputedStyle(document.body).backgroundColor);
@@ -54,7 +55,13 @@ fn look(html: &str, dark: bool, width: u32) -> Option<serde_json::Value> {
 
 #[test]
 fn the_page_draws_its_plots_fetches_nothing_and_can_be_read_in_light_and_dark() {
-    let results = sample_of(&[(1, "system"), (1, "freestone"), (4, "mimalloc"), (3, "jemalloc"), (2, "<other>")]);
+    let results = sample_of(&[
+        (1, "system"),
+        (1, "freestone"),
+        (4, "mimalloc"),
+        (3, "power-of-two pool, no lock"),
+        (2, "<other>"),
+    ]);
     let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
     let mut papers = Vec::new();
     for (dark, width) in [(false, 1280), (true, 1280), (false, 500)] {
@@ -64,6 +71,7 @@ fn the_page_draws_its_plots_fetches_nothing_and_can_be_read_in_light_and_dark() 
         assert_eq!(seen["empty"], 0);
         assert_eq!(seen["overlaps"], serde_json::json!([]), "at a width of {width}");
         assert_eq!(seen["too_wide"], false, "at a width of {width}");
+        assert_eq!(seen["cut"], 0, "the summary is whole at a width of {width}");
         let paper = seen["paper"].as_f64().unwrap();
         for ink in seen["ink"].as_array().unwrap() {
             assert!((ink.as_f64().unwrap() - paper).abs() > 0.5, "the text stands out from the paper: {seen}");
