@@ -66,7 +66,10 @@ enum Command {
     /// The loom models of every crate that has some.
     Loom,
     /// Miri, over everything that has no system call in it.
-    Miri,
+    Miri {
+        /// Just this crate.
+        package: Option<String>,
+    },
     /// Fuzz one target, or each in turn.
     Fuzz {
         /// The target; all of them when left out.
@@ -100,7 +103,7 @@ fn main() -> Result<()> {
         Command::Tuning => tuning::write(),
         Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
         Command::Loom => proofs::loom(),
-        Command::Miri => proofs::miri(),
+        Command::Miri { package } => proofs::miri(package.as_deref()),
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
         Command::Programs { install, names } => programs::run(&names, install),

@@ -22,20 +22,26 @@ pub(crate) fn loom() -> Result<()> {
     Ok(())
 }
 
-/// Runs Miri with strict provenance over what makes no system call; the heap over the fake kernel.
-pub(crate) fn miri() -> Result<()> {
+/// Crates that Miri can run.
+const INTERPRETED: [&str; 4] = ["freestone-base", "freestone-tlsf", "freestone-pool", "freestone"];
+
+/// Runs Miri with strict provenance over what makes no system call; the heap over the fake kernel. All of it, or one crate.
+pub(crate) fn miri(chosen: Option<&str>) -> Result<()> {
+    let packages: Vec<_> = INTERPRETED.iter().filter(|name| chosen.is_none_or(|chosen| chosen == **name)).collect();
+    if packages.is_empty() {
+        bail!("Miri runs {}: name one of them, or none for all", INTERPRETED.join(", "));
+    }
     let components = output(&mut command("rustup", &["+nightly", "component", "list", "--installed"]))
         .context("Miri needs the nightly toolchain: `rustup toolchain install nightly`")?;
     if !components.contains("miri") {
         run(&mut command("rustup", &["+nightly", "component", "add", "miri", "rust-src"]))?;
     }
-    let packages = ["freestone-base", "freestone-tlsf", "freestone-pool", "freestone"];
     for package in packages {
         println!("== miri: {package}");
         let mut command =
-            command("rustup", &["run", "nightly", "cargo", "miri", "test", "--lib", "--package", package]);
+            command("rustup", &["run", "nightly", "cargo", "miri", "test", "--tests", "--package", package]);
         // The heap's window is an address agreed with the kernel: `base::ptr` exposes it.
-        let provenance = if package == "freestone" { "permissive" } else { "strict" };
+        let provenance = if *package == "freestone" { "permissive" } else { "strict" };
         let flags = format!("-Zmiri-{provenance}-provenance -Zmiri-disable-isolation");
         command.env("MIRIFLAGS", flags).env_remove("RUSTUP_TOOLCHAIN");
         run(command.env("CARGO_TARGET_DIR", target().join("miri")).env("PROPTEST_CASES", "4"))?;
@@ -43,22 +49,30 @@ pub(crate) fn miri() -> Result<()> {
     Ok(())
 }
 
+/// The targets that a sanitizer cannot help, as their headers say.
+const WITHOUT_SANITIZER: [&str; 2] = ["c_interface", "heap"];
+
 /// Fuzzes one target, or each in turn.
 pub(crate) fn fuzz(chosen: Option<&str>, seconds: u32) -> Result<()> {
-    if !root().join("fuzz/Cargo.toml").exists() {
-        bail!("there are no fuzz targets in this tree (fuzz/Cargo.toml)");
-    }
     if !is_installed("cargo-fuzz") {
-        bail!("fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`, and the nightly toolchain");
+        bail!("fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`");
     }
-    let names = match chosen {
-        Some(name) => name.to_owned(),
-        None => output(&mut command("rustup", &["run", "nightly", "cargo", "fuzz", "list"]))?,
+    let cargo_fuzz = |arguments: &[&str]| {
+        let mut command = command("rustup", &[&["run", "nightly", "cargo", "fuzz"], arguments].concat());
+        command.env_remove("RUSTUP_TOOLCHAIN");
+        command
     };
+    let targets = output(&mut cargo_fuzz(&["list"]))
+        .context("fuzzing needs the nightly toolchain: `rustup toolchain install nightly`")?;
+    if let Some(name) = chosen.filter(|name| !targets.lines().any(|target| target == *name)) {
+        bail!("no fuzz target is called {name}; there is: {}", targets.trim().replace('\n', ", "));
+    }
     let limit = format!("-max_total_time={seconds}");
-    for name in names.split_whitespace() {
-        let arguments = ["run", "nightly", "cargo", "fuzz", "run", name, "--", &limit];
-        run(command("rustup", &arguments).env_remove("RUSTUP_TOOLCHAIN"))?;
+    for name in targets.lines().filter(|target| chosen.is_none_or(|name| name == *target)) {
+        println!("== fuzz: {name}, {seconds} s");
+        let sanitizer = if WITHOUT_SANITIZER.contains(&name) { "none" } else { "address" };
+        let arguments = ["run", "--sanitizer", sanitizer, name, "--", &limit];
+        run(cargo_fuzz(&arguments).env("CARGO_TARGET_DIR", target().join("fuzz")))?;
     }
     Ok(())
 }

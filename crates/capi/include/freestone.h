@@ -521,7 +521,7 @@ typedef enum freestone_pool_code {
     FREESTONE_POOL_DOUBLE_FREE = 10,      /* `block` of `value` bytes is free already */
     FREESTONE_POOL_NEVER_ALLOCATED = 11,  /* `block` of `value` bytes was never handed out */
     FREESTONE_POOL_IN_USE = 12,           /* `value` blocks are in use, the first at `block` */
-    FREESTONE_POOL_DAMAGED = 13,          /* the free `block` was written to */
+    FREESTONE_POOL_DAMAGED = 13,          /* the bookkeeping of `block` was overwritten */
     FREESTONE_POOL_NO_MEMORY = 14,        /* the library has no `value` bytes */
     FREESTONE_POOL_MAGAZINE_OUT = 15,     /* `value` magazines were not deleted */
     FREESTONE_POOL_NOT_SHARED = 16        /* a magazine was asked of one thread's pool */
@@ -583,8 +583,8 @@ freestone_pool_t *freestone_pool_new_at(void *memory, size_t bytes, const freest
 int freestone_pool_delete(freestone_pool_t *pool, freestone_pool_error_t *error) FREESTONE_NOTHROW;
 
 /*
- * A block. Its contents are whatever they are. NULL and ENOMEM if all are in use (in a shared pool: or kept by other threads' magazines);
- * NULL and EINVAL if the next free block was written to.
+ * A block. Its contents are whatever they are. NULL and ENOMEM if all are in use (in a shared pool: or kept by other threads'
+ * magazines).
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
 void *freestone_pool_allocate(freestone_pool_t *pool) FREESTONE_NOTHROW;

@@ -182,7 +182,7 @@ pub unsafe extern "C" fn freestone_pool_delete(pool: *mut Pool, error: *mut Free
     }
 }
 
-/// A block; null and `ENOMEM` if none is left, `EINVAL` if the next one was written to.
+/// A block; null and `ENOMEM` if none is left.
 ///
 /// # Safety
 /// - See the module header.

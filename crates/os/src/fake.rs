@@ -30,6 +30,8 @@ pub struct Fake {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Start of the allocation that the window lies in.
+    memory: usize,
     window: usize,
     committed: Vec<bool>,
     now_ms: u64,
@@ -124,8 +126,9 @@ impl Fake {
         }
     }
 
+    /// Room for the window, and for aligning it: of an allocation that is aligned by itself every byte would be written to.
     fn layout(&self) -> Layout {
-        Layout::from_size_align(self.window_bytes, PAGE_BYTES).expect("the test's window size is sensible")
+        Layout::array::<u8>(self.window_bytes + PAGE_BYTES).expect("the test's window size is sensible")
     }
 
     /// The OS pages of a range inside the window.
@@ -139,10 +142,10 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        let window = self.lock().window;
-        if window != 0 {
+        let memory = self.lock().memory;
+        if memory != 0 {
             // SAFETY: allocated with this layout in `propose_window`, and nothing outlives the kernel it came from.
-            unsafe { dealloc(freestone_base::ptr::from_exposed(window), self.layout()) }
+            unsafe { dealloc(freestone_base::ptr::from_exposed(memory), self.layout()) }
         }
     }
 }
@@ -165,11 +168,12 @@ unsafe impl Os for Fake {
         let mut state = self.call().ok()?;
         if state.window == 0 {
             // SAFETY: the layout is not empty.
-            let window = unsafe { alloc_zeroed(self.layout()) };
-            if window.is_null() {
+            let memory = unsafe { alloc_zeroed(self.layout()) };
+            if memory.is_null() {
                 return None;
             }
-            state.window = freestone_base::ptr::expose(window);
+            state.memory = freestone_base::ptr::expose(memory);
+            state.window = state.memory.next_multiple_of(PAGE_BYTES);
             state.committed = alloc::vec![false; self.window_bytes / self.os_page_bytes];
         }
         Some(freestone_base::ptr::from_exposed(state.window))
@@ -181,9 +185,11 @@ unsafe impl Os for Fake {
         if state.committed[pages.clone()].iter().any(|&page| page) {
             return Err(Errno::EXIST);
         }
-        let all = state.committed.iter().filter(|&&page| page).count() * self.os_page_bytes;
-        if state.most_committed.is_some_and(|most| all + bytes > most) {
-            return Err(Errno::NOMEM);
+        if let Some(most) = state.most_committed {
+            let all = state.committed.iter().filter(|&&page| page).count() * self.os_page_bytes;
+            if all + bytes > most {
+                return Err(Errno::NOMEM);
+            }
         }
         state.committed[pages].fill(true);
         Ok(())

@@ -80,9 +80,9 @@ pub enum Error {
         /// How many there are.
         n_blocks: usize,
     },
-    /// A free block's link was overwritten: something wrote to a block after giving it back, or past the end of its neighbour.
+    /// The bookkeeping behind the blocks was overwritten.
     Damaged {
-        /// The free block.
+        /// The first block it speaks of.
         block: usize,
     },
 }
@@ -126,7 +126,7 @@ impl fmt::Display for Error {
             Self::Damaged { block } => {
                 write!(
                     out,
-                    "free block {block:#x} was written to: look for a write after free, or past the block before it"
+                    "the bookkeeping of block {block:#x} was overwritten: look for a write past the pool's last block"
                 )
             }
         }

@@ -1,29 +1,25 @@
-//! The pool of one thread: a list of free blocks, a frontier, and a bit for each block.
+//! The pool of one thread: a bit for each block, and a frontier.
 //!
 //! ```text
-//! | used | free | free | used | never carved ....... | bits |
-//!            ^ ───▶ ^ ───▶ none
-//!          free                ^ n_carved
+//! | used | free | free | used | never carved ....... | groups |
+//!                             ^ n_carved
 //! ```
 //!
-//! The link to the next free block lies in a free block's own first word, as its index plus one; 0 is the end. Blocks behind the
-//! frontier have never been written. The newest free block is handed out first, for it is the likeliest to be in the processor's
-//! cache; the frontier moves only when no block is free, so `n_carved` is also the most blocks that were ever in use at once.
+//! Free blocks are found by their bits ([`Groups`]), so nothing but their user touches them. Blocks behind the frontier have never been
+//! written. The frontier moves only when no block is free, so `n_carved` is also the most blocks that were ever in use at once.
 //!
-//! Invariants ([`FixedPool::check`]): a block below the frontier is either on the list or has its bit set; links lead below the frontier; no
-//! block is on the list twice.
-//! Cost: O(1), some twenty instructions a call, checks included. Which thread: one at a time (`&mut self`).
+//! Invariants ([`FixedPool::check`]): those of the groups; bits are set below the frontier only.
+//! Cost: O(1), some fifteen instructions a call, checks included. Which thread: one at a time (`&mut self`).
 //!
 //! # Safety
-//! The region is the pool's alone while it lives. A link is compared with the frontier before it is followed, so a write into a free
-//! block is found, not obeyed.
+//! The region is the pool's alone while it lives.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
 use crate::fallback::{Fallback, NoFallback};
 use crate::grid::Grid;
+use crate::groups::Groups;
 use crate::shape::Shape;
-use crate::used_bits::UsedBits;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -54,9 +50,7 @@ use core::ptr::NonNull;
 /// ```
 pub struct FixedPool<'m, F = NoFallback> {
     pub(crate) grid: Grid,
-    pub(crate) bits: UsedBits,
-    /// Index plus one of the newest free block; 0 when none is.
-    pub(crate) free: usize,
+    pub(crate) groups: Groups,
     /// The frontier: blocks before it have been handed out at least once.
     pub(crate) n_carved: usize,
     /// Whether memory behind the frontier is known to be zero.
@@ -89,9 +83,8 @@ impl<'m> FixedPool<'m> {
     pub unsafe fn new_at(shape: Shape, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
         let grid = Grid::new(shape, start, bytes, shape.region_bytes())?;
         Ok(Self {
-            bits: UsedBits::at(grid.bookkeeping()),
+            groups: Groups::at(grid.bookkeeping()),
             grid,
-            free: 0,
             n_carved: 0,
             is_zeroed: false,
             fallback: NoFallback,
@@ -115,8 +108,8 @@ impl<'m> FixedPool<'m> {
 
     /// The same pool with something behind it for when no block is left.
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> FixedPool<'m, F> {
-        let Self { grid, bits, free, n_carved, is_zeroed, fallback: NoFallback, memory } = self;
-        FixedPool { grid, bits, free, n_carved, is_zeroed, fallback, memory }
+        let Self { grid, groups, n_carved, is_zeroed, fallback: NoFallback, memory } = self;
+        FixedPool { grid, groups, n_carved, is_zeroed, fallback, memory }
     }
 }
 
@@ -124,7 +117,7 @@ impl<F: Fallback> FixedPool<'_, F> {
     /// Hands out a block. Its contents are whatever they are.
     ///
     /// # Errors
-    /// No block is left, nor does the fallback have one; or the next free block was written to.
+    /// No block is left, nor does the fallback have one.
     ///
     /// # Complexity
     /// O(1).
@@ -144,7 +137,6 @@ impl<F: Fallback> FixedPool<'_, F> {
     pub fn allocate_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
         match self.pop() {
             Some(block) => {
-                self.grid.fetch_ahead(self.free.wrapping_sub(1));
                 // SAFETY: the block is the caller's from here on, and that long.
                 unsafe { block.write_bytes(0, self.grid.shape.block_bytes()) };
                 Ok(block)
@@ -168,14 +160,12 @@ impl<F: Fallback> FixedPool<'_, F> {
     #[inline]
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>) -> Result<(), Error> {
         let index = self.grid.index_of(block.addr().get());
-        // SAFETY: the second test is made only below the frontier, where every word was begun.
-        if index >= self.n_carved || !unsafe { self.bits.is_set(index) } {
-            // SAFETY: the same obligation.
-            return unsafe { self.refuse(block) };
+        // SAFETY: below the frontier every group was begun.
+        if index < self.n_carved && unsafe { self.groups.put(index) } {
+            return Ok(());
         }
-        // SAFETY: the block is in use, and the caller's to give up.
-        unsafe { self.push(index) };
-        Ok(())
+        // SAFETY: the same obligation.
+        unsafe { self.refuse(block) }
     }
 
     /// As [`FixedPool::deallocate`], without any check.
@@ -185,41 +175,15 @@ impl<F: Fallback> FixedPool<'_, F> {
     #[inline]
     pub unsafe fn deallocate_unchecked(&mut self, block: NonNull<u8>) {
         // SAFETY: the caller's promise.
-        unsafe { self.push(self.grid.index_of(block.addr().get())) };
+        unsafe { self.groups.put_unchecked(self.grid.index_of(block.addr().get())) };
     }
 
-    /// Takes the newest free block off the list; none if the list is empty or its head was written to.
+    /// Takes a free block; none if there is none below the frontier.
     #[inline(always)]
     fn pop(&mut self) -> Option<NonNull<u8>> {
-        let index = self.free.wrapping_sub(1);
-        if index >= self.n_carved {
-            return None;
-        }
-        // SAFETY: the index is below the frontier; a block on the list is the pool's, and its first word a link.
-        unsafe {
-            let block = self.grid.block(index);
-            let next = block.cast::<usize>().read();
-            if next > self.n_carved || self.bits.is_set(index) {
-                return None;
-            }
-            self.bits.flip(index);
-            self.free = next;
-            Some(block)
-        }
-    }
-
-    /// Puts a block in use on the list.
-    ///
-    /// # Safety
-    /// - The block with this index is in use, and is given up.
-    #[inline(always)]
-    unsafe fn push(&mut self, index: usize) {
-        // SAFETY: the caller's promise. The pool's own pointer, not the caller's, reaches the block.
-        unsafe {
-            self.grid.block(index).cast::<usize>().write(self.free);
-            self.bits.flip(index);
-        }
-        self.free = index + 1;
+        let index = self.groups.take()?;
+        // SAFETY: a free block lies below the frontier.
+        Some(unsafe { self.grid.block(index) })
     }
 
     /// Moves the frontier by one block; none if it is at the end.
@@ -228,33 +192,22 @@ impl<F: Fallback> FixedPool<'_, F> {
         if index == self.grid.shape.count() {
             return None;
         }
-        // SAFETY: the index is below the count, and its word was begun with the first of its 64.
+        // SAFETY: the index is below the count.
         unsafe {
-            self.bits.begin(index);
-            self.bits.flip(index);
+            self.groups.begin(index);
             self.n_carved += 1;
             Some(self.grid.block(index))
         }
     }
 
-    /// An error if the list's head was written to; nothing if the list is empty.
-    fn check_head(&self) -> Result<(), Error> {
-        match self.free.checked_sub(1) {
-            Some(index) => Err(Error::Damaged { block: self.grid.address(index) }),
-            None => Ok(()),
-        }
-    }
-
     #[cold]
     fn allocate_fresh(&mut self) -> Result<NonNull<u8>, Error> {
-        self.check_head()?;
         let block = self.carve().or_else(|| self.fallback.allocate(self.grid.shape.layout()));
         block.ok_or(self.exhausted())
     }
 
     #[cold]
     fn allocate_fresh_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
-        self.check_head()?;
         let Some(block) = self.carve() else {
             return self.fallback.allocate_zeroed(self.grid.shape.layout()).ok_or(self.exhausted());
         };

@@ -60,7 +60,7 @@ impl Grid {
         unsafe { self.start.byte_add(index << self.shape.spacing_log2()) }
     }
 
-    /// Asks the processor for the beginning of the block that will be handed out next, so that it is there when the block is cleared: from
+    /// Asks the processor for the beginning of the block that a magazine will hand out next, so that it is there when the block is cleared: from
     /// a page that was not touched for a while the first lines come slowest, and the processor's own prefetcher needs them to see
     /// where the clearing goes. On blocks of 4 KiB that do not fit in the second-level cache, clearing takes a quarter less time. Any index will do.
     #[inline(always)]

@@ -80,8 +80,8 @@ impl<F> Inspect for FixedPool<'_, F> {
         self.n_carved
     }
     fn is_used(&self, index: usize) -> bool {
-        // SAFETY: below the frontier every word was begun.
-        index < self.n_carved && unsafe { self.bits.is_set(index) }
+        // SAFETY: below the frontier every group was begun.
+        index < self.n_carved && !unsafe { self.groups.is_free(index) }
     }
 }
 
@@ -161,20 +161,14 @@ impl<F> FixedPool<'_, F> {
     /// Checks every invariant of the pool. Linear in the blocks that were ever in use.
     ///
     /// # Errors
-    /// [`Error::Damaged`], naming the first free block whose link is wrong.
+    /// [`Error::Damaged`], naming the first of 64 blocks whose bookkeeping is wrong.
     pub fn check(&self) -> Result<(), Error> {
-        let (mut link, mut n_left) = (self.free, self.count().n_free);
-        let mut last = self.grid.address(0);
-        while let Some(index) = link.checked_sub(1) {
-            if index >= self.n_carved || self.is_used(index) || n_left == 0 {
-                return Err(Error::Damaged { block: last });
-            }
-            n_left -= 1;
-            last = self.grid.address(index);
-            // SAFETY: a free block below the frontier holds a link.
-            link = unsafe { self.grid.block(index).cast::<usize>().read() };
+        // SAFETY: below the frontier every group was begun, and no other.
+        match unsafe { self.groups.check(self.n_carved) } {
+            Ok(n_listed) if n_listed == self.count().n_free => Ok(()),
+            Ok(_) => Err(Error::Damaged { block: self.grid.address(0) }),
+            Err(index) => Err(Error::Damaged { block: self.grid.address(index) }),
         }
-        if n_left == 0 { Ok(()) } else { Err(Error::Damaged { block: last }) }
     }
 }
 

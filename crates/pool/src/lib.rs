@@ -1,8 +1,8 @@
 //! Pools of equal blocks over memory you hand them.
 //!
 //! When a program needs many blocks of one size (connections, packets, nodes, voices), a pool gives each in some twenty instructions:
-//! it takes the newest block off a list, or the next one that was never used. No block carries a header; a shift turns an
-//! address into a block's number, and a bit says whether it is in use. So a second free, a stranger's pointer and the inside
+//! it takes a free block of the sixty-four where one came back last, or the next one that was never used. No block carries a header; a
+//! shift turns an address into a block's number, and a bit says whether it is free. So a second free, a stranger's pointer and the inside
 //! of a block are told at once, with the block's name, and change nothing. No operating system, no standard library, no panics.
 //!
 //! ```
@@ -38,7 +38,7 @@
 //! | [`NoFallback`], [`HeapFallback`] | what happens when no block is left |
 //!
 //! # What it costs
-//! Memory: a block is spaced to the next power of two; a bit for each block ([`FixedPool`]) or 4 bytes ([`SharedPool`]). Making a
+//! Memory: a block is spaced to the next power of two; 2 bits for each block ([`FixedPool`]) or 4 bytes ([`SharedPool`]). Making a
 //! [`FixedPool`] touches no memory. Time: constant, whatever happened before; `cargo bench -p freestone-pool` prints it.
 //!
 //! # When not to use it
@@ -50,13 +50,13 @@ mod error;
 mod fallback;
 mod fixed;
 mod grid;
+mod groups;
 mod inspect;
 mod links;
 mod magazine;
 mod shape;
 mod shared;
 mod typed;
-mod used_bits;
 
 pub use error::Error;
 pub use fallback::{Fallback, HeapFallback, NoFallback};

@@ -10,6 +10,7 @@
 //! and the whole region is at most `isize::MAX` bytes.
 
 use crate::error::Error;
+use crate::groups;
 use core::alloc::Layout;
 use freestone_base::bits;
 use freestone_base::sync::AtomicU32;
@@ -20,9 +21,6 @@ const LEAST_SPACING: usize = 8;
 /// Alignment of blocks when nothing else is asked for: what `malloc` gives.
 const USUAL_ALIGN: usize = 16;
 
-/// Blocks whose bit lies in one word.
-pub(crate) const BLOCKS_A_WORD: usize = u64::BITS as usize;
-
 /// How large, how many, how aligned. All of it can be computed at compile time:
 ///
 /// ```
@@ -32,7 +30,7 @@ pub(crate) const BLOCKS_A_WORD: usize = u64::BITS as usize;
 ///     Err(_) => panic!("no such pool"),
 /// };
 /// assert_eq!(SHAPE.spacing(), 128);
-/// assert_eq!(SHAPE.region_bytes(), 32 * 128 + 8);
+/// assert_eq!(SHAPE.region_bytes(), 32 * 128 + 16);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -70,10 +68,10 @@ impl Shape {
         let Some(spacing) = (if block_bytes < align { align } else { block_bytes }).checked_next_power_of_two() else {
             return too_large;
         };
-        // The larger of the two kinds of bookkeeping is a link a block.
+        // The larger of the two kinds of bookkeeping is a link a block, but for the group that a few blocks have.
         let Some(each) = spacing.checked_add(size_of::<AtomicU32>()) else { return too_large };
         match each.checked_mul(count) {
-            Some(bytes) if bytes <= isize::MAX as usize - BLOCKS_A_WORD => {
+            Some(bytes) if bytes <= isize::MAX as usize - groups::bytes(1) => {
                 Ok(Self { block_bytes, count, align, spacing_log2: bits::log2_floor(spacing) })
             }
             _ => too_large,
@@ -112,10 +110,10 @@ impl Shape {
         1 << self.spacing_log2
     }
 
-    /// Bytes of memory a [`crate::FixedPool`] of this shape needs: the blocks, and a bit for each.
+    /// Bytes of memory a [`crate::FixedPool`] of this shape needs: the blocks, and 16 for every 64 of them.
     #[must_use]
     pub const fn region_bytes(&self) -> usize {
-        self.blocks_bytes() + self.count.div_ceil(BLOCKS_A_WORD) * size_of::<u64>()
+        self.blocks_bytes() + groups::bytes(self.count)
     }
 
     /// Bytes of memory a [`crate::SharedPool`] of this shape needs: the blocks, and a link of 4 bytes for each.

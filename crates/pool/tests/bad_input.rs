@@ -137,34 +137,70 @@ fn a_block_freed_again_while_it_waits_in_a_magazine_is_named() {
 }
 
 #[test]
-fn a_link_written_over_is_named_and_followed_by_nobody() {
+fn a_write_into_free_blocks_harms_nobody() {
     let memory = memory();
     let mut pool = memory.fixed(SHAPE);
     let blocks: Vec<_> = (0..3).map(|_| pool.allocate().unwrap()).collect();
-    // SAFETY: in use, and used no more but for the wrong write, which stays inside the block.
-    unsafe {
-        pool.deallocate(blocks[0]).unwrap();
-        pool.deallocate(blocks[1]).unwrap();
-        blocks[1].cast::<usize>().write(usize::MAX / 2);
+    for block in &blocks[..2] {
+        // SAFETY: given back once; the wrong write stays inside the block.
+        unsafe {
+            pool.deallocate(*block).unwrap();
+            block.write_bytes(0x7F, SHAPE.block_bytes());
+        }
     }
-    let damaged = Error::Damaged { block: address(blocks[1]) };
-    assert_eq!(pool.check(), Err(damaged));
-    for _ in 0..2 {
-        assert_eq!(pool.allocate(), Err(damaged));
-        assert_eq!(pool.allocate_zeroed(), Err(damaged));
+    assert_eq!(pool.check(), Ok(()));
+    let again = [pool.allocate_zeroed().unwrap(), pool.allocate().unwrap()];
+    assert_eq!(again, blocks[..2]);
+    // SAFETY: in use.
+    unsafe { assert_eq!((again[0].read(), again[1].read()), (0, 0x7F)) };
+}
+
+#[test]
+fn bookkeeping_written_over_is_found() {
+    let memory = memory();
+    let mut pool = memory.fixed(SHAPE);
+    let blocks: Vec<_> = (0..70).map(|_| pool.allocate().unwrap()).collect();
+    // SAFETY: given back once.
+    unsafe { pool.deallocate(blocks[66]) }.unwrap();
+    // SAFETY: inside the memory: the bits and the link of the second group.
+    let (bits, link) = unsafe {
+        let group = memory.start.byte_add(70 * SHAPE.spacing() + 16);
+        (group.cast::<u64>(), group.byte_add(8).cast::<usize>())
+    };
+    // SAFETY: the pool is not at work.
+    let damage = |place: NonNull<u64>, wrong: u64| unsafe {
+        let right = place.read();
+        place.write(wrong);
+        let found = pool.check();
+        place.write(right);
+        assert_eq!(pool.check(), Ok(()));
+        found
+    };
+    let damaged = |index: usize| Err(Error::Damaged { block: address(blocks[index]) });
+    assert_eq!(damage(bits, 0), damaged(64), "on the list without a free block");
+    assert_eq!(damage(bits, 1 << 6), damaged(64), "a free block behind the last");
+    assert_eq!(damage(link.cast(), 2), damaged(64), "a group that is none");
+    assert_eq!(damage(link.cast(), 1), damaged(64), "a group twice");
+}
+
+#[test]
+fn blocks_come_from_where_one_came_back_last_and_side_by_side() {
+    let shape = Shape::new(16, 300).unwrap();
+    let memory = Memory::new(shape.region_bytes(), 0xA5);
+    let mut pool = memory.fixed(shape);
+    let blocks: Vec<_> = (0..300).map(|_| pool.allocate().unwrap()).collect();
+    for index in [290, 70, 5, 66, 291, 64] {
+        // SAFETY: given back once.
+        unsafe { pool.deallocate(blocks[index]) }.unwrap();
     }
-    // A link to a block in use.
-    // SAFETY: as above.
-    unsafe { blocks[1].cast::<usize>().write(2 + 1) };
-    assert_eq!(pool.check(), Err(damaged));
-    assert_eq!(pool.allocate(), Ok(blocks[1]));
-    assert!(matches!(pool.allocate(), Err(Error::Damaged { .. })), "a block in use is not handed out twice");
+    let again: Vec<_> = (0..6).map(|_| pool.allocate().unwrap()).collect();
+    assert_eq!(again, [5, 64, 66, 70, 290, 291].map(|index| blocks[index]));
 }
 
 #[test]
 fn an_exhausted_pool_falls_through_to_its_heap_and_takes_its_blocks_back() {
     let shape = Shape::aligned(100, 2, 64).unwrap();
-    let memory = Memory::new(shape.shared_region_bytes(), 0xA5);
+    let memory = Memory::new(shape.region_bytes(), 0xA5);
     let mut pool = memory.fixed(shape).with_fallback(HeapFallback(System));
     let blocks: Vec<_> = (0..5).map(|_| pool.allocate_zeroed().unwrap()).collect();
     let n_inside = blocks.iter().filter(|&&block| pool.contains(block)).count();

@@ -14,6 +14,7 @@
 //! `r` and `f` of an unused ID are skipped by every player, so any cut of a stream is a stream: what shrinking a failure needs.
 //! The files live in `testdata/ops` and are shared with the Go module.
 
+mod bytes;
 mod generate;
 mod play;
 mod shadow;

@@ -158,15 +158,17 @@ static void wrong_frees(void) {
     }
 }
 
-/* A shared pool keeps no links in its blocks, so only one thread's pool can be damaged so. */
 static void write_after_free(void) {
-    freestone_pool_t *pool = make(48, 4, 0, 0, 0);
-    char *block = freestone_pool_allocate(pool);
-    EXPECT(freestone_pool_free(pool, block, NULL) == FREESTONE_POOL_OK);
-    memset(block, 0x7F, 48);
-    errno = 0;
-    EXPECT(freestone_pool_allocate(pool) == NULL && errno == EINVAL);
-    EXPECT(freestone_pool_allocate_zeroed(pool) == NULL && errno == EINVAL);
+    for (int shared = 0; shared < 2; shared++) {
+        freestone_pool_t *pool = make(48, 4, 0, shared, 0);
+        char *block = freestone_pool_allocate(pool), *other = freestone_pool_allocate_zeroed(pool);
+        EXPECT(freestone_pool_free(pool, block, NULL) == FREESTONE_POOL_OK);
+        memset(block, 0x7F, 48);
+        EXPECT(freestone_pool_allocate_zeroed(pool) == block && is_zero(block, 48) && is_zero(other, 48));
+        EXPECT(freestone_pool_free(pool, block, NULL) == FREESTONE_POOL_OK);
+        EXPECT(freestone_pool_free(pool, other, NULL) == FREESTONE_POOL_OK);
+        EXPECT(freestone_pool_delete(pool, NULL) == FREESTONE_POOL_OK);
+    }
 }
 
 #define N_THREADS 4

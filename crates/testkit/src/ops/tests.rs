@@ -29,3 +29,19 @@ fn the_same_seed_gives_the_same_stream() {
     assert_eq!(generate(mix, 64, 50, 3), generate(mix, 64, 50, 3));
     assert_ne!(generate(mix, 64, 50, 3), generate(mix, 64, 50, 4));
 }
+
+#[test]
+fn any_bytes_are_a_stream_and_every_operation_has_bytes() {
+    let mut random = SplitMix(5);
+    let bytes: Vec<u8> = (0..40_003).map(|_| random.next_u64() as u8).collect();
+    let stream = Stream::from_bytes(64, &bytes);
+    assert_eq!((stream.region_bytes, stream.ops.len()), (64, 10_000));
+    assert_eq!(Stream::parse(&stream.to_text()), Ok(stream.clone()));
+    let has = |wanted: fn(&Op) -> bool| assert!(stream.ops.iter().any(wanted));
+    has(|op| matches!(op, Op::Allocate { bytes: 1.., align: 8192, .. }));
+    has(|op| matches!(op, Op::Allocate { bytes: 0, .. }));
+    has(|op| matches!(op, Op::Allocate { bytes, .. } if *bytes > usize::MAX - 4096));
+    has(|op| matches!(op, Op::Reallocate { bytes: 131_072..=262_144, .. }));
+    has(|op| matches!(op, Op::Deallocate { .. }));
+    has(|op| matches!(op, Op::Grow { bytes: 1.. }));
+}
