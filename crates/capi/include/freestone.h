@@ -604,6 +604,13 @@ int freestone_pool_free(freestone_pool_t *pool, void *block, freestone_pool_erro
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 size_t freestone_pool_usable_size(freestone_pool_t *pool, const void *block) FREESTONE_NOTHROW;
 
+/*
+ * Checks everything a pool knows about itself. FREESTONE_POOL_OK; or FREESTONE_POOL_DAMAGED with the block in `*error` (which may be NULL);
+ * or FREESTONE_POOL_MAGAZINE_OUT. Takes time in proportion to the blocks that were ever in use. No other thread may be using the pool.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
+int freestone_pool_check(freestone_pool_t *pool, freestone_pool_error_t *error) FREESTONE_NOTHROW;
+
 /* Fills `*stats`. Costs time in proportion to the blocks that were ever in use. */
 FREESTONE_ATTR_NONNULL(1, 2)
 void freestone_pool_stats(freestone_pool_t *pool, freestone_pool_stats_t *stats) FREESTONE_NOTHROW;

@@ -246,3 +246,23 @@ pub unsafe extern "C" fn freestone_pool_stats(pool: *mut Pool, stats: *mut Frees
         });
     }
 }
+
+/// Checks every invariant of a pool. A code.
+///
+/// # Safety
+/// - See the module header; `error` may be null; no other thread uses the pool.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_pool_check(pool: *mut Pool, error: *mut FreestonePoolError) -> c_int {
+    // SAFETY: the caller's promise, for all of the body; without magazines nobody else borrows the pool.
+    unsafe {
+        let n_magazines = (*pool).n_magazines.load(Ordering::Acquire);
+        if n_magazines > 0 {
+            return Refusal::MagazineOut { n_magazines }.report(error);
+        }
+        let result = match &mut (*pool).blocks {
+            Blocks::OfOneThread(pool) => pool.get_mut().check(),
+            Blocks::Shared(pool) => pool.check(),
+        };
+        outcome(error, result)
+    }
+}

@@ -19,6 +19,7 @@ parts! {
     shapes: shapes_and_memory_that_do_not_suit_are_refused_with_the_reason,
     wrong_frees: a_wrong_free_is_told_with_the_blocks_name_and_changes_nothing,
     write_after_free: a_write_into_a_free_block_harms_no_other,
+    damage: damaged_bookkeeping_is_told_by_the_check,
     threads: threads_share_a_pool_without_sharing_a_block,
     magazines: magazines_keep_blocks_until_they_are_deleted,
 }

@@ -171,6 +171,22 @@ static void write_after_free(void) {
     }
 }
 
+/* Whatever is written over the bookkeeping behind the blocks, the check says so, and the pool is not used again. */
+static void damage(void) {
+    for (int shared = 0; shared < 2; shared++) {
+        freestone_pool_t *pool = make(48, 4, 0, shared, 1);
+        freestone_pool_error_t error;
+        char *block = freestone_pool_allocate(pool), *other = freestone_pool_allocate(pool);
+        EXPECT(freestone_pool_check(pool, &error) == FREESTONE_POOL_OK);
+        EXPECT(freestone_pool_free(pool, block, NULL) == FREESTONE_POOL_OK);
+        EXPECT(freestone_pool_check(pool, &error) == FREESTONE_POOL_OK);
+        memset(other + 3 * 64, 0x7F, 16);
+        EXPECT(freestone_pool_check(pool, &error) == FREESTONE_POOL_DAMAGED);
+        EXPECT((char *)error.block >= block && (char *)error.block < block + 4 * 64);
+        EXPECT(freestone_pool_check(pool, NULL) == FREESTONE_POOL_DAMAGED);
+    }
+}
+
 #define N_THREADS 4
 #define N_STEPS 100000
 
@@ -228,6 +244,7 @@ static void magazines(void) {
     EXPECT(freestone_pool_free(pool, block, &error) == FREESTONE_POOL_DOUBLE_FREE);
     errno = 0;
     EXPECT(freestone_pool_allocate(pool) == NULL && errno == ENOMEM);
+    EXPECT(freestone_pool_check(pool, &error) == FREESTONE_POOL_MAGAZINE_OUT && error.value == 1);
     EXPECT(freestone_pool_delete(pool, &error) == FREESTONE_POOL_MAGAZINE_OUT && error.value == 1);
     expect_text(&error, "1 magazines of the pool are still out: delete them first", NULL, NULL);
     freestone_magazine_delete(magazine);
@@ -245,6 +262,7 @@ int main(int argc, char **argv) {
     PART(shapes);
     PART(wrong_frees);
     PART(write_after_free);
+    PART(damage);
     PART(threads);
     PART(magazines);
     EXPECT(!"a part of that name");

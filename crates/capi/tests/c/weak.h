@@ -22,6 +22,7 @@
 #pragma weak freestone_pool_allocate_zeroed
 #pragma weak freestone_pool_free
 #pragma weak freestone_pool_usable_size
+#pragma weak freestone_pool_check
 #pragma weak freestone_pool_stats
 #pragma weak freestone_magazine_new
 #pragma weak freestone_magazine_delete
