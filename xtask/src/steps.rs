@@ -32,7 +32,8 @@ const STEPS: [Step; 13] = [
 const PROGRAMS: Step = Step { name: "programs", what: "real programs under preload", run: programs::run_short };
 
 fn clippy() -> Result<()> {
-    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run(&mut cargo(&["clippy", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--", "-D", "warnings"]))
 }
 
 /// Builds what preloading, the hot path count and the C tests need.
