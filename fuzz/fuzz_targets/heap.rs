@@ -1,4 +1,5 @@
-//! Any stream on the heap over the fake kernel, on every size of OS page; one of the kernel's calls may fail, once or for good.
+//! Any stream on the heap over the fake kernel, on every size of OS page, with small bins, which short streams fill and empty; one of
+//! the kernel's calls may fail, once or for good.
 //! Built without a sanitizer: it sees nothing inside the fake kernel's memory, which is one allocation, and takes long over each.
 #![no_main]
 
@@ -9,6 +10,7 @@ mod testing;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
 use freestone_testkit::ops::{Stream, play};
+use heap::config::key;
 use heap::{central, check, thread};
 use libfuzzer_sys::fuzz_target;
 use testing::{OneHeap, World};
@@ -16,6 +18,8 @@ use testing::{OneHeap, World};
 fuzz_target!(|bytes: &[u8]| {
     let Some((&[pages, nth_call], rest)) = bytes.split_first_chunk() else { return };
     let world = World::new(4096 << (pages & 3));
+    let bin_max = [&b"1"[..], b"2", b"5", b"4096"][usize::from(pages >> 6)];
+    world.central.pages.settings.set(key::BIN_MAX, bin_max).expect("within the option's bounds");
     if nth_call > 0 {
         let errno = [Errno::NOMEM, Errno::AGAIN, Errno::INVAL][usize::from(pages >> 4 & 3).min(2)];
         let for_good = pages & 8 != 0;

@@ -13,8 +13,13 @@ proptest! {
 
     /// Contents, alignment and disjointness by the shadow; every invariant every few operations; on several OS page sizes.
     #[test]
-    fn any_stream_keeps_every_promise(stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]), os_page_log2 in 12u32..=16) {
+    fn any_stream_keeps_every_promise(
+        stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
+        os_page_log2 in 12u32..=16,
+        bin_max in BIN_MAX,
+    ) {
         let world = World::new(1 << os_page_log2);
+        small_bins(&world, bin_max);
         let player = play(&stream, OneHeap { world: &world, heap: world.heap() }, 16);
         prop_assert!(player.is_ok(), "{}", player.err().unwrap());
     }
@@ -24,8 +29,10 @@ proptest! {
     fn blocks_may_be_freed_by_any_heap(
         stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
         turns in proptest::collection::vec(0usize..3, 400),
+        bin_max in BIN_MAX,
     ) {
         let world = World::new(4096);
+        small_bins(&world, bin_max);
         let heaps = [world.heap(), world.heap(), world.heap()];
         let mut player = Player::new(OneHeap { world: &world, heap: heaps[0] });
         for (op, turn) in stream.ops.iter().zip(&turns) {
@@ -42,6 +49,16 @@ proptest! {
         let stats = world.central.pages.stats();
         prop_assert_eq!((stats.large_pages, small_spans(&world)), (0, 0), "everything came home");
     }
+}
+
+/// Streams are short: they fill, flush and empty only small bins.
+const BIN_MAX: core::ops::RangeInclusive<u32> = 1..=8;
+
+/// Lets bins hold at most `blocks`, and nothing stay dirty.
+fn small_bins(world: &World, blocks: u32) {
+    let settings = &world.central.pages.settings;
+    settings.set(crate::config::key::BIN_MAX, std::format!("{blocks}").as_bytes()).unwrap();
+    settings.set(crate::config::key::DIRTY_MAX, b"0").unwrap();
 }
 
 /// Pages of small spans that are still in use.
