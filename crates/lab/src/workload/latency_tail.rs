@@ -6,12 +6,11 @@
 //!
 //! Does not show: throughput; the clock costs more than most allocations.
 
-use super::heap::{Block, CHeap, Heap};
+use super::heap::{Block, Heap};
 use super::meter::Meter;
 use super::params::{Param, Params};
 use super::random::Random;
-use super::tlsf_heap::TlsfHeap;
-use super::tlsf_peers::{RlsfHeap, TalcHeap};
+use super::tlsf_peers::AnyHeap;
 use super::{Outcome, Shows, Workload};
 use crate::record::Latency;
 use hdrhistogram::Histogram;
@@ -26,60 +25,60 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
         Param::fixed("slots", 20_000, "blocks live at most"),
         Param::fixed("large_every", 1000, "one block in so many has up to 256 KiB"),
-        Param::fixed("heap", 0, "0: malloc; in the same process, over 64 MiB: 1: a TLSF heap; 2: rlsf's; 3: talc's"),
+        LatencyTail::PARAM,
     ],
-    run: |params, meter| match params.get("heap") {
-        0 => run(params, meter, CHeap),
-        1 => run(params, meter, TlsfHeap::new(64 << 20)),
-        2 => run(params, meter, RlsfHeap::new(64 << 20)),
-        _ => run(params, meter, TalcHeap::new(64 << 20)),
-    },
+    run: LatencyTail::run,
     hollow: None,
 };
 
 /// Percentiles in the record.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 
-fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
-    let (ops, slots, large_every) = (params.get("ops"), params.size("slots").max(1), params.get("large_every").max(1));
-    let mut table: Vec<Option<Block>> = (0..slots).map(|_| None).collect();
-    let mut histogram = match Histogram::<u64>::new_with_bounds(1, 10_000_000_000, 3) {
-        Ok(histogram) => histogram,
-        Err(error) => unreachable!("the bounds of the histogram are constants: {error}"),
-    };
-    let mut record = |since: Instant| histogram.saturating_record(since.elapsed().as_nanos() as u64);
-    let checksum = meter.section(|_| {
-        let mut random = Random::new(77);
-        let mut checksum = 0_u64;
-        for turn in 0..ops {
-            let slot = random.below(slots);
-            if let Some(block) = table[slot].take() {
-                checksum = checksum.wrapping_add(heap.verify(&block, slot as u64));
+struct LatencyTail;
+
+impl AnyHeap for LatencyTail {
+    fn run_on<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
+        let (ops, slots, large_every) =
+            (params.get("ops"), params.size("slots").max(1), params.get("large_every").max(1));
+        let mut table: Vec<Option<Block>> = (0..slots).map(|_| None).collect();
+        let mut histogram = match Histogram::<u64>::new_with_bounds(1, 10_000_000_000, 3) {
+            Ok(histogram) => histogram,
+            Err(error) => unreachable!("the bounds of the histogram are constants: {error}"),
+        };
+        let mut record = |since: Instant| histogram.saturating_record(since.elapsed().as_nanos() as u64);
+        let checksum = meter.section(|_| {
+            let mut random = Random::new(77);
+            let mut checksum = 0_u64;
+            for turn in 0..ops {
+                let slot = random.below(slots);
+                if let Some(block) = table[slot].take() {
+                    checksum = checksum.wrapping_add(heap.verify(&block, slot as u64));
+                    let began = Instant::now();
+                    heap.release(block);
+                    record(began);
+                }
+                let largest = if turn.is_multiple_of(large_every) { 256 << 10 } else { 1039 };
+                let size = random.within(16, largest);
                 let began = Instant::now();
-                heap.release(block);
+                let block = heap.allocate(size);
                 record(began);
+                block.stamp(slot as u64);
+                table[slot] = Some(block);
             }
-            let largest = if turn.is_multiple_of(large_every) { 256 << 10 } else { 1039 };
-            let size = random.within(16, largest);
-            let began = Instant::now();
-            let block = heap.allocate(size);
-            record(began);
-            block.stamp(slot as u64);
-            table[slot] = Some(block);
-        }
-        checksum
-    });
-    table.into_iter().flatten().for_each(|block| heap.release(block));
-    let latency = Latency {
-        count: histogram.len(),
-        percentiles: PERCENTILES
-            .iter()
-            .map(|&percentile| (percentile, histogram.value_at_percentile(percentile)))
-            .collect(),
-        max_ns: histogram.max(),
-        clock_ns: clock_cost_ns(),
-    };
-    Outcome { latency: Some(latency), ..Outcome::new(ops, checksum) }
+            checksum
+        });
+        table.into_iter().flatten().for_each(|block| heap.release(block));
+        let latency = Latency {
+            count: histogram.len(),
+            percentiles: PERCENTILES
+                .iter()
+                .map(|&percentile| (percentile, histogram.value_at_percentile(percentile)))
+                .collect(),
+            max_ns: histogram.max(),
+            clock_ns: clock_cost_ns(),
+        };
+        Outcome { latency: Some(latency), ..Outcome::new(ops, checksum) }
+    }
 }
 
 /// Cost of reading the clock twice, the median of many.

@@ -1,14 +1,38 @@
-//! The heaps of rlsf and talc behind the workloads' interface, beside Freestone's TLSF heap: over the same memory, in the same process.
+//! The heaps of rlsf and talc behind the workloads' interface, beside Freestone's TLSF heap: over the same memory, in the same process;
+//! and the choice between them.
 //!
 //! # Safety
 //! Blocks are freed into the heap they came from, with the size they were asked for, for each heap is the only one that makes them.
 #![allow(unsafe_code)]
 
-use super::heap::{Block, EXHAUSTED_EXIT, Heap, broken};
-use super::tlsf_heap::{ALIGNMENT, memory};
+use super::Outcome;
+use super::heap::{Block, CHeap, EXHAUSTED_EXIT, Heap, broken};
+use super::meter::Meter;
+use super::params::{Param, Params};
+use super::tlsf_heap::{ALIGNMENT, TlsfHeap, memory};
 use std::alloc::Layout;
 use std::cell::RefCell;
 use std::ptr::NonNull;
+
+/// Memory of a TLSF heap and its peers.
+const HEAP_BYTES: usize = 64 << 20;
+
+/// A workload for whichever heap its parameter [`AnyHeap::PARAM`] names.
+pub(crate) trait AnyHeap {
+    const PARAM: Param =
+        Param::fixed("heap", 0, "0: malloc; in the same process, over 64 MiB: 1: a TLSF heap; 2: rlsf's; 3: talc's");
+
+    fn run_on<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome;
+
+    fn run(params: &Params, meter: &mut Meter) -> Outcome {
+        match params.get("heap") {
+            0 => Self::run_on(params, meter, CHeap),
+            1 => Self::run_on(params, meter, TlsfHeap::new(HEAP_BYTES)),
+            2 => Self::run_on(params, meter, RlsfHeap::new(HEAP_BYTES)),
+            _ => Self::run_on(params, meter, TalcHeap::new(HEAP_BYTES)),
+        }
+    }
+}
 
 /// How large blocks are asked for.
 fn layout(size: usize) -> Layout {
