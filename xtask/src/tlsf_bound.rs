@@ -10,11 +10,11 @@ use crate::process::{cargo, command, output, root, run, target};
 use anyhow::{Context, Result, bail};
 
 /// Instructions that no call may pass. The longest way of a `deallocate` merges with both neighbours, empties both their lists, and
-/// begins a third; where a heap may have four regions, it looks through three others before (seven instructions each).
+/// begins a third; where a heap may have four regions, it finds the right one before (four instructions for each doubling).
 const BOUNDS: [(&str, usize); 4] = [
     ("tlsf_bound_allocate", 120),
     ("tlsf_bound_deallocate_of_one_region", 120),
-    ("tlsf_bound_deallocate", 140),
+    ("tlsf_bound_deallocate", 120),
     ("tlsf_bound_deallocate_unchecked", 100),
 ];
 

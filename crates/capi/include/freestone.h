@@ -325,7 +325,7 @@ struct mallinfo mallinfo(void) FREESTONE_NOTHROW;
 typedef struct freestone_tlsf freestone_tlsf_t;
 
 /* At most so much of a heap's memory is the heap itself. */
-#define FREESTONE_TLSF_CONTROL_BYTES 8704
+#define FREESTONE_TLSF_CONTROL_BYTES 9728
 
 /* Why a call was refused. */
 typedef enum freestone_tlsf_error {

@@ -22,7 +22,7 @@ use freestone_tlsf::{Error, GRANULE, LEAST_REGION_BYTES, Tlsf};
 
 /// Bytes at the start of a heap's memory that its control structure takes.
 const CONTROL_BYTES: usize = align::up(size_of::<Control>(), GRANULE);
-const _: () = assert!(CONTROL_BYTES <= 8704, "the header's FREESTONE_TLSF_CONTROL_BYTES");
+const _: () = assert!(CONTROL_BYTES <= 9728, "the header's FREESTONE_TLSF_CONTROL_BYTES");
 
 /// What a `freestone_tlsf_t` points to.
 #[repr(align(16))]

@@ -49,8 +49,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             if let Some((index, block)) = self.lists.find(need) {
                 // SAFETY: a listed block has a header; and every block of its list has `need` bytes or more.
                 unsafe {
-                    let header = block.header(self.sealer);
-                    if header.is_whole_free() {
+                    let header = block.header(self.free_sealer);
+                    if header.is_whole_without(FREE | PREV_FREE) {
                         let payload = self.cut(block, Some(index), header, need);
                         return Ok(self.give(payload, bytes));
                     }
@@ -114,8 +114,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// Size of the block that serves a request of 1 to [`Tlsf::MOST_BYTES`] bytes.
     #[inline(always)]
     fn block_bytes(bytes: usize) -> usize {
-        let need = (bytes + Self::BLOCK_EXTRA + GRANULE - 1) & !(GRANULE - 1);
-        if need < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { need }
+        // Rounded up by setting the low bits, which needs no long mask.
+        let below = (bytes + Self::BLOCK_EXTRA - 1) | (GRANULE - 1);
+        if below < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { below + 1 }
     }
 
     /// As [`Tlsf::block_bytes`], for any number.
@@ -132,34 +133,34 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     ///
     /// # Safety
     /// The block is listed, its header is `header`, and it has `need` bytes or more. If `index` is given, it heads that list, and its
-    /// header says that the block before it is used.
+    /// header, decoded as a free one, says nothing but its size.
     #[inline(always)]
     unsafe fn cut(&mut self, block: Block, index: Option<usize>, header: Header, need: usize) -> NonNull<u8> {
         let size = header.size();
-        let sealer = self.sealer;
         let rest = size - need;
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
-            let (next, payload) = (block.after(size), block.payload());
+            let payload = block.payload();
             if rest < LEAST_BLOCK_BYTES {
                 match index {
                     Some(index) => self.lists.remove_head(block, index),
                     None => self.lists.remove(block),
                 }
-                block.set_header(header.without(FREE), sealer);
-                next.set_header(next.header(sealer).without(PREV_FREE), sealer);
+                let next = block.after(size);
+                block.set_header(header.used(size), self.sealer);
+                next.set_header(next.header(self.sealer).without(PREV_FREE), self.sealer);
                 return payload;
             }
             let tail = block.after(need);
-            block.set_header(header.used(need), sealer);
-            next.set_size_before(rest);
+            block.set_header(header.used(need), self.sealer);
+            tail.after(rest).set_size_before(rest);
             match index {
                 Some(index) => {
-                    tail.set_header(header.shorter(need), sealer);
+                    tail.set_header(header.shorter(need), self.free_sealer);
                     self.lists.move_head(block, index, tail, rest);
                 }
                 None => {
-                    tail.set_header(Header::new(rest, FREE), sealer);
+                    tail.set_header(Header::new(rest, FREE), self.sealer);
                     self.lists.replace(block, tail, rest);
                 }
             }

@@ -2,21 +2,22 @@
 //!
 //! ```text
 //! first:   bit f set  <=>  second[f] != 0
-//! second:  bit s of second[f] set  <=>  list f * SECOND + s is not empty
+//! second:  bit s of second[f] set  <=>  list (FIRST_LEVEL + f) * SECOND + s is not empty
 //! ```
 //!
 //! Invariant: the two lines above. Cost: a search is two masks and two bit scans, whatever is in the heap.
 //!
 //! # Safety
-//! Callers pass the numbers of lists, which are below `FIRST * SECOND`.
+//! Callers pass the numbers of lists, see `mapping.rs`.
 #![allow(unsafe_code)]
 
-use core::num::NonZeroU32;
+use crate::mapping::{FIRST_LEVEL, MOST_LEVELS};
+use core::num::{NonZeroU32, NonZeroUsize};
 use freestone_base::bits::log2_floor;
 
 /// One bit a list, one bit a word of them.
 pub(crate) struct Bitmap<const FIRST: usize, const SECOND: usize> {
-    first: u32,
+    first: usize,
     second: [u32; FIRST],
 }
 
@@ -26,62 +27,76 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
     /// All lists empty.
     pub(crate) const fn new() -> Self {
         const {
-            assert!(FIRST >= 1 && FIRST <= 32, "the first level has one bit a power of two in 32 bits");
+            assert!(FIRST >= 1 && FIRST <= MOST_LEVELS, "the first level has at most 43 powers of two");
             assert!(SECOND.is_power_of_two() && SECOND >= 2 && SECOND <= 32, "SECOND is 2, 4, 8, 16 or 32");
+            assert!(FIRST_LEVEL.is_multiple_of(usize::BITS as usize), "a shift by a level needs no subtraction");
         }
         Self { first: 0, second: [0; FIRST] }
+    }
+
+    /// The word of level `level`. Its place is found by one sum, which a compiler folds into the address.
+    #[inline(always)]
+    fn word(&self, level: usize) -> *const u32 {
+        debug_assert!(level - FIRST_LEVEL < FIRST);
+        self.second.as_ptr().wrapping_sub(FIRST_LEVEL).wrapping_add(level)
+    }
+
+    /// As [`Bitmap::word`], to write to.
+    #[inline(always)]
+    fn word_mut(&mut self, level: usize) -> &mut u32 {
+        debug_assert!(level - FIRST_LEVEL < FIRST);
+        // SAFETY: a list's level is one of `FIRST`, from `FIRST_LEVEL` on.
+        unsafe { &mut *self.second.as_mut_ptr().wrapping_sub(FIRST_LEVEL).wrapping_add(level) }
     }
 
     /// Marks list `index` as holding a block. The first level always, for a branch would take as long.
     #[inline(always)]
     pub(crate) fn set(&mut self, index: usize) {
-        let first = index >> Self::SECOND_LOG2;
-        debug_assert!(first < FIRST);
-        // SAFETY: a list's number is below `FIRST * SECOND`.
-        let word = unsafe { self.second.get_unchecked_mut(first) };
-        *word |= 1 << (index & (SECOND - 1));
-        self.first |= 1 << first;
+        let level = index >> Self::SECOND_LOG2;
+        *self.word_mut(level) |= 1 << (index & (SECOND - 1));
+        self.first |= 1_usize.wrapping_shl(level as u32);
     }
 
     /// Marks list `index`, which was marked as holding a block, as empty.
     #[inline(always)]
     pub(crate) fn clear(&mut self, index: usize) {
-        let first = index >> Self::SECOND_LOG2;
-        debug_assert!(first < FIRST);
-        // SAFETY: a list's number is below `FIRST * SECOND`.
-        let word = unsafe { self.second.get_unchecked_mut(first) };
+        let level = index >> Self::SECOND_LOG2;
+        let word = self.word_mut(level);
         debug_assert!(*word >> (index & (SECOND - 1)) & 1 == 1);
         *word &= !(1 << (index & (SECOND - 1)));
         if *word == 0 {
-            self.first &= !(1 << first);
+            self.first &= !1_usize.wrapping_shl(level as u32);
         }
     }
 
     /// Whether list `index` is marked as holding a block.
     pub(crate) fn is_set(&self, index: usize) -> bool {
-        self.second.get(index >> Self::SECOND_LOG2).is_some_and(|word| word >> (index & (SECOND - 1)) & 1 == 1)
+        let level = (index >> Self::SECOND_LOG2).wrapping_sub(FIRST_LEVEL);
+        self.second.get(level).is_some_and(|word| word >> (index & (SECOND - 1)) & 1 == 1)
     }
 
     /// Index of the lowest list at or above `index` that holds a block. `index` is a list's number.
     #[inline(always)]
     pub(crate) fn lowest_from(&self, index: usize) -> Option<usize> {
-        let first = index >> Self::SECOND_LOG2;
-        debug_assert!(first < FIRST);
-        // SAFETY: a list's number is below `FIRST * SECOND`.
-        let here = unsafe { *self.second.get_unchecked(first) } & (u32::MAX << (index & (SECOND - 1)));
+        let level = index >> Self::SECOND_LOG2;
+        // SAFETY: a list's level is one of `FIRST`, from `FIRST_LEVEL` on.
+        let here = unsafe { self.word(level).read() } & (u32::MAX << (index & (SECOND - 1)));
         if let Some(here) = NonZeroU32::new(here) {
-            return Some((first << Self::SECOND_LOG2) + here.trailing_zeros() as usize);
+            return Some((level << Self::SECOND_LOG2) + here.trailing_zeros() as usize);
         }
-        let above = NonZeroU32::new(self.first & (u32::MAX << first << 1))?;
-        let first = above.trailing_zeros() as usize;
-        // SAFETY: a bit of the first level is set only below `FIRST`, and only while its word has one.
-        let word = unsafe { NonZeroU32::new_unchecked(*self.second.get_unchecked(first)) };
-        Some((first << Self::SECOND_LOG2) + word.trailing_zeros() as usize)
+        let above = NonZeroUsize::new(self.first & (usize::MAX - 1).wrapping_shl(level as u32))?;
+        let level = FIRST_LEVEL + above.trailing_zeros() as usize;
+        // SAFETY: a bit of the first level is set only for one of `FIRST`, and only while its word has one.
+        let word = unsafe { NonZeroU32::new_unchecked(self.word(level).read()) };
+        Some((level << Self::SECOND_LOG2) + word.trailing_zeros() as usize)
     }
 
     /// Whether the first level agrees with the second.
     pub(crate) fn is_consistent(&self) -> bool {
-        self.second.iter().enumerate().all(|(first, word)| (self.first >> first & 1 == 1) == (*word != 0))
+        self.second
+            .iter()
+            .enumerate()
+            .all(|(level, word)| (self.first.checked_shr(level as u32).unwrap_or(0) & 1 == 1) == (*word != 0))
     }
 }
 

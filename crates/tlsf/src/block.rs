@@ -36,7 +36,7 @@
 //! the seal was compared, except in `*_unchecked` calls.
 #![allow(unsafe_code)]
 
-use crate::mapping::GRANULE;
+use crate::mapping::{GRANULE, LISTS_END};
 use core::ptr::NonNull;
 
 /// Bytes of bookkeeping in front of a used block.
@@ -76,6 +76,11 @@ impl Sealer {
         Self { key: (seal & !(FREE | PREV_FREE)) | 1 }
     }
 
+    /// The sealer of headers from which FREE was taken off.
+    pub(crate) fn of_free(self) -> Self {
+        Self { key: self.key + FREE }
+    }
+
     /// What is mixed into every header.
     #[inline(always)]
     pub(crate) fn key(self) -> u64 {
@@ -109,11 +114,6 @@ impl Header {
     pub(crate) fn is_whole_without(self, flag: u64) -> bool {
         self.0 & (SEALED | flag) == 0
     }
-    /// Whether this is the header of a free block: the seal right, FREE set, PREV_FREE clear.
-    #[inline(always)]
-    pub(crate) fn is_whole_free(self) -> bool {
-        self.0.wrapping_sub(FREE) & (SEALED | FREE | PREV_FREE) == 0
-    }
     #[inline(always)]
     pub(crate) fn is_free(self) -> bool {
         self.0 & FREE != 0
@@ -144,12 +144,11 @@ impl Header {
     pub(crate) fn shorter(self, bytes: usize) -> Self {
         Self(self.0.wrapping_sub((bytes as u64) << SIZE_SHIFT))
     }
-    /// The sum of this header and `next`, those of a used block behind a free one and of a free one, and of `bytes`: the flags of
-    /// both, and all bytes.
+    /// The sum of this header, of a used block, and `next`, of the free one behind it: all bytes, and the flags of both.
     #[inline(always)]
-    pub(crate) fn joined(self, next: Self, bytes: usize) -> Self {
-        debug_assert!(self.0 & (FREE | PREV_FREE) == PREV_FREE && next.0 & (FREE | PREV_FREE) == FREE);
-        Self(self.0.wrapping_add(next.0)).longer(bytes)
+    pub(crate) fn joined(self, next: Self) -> Self {
+        debug_assert!(self.0 & FREE == 0 && next.0 & (FREE | PREV_FREE) == FREE);
+        Self(self.0.wrapping_add(next.0))
     }
     /// The header of a used block of `size` bytes in the same place: PREV_FREE is kept.
     #[inline(always)]
@@ -210,6 +209,12 @@ impl Block {
     pub(crate) unsafe fn after(self, bytes: usize) -> Self {
         // SAFETY: in the same region, says the caller.
         Self(unsafe { self.0.byte_add(bytes) })
+    }
+
+    /// The place `bytes` further on, which may be outside of the region.
+    #[inline(always)]
+    pub(crate) fn wrapping_after(self, bytes: usize) -> *mut u8 {
+        self.0.as_ptr().wrapping_byte_add(bytes)
     }
 
     /// The block `bytes` further back.
@@ -327,7 +332,7 @@ pub(crate) struct Previous(*mut u8);
 
 impl Previous {
     /// More than any list's number, less than the address of any header.
-    const LISTS: usize = 4096;
+    const LISTS: usize = LISTS_END.next_power_of_two();
 
     #[inline(always)]
     pub(crate) fn list(index: usize) -> Self {

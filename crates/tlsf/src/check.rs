@@ -12,9 +12,10 @@
 //! Links are followed only to places inside a region where a header may be.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, Header, Previous};
+use crate::block::{Block, Header, LEAST_BLOCK_BYTES, Previous};
 use crate::error::Error;
 use crate::footer;
+use crate::free_list::FreeLists;
 use crate::mapping::index_of;
 use crate::policy::Policy;
 use crate::region::Region;
@@ -32,7 +33,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             free += self.check_region(*region)?;
         }
         let mut listed = 0;
-        for index in 0..FIRST * SECOND {
+        for index in FreeLists::<FIRST, SECOND>::NUMBERS {
             listed += self.check_list(index, free)?;
         }
         if listed != free || !self.lists.bitmap.is_consistent() {
@@ -93,7 +94,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             // SAFETY: the block lies in a region, with room for a header and two links.
             let (header, back, next) = unsafe { (block.header(self.sealer), block.prev_free(), block.next_free()) };
             let whole = header.is_whole() && header.is_free() && back == previous;
-            if !whole || index_of(header.size(), SECOND) != index || count > most {
+            let size = header.size();
+            if !whole || size < LEAST_BLOCK_BYTES || index_of(size, SECOND) != index || count > most {
                 return Err(damaged);
             }
             (previous, link) = (Previous::block(listed), next);

@@ -14,11 +14,12 @@
 //! are followed only when they stay inside the region and the header they lead to has its seal.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, FREE, Header, PREV_FREE, Sealer};
+use crate::block::{Block, FREE, Header, PREV_FREE};
 use crate::error::Error;
 use crate::footer;
+use crate::mapping::GRANULE;
 use crate::policy::Policy;
-use crate::region::{Located, granules};
+use crate::region::Located;
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
 
@@ -56,7 +57,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 return Ok(());
             }
             // The same address: so that nobody has to keep it until here.
-            address = found.block().payload_address();
+            address = found.block.payload_address();
         }
         Err(Self::diagnose(address, self))
     }
@@ -99,15 +100,18 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// The block in use at a place where one may be, if there is one and its neighbours are whole.
     #[inline(always)]
     fn used_at(&self, found: Located) -> Option<Used> {
-        let block = found.block();
+        let block = found.block;
         // SAFETY: the header's place is in a region of this heap; sizes are followed only inside it.
         unsafe {
             let header = block.header(self.sealer);
             let size = header.size();
-            if !header.is_whole_without(FREE) || size > found.room {
+            let next = block.wrapping_after(size);
+            // A size of 32 bits may lead past the last address.
+            let in_region = next.addr() <= found.end && (usize::BITS == 64 || next.addr() >= block.address());
+            if !header.is_whole_without(FREE) || !in_region {
                 return None;
             }
-            let next = block.after(size);
+            let next = Block::at(NonNull::new_unchecked(next));
             let next_header = next.header(self.sealer);
             if !next_header.is_whole_without(PREV_FREE) {
                 return None;
@@ -128,7 +132,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // SAFETY: the word in front of the header is in the region; the size in it is followed only inside the region.
         unsafe {
             let size = block.size_before();
-            granules(size) <= granules(room) && block.before(size).has_header(Header::new(size, FREE), self.sealer)
+            size <= room
+                && size.is_multiple_of(GRANULE)
+                && block.before(size).has_header(Header::new(size, FREE), self.sealer)
         }
     }
 
@@ -150,39 +156,29 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 let before = block.size_before();
                 let start = block.before(before);
                 if next_header.is_free() {
-                    let both = header.joined(next_header, before);
+                    let both = header.longer(before).joined(next_header);
                     start.set_header(both.without(PREV_FREE), sealer);
                     next.after(next_header.size()).set_size_before(both.size());
                     self.lists.remove(next);
                     self.lists.replace(start, start, both.size());
                 } else {
-                    let header = header.without(PREV_FREE).longer(before);
-                    end_free(start, header, next, sealer);
+                    let both = header.longer(before);
+                    start.set_header(both.with(FREE).without(PREV_FREE), sealer);
+                    next.set_size_before(both.size());
                     next.set_header(next_header.with(PREV_FREE), sealer);
-                    self.lists.replace(start, start, header.size());
+                    self.lists.replace(start, start, both.size());
                 }
             } else if next_header.is_free() {
-                let header = header.longer(next_header.size());
-                end_free(block, header, next.after(next_header.size()), sealer);
-                self.lists.replace(next, block, header.size());
+                let both = header.joined(next_header);
+                block.set_header(both, sealer);
+                next.after(next_header.size()).set_size_before(both.size());
+                self.lists.replace(next, block, both.size());
             } else {
-                end_free(block, header, next, sealer);
+                block.set_header(header.with(FREE), sealer);
+                next.set_size_before(header.size());
                 next.set_header(next_header.with(PREV_FREE), sealer);
                 self.lists.insert(block, header.size());
             }
         }
-    }
-}
-
-/// Writes both ends of a block that becomes free and ends at `end`.
-///
-/// # Safety
-/// The block lies in a region of the heap that seals with `sealer`.
-#[inline(always)]
-unsafe fn end_free(block: Block, header: Header, end: Block, sealer: Sealer) {
-    // SAFETY: both words are the block's.
-    unsafe {
-        block.set_header(header.with(FREE), sealer);
-        end.set_size_before(header.size());
     }
 }

@@ -7,19 +7,20 @@
 //! Invariants: a block is in the list that [`index_of`] names for its size, once; the head has no previous block; the bitmap's bit is
 //! set exactly where the head is not empty.
 //! Cost: every operation but the last resort touches at most three blocks. Either a neighbour in the list is told or a bit changes,
-//! never both. (Without a branch between the two, which is often guessed wrongly, a random mix gains no more than the noise of
-//! its measurement, and the longest way grows by ten instructions.)
+//! never both. (Without a branch between the two a random mix has 28 % fewer branches guessed wrongly, and still takes 2 to 4 %
+//! longer: what the next call finds in the bitmap then waits for a block that is not in the cache, where a guess does not.)
 //!
 //! # Safety
 //! Blocks passed in are free blocks of the heap that owns these lists (see `block.rs`), and sizes are below [`size_limit`], so
-//! that every index is below `FIRST * SECOND`.
+//! that every index is a list's number.
 #![allow(unsafe_code)]
 
 use crate::bitmap::Bitmap;
 use crate::block::{Block, Previous, Sealer};
 #[allow(unused_imports, reason = "named by the documentation above")]
 use crate::mapping::size_limit;
-use crate::mapping::{index_of, index_to_search};
+use crate::mapping::{FIRST_LEVEL, index_of, index_to_search};
+use core::ops::Range;
 
 /// All free blocks of a heap.
 pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {
@@ -28,6 +29,9 @@ pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {
 }
 
 impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
+    /// The numbers of the lists.
+    pub(crate) const NUMBERS: Range<usize> = FIRST_LEVEL * SECOND..(FIRST_LEVEL + FIRST) * SECOND;
+
     /// No free block.
     pub(crate) const fn new() -> Self {
         Self { bitmap: Bitmap::new(), heads: [[None; SECOND]; FIRST] }
@@ -36,16 +40,17 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// The first block of list `index`.
     #[inline(always)]
     pub(crate) fn head(&self, index: usize) -> Option<Block> {
-        debug_assert!(index < FIRST * SECOND);
-        // SAFETY: sizes, and so indices, are below the limit that regions are held to; the nested array is one array.
-        unsafe { *self.heads.as_ptr().cast::<Option<Block>>().add(index) }
+        debug_assert!(Self::NUMBERS.contains(&index));
+        // SAFETY: sizes are below the limit that regions are held to, and so indices are lists' numbers; the nested array is one array.
+        unsafe { *self.heads.as_ptr().cast::<Option<Block>>().wrapping_sub(Self::NUMBERS.start).wrapping_add(index) }
     }
 
     #[inline(always)]
     fn set_head(&mut self, index: usize, block: Option<Block>) {
-        debug_assert!(index < FIRST * SECOND);
+        debug_assert!(Self::NUMBERS.contains(&index));
+        let heads = self.heads.as_mut_ptr().cast::<Option<Block>>();
         // SAFETY: as above.
-        unsafe { self.heads.as_mut_ptr().cast::<Option<Block>>().add(index).write(block) }
+        unsafe { heads.wrapping_sub(Self::NUMBERS.start).wrapping_add(index).write(block) }
     }
 
     /// The lowest list in which every block has at least `size` bytes, and its head. The last list's least size is at least `size`.

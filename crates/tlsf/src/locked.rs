@@ -41,7 +41,7 @@ pub struct Locked<
     'pool,
     P = Standard,
     W: Parking = Spin,
-    const FIRST: usize = 32,
+    const FIRST: usize = 35,
     const SECOND: usize = 32,
     const REGIONS: usize = 4,
 > {

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariants: regions start at multiples of 16, have lengths that are multiples of 16, and share no byte; slots in use
-//! come first. Every access to a block goes through a pointer derived from its region's start, never through the one the
+//! come first, by address, and those not in use have the last address there is. Every access to a block goes through a pointer derived from its region's start, never through the one the
 //! user hands back, so that the compiler's view of the user's block (a `Box`, a `&mut`) stays true.
-//! Cost: a block's region is found in one comparison a region: seven instructions for each one after the first.
+//! Cost: a block's region is found by halves: four instructions for each doubling of the number of regions.
 //!
 //! # Safety
 //! The memory of each region belongs to the heap alone from the call that adds it to the one that removes it.
@@ -18,6 +18,7 @@
 use crate::block::{Block, HEADER_BYTES, LEAST_BLOCK_BYTES};
 use crate::error::Error;
 use crate::mapping::GRANULE;
+use core::hint::cold_path;
 use core::ptr::NonNull;
 
 /// What a region costs besides its blocks: the unused front, and the sentinel.
@@ -33,33 +34,24 @@ pub(crate) struct Region {
     first: NonNull<u8>,
     /// Address of the first payload.
     payload_address: usize,
-    /// Bytes of all its blocks together.
-    block_bytes: usize,
-    /// Number of granules, from the first payload on, at which a block could start; 0 in an empty slot.
-    payloads: usize,
+    /// Address of the sentinel.
+    end: usize,
+    /// Bytes from the first payload on in which a block could start; 0 in an empty slot.
+    payload_bytes: usize,
 }
 
 /// A place where a block may be, found by its address.
 #[derive(Clone, Copy)]
 pub(crate) struct Located {
-    /// A pointer that may be null, says its type: an `Option` of this would else be tested for null once more.
-    header: *mut u8,
+    pub(crate) block: Block,
     /// From the region's first header to this block's.
     pub(crate) room_before: usize,
-    /// From this block's header to the sentinel.
-    pub(crate) room: usize,
-}
-
-impl Located {
-    #[inline(always)]
-    pub(crate) fn block(&self) -> Block {
-        // SAFETY: `locate` derived the pointer from the region's.
-        Block::at(unsafe { NonNull::new_unchecked(self.header) })
-    }
+    /// Address of the region's sentinel.
+    pub(crate) end: usize,
 }
 
 impl Region {
-    const EMPTY: Self = Self { first: NonNull::dangling(), payload_address: 0, block_bytes: 0, payloads: 0 };
+    const EMPTY: Self = Self { first: NonNull::dangling(), payload_address: usize::MAX, end: 0, payload_bytes: 0 };
 
     /// Checks the shape of a region; `most` is the longest the heap can name.
     pub(crate) fn new(start: NonNull<u8>, bytes: usize, most: usize) -> Result<Self, Error> {
@@ -75,12 +67,11 @@ impl Region {
         }
         // SAFETY: the region has `LEAST_REGION_BYTES` or more.
         let first = unsafe { start.byte_add(HEADER_BYTES) };
-        let payloads = (bytes - LEAST_REGION_BYTES) / GRANULE + 1;
         Ok(Self {
             first,
             payload_address: address + REGION_OVERHEAD_BYTES,
-            block_bytes: bytes - REGION_OVERHEAD_BYTES,
-            payloads,
+            end: address + bytes - HEADER_BYTES,
+            payload_bytes: bytes - LEAST_REGION_BYTES + GRANULE,
         })
     }
 
@@ -93,8 +84,13 @@ impl Region {
         self.first.addr().get() - HEADER_BYTES
     }
 
+    /// Bytes of all its blocks together.
+    fn block_bytes(&self) -> usize {
+        self.end - self.first.addr().get()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        self.block_bytes + REGION_OVERHEAD_BYTES
+        self.block_bytes() + REGION_OVERHEAD_BYTES
     }
 
     /// Whether `address` is one of this region's bytes.
@@ -114,24 +110,24 @@ impl Region {
     /// The header that ends the region.
     pub(crate) fn sentinel(&self) -> Block {
         // SAFETY: the blocks end there.
-        unsafe { self.first().after(self.block_bytes) }
+        unsafe { self.first().after(self.block_bytes()) }
     }
 
-    /// The block whose payload would be at `address`, if one may be there.
+    /// Whether a block's payload could be at `address`, if that is a multiple of the granule.
+    #[inline(always)]
+    fn has_payload_at(&self, address: usize) -> bool {
+        address.wrapping_sub(self.payload_address) < self.payload_bytes
+    }
+
+    /// The block whose header would be at `address`, if one may be there.
     pub(crate) fn block_at(&self, address: usize) -> Option<Block> {
-        let offset = address.wrapping_sub(self.address());
-        if granules(offset.wrapping_sub(HEADER_BYTES)) >= self.payloads {
+        let payload = address.wrapping_add(HEADER_BYTES);
+        if !payload.is_multiple_of(GRANULE) || !self.has_payload_at(payload) {
             return None;
         }
-        // SAFETY: the offset is inside the region.
-        Some(Block::at(unsafe { self.start().byte_add(offset) }))
+        // SAFETY: the address is inside the region.
+        Some(Block::at(unsafe { self.first.byte_add(address - self.first.addr().get()) }))
     }
-}
-
-/// How many granules `bytes` are, or a huge number if they are no whole number of them.
-#[inline(always)]
-pub(crate) fn granules(bytes: usize) -> usize {
-    bytes.rotate_right(GRANULE.trailing_zeros())
 }
 
 /// The regions of one heap.
@@ -142,6 +138,7 @@ pub(crate) struct Regions<const REGIONS: usize> {
 
 impl<const REGIONS: usize> Regions<REGIONS> {
     pub(crate) const fn new() -> Self {
+        const { assert!(REGIONS >= 1, "a heap has at least one region") }
         Self { slots: [Region::EMPTY; REGIONS], len: 0 }
     }
 
@@ -154,8 +151,15 @@ impl<const REGIONS: usize> Regions<REGIONS> {
         if let Some(other) = self.iter().find(|other| other.overlaps(&region)) {
             return Err(Error::RegionOverlaps { address: region.address(), other: other.address() });
         }
-        let slot = self.slots.get_mut(self.len).ok_or(Error::TooManyRegions { most: REGIONS })?;
-        *slot = region;
+        if self.len == REGIONS {
+            return Err(Error::TooManyRegions { most: REGIONS });
+        }
+        let mut moving = region;
+        for slot in &mut self.slots {
+            if slot.payload_address > moving.payload_address {
+                core::mem::swap(slot, &mut moving);
+            }
+        }
         self.len += 1;
         Ok(())
     }
@@ -166,22 +170,21 @@ impl<const REGIONS: usize> Regions<REGIONS> {
         if let Some(other) = self.iter().find(|other| other.address() != start && other.overlaps(&longer)) {
             return Err(Error::RegionOverlaps { address: start, other: other.address() });
         }
-        let slot = self.slots.iter_mut().find(|slot| slot.payloads > 0 && slot.address() == start);
+        let slot = self.slots.iter_mut().take(self.len).find(|slot| slot.address() == start);
         *slot.ok_or(Error::NoSuchRegion { address: start })? = longer;
         Ok(())
     }
 
-    /// Forgets the region that starts at `address`.
-    pub(crate) fn remove(&mut self, address: usize) {
-        let Some(last) = self.len.checked_sub(1) else { return };
-        let Some(moved) = self.slots.get(last).copied() else { return };
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.payloads > 0 && slot.address() == address) {
-            *slot = moved;
-            self.len = last;
-            if let Some(slot) = self.slots.get_mut(last) {
-                *slot = Region::EMPTY;
+    /// Forgets `region`, which is one of these.
+    pub(crate) fn remove(&mut self, region: Region) {
+        let mut moving = Region::EMPTY;
+        for slot in self.slots.iter_mut().rev() {
+            core::mem::swap(slot, &mut moving);
+            if moving.payload_address == region.payload_address {
+                break;
             }
         }
+        self.len -= 1;
     }
 
     /// The region that starts at `address`.
@@ -189,18 +192,37 @@ impl<const REGIONS: usize> Regions<REGIONS> {
         self.iter().find(|region| region.address() == address).copied().ok_or(Error::NoSuchRegion { address })
     }
 
-    /// The block whose header would be at `address`, if that is possible anywhere.
+    /// The last region that begins at `address` or below, or the first. By halves: four instructions for each doubling of `REGIONS`.
+    #[inline(always)]
+    fn last_at_or_below(&self, address: usize) -> &Region {
+        let (mut at, mut n) = (self.slots.as_ptr(), REGIONS);
+        while n > 1 {
+            let half = n / 2;
+            // SAFETY: `at` is followed by `n` slots, itself included.
+            let middle = unsafe { at.add(half) };
+            // SAFETY: as above.
+            if unsafe { (*middle).payload_address } <= address {
+                // By a branch, for what is read behind it then need not wait for the comparison.
+                cold_path();
+                at = middle;
+            }
+            n -= half;
+        }
+        // SAFETY: there is at least one slot.
+        unsafe { &*at }
+    }
+
+    /// The block whose payload would be at `address`, if that is possible anywhere.
     #[inline(always)]
     pub(crate) fn locate(&self, address: usize) -> Option<Located> {
-        for region in &self.slots {
-            let room_before = address.wrapping_sub(region.payload_address);
-            if granules(room_before) < region.payloads {
-                // SAFETY: that many granules further on is still inside the region.
-                let header = unsafe { region.first.byte_add(room_before) }.as_ptr();
-                return Some(Located { header, room_before, room: region.block_bytes - room_before });
-            }
+        let region = self.last_at_or_below(address);
+        if !address.is_multiple_of(GRANULE) || !region.has_payload_at(address) {
+            return None;
         }
-        None
+        let room_before = address - region.payload_address;
+        // SAFETY: a place in the region.
+        let block = Block::at(unsafe { region.first.byte_add(room_before) });
+        Some(Located { block, room_before, end: region.end })
     }
 }
 

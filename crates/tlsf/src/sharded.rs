@@ -29,7 +29,7 @@ pub struct Sharded<
     const SHARDS: usize,
     P = Standard,
     W: Parking = Spin,
-    const FIRST: usize = 32,
+    const FIRST: usize = 35,
     const SECOND: usize = 32,
 > {
     shards: [Lock<Tlsf<'pool, P, FIRST, SECOND, 1>, W>; SHARDS],

@@ -23,9 +23,9 @@ static HEAPS: AtomicUsize = AtomicUsize::new(1);
 
 /// An O(1) heap over regions of memory it is given.
 ///
-/// `FIRST` powers of two from `16 * SECOND` bytes up, each cut into `SECOND` lists; at most `REGIONS` regions. The control structure
-/// takes about `FIRST * SECOND` words. With the defaults a region may have up to 1 TiB, and the structure takes 8.5 KiB; a
-/// heap of up to 1 MiB does with `FIRST = 12`, in 3.3 KiB.
+/// `FIRST` powers of two from 32 bytes up, each cut into `SECOND` lists; at most `REGIONS` regions. The control structure
+/// takes about `FIRST * SECOND` words. With the defaults a region may have up to 1 TiB, and the structure takes 9.3 KiB; a
+/// heap of up to 1 MiB does with `FIRST = 15`, in 4.1 KiB.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -43,8 +43,10 @@ static HEAPS: AtomicUsize = AtomicUsize::new(1);
 /// assert_eq!(heap.stats().used_blocks, 0);
 /// # Ok::<(), freestone_tlsf::Error>(())
 /// ```
-pub struct Tlsf<'pool, P = Standard, const FIRST: usize = 32, const SECOND: usize = 32, const REGIONS: usize = 4> {
+pub struct Tlsf<'pool, P = Standard, const FIRST: usize = 35, const SECOND: usize = 32, const REGIONS: usize = 4> {
     pub(crate) sealer: Sealer,
+    /// As `sealer`, of headers of free blocks: decoded by it, a whole one is its size and nothing else.
+    pub(crate) free_sealer: Sealer,
     /// Whether the sealer was made: at the first region, so that `new` can be `const`.
     is_sealing: bool,
     pub(crate) regions: Regions<REGIONS>,
@@ -71,18 +73,19 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     Tlsf<'pool, P, FIRST, SECOND, REGIONS>
 {
     /// The longest region this type of heap accepts.
-    pub const MOST_REGION_BYTES: usize = size_limit(FIRST, SECOND);
+    pub const MOST_REGION_BYTES: usize = size_limit(FIRST);
 
     /// A heap without memory, with the levels and the policy of its type.
     ///
     /// ```
     /// use freestone_tlsf::{Guarded, Tlsf};
-    /// let heap = Tlsf::<Guarded, 12, 16, 1>::with_policy();
+    /// let heap = Tlsf::<Guarded, 15, 16, 1>::with_policy();
     /// ```
     #[must_use]
     pub const fn with_policy() -> Self {
         Self {
             sealer: Sealer::NONE,
+            free_sealer: Sealer::NONE,
             is_sealing: false,
             regions: Regions::new(),
             lists: FreeLists::new(),
@@ -115,6 +118,7 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         self.regions.add(region)?;
         if !self.is_sealing {
             self.sealer = Sealer::new(HEAPS.fetch_add(1, Ordering::Relaxed));
+            self.free_sealer = self.sealer.of_free();
             self.is_sealing = true;
         }
         let (first, sentinel, size) = (region.first(), region.sentinel(), bytes - REGION_OVERHEAD_BYTES);
@@ -180,7 +184,7 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
             first.unseal();
             region.sentinel().unseal();
         }
-        self.regions.remove(region.address());
+        self.regions.remove(region);
         Ok(())
     }
 

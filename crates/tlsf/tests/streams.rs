@@ -31,8 +31,8 @@ proptest! {
     #[test]
     fn a_heap_with_few_short_levels_keeps_its_promises(stream in any_stream(24, N_OPS, vec![256, 4096])) {
         play(&stream, Grown::<Bounded, 10, 4, 1>::new(stream.region_bytes, 1 << 14), 1)?;
-        play(&stream, Grown::<Standard, 6, 16, 1>::new(stream.region_bytes, 1 << 12), 1)?;
-        play(&stream, Grown::<Standard, 12, 2, 1>::new(stream.region_bytes, 1 << 14), 1)?;
+        play(&stream, Grown::<Standard, 8, 16, 1>::new(stream.region_bytes, 1 << 12), 1)?;
+        play(&stream, Grown::<Standard, 11, 2, 1>::new(stream.region_bytes, 1 << 14), 1)?;
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const ALLOCATE_BOUND: u64 = 120;
-const DEALLOCATE_BOUND: u64 = 140;
+const DEALLOCATE_BOUND: u64 = 120;
 
 static STEPS: AtomicU64 = AtomicU64::new(0);
 

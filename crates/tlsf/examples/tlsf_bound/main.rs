@@ -26,7 +26,7 @@ extern "C" fn tlsf_bound_deallocate(heap: &mut Tlsf, block: NonNull<u8>) -> bool
 }
 
 /// A heap of at most one region: what most heaps are.
-type OneRegion = Tlsf<'static, Standard, 32, 32, 1>;
+type OneRegion = Tlsf<'static, Standard, 35, 32, 1>;
 
 #[inline(never)]
 // SAFETY: as above.

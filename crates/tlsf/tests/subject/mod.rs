@@ -39,7 +39,7 @@ impl Drop for Memory {
 /// A heap on the first bytes of its memory; the rest is for growing.
 pub(crate) struct Grown<
     P: Policy = Standard,
-    const FIRST: usize = 32,
+    const FIRST: usize = 35,
     const SECOND: usize = 32,
     const REGIONS: usize = 4,
 > {
