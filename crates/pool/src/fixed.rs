@@ -117,7 +117,7 @@ impl<F: Fallback> FixedPool<'_, F> {
     /// Hands out a block. Its contents are whatever they are.
     ///
     /// # Errors
-    /// No block is left, nor does the fallback have one.
+    /// No block is left, nor does the fallback have one; or the bookkeeping was written over.
     ///
     /// # Complexity
     /// O(1).
@@ -182,7 +182,10 @@ impl<F: Fallback> FixedPool<'_, F> {
     #[inline(always)]
     fn pop(&mut self) -> Option<NonNull<u8>> {
         let index = self.groups.take()?;
-        // SAFETY: a free block lies below the frontier.
+        if index >= self.n_carved {
+            return None;
+        }
+        // SAFETY: the block lies below the frontier.
         Some(unsafe { self.grid.block(index) })
     }
 
@@ -200,14 +203,21 @@ impl<F: Fallback> FixedPool<'_, F> {
         }
     }
 
+    /// An error if the list of free blocks was written over; nothing if it is empty.
+    fn check_list(&self) -> Result<(), Error> {
+        if self.groups.is_lost() { Err(Error::Damaged { block: self.grid.address(0) }) } else { Ok(()) }
+    }
+
     #[cold]
     fn allocate_fresh(&mut self) -> Result<NonNull<u8>, Error> {
+        self.check_list()?;
         let block = self.carve().or_else(|| self.fallback.allocate(self.grid.shape.layout()));
         block.ok_or(self.exhausted())
     }
 
     #[cold]
     fn allocate_fresh_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
+        self.check_list()?;
         let Some(block) = self.carve() else {
             return self.fallback.allocate_zeroed(self.grid.shape.layout()).ok_or(self.exhausted());
         };

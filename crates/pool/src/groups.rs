@@ -16,7 +16,8 @@
 //! Cost: O(1).
 //!
 //! # Safety
-//! Callers name blocks whose group was begun.
+//! Callers name blocks whose group was begun. The list is compared with the number of groups before it is followed, so a write past the
+//! last block is never obeyed beyond the groups themselves.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -42,6 +43,7 @@ pub(crate) struct Groups {
     start: NonNull<Group>,
     /// The group that had none free for the shortest time.
     first: usize,
+    n_begun: usize,
 }
 
 /// Bytes of the groups of `count` blocks.
@@ -52,7 +54,7 @@ pub(crate) const fn bytes(count: usize) -> usize {
 impl Groups {
     /// The groups at `start`, none of them begun.
     pub(crate) fn at(start: NonNull<u8>) -> Self {
-        Self { start: start.cast(), first: NONE }
+        Self { start: start.cast(), first: NONE, n_begun: 0 }
     }
 
     /// Prepares the bit of the next block to be carved, as one in use. Blocks are carved in order.
@@ -63,6 +65,7 @@ impl Groups {
         if index.is_multiple_of(BLOCKS) {
             // SAFETY: the caller's promise.
             unsafe { self.start.add(index / BLOCKS).write(Group { free: 0, next: NONE }) };
+            self.n_begun = index / BLOCKS + 1;
         }
     }
 
@@ -82,7 +85,7 @@ impl Groups {
     pub(crate) unsafe fn check(&self, n_carved: usize) -> Result<usize, usize> {
         let (mut n_free, mut last, mut at) = (0, 0, self.first);
         while at != NONE {
-            if at >= n_carved.div_ceil(BLOCKS) {
+            if at >= self.n_begun {
                 return Err(last);
             }
             last = at * BLOCKS;
@@ -98,14 +101,19 @@ impl Groups {
         Ok(n_free)
     }
 
-    /// Takes the lowest free block of the first group.
+    /// Whether the list was overwritten, if nothing could be taken from it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.first != NONE
+    }
+
+    /// Takes the lowest free block of the first group; none if there is no group, or none that was begun.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Option<usize> {
         let at = self.first;
-        if at == NONE {
+        if at >= self.n_begun {
             return None;
         }
-        // SAFETY: a group on the list was begun.
+        // SAFETY: the group was begun.
         let group = unsafe { self.start.add(at).as_mut() };
         let index = at * BLOCKS + group.free.trailing_zeros() as usize;
         group.free &= group.free.wrapping_sub(1);

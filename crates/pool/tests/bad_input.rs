@@ -183,6 +183,48 @@ fn bookkeeping_written_over_is_found() {
     assert_eq!(damage(link.cast(), 1), damaged(64), "a group twice");
 }
 
+/// Whatever a write past the last block leaves in the bookkeeping, the pool hands out its own blocks or refuses.
+#[test]
+fn damaged_bookkeeping_never_leads_out_of_the_pool() {
+    const SHAPE: Shape = match Shape::new(64, 150) {
+        Ok(shape) => shape,
+        Err(_) => panic!("no such pool"),
+    };
+    let mut random = 1_u64;
+    for round in 0..if cfg!(miri) { 20 } else { 2000 } {
+        let memory = Memory::new(SHAPE.region_bytes(), 0xA5);
+        let mut pool = memory.fixed(SHAPE);
+        let blocks: Vec<_> = (0..140).map(|_| pool.allocate().unwrap()).collect();
+        for block in blocks.iter().step_by(3) {
+            // SAFETY: given back once.
+            unsafe { pool.deallocate(*block) }.unwrap();
+        }
+        for at in (SHAPE.count() * SHAPE.spacing()..SHAPE.region_bytes()).step_by(8) {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let wrong = [random, random >> 60, 0, u64::MAX][(random >> 33) as usize % 4];
+            // SAFETY: inside the memory; the pool is not at work.
+            unsafe { memory.start.byte_add(at).cast::<u64>().write(wrong) };
+        }
+        let mut refusal = None;
+        for _ in 0..200 {
+            match pool.allocate() {
+                Ok(block) => {
+                    let offset = block.addr().get().wrapping_sub(memory.start.addr().get());
+                    assert!(
+                        offset < SHAPE.count() * SHAPE.spacing() && offset.is_multiple_of(SHAPE.spacing()),
+                        "round {round}"
+                    );
+                }
+                Err(error) => refusal = Some(error),
+            }
+        }
+        assert!(
+            matches!(refusal, None | Some(Error::Exhausted { .. } | Error::Damaged { .. })),
+            "round {round}: {refusal:?}"
+        );
+    }
+}
+
 #[test]
 fn blocks_come_from_where_one_came_back_last_and_side_by_side() {
     let shape = Shape::new(16, 300).unwrap();
