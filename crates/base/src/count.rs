@@ -64,9 +64,9 @@ pub unsafe fn decrement_is_negative<T: CountsDown>(object: &T, index: usize) -> 
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
     {
+        let start = core::ptr::from_ref(object).cast::<u8>();
         // SAFETY: as above.
-        let counter =
-            unsafe { &*core::ptr::from_ref(object).cast::<u8>().add(T::OFFSET).cast::<AtomicI64>().add(index) };
+        let counter = unsafe { &*start.add(T::OFFSET).cast::<AtomicI64>().add(index) };
         decrement(counter);
         counter.load(Ordering::Relaxed) < 0
     }

@@ -104,9 +104,11 @@ impl<O: Os> PageHeap<O> {
     /// - `page` starts a run of `n_pages` that is the caller's, without memory behind it.
     pub(super) unsafe fn forget_huge_pages(&self, page: u32, n_pages: u32) -> bool {
         let bytes = (n_pages as usize) << PAGE_BYTES_LOG2;
+        if self.settings.thp() != Thp::Auto {
+            return true;
+        }
         // SAFETY: the caller's promise.
-        self.settings.thp() != Thp::Auto
-            || unsafe { self.os.advise_huge(self.layout().page_start(page), bytes, false) }.is_ok()
+        unsafe { self.os.advise_huge(self.layout().page_start(page), bytes, false) }.is_ok()
     }
 
     /// How densely a large block was written, in parts of [`DENSE`]; `None` if it is too small to say anything about others.
