@@ -73,10 +73,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
         if was_last {
             // SAFETY: as above.
-            unsafe { self.come_down(class) };
+            unsafe { self.come_down() };
         }
-        let room = (allowed - self.len(class)).max(0);
-        self.grant(class, room);
+        self.grant(class, (allowed - self.len(class)).max(0));
         if flushed.get() > 0 || self.comes_down.get() {
             self.await_last(class);
         }
@@ -96,13 +95,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - As for [`ThreadHeap::overflow`].
-    unsafe fn come_down(&self, of: usize) {
+    unsafe fn come_down(&self) {
         self.comes_down.set(true);
         let mut awaits = false;
         // SAFETY: the caller's promise.
         unsafe {
             for class in 0..N_CLASSES {
-                if class == of || (self.live(class) <= 0 && self.len(class) > 0) {
+                if self.live(class) <= 0 && self.len(class) > 0 {
                     self.flush(class, 0);
                 } else {
                     self.await_last(class);

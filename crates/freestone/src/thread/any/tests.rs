@@ -403,16 +403,16 @@ fn a_loop_whose_blocks_fit_its_bins_never_gives_its_spans_back() {
     let heap = world.heap();
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
-        let mut frees = 0;
+        let mut held = 0;
         for round in 0..50 {
             let blocks: Vec<_> = (0..60).map(|i| heap.allocate(16 + i * 16, 1).start).collect();
             blocks.into_iter().for_each(|block| heap.free(block));
             if round == 0 {
-                frees = world.central.pages.stats().small_pages;
+                held = world.central.pages.stats().small_pages;
             }
-            assert_eq!(world.central.pages.stats().small_pages, frees, "round {round}");
+            assert_eq!(world.central.pages.stats().small_pages, held, "round {round}");
         }
-        assert!(frees > 0);
+        assert!(held > 0);
     }
 }
 
