@@ -584,7 +584,7 @@ int freestone_pool_delete(freestone_pool_t *pool, freestone_pool_error_t *error)
 
 /*
  * A block. Its contents are whatever they are. NULL and ENOMEM if all are in use (in a shared pool: or kept by other threads'
- * magazines).
+ * magazines); NULL and EINVAL if the pool's bookkeeping was found written over.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
 void *freestone_pool_allocate(freestone_pool_t *pool) FREESTONE_NOTHROW;

@@ -14,7 +14,6 @@ pub mod place;
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
-use core::sync::atomic::Ordering;
 use error::{FreestonePoolError, OK, Refusal};
 use freestone_base::align;
 use freestone_os::{Errno, process};
@@ -170,9 +169,8 @@ pub unsafe extern "C" fn freestone_pool_delete(pool: *mut Pool, error: *mut Free
     }
     // SAFETY: the caller's promise, for all of the body.
     unsafe {
-        let n_magazines = (*pool).n_magazines.load(Ordering::Acquire);
-        if n_magazines > 0 {
-            return Refusal::MagazineOut { n_magazines }.report(error);
+        if let Some(refusal) = (*pool).magazine_out() {
+            return refusal.report(error);
         }
         let code = outcome(error, ask!(pool, |blocks| blocks.check_idle()));
         if code == OK && (*pool).is_owner {
@@ -182,7 +180,7 @@ pub unsafe extern "C" fn freestone_pool_delete(pool: *mut Pool, error: *mut Free
     }
 }
 
-/// A block; null and `ENOMEM` if none is left.
+/// A block; null and `ENOMEM` if none is left, `EINVAL` if the bookkeeping was written over.
 ///
 /// # Safety
 /// - See the module header.
@@ -255,9 +253,8 @@ pub unsafe extern "C" fn freestone_pool_stats(pool: *mut Pool, stats: *mut Frees
 pub unsafe extern "C" fn freestone_pool_check(pool: *mut Pool, error: *mut FreestonePoolError) -> c_int {
     // SAFETY: the caller's promise, for all of the body; without magazines nobody else borrows the pool.
     unsafe {
-        let n_magazines = (*pool).n_magazines.load(Ordering::Acquire);
-        if n_magazines > 0 {
-            return Refusal::MagazineOut { n_magazines }.report(error);
+        if let Some(refusal) = (*pool).magazine_out() {
+            return refusal.report(error);
         }
         let result = match &mut (*pool).blocks {
             Blocks::OfOneThread(pool) => pool.get_mut().check(),

@@ -8,10 +8,11 @@
 //! # Safety
 //! The memory is the caller's promise.
 
+use super::error::Refusal;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use freestone_base::align;
 use freestone_pool::{Error, FixedPool, Shape, SharedPool};
 
@@ -43,6 +44,14 @@ pub struct Pool {
     pub(super) n_magazines: AtomicUsize,
     /// Whether the memory came from the process's allocator.
     pub(super) is_owner: bool,
+}
+
+impl Pool {
+    /// Why nobody may have the pool to himself now, if a magazine is in the way.
+    pub(super) fn magazine_out(&self) -> Option<Refusal> {
+        let n_magazines = self.n_magazines.load(Ordering::Acquire);
+        (n_magazines > 0).then_some(Refusal::MagazineOut { n_magazines })
+    }
 }
 
 /// The least alignment of a pool's memory: what `malloc` gives.

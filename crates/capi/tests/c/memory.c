@@ -186,6 +186,15 @@ static int by_address(const void *a, const void *b) {
     return first < second ? -1 : first > second;
 }
 
+/* A block of 16 to 1039 bytes, written to. */
+static void *random_block(unsigned *state, size_t *size) {
+    *state = *state * 1664525 + 1013904223;
+    *size = 16 + (*state >> 8) % 1024;
+    void *block = malloc(*size);
+    EXPECT(block);
+    return memset(block, 1, *size);
+}
+
 /* One thread has a burst of 256 MiB and keeps every 20th block: no more stays than 1.35 times the OS pages that hold one. */
 static void scattered(void) {
     enum { N = 500000, KEEP = 20 };
@@ -196,10 +205,8 @@ static void scattered(void) {
     long before = resident_mib(), page = sysconf(_SC_PAGESIZE), n_pages = 0, held = 0;
     unsigned state = 1;
     for (int i = 0; i < N; i++) {
-        state = state * 1664525 + 1013904223;
-        size_t size = 16 + (state >> 8) % 1024;
-        EXPECT((all[i] = malloc(size)));
-        memset(all[i], 1, size);
+        size_t size;
+        all[i] = random_block(&state, &size);
     }
     for (int i = 0; i < N; i++) {
         if (i % KEEP) {
@@ -231,10 +238,8 @@ static void *burst_of_many_sizes(void *seed) {
     EXPECT(pthread_mutex_lock(&turn) == 0);
     int n_all = 0;
     for (size_t bytes = 0; bytes < BURST_BYTES; n_all++) {
-        state = state * 1664525 + 1013904223;
-        size_t size = 16 + (state >> 8) % 1024;
-        EXPECT((all[n_all] = malloc(size)));
-        memset(all[n_all], 1, size);
+        size_t size;
+        all[n_all] = random_block(&state, &size);
         bytes += size;
     }
     for (int i = 0; i < n_all; i++) {
