@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -116,45 +117,95 @@ func printTable(kinds []string, results map[string][]result) {
 		for _, col := range columns {
 			fmt.Printf("%11.2f", median(values(results[kind], col.value)))
 		}
-		var pooled []float64
-		for _, r := range results[kind] {
-			pooled = append(pooled, r.Ms...)
-		}
-		slices.Sort(pooled)
-		fmt.Printf("%17.2f\n", at(pooled, 0.999))
+		fmt.Printf("%17.2f\n", pooled(results[kind], every(len(results[kind])), 0.999))
 	}
 }
 
 // printBars says of each bar whether it holds.
 func printBars(kinds []string, results map[string][]result) {
-	fmt.Printf("\n%-36s%8s%18s   bar: below 1 (capped is no bar, but shows what the cap alone does)\n", "within a round", "median", "interval")
+	fmt.Printf("\n%-36s%8s%18s   bar: below 1 (capped is no bar, but shows what the cap alone does)\n", "ratio", "", "interval")
 	for _, ours := range kinds {
 		for _, other := range kinds {
 			if !strings.HasPrefix(ours, "tlsf") || !slices.Contains([]string{"make", "pool", "capped"}, other) {
 				continue
 			}
 			between := ours + " / " + other
-			bar("p99.9 of "+between, results[ours], results[other], func(r result) float64 { return r.P999Ms })
+			verdict("p99.9 of "+between, pooledRatio(results[ours], results[other], every(len(results[ours])), 0.999),
+				pooledInterval(results[ours], results[other], 0.999))
 			bar("GC cycles of "+between, results[ours], results[other], func(r result) float64 { return r.GCCycles })
 			bar("GC CPU of "+between, results[ours], results[other], func(r result) float64 { return r.GCCPUMs })
 		}
 	}
 	_, confidence := interval(make([]float64, len(results[kinds[0]])))
-	fmt.Printf("ratios are medians over %d rounds; intervals hold the median with %.0f %% confidence\n",
-		len(results[kinds[0]]), 100*confidence)
+	fmt.Printf("GC: medians over %d rounds, intervals hold the median with %.0f %% confidence. p99.9: of the answers of all rounds together,\n"+
+		"interval of 90 %% from %d drawings of as many rounds\n", len(results[kinds[0]]), 100*confidence, drawings)
 }
 
 func bar(title string, ours, others []result, value func(result) float64) {
 	ratios := pairs(ours, others, func(a, b result) float64 { return value(a) / value(b) })
 	between, _ := interval(ratios)
-	verdict := "open: the interval reaches 1"
+	verdict(title, median(ratios), between)
+}
+
+// verdict prints a ratio, and what its interval says of the bar.
+func verdict(title string, ratio float64, between [2]float64) {
+	says := "open: the interval reaches 1"
 	switch {
 	case between[1] < 1:
-		verdict = "holds"
+		says = "holds"
 	case between[0] >= 1:
-		verdict = "does not hold"
+		says = "does not hold"
 	}
-	fmt.Printf("%-36s%8.2f%18s   %s\n", title, median(ratios), fmt.Sprintf("%.2f to %.2f", between[0], between[1]), verdict)
+	fmt.Printf("%-36s%8.3f%18s   %s\n", title, ratio, fmt.Sprintf("%.3f to %.3f", between[0], between[1]), says)
+}
+
+// drawings of a bootstrap.
+const drawings = 2000
+
+// pooled is the quantile q, 0.99 or more, of the answers of some rounds together. A round's percentile is that of one burst, and says
+// little; what a rare wait costs shows over all of them.
+func pooled(results []result, rounds []int, q float64) float64 {
+	var all int
+	for _, round := range rounds {
+		all += len(results[round].Ms)
+	}
+	beyond := all - 1 - int(q*float64(all-1)) // how many answers took longer
+	var tail []float64
+	for _, round := range rounds {
+		ms := results[round].Ms // sorted
+		tail = append(tail, ms[max(0, len(ms)-1-beyond):]...)
+	}
+	slices.Sort(tail)
+	return tail[len(tail)-1-beyond]
+}
+
+func pooledRatio(ours, others []result, rounds []int, q float64) float64 {
+	return pooled(ours, rounds, q) / pooled(others, rounds, q)
+}
+
+// pooledInterval is where the ratio lies in 90 % of drawings: as many rounds as there are, each drawn anew from all of them, and both
+// kinds' answers of the rounds drawn.
+func pooledInterval(ours, others []result, q float64) [2]float64 {
+	random := rand.New(rand.NewPCG(1, 2))
+	ratios := make([]float64, drawings)
+	rounds := make([]int, len(ours))
+	for n := range ratios {
+		for k := range rounds {
+			rounds[k] = random.IntN(len(ours))
+		}
+		ratios[n] = pooledRatio(ours, others, rounds, q)
+	}
+	slices.Sort(ratios)
+	return [2]float64{at(ratios, 0.05), at(ratios, 0.95)}
+}
+
+// every is the numbers of n rounds.
+func every(n int) []int {
+	rounds := make([]int, n)
+	for k := range rounds {
+		rounds[k] = k
+	}
+	return rounds
 }
 
 func values(results []result, value func(result) float64) []float64 {
