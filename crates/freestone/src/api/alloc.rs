@@ -103,8 +103,23 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
 
 /// Allocates `size` zero bytes aligned to `align`, a power of two; null when memory runs out. Memory that is fresh from the kernel
 /// is not cleared again.
+#[inline]
 #[must_use]
 pub fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
+    if let Some(class) = class_of_aligned(size, align) {
+        let block = current::get().pop(class);
+        if !block.is_null() {
+            // SAFETY: the block holds `size` bytes.
+            unsafe { block.write_bytes(0, size) };
+            return block;
+        }
+    }
+    allocate_zeroed_slow(size, align)
+}
+
+#[cold]
+#[inline(never)]
+fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
     let block = any(size, align);
     if !block.zero && !block.start.is_null() {
         // SAFETY: the block holds `size` bytes.

@@ -11,6 +11,8 @@
 //! As for C's `free`: `block` was returned by this allocator and nobody uses it any more. What violates that and can be seen is named.
 
 use crate::api::global;
+use crate::size_class::block_bytes;
+use crate::thread::any::small_class;
 use crate::thread::current::{self, Heap};
 
 /// Frees a block; null is nothing.
@@ -84,8 +86,21 @@ pub unsafe fn free_slow(block: *mut u8) {
 ///
 /// # Safety
 /// - `block` is null or was returned by this allocator and not freed.
+#[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
+    match small_class(&current::get().layout(), block) {
+        Some(class) => block_bytes(class),
+        // SAFETY: the caller's promise.
+        None => unsafe { usable_size_slow(block) },
+    }
+}
+
+/// # Safety
+/// - As for [`usable_size`].
+#[cold]
+#[inline(never)]
+unsafe fn usable_size_slow(block: *mut u8) -> usize {
     if block.is_null() {
         return 0;
     }

@@ -1,12 +1,16 @@
 //! Changing a block's size: `thread::any` does it, with this thread's heap.
 #![allow(unsafe_code)]
 //!
+//! Buffers are told their size again far more often than they move: a small block that stays needs the page map's entry and nothing else.
+//!
 //! # Safety
 //! As for C's `realloc`: `block` was returned by this allocator and is not freed.
 
 use crate::api::alloc::or_enomem;
 use crate::api::{global, pressure};
-use crate::thread::any::{Place, locate};
+use crate::size_class::block_bytes;
+use crate::thread::any::{Place, locate, small_class, small_stays};
+use crate::thread::current;
 use core::ptr;
 
 /// Makes a block, not null, hold `size` bytes, keeping its contents up to the smaller size, aligned to `align`, a power of two. Null and
@@ -14,8 +18,21 @@ use core::ptr;
 ///
 /// # Safety
 /// - See the module header.
+#[inline]
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    match small_class(&current::get().layout(), block) {
+        Some(class) if small_stays(block_bytes(class), size) => block,
+        // SAFETY: the caller's promise.
+        _ => unsafe { reallocate_slow(block, size, align) },
+    }
+}
+
+/// # Safety
+/// - See the module header.
+#[cold]
+#[inline(never)]
+unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     let moved = unsafe { attempt(block, size, align) };
     if !moved.is_null() && !global::central().pages.is_pressed() {

@@ -18,7 +18,7 @@
 use crate::central::Central;
 use crate::misuse::{Misuse, misuse};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
-use crate::span::{Entry, Kind, Owner};
+use crate::span::{Entry, Kind, Layout, Owner};
 use crate::thread::ThreadHeap;
 use crate::thread::large::LargeBlock;
 use core::ptr;
@@ -55,6 +55,21 @@ pub enum Place {
     },
     /// Neither.
     Wrong(Misuse),
+}
+
+/// The size class of a block, if it is in a small span.
+#[inline(always)]
+#[must_use]
+pub fn small_class(layout: &Layout, block: *mut u8) -> Option<usize> {
+    // SAFETY: inside the window the map can be read.
+    layout.page_of(block.addr()).and_then(|page| unsafe { layout.map.get(page) }.class())
+}
+
+/// Whether a small block of `usable` bytes stays where it is when it is to hold `size`.
+#[inline(always)]
+#[must_use]
+pub fn small_stays(usable: usize, size: usize) -> bool {
+    size <= usable && size.max(GRANULE_BYTES) >= usable / STAY_SHARE
 }
 
 /// Finds out what an address is.
@@ -121,16 +136,25 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
             match locate(self.central(), block) {
-                Place::Small { entry, class } => {
-                    // A block whose span has no owner is as good in this bin as anywhere.
-                    if entry.class_if_owned(self.tag()).is_some() || entry.owner() == Owner::ABANDONED {
-                        self.push_slow(class, block);
-                    } else {
-                        self.free_remote(block, class);
-                    }
-                }
+                Place::Small { entry, class } => self.free_small(block, entry, class),
                 Place::Large { page } => self.free_large(page),
                 Place::Wrong(what) => self.wrong(what, block),
+            }
+        }
+    }
+
+    /// Frees a small block, whoever owns its span.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::free`]; `entry` is that of the block's page, and `class` what it says.
+    unsafe fn free_small(&self, block: *mut u8, entry: Entry, class: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            // A block whose span has no owner is as good in this bin as anywhere.
+            if entry.class_if_owned(self.tag()).is_some() || entry.owner() == Owner::ABANDONED {
+                self.push_slow(class, block);
+            } else {
+                self.free_remote(block, class);
             }
         }
     }
@@ -163,22 +187,35 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn reallocate(&self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
-            let Some(usable) = self.usable_bytes(block) else { return ptr::null_mut() };
-            let stays = if usable <= SMALL_MAX {
-                size <= usable && size.max(GRANULE_BYTES) >= usable / STAY_SHARE
-            } else {
-                class_of_aligned(size, align).is_none() && self.resize_in_place(block, size)
-            };
-            if stays {
-                return block;
+            match locate(self.central(), block) {
+                Place::Small { class, .. } if small_stays(block_bytes(class), size) => block,
+                Place::Small { entry, class } => {
+                    let usable = block_bytes(class);
+                    let moved = self.allocate_for_growth(usable, size, align);
+                    if !moved.is_null() {
+                        moved.copy_from_nonoverlapping(block, usable.min(size));
+                        self.free_small(block, entry, class);
+                    }
+                    moved
+                }
+                Place::Large { page } => {
+                    if class_of_aligned(size, align).is_none() && self.resize_large(page, size) {
+                        return block;
+                    }
+                    let usable = self.large_bytes(page);
+                    let moved = self.allocate_for_growth(usable, size, align);
+                    if moved.is_null() || self.relocate(page, moved) {
+                        return moved;
+                    }
+                    moved.copy_from_nonoverlapping(block, usable.min(size));
+                    self.free_large(page);
+                    moved
+                }
+                Place::Wrong(what) => {
+                    self.wrong(what, block);
+                    ptr::null_mut()
+                }
             }
-            let moved = self.allocate_for_growth(usable, size, align);
-            if moved.is_null() || self.relocate(block, usable, moved) {
-                return moved;
-            }
-            moved.copy_from_nonoverlapping(block, usable.min(size));
-            self.free(block);
-            moved
         }
     }
 
@@ -206,19 +243,17 @@ impl<O: Os + 'static> ThreadHeap<O> {
         unsafe { self.allocate(size, align) }.start
     }
 
-    /// Moves a large block's memory to another large block, if both are and it is worth a system call.
+    /// Moves the memory of the large block at `page` to another block, if that is a large one that holds it and it is worth a system call.
     ///
     /// # Safety
     /// - See the module header; `moved` is a block that nobody uses yet.
-    unsafe fn relocate(&self, block: *mut u8, usable: usize, moved: *mut u8) -> bool {
-        if usable < RELOCATE_LEAST {
-            return false;
-        }
+    unsafe fn relocate(&self, page: u32, moved: *mut u8) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            match (locate(self.central(), block), locate(self.central(), moved)) {
-                (Place::Large { page: from }, Place::Large { page: to }) if self.large_bytes(to) >= usable => {
-                    self.relocate_large(from, to)
+            let bytes = self.large_bytes(page);
+            match locate(self.central(), moved) {
+                Place::Large { page: to } if bytes >= RELOCATE_LEAST && self.large_bytes(to) >= bytes => {
+                    self.relocate_large(page, to)
                 }
                 _ => false,
             }
