@@ -5,6 +5,7 @@
 //! nothing here writes to them.
 
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Whether the process runs with more rights than its caller (setuid, file capabilities): it then trusts no environment.
 #[must_use]
@@ -14,11 +15,20 @@ pub fn is_secure() -> bool {
 }
 
 /// Size of an OS page in bytes, as the kernel told the process at its start.
+#[inline]
 #[must_use]
 pub fn os_page_bytes() -> usize {
-    // SAFETY: as above.
-    let bytes = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
-    if bytes.is_power_of_two() { bytes } else { 4096 }
+    static BYTES: AtomicUsize = AtomicUsize::new(0);
+    match BYTES.load(Ordering::Relaxed) {
+        0 => {
+            // SAFETY: as above.
+            let told = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
+            let bytes = if told.is_power_of_two() { told } else { 4096 };
+            BYTES.store(bytes, Ordering::Relaxed);
+            bytes
+        }
+        bytes => bytes,
+    }
 }
 
 /// Calls `visit` with each `KEY=VALUE` of the environment, as bytes.

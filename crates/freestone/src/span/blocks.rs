@@ -197,34 +197,77 @@ pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     Chain { first: first.next, last, len: n }
 }
 
-/// Gives a block back.
-///
-/// # Errors
-/// The block is not one of this span's that is out; nothing has changed then.
-///
-/// # Safety
-/// - See the module header; `block` lies in the span that starts at `page`, and is the caller's if it is a block.
-pub unsafe fn give_back(layout: &Layout, page: u32, block: *mut Node) -> Result<(), Refused> {
-    // SAFETY: the caller's promise.
-    let span = unsafe { &*layout.record(page) };
-    let class = span.class.get() as usize;
-    let (index, is_start) = block_at(class, block.addr() - layout.page_start(page).addr());
-    if !is_start || index >= n_blocks(span) {
-        return Err(Refused::NotABlock);
-    }
-    let mask = 1u64 << (index % 64);
-    // SAFETY: the index is inside the span's bitmap.
-    unsafe {
-        let word = layout.bitmap(page).add(index / 64);
-        if *word & mask != 0 || span.n_out.get() == 0 {
-            return Err(Refused::FreeAlready);
+/// A small span that blocks come home to, one after the other: what is the same for all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Home<'a> {
+    /// The span's first page.
+    pub page: u32,
+    /// Its record.
+    pub span: &'a Span,
+    /// Its size class.
+    pub class: usize,
+    start: *mut u8,
+    bytes: usize,
+    n_blocks: usize,
+    bitmap: *mut u64,
+}
+
+impl Home<'_> {
+    /// The span that starts at `page`.
+    ///
+    /// # Safety
+    /// - See the module header; the span is small, and stays the caller's as long as this is used.
+    #[inline]
+    #[must_use]
+    pub unsafe fn at(layout: &Layout, page: u32) -> Self {
+        // SAFETY: the caller's promise.
+        let span = unsafe { &*layout.record(page) };
+        Self {
+            page,
+            span,
+            class: span.class.get() as usize,
+            start: layout.page_start(page),
+            bytes: span_bytes(span),
+            n_blocks: n_blocks(span),
+            bitmap: layout.bitmap(page),
         }
-        *word |= mask;
     }
-    span.n_out.set(span.n_out.get() - 1);
-    span.n_free.set(span.n_free.get() + 1);
-    span.first_word.set(span.first_word.get().min((index / 64) as u16));
-    Ok(())
+
+    /// Whether a block lies in the span.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, block: *mut Node) -> bool {
+        block.addr().wrapping_sub(self.start.addr()) < self.bytes
+    }
+
+    /// Gives a block back. Returns its number in the span.
+    ///
+    /// # Errors
+    /// The block is not one of this span's that is out; nothing has changed then.
+    ///
+    /// # Safety
+    /// - As for [`Home::at`]; `block` lies in the span, and is the caller's if it is a block.
+    #[inline]
+    pub unsafe fn give_back(&self, block: *mut Node) -> Result<usize, Refused> {
+        let span = self.span;
+        let (index, is_start) = block_at(self.class, block.addr() - self.start.addr());
+        if !is_start || index >= self.n_blocks {
+            return Err(Refused::NotABlock);
+        }
+        let mask = 1u64 << (index % 64);
+        // SAFETY: the index is inside the span's bitmap.
+        unsafe {
+            let word = self.bitmap.add(index / 64);
+            if *word & mask != 0 || span.n_out.get() == 0 {
+                return Err(Refused::FreeAlready);
+            }
+            *word |= mask;
+        }
+        span.n_out.set(span.n_out.get() - 1);
+        span.n_free.set(span.n_free.get() + 1);
+        span.first_word.set(span.first_word.get().min((index / 64) as u16));
+        Ok(index)
+    }
 }
 
 /// Whether so few of a span's blocks are out that its OS pages are given back one by one.
@@ -233,21 +276,31 @@ pub fn is_mostly_free(span: &Span) -> bool {
     span.n_out.get() <= n_blocks(span) as u32 / MOSTLY_FREE
 }
 
-/// Whether a block that has just come home was the last one of an OS page, in a span that is mostly free.
+/// Whether the block with `index`, which has just come home, was the last one of an OS page, in a span that is mostly free.
 ///
 /// # Safety
-/// - See the module header; `block` is a free block of the span at `page`.
-pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, block: *mut Node, os_page_bytes: usize) -> bool {
+/// - See the module header; the block is one of the span at `page`, and free.
+pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, index: usize, os_page_bytes: usize) -> bool {
     // SAFETY: the caller's promise.
     let span = unsafe { &*layout.record(page) };
-    if !is_mostly_free(span) {
-        return false;
+    let (block, unit, end) =
+        (block_bytes(span.class.get() as usize), carve_bytes(span, os_page_bytes), span_bytes(span));
+    let offset = index * block;
+    let starts_beside = |other: usize| (offset ^ other) < unit;
+    // Nearly always a neighbour is out, which is seen at once.
+    // SAFETY: a block that starts in the same OS page was carved with this one, and has a bit.
+    unsafe {
+        let next_is_out =
+            || starts_beside(offset + block) && offset + 2 * block <= end && !is_free(layout, page, index + 1);
+        let previous_is_out = || index > 0 && starts_beside(offset - block) && !is_free(layout, page, index - 1);
+        if starts_beside(offset + block - 1) && (next_is_out() || previous_is_out()) {
+            return false;
+        }
     }
     let units = Units::of(span, os_page_bytes);
-    let offset = block.addr() - layout.page_start(page).addr();
-    let (first, last) = (offset >> units.bytes_log2, (offset + units.block - 1) >> units.bytes_log2);
-    // SAFETY: as above.
-    (first..=last.min(units.len - 1)).any(|at| unsafe { units.can_go(layout, page, at) })
+    let (first, last) = (offset >> units.bytes_log2, (offset + block - 1) >> units.bytes_log2);
+    // SAFETY: the caller's promise.
+    is_mostly_free(span) && (first..=last.min(units.len - 1)).any(|at| unsafe { units.can_go(layout, page, at) })
 }
 
 /// The stretches that a span is carved in, and its blocks in them.

@@ -16,17 +16,24 @@
 //! As in `refill`.
 
 use crate::size_class::{N_CLASSES, block_bytes};
-use crate::span::blocks;
+use crate::span::blocks::{self, Home};
 use crate::span::record::Listed;
+use crate::span::{Entry, Layout};
 use crate::thread::ThreadHeap;
-use crate::thread::outbox::span_page;
 use core::ptr;
 use freestone_base::count;
 use freestone_base::inbox::Node;
+use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
-/// Blocks that a bin may always hold in a process of few threads: what makes a flush worth its call.
-const ALLOWED_LEAST: u32 = 8;
+/// Blocks that a bin may always hold in a process of few threads, if they are small: what makes a flush worth its call.
+const ALLOWED_LEAST: u32 = 64;
+
+/// Or, if they are larger, what fills so many bytes, but at least [`ALLOWED_LEAST_LARGER`] blocks.
+const ALLOWED_LEAST_BYTES: u32 = 4096;
+
+/// See [`ALLOWED_LEAST_BYTES`].
+const ALLOWED_LEAST_LARGER: u32 = 8;
 
 /// Threads that may cache as if they were alone.
 const FEW_THREADS: u32 = 16;
@@ -34,10 +41,11 @@ const FEW_THREADS: u32 = 16;
 /// Bytes of one class that all threads beyond that may cache together.
 const SHARED_BYTES: usize = 4 << 20;
 
-/// How much of its capacity a bin may use after `flushed` blocks went home without one being asked for.
-fn bin_allowed(capacity: u32, flushed: u32) -> u32 {
+/// How much of its capacity a bin of blocks of so many bytes may use after `flushed` blocks went home without one being asked for.
+fn bin_allowed(capacity: u32, flushed: u32, block_bytes: usize) -> u32 {
     let halvings = (flushed / capacity.max(1)).min(31);
-    (capacity >> halvings).max(ALLOWED_LEAST.min(capacity))
+    let least = (ALLOWED_LEAST_BYTES / block_bytes as u32).clamp(ALLOWED_LEAST_LARGER, ALLOWED_LEAST);
+    (capacity >> halvings).max(least.min(capacity))
 }
 
 impl<O: Os + 'static> ThreadHeap<O> {
@@ -62,7 +70,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[cold]
     pub unsafe fn overflow(&self, class: usize) {
         let (capacity, flushed) = (self.shared_capacity(class), &self.bins[class].flushed);
-        let allowed = i64::from(bin_allowed(capacity, flushed.get()));
+        let allowed = i64::from(bin_allowed(capacity, flushed.get(), block_bytes(class)));
         let (len, live) = (self.len(class), self.live(class));
         let was_last = self.bins[class].awaits_last.replace(false) && live <= 0;
         if was_last || len >= allowed {
@@ -160,6 +168,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn flush(&self, class: usize, keep: i64) {
         // SAFETY: the caller's promise; blocks in the bin are free and linked.
         unsafe {
+            let layout = self.layout();
             let mut link: *mut *mut Node = self.head(class).as_ptr();
             for _ in 0..keep {
                 if (*link).is_null() {
@@ -171,9 +180,14 @@ impl<O: Os + 'static> ThreadHeap<O> {
             let most = self.len(class) - keep;
             let mut block = core::mem::replace(&mut *link, ptr::null_mut());
             let mut flushed = 0;
+            let mut home: Option<Home<'_>> = None;
             while !block.is_null() && flushed < most {
                 let next = (*block).next;
-                self.send_home(block, class);
+                home = match home {
+                    Some(same) if same.holds(block) => Some(same),
+                    _ => self.home_of(&layout, block, class),
+                };
+                home = home.filter(|home| self.give_back(&layout, home, block));
                 block = next;
                 flushed += 1;
             }
@@ -182,27 +196,26 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
-    /// Sends one block, out of any bin, home.
+    /// The span of this heap that a block out of the bin of `class` belongs to; a block of another's is sent there.
     ///
     /// # Safety
     /// - As for [`ThreadHeap::overflow`]; `block` was in the bin of `class`.
-    unsafe fn send_home(&self, block: *mut Node, class: usize) {
-        let layout = self.layout();
-        // SAFETY: the caller's promise; the map is committed for the whole window.
+    #[inline]
+    unsafe fn home_of<'a>(&self, layout: &'a Layout, block: *mut Node, class: usize) -> Option<Home<'a>> {
+        // SAFETY: the caller's promise; the map is committed for the whole window, and records for what is in the map.
         unsafe {
-            let entry = match layout.page_of(block.addr()) {
-                Some(page) => layout.map.get(page),
-                None => crate::span::Entry::NONE,
-            };
-            match entry.class() {
-                Some(_) if entry.class_if_owned(self.tag()).is_some() => {
-                    self.give_back(span_page(self.central(), block), block)
+            let page = layout.page_of(block.addr());
+            let entry = page.map_or(Entry::NONE, |page| layout.map.get(page));
+            match (page, entry.class()) {
+                (Some(page), Some(_)) if entry.class_if_owned(self.tag()).is_some() => {
+                    return Some(self.turn_home(layout, (*layout.record(page as u32)).first.load(Ordering::Relaxed)));
                 }
-                Some(class) => self.send(block, class),
+                (_, Some(class)) => self.send(block, class),
                 // Freed once more after its whole span had come home.
-                None => self.refused_unmapped(block, class),
+                (_, None) => self.refused_unmapped(block, class),
             }
         }
+        None
     }
 
     #[cold]
@@ -213,48 +226,80 @@ impl<O: Os + 'static> ThreadHeap<O> {
         misuse(unsafe { &self.central().pages.settings }, what, block.addr(), self.number.get());
     }
 
-    /// Puts a block back into a span of this heap.
+    /// Turns to a span of this heap, to give blocks back to it.
     ///
     /// # Safety
-    /// - As for [`ThreadHeap::overflow`]; the span at `page` is this heap's and `block` lies in it.
-    pub(crate) unsafe fn give_back(&self, page: u32, block: *mut Node) {
+    /// - As for [`ThreadHeap::overflow`]; the small span at `page` is this heap's.
+    #[inline]
+    pub(crate) unsafe fn turn_home<'a>(&self, layout: &'a Layout, page: u32) -> Home<'a> {
         // SAFETY: the caller's promise.
         unsafe {
-            let (central, layout) = (self.central(), self.layout());
-            let span = central.span(page);
-            let class = span.class.get() as usize;
             if self.flush_at.get() != page {
                 self.turn_to(page);
             }
-            if let Err(refused) = blocks::give_back(&layout, page, block) {
-                return self.refused(block, class, page, refused);
-            }
+            Home::at(layout, page)
+        }
+    }
+
+    /// Puts a block back into the span of this heap that was turned to. Whether the span is still there.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::overflow`]; `block` lies in the span.
+    #[inline]
+    pub(crate) unsafe fn give_back(&self, layout: &Layout, home: &Home<'_>, block: *mut Node) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let &Home { page, span, class, .. } = home;
+            let index = match home.give_back(block) {
+                Ok(index) => index,
+                Err(refused) => {
+                    self.refused(block, class, page, refused);
+                    return true;
+                }
+            };
             self.take_out(class, -1);
-            let spans = &self.spans[class];
+            self.note_free(class, 1);
             if span.listed.get() == Listed::Full {
-                spans.full.remove(&layout, page);
-                spans.partial.push(&layout, page);
+                let spans = &self.spans[class];
+                spans.full.remove(layout, page);
+                spans.partial.push(layout, page);
                 span.listed.set(Listed::Partial);
             }
-            self.note_free(class, 1);
             if span.n_out.get() == 0 {
-                if spans.current.get() == page {
-                    spans.current.set(0);
-                } else {
-                    spans.partial.remove(&layout, page);
-                    span.listed.set(Listed::No);
-                }
-                self.flush_at.set(0);
-                self.has_emptied.set(false);
-                self.note_free(class, -i64::from(span.n_free.get()));
-                self.publish_live();
-                self.small_pages.set(self.small_pages.get().saturating_sub(u64::from(span.pages.get())));
-                blocks::clear(&layout, page);
-                central.pages.free(page);
-            } else if self.gives_pages_back.get() && !self.has_emptied.get() {
-                let os_page_bytes = central.pages.os().os_page_bytes();
-                self.has_emptied.set(blocks::has_emptied_a_page(&layout, page, block, os_page_bytes));
+                self.give_span_back(layout, home);
+                return false;
             }
+            if self.gives_pages_back.get() && !self.has_emptied.get() {
+                let os_page_bytes = self.central().pages.os().os_page_bytes();
+                self.has_emptied.set(blocks::has_emptied_a_page(layout, page, index, os_page_bytes));
+            }
+            true
+        }
+    }
+
+    /// Gives a span whose last block has come home to the page heap.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::give_back`].
+    #[cold]
+    unsafe fn give_span_back(&self, layout: &Layout, home: &Home<'_>) {
+        let &Home { page, span, class, .. } = home;
+        let spans = &self.spans[class];
+        // SAFETY: the caller's promise.
+        unsafe {
+            if spans.current.get() == page {
+                spans.current.set(0);
+            } else {
+                spans.partial.remove(layout, page);
+                span.listed.set(Listed::No);
+            }
+            self.flush_at.set(0);
+            self.has_emptied.set(false);
+            self.note_free(class, -i64::from(span.n_free.get()));
+            self.publish_live(class);
+            self.small_pages.set(self.small_pages.get().saturating_sub(u64::from(span.pages.get())));
+            blocks::clear(layout, page);
+            self.central().pages.free(page);
         }
     }
 
@@ -266,13 +311,26 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let before = self.flush_at.replace(page);
         // SAFETY: the caller's promise.
         unsafe {
-            let central = self.central();
             if self.has_emptied.replace(false) {
+                let central = self.central();
                 let class = central.span(before).class.get() as usize;
                 self.note_free(class, -i64::from(central.release_pages(before)));
             }
-            self.count_free();
-            let gives = central.is_too_much_in_spans();
+            if page == 0 {
+                self.look_at_free();
+            }
+        }
+    }
+
+    /// Tells what came free inside this heap's spans, and finds out whether it is too much.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::overflow`].
+    unsafe fn look_at_free(&self) {
+        self.count_free();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let gives = self.central().is_too_much_in_spans();
             if gives && !self.gives_pages_back.replace(gives) {
                 self.needs_sweep.set(true);
             }

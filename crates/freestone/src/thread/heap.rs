@@ -119,7 +119,8 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) limit_pages: Cell<u64>,
     pub(crate) is_explicit: Cell<bool>,
     pub(crate) lists_large: Cell<bool>,
-    pub(crate) published_live_bytes: Cell<i64>,
+    /// Blocks of each class that the shared count of what is live knows of.
+    pub(crate) published_live: [Cell<i64>; N_CLASSES],
     /// When the decay tick last came, in ms of the kernel's clock, cut to 32 bits.
     pub(crate) last_tick_ms: Cell<u32>,
     /// Free bytes in this heap's spans that the shared count does not know of yet.
@@ -185,7 +186,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             limit_pages: Cell::new(0),
             is_explicit: Cell::new(false),
             lists_large: Cell::new(false),
-            published_live_bytes: Cell::new(0),
+            published_live: [const { Cell::new(0) }; N_CLASSES],
             last_tick_ms: Cell::new(0),
             uncounted_free_bytes: Cell::new(0),
             gives_pages_back: Cell::new(false),

@@ -146,12 +146,12 @@ impl<O: Os + 'static> Threads<O> {
             heap.drain();
             for class in 0..N_CLASSES {
                 heap.flush(class, 0);
+                heap.publish_live(class);
                 heap.grant(class, 0);
                 heap.bins[class].capacity.set(0);
                 heap.bins[class].flushed.set(0);
             }
             heap.send_all();
-            heap.publish_live();
             heap.count_free();
             let layout = heap.layout();
             for spans in &heap.spans {

@@ -154,7 +154,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     }
                 }
                 if ptr::eq(owner, self) {
-                    self.give_back(page, block);
+                    let layout = self.layout();
+                    self.give_back(&layout, &self.turn_home(&layout, page), block);
                     // Not in a flush: by the next one the span may be somebody else's.
                     return self.turn_to(0);
                 }

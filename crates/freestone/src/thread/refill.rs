@@ -222,7 +222,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise.
         unsafe { self.tick() };
         self.send_all();
-        self.publish_live();
+        self.publish_live(class);
         // SAFETY: the caller's promise; the run is ours once allocated, and nobody knows of it before the map says so.
         unsafe {
             let (central, layout) = (self.central(), self.layout());

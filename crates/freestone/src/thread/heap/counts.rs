@@ -6,7 +6,7 @@
 //! # Safety
 //! Only heaps that are alive come to a slow path: they have a central.
 
-use crate::size_class::{N_CLASSES, block_bytes};
+use crate::size_class::block_bytes;
 use crate::thread::ThreadHeap;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
@@ -84,12 +84,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         capacity.get()
     }
 
-    /// Tells the shared count what this heap's program holds now in small blocks. Costs a pass over the classes: done when a span
-    /// changes hands.
-    pub(crate) fn publish_live(&self) {
-        let live = (0..N_CLASSES).map(|class| self.live(class) * block_bytes(class) as i64).sum::<i64>();
-        let before = self.published_live_bytes.replace(live);
+    /// Tells the shared count what this heap's program holds now in blocks of a class. Done when a span of it changes hands.
+    pub(crate) fn publish_live(&self, class: usize) {
+        let live = self.live(class);
+        let before = self.published_live[class].replace(live);
         // SAFETY: as in `capacity`.
-        unsafe { self.central() }.publish_live(live - before);
+        unsafe { self.central() }.publish_live((live - before) * block_bytes(class) as i64);
     }
 }
