@@ -245,7 +245,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - As for [`ThreadHeap::overflow`]; `block` lies in the span.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn give_back(&self, layout: &Layout, home: &Home<'_>, block: *mut Node) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
@@ -260,10 +260,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             self.take_out(class, -1);
             self.note_free(class, 1);
             if span.listed.get() == Listed::Full {
-                let spans = &self.spans[class];
-                spans.full.remove(layout, page);
-                spans.partial.push(layout, page);
-                span.listed.set(Listed::Partial);
+                self.list_as_partial(layout, home);
             }
             if span.n_out.get() == 0 {
                 self.give_span_back(layout, home);
@@ -275,6 +272,21 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
             true
         }
+    }
+
+    /// Moves a full span that has a free block now to the partial ones.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::give_back`].
+    #[cold]
+    unsafe fn list_as_partial(&self, layout: &Layout, home: &Home<'_>) {
+        let spans = &self.spans[home.class];
+        // SAFETY: the caller's promise.
+        unsafe {
+            spans.full.remove(layout, home.page);
+            spans.partial.push(layout, home.page);
+        }
+        home.span.listed.set(Listed::Partial);
     }
 
     /// Gives a span whose last block has come home to the page heap.
