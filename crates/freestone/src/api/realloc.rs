@@ -1,15 +1,15 @@
 //! Changing a block's size: `thread::any` does it, with this thread's heap.
 #![allow(unsafe_code)]
 //!
-//! Buffers are told their size again far more often than they move: a small block that stays needs the page map's entry and nothing else.
+//! A small block that stays needs the page map's entry and nothing else; one that moves, this thread's bins.
 //!
 //! # Safety
 //! As for C's `realloc`: `block` was returned by this allocator and is not freed.
 
 use crate::api::alloc::or_enomem;
 use crate::api::{global, pressure};
-use crate::size_class::block_bytes;
-use crate::thread::any::{Place, locate, small_class, small_stays};
+use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
+use crate::thread::any::{Place, locate, small_class, small_stays, with_room};
 use crate::thread::current;
 use core::ptr;
 
@@ -24,7 +24,34 @@ pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
     match small_class(&current::get().layout(), block) {
         Some(class) if small_stays(block_bytes(class), size) => block,
         // SAFETY: the caller's promise.
-        _ => unsafe { reallocate_slow(block, size, align) },
+        _ => unsafe { reallocate_moving(block, size, align) },
+    }
+}
+
+/// Moves a small block of this thread's to another at once, if there is one in the bin.
+///
+/// # Safety
+/// - See the module header.
+#[inline(never)]
+unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    let heap = current::get();
+    let layout = heap.layout();
+    // SAFETY: the caller's promise; the block is this thread's, whose heap is alive.
+    unsafe {
+        if align <= GRANULE_BYTES
+            && let Some(page) = layout.page_of(block.addr())
+            && let Some(class) = layout.map.get(page).class_if_owned(heap.tag())
+        {
+            let usable = block_bytes(class);
+            let roomy = with_room(usable, size);
+            let moved = if roomy <= SMALL_MAX { heap.pop(class_of(roomy)) } else { ptr::null_mut() };
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(block, usable.min(size));
+                heap.push_slow(class, block);
+                return moved;
+            }
+        }
+        reallocate_slow(block, size, align)
     }
 }
 

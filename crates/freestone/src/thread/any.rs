@@ -72,6 +72,15 @@ pub fn small_stays(usable: usize, size: usize) -> bool {
     size <= usable && size.max(GRANULE_BYTES) >= usable / STAY_SHARE
 }
 
+/// What a block of `usable` bytes that moves to hold `size` should get. One that grows a little is going to grow again: it gets room, so
+/// that a buffer growing in small steps moves a few times, not at every class.
+#[inline(always)]
+#[must_use]
+pub fn with_room(usable: usize, size: usize) -> usize {
+    let factor = if usable <= QUADRUPLE_MAX { 4 } else { 2 };
+    if size > usable && size < usable.saturating_mul(2) { usable.saturating_mul(factor) } else { size }
+}
+
 /// Finds out what an address is.
 #[must_use]
 pub fn locate<O: Os>(central: &Central<O>, block: *mut u8) -> Place {
@@ -219,16 +228,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
-    /// A block for `size` bytes that were `usable` so far. One that grows a little is going to grow again: it gets room, so that a buffer
-    /// growing in small steps moves a few times, not at every class.
+    /// A block for `size` bytes that were `usable` so far, with room if there is any.
     ///
     /// # Safety
     /// - See the module header.
     unsafe fn allocate_for_growth(&self, usable: usize, size: usize, align: usize) -> *mut u8 {
-        let in_steps = size > usable && size < usable.saturating_mul(2) && align <= GRANULE_BYTES;
-        if in_steps {
-            let factor = if usable <= QUADRUPLE_MAX { 4 } else { 2 };
-            let roomy = usable * factor;
+        let roomy = with_room(usable, size);
+        if roomy > size && align <= GRANULE_BYTES {
             let block = if roomy <= SMALL_MAX {
                 // SAFETY: the caller's promise.
                 unsafe { self.allocate(roomy, align) }
