@@ -1,6 +1,6 @@
 package tlsf
 
-// Allocation, in named steps: search → take from the list → split → mark used.
+// Allocation, in named steps: search, or else the top → take from the list → split → mark used.
 //
 // Alloc itself, the path of the common case, is in hot.go; it gives the same block as the steps here.
 //
@@ -74,6 +74,9 @@ func (h *Heap) allocate(need uint64) (*region, uint64, sentinel) {
 func (h *Heap) findLink(need uint64) uint64 {
 	if link := h.heads[h.search(need)&(listLen-1)]; link != 0 {
 		return link
+	}
+	if h.topSize >= need {
+		return h.top
 	}
 	return h.lastResort(need)
 }

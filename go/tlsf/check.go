@@ -97,10 +97,13 @@ func (r *region) checkNeighbour(i, head, before uint64) error {
 	return nil
 }
 
-// checkLists: every list holds free blocks of its own sizes only, together as many as the regions have, and the bits of both
-// levels say which lists have any.
+// checkLists: every list holds free blocks of its own sizes only, together with the top as many as the regions have, and the bits
+// of both levels say which lists have any.
 func (h *Heap) checkLists(freeBlocks uint64) error {
 	seen := uint64(0)
+	if h.topSize != 0 {
+		seen = 1
+	}
 	for list := range uint64(listLen) {
 		fl, sl := list>>secondLog2, list&(secondLen-1)
 		if has := h.heads[list] != 0; has != (h.secondLevel[fl]>>sl&1 != 0) {

@@ -4,7 +4,8 @@ package tlsf
 //
 //	free block at word i:   i: size|flags   i+1: next link   i+2: previous link   ...
 //
-// The previous link of a list's first block is 0. Links are trusted only when both sides agree: a block that was written to
+// The free block at the end of the first region, the top, is in no list: it is cut only when no list has a block that fits, so that
+// what comes and goes in front of it changes two numbers and no list. The previous link of a list's first block is 0. Links are trusted only when both sides agree: a block that was written to
 // after it was freed is found here, before anything changes, and the operation fails with ErrCorrupted.
 // Cost: push and unlink touch the block, its neighbours in the list, and at most one bit in each level.
 
@@ -23,8 +24,13 @@ func (h *Heap) at(link uint64) ([]uint64, uint64) {
 	return r.words, i
 }
 
-// push puts the free block at word i at the head of its list. Its header is the caller's.
+// push puts the free block at word i at the head of its list, or makes it the top. Its header is the caller's.
 func (h *Heap) push(r *region, i, size uint64) {
+	if r.tag == 0 && i+size/wordBytes == r.last() {
+		h.top, h.topSize = i, size
+		h.counters.freeBlocks++
+		return
+	}
 	list := listOf(size) & (listLen - 1)
 	next := h.heads[list]
 	h.heads[list] = r.tag | i
@@ -65,14 +71,23 @@ func (h *Heap) setPrevious(next, from, to uint64) bool {
 	return true
 }
 
-// unlink takes the free block at word i out of its list, wherever it stands there. It changes nothing and reports false
-// when the block's neighbours do not know it.
+// unlink takes the free block at word i out of its list, wherever it stands there; if it is the top, there is none any more. It
+// changes nothing and reports false when the block's neighbours, or the heap, do not know it.
 func (h *Heap) unlink(r *region, i, size uint64) bool {
 	if i+2 >= uint64(len(r.words)) {
 		return false
 	}
+	link := r.tag | i
+	if link == h.top {
+		if size != h.topSize {
+			return false
+		}
+		h.top, h.topSize = 0, 0
+		h.counters.freeBlocks--
+		return true
+	}
 	list := listOf(size) & (listLen - 1)
-	link, next, prev := r.tag|i, r.words[i+1], r.words[i+2]
+	next, prev := r.words[i+1], r.words[i+2]
 	if prev == 0 {
 		return h.heads[list] == link && h.pop(list, link, next)
 	}
@@ -95,12 +110,16 @@ func (h *Heap) clearBit(list uint64) {
 	}
 }
 
-// isLinked reports whether the free block at word i and its neighbours in the list agree about each other.
+// isLinked reports whether the free block at word i and its neighbours in the list agree about each other; or whether it is the
+// top.
 func (h *Heap) isLinked(r *region, i, size uint64) bool {
 	if i+2 >= uint64(len(r.words)) {
 		return false
 	}
 	link, next, prev := r.tag|i, r.words[i+1], r.words[i+2]
+	if link == h.top {
+		return size == h.topSize
+	}
 	if prev != 0 {
 		if words, p := h.at(prev); words == nil || words[p+1] != link {
 			return false

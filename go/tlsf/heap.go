@@ -5,8 +5,10 @@ package tlsf
 //	firstLevel   bit f set: some list of first level f has a block
 //	secondLevel  [f] bit s set: list f*32+s has a block
 //	heads        [f*32+s] the first block of the list, 0 for none
+//	top          the free block at the end of the first region, 0 for none; it is in no list
 //
-// Invariants: a bit is set exactly when its list has a block; every free block is in the list of its size.
+// Invariants: a bit is set exactly when its list has a block; every free block but the top is in the list of its
+// size.
 // A Heap belongs to one goroutine at a time; Locked and Sharded are for more.
 
 import (
@@ -21,6 +23,8 @@ type Heap struct {
 	firstLevel  uint64
 	secondLevel [firstLen]uint32
 	heads       [listLen]uint64
+	top         uint64 // the word of its header
+	topSize     uint64 // 0 for none
 
 	// The last search of Alloc: it would find the same list again as long as no list has become empty or ceased to be.
 	lastNeed, lastList uint64

@@ -2,10 +2,9 @@ package tlsf
 
 // The two hot paths: Alloc and Free where nothing special is to be done.
 //
-// What they cover: a heap without extras, the first region, a block cut from the front of the only block of a list, which
-// stays in that list, and the way back. So it is when buffers come and go in front of a large free rest. Then neither a bit
-// nor a link of another block changes. In every other case they have changed nothing yet and go on with the named steps of
-// alloc.go and free.go, which know all cases: the outcome is the same.
+// What they cover: a heap without extras, a block cut from the front of the top because no list has one that fits, and the way
+// back. So it is when buffers come and go in front of a large free rest. Then no list changes. In every other case they have
+// changed nothing yet and go on with the named steps of alloc.go and free.go, which know all cases: the outcome is the same.
 //
 // Cost: about 110 instructions for Alloc when the size is that of the last, 150 and one call otherwise, 100 for Free. Memory
 // touched: the first line of the block and of the rest, the rest's last word, the heap's own lines. The bounds checks that the
@@ -37,21 +36,18 @@ func (h *Heap) Alloc(n int) ([]byte, error) {
 		list = h.search(need) & (listLen - 1)
 		h.lastNeed, h.lastList = need, list
 	}
-	words, i := h.first.words, h.heads[list]
-	if i == 0 || i >= uint64(len(words)) {
-		return h.allocSlow(n)
+	if link := h.heads[list]; link != 0 {
+		return h.allocFrom(link, n, need)
 	}
-	size := words[i] - flagFree
+	words, i, size := h.first.words, h.top, h.topSize
 	end, tail, rest := i+size/wordBytes, i+need/wordBytes, size-need
-	if size < need+minBlock || end >= uint64(len(words)) || words[end-1] != size ||
-		!sameList(rest, size, list) || words[i+1] != 0 {
-		return h.allocFrom(i, n, need)
+	if size < need+minBlock || end >= uint64(len(words)) || words[i] != size|flagFree || words[end-1] != size {
+		return h.allocSlow(n)
 	}
 	words[end-1] = rest
 	words[i] = need
-	block := words[tail : tail+3 : tail+3]
-	block[0], block[1], block[2] = rest|flagFree, 0, 0
-	h.heads[list] = tail
+	words[tail] = rest | flagFree
+	h.top, h.topSize = tail, rest
 	h.first.setStart(i)
 	h.counters.noteAlloc(need)
 	from := (i + 1) * wordBytes
@@ -81,25 +77,17 @@ func (h *Heap) Free(b []byte) error {
 	if !h.first.isStart(off) || words[i] != size || end+2 >= uint64(len(words)) {
 		return h.freeSlow(b)
 	}
-	after := words[end] - flagFree
-	list, last, whole := listOf(after)&(listLen-1), end+after/wordBytes-1, after+size
-	if h.heads[list] != end || words[end+1] != 0 || last >= uint64(len(words)) || words[last] != after ||
-		!sameList(whole, after, list) {
+	after := h.topSize
+	last, whole := end+after/wordBytes-1, after+size
+	if h.top != end || words[end] != after|flagFree || last >= uint64(len(words)) || words[last] != after {
 		return h.freeBlock(&h.first, i, b)
 	}
 	words[last] = whole
-	block := words[i : i+3 : i+3]
-	block[0], block[1], block[2] = whole|flagFree, 0, 0
-	h.heads[list] = i
+	words[i] = whole | flagFree
+	h.top, h.topSize = i, whole
 	h.first.clearStart(i)
 	h.counters.noteFree(size)
 	return nil
-}
-
-// sameList reports whether a size belongs to the list that another size, of that list, does: their bits above the list's
-// width agree.
-func sameList(a, b, list uint64) bool {
-	return (a^b)>>((list>>secondLog2+granuleLog2-1)&63) == 0
 }
 
 // search is the first list with a block in it of those whose blocks all hold need bytes; 0, which is always empty, for none.

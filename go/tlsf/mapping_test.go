@@ -51,13 +51,3 @@ func TestEveryBlockOfASearchedListIsLargeEnough(t *testing.T) {
 		}
 	})
 }
-
-func TestSameListAgreesWithTheMapping(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	eachSize(func(size uint64) {
-		other := size + uint64(rng.IntN(200))*granule
-		if got, want := sameList(other, size, listOf(size)), listOf(other) == listOf(size); got != want {
-			t.Fatalf("sameList(%d, %d) = %v", other, size, got)
-		}
-	})
-}

@@ -36,11 +36,20 @@ func levels(size int) [2]int {
 	return [2]int{e - 8, size >> (e - 5) & 31}
 }
 
+// isTop reports whether a free block is the last, which is in no list.
+func (m *reference) isTop(b refBlock) bool { return b.at+b.size == m.end }
+
 func (m *reference) insert(b refBlock) {
+	if m.isTop(b) {
+		return
+	}
 	m.lists[levels(b.size)] = append([]int{b.at}, m.lists[levels(b.size)]...)
 }
 
 func (m *reference) remove(b refBlock) {
+	if m.isTop(b) {
+		return
+	}
 	list := m.lists[levels(b.size)]
 	n := slices.Index(list, b.at)
 	m.lists[levels(b.size)] = slices.Delete(list, n, n+1)
@@ -69,6 +78,9 @@ func (m *reference) search(size int) int {
 	}
 	if found {
 		return m.index(m.lists[best][0])
+	}
+	if last := len(m.blocks) - 1; !m.blocks[last].used && m.blocks[last].size >= size {
+		return last
 	}
 	for _, at := range m.lists[levels(size)] {
 		if n := m.index(at); m.blocks[n].size >= size {
@@ -173,6 +185,11 @@ func (m *reference) realloc(payload, n, align int) int {
 }
 
 func (m *reference) grow(n int) {
+	if last := &m.blocks[len(m.blocks)-1]; !last.used {
+		last.size += n
+		m.end += n
+		return
+	}
 	m.blocks = append(m.blocks, refBlock{at: m.end, size: n, used: true})
 	m.end += n
 	m.free(m.blocks[len(m.blocks)-1].at + 8)

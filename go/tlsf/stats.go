@@ -69,14 +69,14 @@ func (h *Heap) Stats() Stats {
 	return s
 }
 
-// largestFree is the size of the largest free block: it is in the highest list that has one.
+// largestFree is the size of the largest free block: it is the top, or in the highest list that has one.
 func (h *Heap) largestFree() uint64 {
 	if h.firstLevel == 0 {
-		return 0
+		return h.topSize
 	}
 	fl := bits.Len64(h.firstLevel) - 1
 	sl := bits.Len32(h.secondLevel[fl]) - 1
-	largest, previous := uint64(0), uint64(0)
+	largest, previous := h.topSize, uint64(0)
 	for link := h.heads[fl<<secondLog2|sl]; link != 0; {
 		words, i := h.at(link)
 		if words == nil || words[i+2] != previous {

@@ -57,6 +57,12 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 }
                 // Another request that finds the same damaged block: so that nobody has to keep this one until here.
                 (rare_bytes, rare_align) = (need - Self::BLOCK_EXTRA, GRANULE);
+            } else if need <= self.top.bytes() && self.top.is_whole(self.sealer) {
+                // SAFETY: the top has `need` bytes or more.
+                unsafe {
+                    let payload = self.cut_top(Header::TOP, need);
+                    return Ok(self.give(payload, bytes));
+                }
             }
         }
         Self::allocate_rarely(rare_bytes, rare_align, self)
@@ -75,25 +81,27 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
         let refused = Error::Exhausted { bytes, align };
         let (block, header) = heap.find_whole(need)?.ok_or(refused)?;
-        // SAFETY: a listed block with `need` bytes or more.
+        // SAFETY: a free block with `need` bytes or more.
         unsafe {
-            let payload = heap.cut(block, None, header, need);
+            let payload = heap.cut_found(block, header, need);
             Ok(heap.give(payload, bytes))
         }
     }
 
-    /// A listed block of `size` bytes or more whose header is whole: by the lists, else by the last resort.
+    /// A free block of `size` bytes or more whose header is whole: by the lists, else the top, else by the last resort.
     fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
         let listed = if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(size) } else { None };
         let found = match listed {
             Some((_, block)) => Some(block),
+            None if size <= self.top.bytes() => Some(self.top.block()),
             // SAFETY: the lists hold free blocks of this heap.
             None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX, self.sealer) },
         };
         let Some(block) = found else { return Ok(None) };
-        // SAFETY: a listed block has a header.
+        // SAFETY: a free block has a header.
         let header = unsafe { block.header(self.sealer) };
-        if header.is_whole() { Ok(Some((block, header))) } else { Err(Self::diagnose(block.payload_address(), self)) }
+        let is_whole = if self.top.is_at(block) { header == Header::TOP } else { header.is_whole() };
+        if is_whole { Ok(Some((block, header))) } else { Err(Self::diagnose(block.payload_address(), self)) }
     }
 
     /// As [`Tlsf::allocate`], with the first `bytes` bytes zero.
@@ -168,6 +176,30 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
     }
 
+    /// As [`Tlsf::cut`], of a block in any list, or of the top.
+    ///
+    /// # Safety
+    /// The block is free, its header is `header`, and it has `need` bytes or more.
+    unsafe fn cut_found(&mut self, block: Block, header: Header, need: usize) -> NonNull<u8> {
+        // SAFETY: the caller's obligations are those of the steps.
+        unsafe { if self.top.is_at(block) { self.cut_top(header, need) } else { self.cut(block, None, header, need) } }
+    }
+
+    /// As [`Tlsf::cut`], of the top.
+    ///
+    /// # Safety
+    /// The top has `need` bytes or more; its header is `header`.
+    #[inline(always)]
+    unsafe fn cut_top(&mut self, header: Header, need: usize) -> NonNull<u8> {
+        let block = self.top.block();
+        // SAFETY: the top has `need` bytes or more, so there is a block.
+        unsafe {
+            let size = self.top.take(need, self.sealer);
+            block.set_header(header.used(size), self.sealer);
+            block.payload()
+        }
+    }
+
     /// Writes the footer of a block just made used, if this heap has them; returns its payload.
     ///
     /// # Safety
@@ -192,19 +224,19 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             return Err(refused);
         }
         let (block, header) = self.find_whole(room)?.ok_or(refused)?;
-        // SAFETY: the block is listed and has `need + align + 32` bytes or more, so that the gap fits in front.
+        // SAFETY: the block is free and has `need + align + 32` bytes or more, so that the gap fits in front.
         unsafe {
             let aligned = self.skip_to(block, header.size(), align);
-            let payload = self.cut(aligned, None, aligned.header(self.sealer), need);
+            let payload = self.cut_found(aligned, aligned.header(self.sealer), need);
             Ok(self.give(payload, bytes))
         }
     }
 
-    /// Splits a free block so that the second part's payload is at a multiple of `align`; both parts are listed.
+    /// Splits a free block so that the second part's payload is at a multiple of `align`; both parts are free.
     /// Returns the second part, or the whole block if it was aligned already.
     ///
     /// # Safety
-    /// The block is listed, and has `size` bytes, `align + 2 * LEAST_BLOCK_BYTES` or more.
+    /// The block is free: of `size` bytes, or the top. It has `align + 2 * LEAST_BLOCK_BYTES` or more.
     unsafe fn skip_to(&mut self, block: Block, size: usize, align: usize) -> Block {
         let payload = block.payload_address();
         let aligned = freestone_base::align::up(payload, align);
@@ -219,11 +251,17 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 return block;
             }
             let second = block.after(gap);
-            self.lists.replace(block, block, gap);
-            block.set_header(Header::new(gap, FREE), self.sealer);
             second.set_size_before(gap);
-            second.set_header(Header::new(size - gap, FREE | PREV_FREE), self.sealer);
-            self.lists.insert(second, size - gap);
+            if self.top.is_at(block) {
+                self.top.take(gap, self.sealer);
+                self.lists.insert(block, gap);
+                second.set_header(Header::TOP.with(PREV_FREE), self.sealer);
+            } else {
+                self.lists.replace(block, block, gap);
+                second.set_header(Header::new(size - gap, FREE | PREV_FREE), self.sealer);
+                self.lists.insert(second, size - gap);
+            }
+            block.set_header(Header::new(gap, FREE), self.sealer);
             second
         }
     }

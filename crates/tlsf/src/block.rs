@@ -94,6 +94,9 @@ impl Sealer {
 pub(crate) struct Header(u64);
 
 impl Header {
+    /// Of the top (see `top.rs`), which has its size elsewhere.
+    pub(crate) const TOP: Self = Self(FREE);
+
     /// `size` is a multiple of 16, `flags` are FREE, PREV_FREE, both or none.
     #[inline(always)]
     pub(crate) fn new(size: usize, flags: u64) -> Self {
@@ -165,7 +168,7 @@ pub(crate) struct Block(NonNull<u8>);
 impl Block {
     /// The block whose header is at `header`.
     #[inline(always)]
-    pub(crate) fn at(header: NonNull<u8>) -> Self {
+    pub(crate) const fn at(header: NonNull<u8>) -> Self {
         Self(header)
     }
 

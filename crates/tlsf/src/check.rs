@@ -1,10 +1,11 @@
 //! The specification of a whole heap, as code: [`Tlsf::check`] names the first sentence that does not hold.
 //!
 //! Regions: headers follow one another without gap from the first to the sentinel, each sealed; sizes are multiples of 16, 32 or more;
-//! a header says PREV_FREE exactly if the block before it is free; no two free blocks are neighbours; a free block's size stands
+//! a header says PREV_FREE exactly if the block before it is free; no two free blocks are neighbours; a listed block's size stands
 //! at its end; a guarded block's footer is whole.
+//! The top ends at the first region's sentinel, and the headers of both say so.
 //! Lists: every block in list *i* is free, lies in a region, and has a size that belongs to *i*; links go both ways; as many blocks are
-//! listed as are free; a bit is set exactly if its list is not empty.
+//! listed as are free, less the top; a bit is set exactly if its list is not empty.
 //!
 //! Cost: linear in blocks and lists.
 //!
@@ -12,7 +13,7 @@
 //! Links are followed only to places inside a region where a header may be.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, Header, LEAST_BLOCK_BYTES, Previous};
+use crate::block::{Block, Header, LEAST_BLOCK_BYTES, PREV_FREE, Previous};
 use crate::error::Error;
 use crate::footer;
 use crate::free_list::FreeLists;
@@ -20,7 +21,7 @@ use crate::mapping::index_of;
 use crate::policy::Policy;
 use crate::region::Region;
 use crate::tlsf::Tlsf;
-use crate::walk::{Walk, blame};
+use crate::walk::blame;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Checks every invariant of every block and list.
@@ -32,7 +33,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         for region in self.regions.iter() {
             free += self.check_region(*region)?;
         }
-        let mut listed = 0;
+        let mut listed = usize::from(self.top.bytes() > 0);
         for index in FreeLists::<FIRST, SECOND>::NUMBERS {
             listed += self.check_list(index, free)?;
         }
@@ -46,7 +47,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// Checks the blocks of one region; returns how many are free.
     fn check_region(&self, region: Region) -> Result<usize, Error> {
         let (mut free, mut before, mut was_free) = (0, None, false);
-        for step in Walk::new(region, self.sealer) {
+        for step in self.walk(region) {
             let (block, header) = step.map_err(|broken| blame(before, broken))?;
             self.check_block(block, header, was_free)?;
             was_free = header.is_free();
@@ -55,7 +56,12 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
         // SAFETY: the walk ended at the sentinel.
         let header = unsafe { region.sentinel().header(self.sealer) };
-        if header.is_free() || header.is_prev_free() != was_free {
+        let expected = match (self.top.ends_at(region.sentinel()), was_free) {
+            (true, _) => Header::TOP,
+            (false, true) => Header::new(0, PREV_FREE),
+            (false, false) => Header::new(0, 0),
+        };
+        if header != expected {
             return Err(Error::Damaged { block: region.sentinel().payload_address() });
         }
         Ok(free)
@@ -68,9 +74,10 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             return Err(damaged);
         }
         if header.is_free() {
-            // SAFETY: the walk checked that the block ends inside the region.
-            let at_end = unsafe { block.after(header.size()).size_before() };
-            if was_free || at_end != header.size() {
+            // SAFETY: the walk checked that the block ends inside the region; a listed block has a size there.
+            let is_closed =
+                self.top.is_at(block) || unsafe { block.after(header.size()).size_before() } == header.size();
+            if was_free || !is_closed {
                 return Err(damaged);
             }
         // SAFETY: a used block of a guarded heap.

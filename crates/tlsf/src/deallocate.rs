@@ -148,17 +148,22 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // them as it was read, too, in two registers more than there are without a frame.
         // SAFETY: a field of this heap.
         let sealer = unsafe { core::ptr::read_volatile(&raw const self.sealer) };
-        // SAFETY: neighbours that say they are free are listed with the size they say; behind a free block there is a used one, or
-        // the sentinel.
+        // SAFETY: neighbours that say they are free are listed with the size they say, or say that they are the top; behind a free block
+        // there is a used one, or the sentinel.
         unsafe {
             if header.is_prev_free() {
                 block.unseal();
                 let before = block.size_before();
                 let start = block.before(before);
                 if next_header.is_free() {
+                    let behind = next_header.size();
+                    if behind == 0 {
+                        self.lists.remove(start);
+                        return self.top.take_in(start, sealer);
+                    }
                     let both = header.longer(before).joined(next_header);
                     start.set_header(both.without(PREV_FREE), sealer);
-                    next.after(next_header.size()).set_size_before(both.size());
+                    next.after(behind).set_size_before(both.size());
                     self.lists.remove(next);
                     self.lists.replace(start, start, both.size());
                 } else {
@@ -169,9 +174,13 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                     self.lists.replace(start, start, both.size());
                 }
             } else if next_header.is_free() {
+                let behind = next_header.size();
+                if behind == 0 {
+                    return self.top.take_in(block, sealer);
+                }
                 let both = header.joined(next_header);
                 block.set_header(both, sealer);
-                next.after(next_header.size()).set_size_before(both.size());
+                next.after(behind).set_size_before(both.size());
                 self.lists.replace(next, block, both.size());
             } else {
                 block.set_header(header.with(FREE), sealer);

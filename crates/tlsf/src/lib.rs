@@ -33,7 +33,7 @@
 //! | `mapping` | size → list, as pure arithmetic |
 //! | `bitmap` | which lists hold a block |
 //! | `block` | header, seal, links: where the bits lie |
-//! | `free_list` | the lists |
+//! | `free_list`, `top` | the free blocks: the lists, and the one that is in none |
 //! | `region` | which memory the heap may touch |
 //! | `tlsf` | the heap: its parts; regions added, appended to, removed |
 //! | `allocate`, `deallocate`, `reallocate` | the three calls, each a short list of named steps |
@@ -76,6 +76,7 @@ mod region;
 mod sharded;
 mod stats;
 mod tlsf;
+mod top;
 mod walk;
 
 pub use block::{HEADER_BYTES, LEAST_BLOCK_BYTES};

@@ -73,6 +73,14 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 }
                 return true;
             }
+            if self.top.is_at(used.next) {
+                if size + self.top.bytes() < need {
+                    return false;
+                }
+                let total = size + self.top.take(need - size, self.sealer);
+                used.block.set_header(used.header.used(total), self.sealer);
+                return true;
+            }
             let next_size = used.next_header.size();
             if !used.next_header.is_free() || size + next_size < need {
                 return false;

@@ -13,6 +13,7 @@ use crate::free_list::FreeLists;
 use crate::mapping::size_limit;
 use crate::policy::{Policy, Standard};
 use crate::region::{REGION_OVERHEAD_BYTES, Region, Regions};
+use crate::top::Top;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -50,6 +51,7 @@ pub struct Tlsf<'pool, P = Standard, const FIRST: usize = 35, const SECOND: usiz
     /// Whether the sealer was made: at the first region, so that `new` can be `const`.
     is_sealing: bool,
     pub(crate) regions: Regions<REGIONS>,
+    pub(crate) top: Top,
     pub(crate) lists: FreeLists<FIRST, SECOND>,
     memory: PhantomData<&'pool mut [MaybeUninit<u8>]>,
     policy: PhantomData<P>,
@@ -88,6 +90,7 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
             free_sealer: Sealer::NONE,
             is_sealing: false,
             regions: Regions::new(),
+            top: Top::NONE,
             lists: FreeLists::new(),
             memory: PhantomData,
             policy: PhantomData,
@@ -124,6 +127,10 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let (first, sentinel, size) = (region.first(), region.sentinel(), bytes - REGION_OVERHEAD_BYTES);
         // SAFETY: first block and sentinel lie in the region just added.
         unsafe {
+            if self.top.is_none() {
+                self.top = Top::of(region, self.sealer);
+                return Ok(());
+            }
             first.set_header(Header::new(size, FREE), self.sealer);
             sentinel.set_header(Header::new(0, PREV_FREE), self.sealer);
             sentinel.set_size_before(size);
@@ -153,6 +160,10 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let sentinel = new.sentinel();
         // SAFETY: the old sentinel is a used block of no size, and becomes one of `bytes`; both ends lie in the region.
         unsafe {
+            if self.top.ends_at(block) {
+                self.top.grow(bytes, sentinel, self.sealer);
+                return Ok(());
+            }
             let (used, end) = (block.header(self.sealer).used(bytes), Header::new(0, 0));
             sentinel.set_header(end, self.sealer);
             self.release(block, used, sentinel, end);
@@ -167,20 +178,21 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     pub fn remove_region(&mut self, start: NonNull<u8>) -> Result<(), Error> {
         let region = self.regions.starting_at(start.addr().get())?;
         let (first, whole) = (region.first(), region.bytes() - REGION_OVERHEAD_BYTES);
-        // SAFETY: the first header lies in the region.
-        let header = unsafe { first.header(self.sealer) };
-        if !header.is_whole() {
-            return Err(Error::Damaged { block: first.payload_address() });
-        }
+        let damaged = Error::Damaged { block: first.payload_address() };
+        let Some(Ok((_, header))) = self.walk(region).next() else { return Err(damaged) };
         if !header.is_free() || header.size() != whole {
             return Err(match self.blocks_of(region).find(|block| block.used) {
                 Some(block) => Error::RegionInUse { block: block.address, bytes: block.usable_bytes },
-                None => Error::Damaged { block: first.payload_address() },
+                None => damaged,
             });
         }
-        // SAFETY: the region is one free block, which is listed; its memory is still the heap's.
+        // SAFETY: the region is one free block, which is listed or the top; its memory is still the heap's.
         unsafe {
-            self.lists.remove(first);
+            if self.top.is_at(first) {
+                self.top = Top::NONE;
+            } else {
+                self.lists.remove(first);
+            }
             first.unseal();
             region.sentinel().unseal();
         }

@@ -7,11 +7,12 @@
 //! the walk, and nothing worse.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, Sealer};
+use crate::block::{Block, FREE, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, Sealer};
 use crate::error::Error;
 use crate::policy::Policy;
 use crate::region::Region;
 use crate::tlsf::Tlsf;
+use crate::top::Top;
 
 /// A block as [`Tlsf::blocks`] shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +32,7 @@ pub(crate) struct Walk {
     next: Option<Block>,
     sentinel: Block,
     sealer: Sealer,
-}
-
-impl Walk {
-    pub(crate) fn new(region: Region, sealer: Sealer) -> Self {
-        Self { next: Some(region.first()), sentinel: region.sentinel(), sealer }
-    }
+    top: Top,
 }
 
 impl Iterator for Walk {
@@ -52,6 +48,11 @@ impl Iterator for Walk {
         if block == self.sentinel {
             return if header.size() == 0 { None } else { Some(Err(block)) };
         }
+        let header = match self.top.is_at(block) {
+            true if header != Header::TOP => return Some(Err(block)),
+            true => Header::new(self.top.bytes(), FREE),
+            false => header,
+        };
         let size = header.size();
         if size < LEAST_BLOCK_BYTES || size > self.sentinel.address() - block.address() {
             return Some(Err(block));
@@ -74,8 +75,12 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         self.blocks().filter(|block| block.used)
     }
 
+    pub(crate) fn walk(&self, region: Region) -> Walk {
+        Walk { next: Some(region.first()), sentinel: region.sentinel(), sealer: self.sealer, top: self.top }
+    }
+
     pub(crate) fn blocks_of(&self, region: Region) -> impl Iterator<Item = BlockInfo> {
-        Walk::new(region, self.sealer).map_while(Result::ok).map(|(block, header)| self.info(block, header))
+        self.walk(region).map_while(Result::ok).map(|(block, header)| self.info(block, header))
     }
 
     pub(crate) fn info(&self, block: Block, header: Header) -> BlockInfo {
@@ -96,7 +101,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             return Error::Foreign { address };
         };
         let mut before = None;
-        for step in Walk::new(*region, heap.sealer) {
+        for step in heap.walk(*region) {
             let (block, header) = match step {
                 Err(broken) => return blame(before, broken),
                 Ok(found) => found,
@@ -117,7 +122,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             return Error::DoubleFree { address, free_block: start, bytes };
         }
         if address == start {
-            let behind = Walk::new(region, self.sealer).skip_while(|step| matches!(step, Ok((at, _)) if *at != block));
+            let behind = self.walk(region).skip_while(|step| matches!(step, Ok((at, _)) if *at != block));
             return match behind.last() {
                 Some(Err(_)) | None => Error::Overrun { block: start, bytes },
                 Some(Ok(_)) if P::FOOTER => Error::Overrun { block: start, bytes },
