@@ -5,21 +5,30 @@ use freestone_tlsf::{Locked, Sharded, Tlsf};
 use std::alloc::{GlobalAlloc, Layout};
 use std::mem::MaybeUninit;
 
-fn memory(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
-    let words = vec![MaybeUninit::<u128>::uninit(); bytes / 16].leak();
-    // SAFETY: the same memory, as bytes.
-    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), bytes) }
+/// Memory for heaps, aligned to 16.
+struct Memory(Vec<MaybeUninit<u128>>);
+
+impl Memory {
+    fn new(bytes: usize) -> Self {
+        Self(vec![MaybeUninit::uninit(); bytes / 16])
+    }
+
+    fn bytes(&mut self) -> &mut [MaybeUninit<u8>] {
+        // SAFETY: the same memory, as bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), size_of_val(&*self.0)) }
+    }
 }
 
-fn locked() -> Locked<'static> {
+fn locked(memory: &mut Memory) -> Locked<'_> {
     let heap = Locked::new(Tlsf::new());
-    heap.lock().add_region(memory(1 << 16)).unwrap();
+    heap.lock().add_region(memory.bytes()).unwrap();
     heap
 }
 
 #[test]
 fn the_global_interface_allocates_grows_zeroes_and_refuses() {
-    let heap = locked();
+    let mut memory = Memory::new(1 << 16);
+    let heap = locked(&mut memory);
     let layout = Layout::from_size_align(100, 64).unwrap();
     // SAFETY: blocks of this heap, given back once.
     unsafe {
@@ -39,7 +48,8 @@ fn the_global_interface_allocates_grows_zeroes_and_refuses() {
 
 #[test]
 fn shards_serve_threads_that_free_each_others_blocks() {
-    let heap = Sharded::<4>::new(memory(1 << 18)).unwrap();
+    let mut memory = Memory::new(1 << 18);
+    let heap = Sharded::<4>::new(memory.bytes()).unwrap();
     let n = if cfg!(miri) { 20 } else { 2000 };
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -73,7 +83,8 @@ mod api2 {
 
     #[test]
     fn a_vector_and_a_box_live_in_a_locked_heap_and_leave_nothing() {
-        let heap = locked();
+        let mut memory = Memory::new(1 << 16);
+        let heap = locked(&mut memory);
         let mut numbers = VecIn::new_in(&heap);
         (0..1000_u32).for_each(|number| numbers.push(number));
         numbers.truncate(10);
@@ -90,7 +101,8 @@ mod api2 {
 
     #[test]
     fn a_vector_that_outgrows_its_heap_is_told_and_keeps_its_elements() {
-        let heap = Sharded::<2>::new(memory(1 << 14)).unwrap();
+        let mut memory = Memory::new(1 << 14);
+        let heap = Sharded::<2>::new(memory.bytes()).unwrap();
         let mut bytes = VecIn::new_in(&heap);
         bytes.extend([9_u8; 100]);
         assert!(bytes.try_reserve(1 << 15).is_err());
