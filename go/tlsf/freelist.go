@@ -5,8 +5,9 @@ package tlsf
 //	free block at word i:   i: size|flags   i+1: next link   i+2: previous link   ...
 //
 // The free block at the end of the first region, the top, is in no list: it is cut only when no list has a block that fits, so that
-// what comes and goes in front of it changes two numbers and no list. The previous link of a list's first block is 0. Links are trusted only when both sides agree: a block that was written to
-// after it was freed is found here, before anything changes, and the operation fails with ErrCorrupted.
+// what comes and goes in front of it changes two numbers and no list. The previous link of a list's first block is 0. Links are
+// trusted only when both sides agree: a block that was written to after it was freed is found here, before anything changes, and
+// the operation fails with ErrCorrupted.
 // Cost: push and unlink touch the block, its neighbours in the list, and at most one bit in each level.
 
 // at is the words in which the linked block lies and its index there; nil when no block can be there.

@@ -1,12 +1,12 @@
 //! Allocation: find a list, take its head, give back what is left over.
 //!
 //! ```text
-//! find   │ the lowest list in which every block fits, by two bit scans; its head is the block
+//! find   │ the lowest list in which every block fits, by two bit scans; its head is the block. None: the top, see `top.rs`
 //! cut    │ | block ........................ |   →   | block | rest ............ |
 //! relist │ the rest goes to the head of its own list (often the one it came from: then it just takes the block's place)
 //! ```
 //!
-//! Cost: bounded, see the crate's documentation; only the last resort (no list above has a block) looks at more than one.
+//! Cost: bounded, see the crate's documentation; only the last resort (no list above has a block, nor the top) looks at more than one.
 //!
 //! # Safety
 //! Blocks come from the heap's own lists. A header is believed after its seal was compared: an overrun into the free block

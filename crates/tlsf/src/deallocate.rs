@@ -4,7 +4,7 @@
 //! check   │ the address is a block's start, in use, and neither neighbour's header was overwritten
 //! mark    │ | free | BLOCK | free |        BLOCK says FREE from here on; if it merges with the previous, its seal is wiped
 //! merge   │ | free . BLOCK . free |        the neighbours leave their lists
-//! insert  │ | ........ free ..... |        at the head of its list
+//! insert  │ | ........ free ..... |        at the head of its list; beside the top: part of it, in no list
 //! ```
 //!
 //! Cost: bounded; checking is a fifth of it. `_unchecked` leaves that out.
@@ -144,12 +144,12 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// `block` is in use with this header, and `next` with that header follows it.
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, block: Block, header: Header, next: Block, next_header: Header) {
-        // Read once, or the compiler would read it again behind every write; and not where the headers were decoded, or it would keep each of
-        // them as it was read, too, in two registers more than there are without a frame.
+        // Read once, or the compiler would read it again behind every write; and not where the headers were decoded, or it would keep
+        // each of them as it was read, too, in two registers more than there are without a frame.
         // SAFETY: a field of this heap.
         let sealer = unsafe { core::ptr::read_volatile(&raw const self.sealer) };
-        // SAFETY: neighbours that say they are free are listed with the size they say, or say that they are the top; behind a free block
-        // there is a used one, or the sentinel.
+        // SAFETY: neighbours that say they are free are listed with the size they say, and one that says 0 is the top; behind a free
+        // block there is a used one, or the sentinel.
         unsafe {
             if header.is_prev_free() {
                 block.unseal();
@@ -158,6 +158,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 if next_header.is_free() {
                     let behind = next_header.size();
                     if behind == 0 {
+                        debug_assert!(self.top.is_at(next));
                         self.lists.remove(start);
                         return self.top.take_in(start, sealer);
                     }
@@ -176,6 +177,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             } else if next_header.is_free() {
                 let behind = next_header.size();
                 if behind == 0 {
+                    debug_assert!(self.top.is_at(next));
                     return self.top.take_in(block, sealer);
                 }
                 let both = header.joined(next_header);

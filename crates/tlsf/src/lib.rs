@@ -46,9 +46,9 @@
 //! up to four regions (the default); each doubling of that costs four more. `deallocate_unchecked` takes at most 100. That is no
 //! measurement but the longest way through the machine code, so it holds for every operation on every heap; `cargo xtask
 //! tlsf-bound` finds and prints it. In a random mix, counted step by step, the mean is 73 to allocate and 60 to deallocate.
-//! What is not on that way: larger alignments (280 in a random sample), refusals, and a request that no list above its own can
-//! serve: before it is refused, the blocks of its own list are looked at, one by one ([`Policy::WALK_MAX`]). With [`Bounded`] that
-//! is at most four of them.
+//! What is not on that way: larger alignments (294 in a random sample), refusals, and a request that no list above its own can
+//! serve, nor the top: before it is refused, the blocks of its own list are looked at, one by one ([`Policy::WALK_MAX`]). With
+//! [`Bounded`] that is at most four of them.
 //!
 //! # When not to use it
 //! For a program on an operating system without deadlines, a thread-caching heap is faster across threads. For blocks of one size,

@@ -7,9 +7,9 @@ pub trait Policy {
     /// How many blocks of the request's own list `allocate` looks at before it refuses.
     ///
     /// The ordinary search takes any block of a list in which every block fits, and never looks at a second one. When there is no
-    /// such list, a block that fits may still be in the list the request itself falls into, for that list holds a range of
-    /// sizes. `u32::MAX` looks at all of them, so that a request for exactly the largest free block always succeeds; a small
-    /// number makes the bound absolute, also for the one call that would otherwise be refused.
+    /// such list, and the free end of the first region is too small, a block that fits may still be in the list the request itself
+    /// falls into, for that list holds a range of sizes. `u32::MAX` looks at all of them, so that a request for exactly the largest
+    /// free block always succeeds; a small number makes the bound absolute, also for the one call that would otherwise be refused.
     const WALK_MAX: u32;
 
     /// Whether each block ends in a footer that `deallocate` and `check` compare, so that even an overrun of one byte

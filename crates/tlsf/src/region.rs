@@ -8,7 +8,8 @@
 //!
 //! Invariants: regions start at multiples of 16, have lengths that are multiples of 16, and share no byte; slots in use
 //! come first, by address, and those not in use have the last address there is. Every access to a block goes through a pointer
-//! derived from its region's start, never through the one the user hands back, so that the compiler's view of the user's block (a `Box`, a `&mut`) stays true.
+//! derived from its region's start, never through the one the user hands back, so that the compiler's view of the user's block
+//! (a `Box`, a `&mut`) stays true.
 //! Cost: a block's region is found by halves: four instructions for each doubling of the number of regions.
 //!
 //! # Safety
