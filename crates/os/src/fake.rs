@@ -256,8 +256,10 @@ unsafe impl Os for Fake {
         Ok(())
     }
 
-    fn is_resident(&self, _at: *mut u8) -> bool {
-        self.lock().all_resident
+    fn is_resident(&self, at: *mut u8) -> bool {
+        let state = self.lock();
+        let _ = self.pages(&state, at, self.os_page_bytes);
+        state.all_resident
     }
 
     fn memory_limit_bytes(&self) -> Option<u64> {

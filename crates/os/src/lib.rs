@@ -151,7 +151,7 @@ pub unsafe trait Os: Sync {
     /// - The range is committed, and made of whole OS pages.
     unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
 
-    /// Whether the OS page at `at`, which is committed, has memory behind it; `false` if the kernel will not say.
+    /// Whether the OS page that starts at `at`, which was committed once, has memory behind it; `false` if the kernel will not say.
     fn is_resident(&self, at: *mut u8) -> bool;
 
     /// The most memory in bytes that the process may use by its control group; `None` when nothing says so.

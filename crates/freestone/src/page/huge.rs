@@ -122,9 +122,10 @@ impl<O: Os> PageHeap<O> {
             return None;
         }
         let start = self.layout().page_start(page);
-        let stride = (n_pages as usize / SAMPLES) * PAGE_BYTES;
-        let resident =
-            (0..SAMPLES).filter(|sample| self.os.is_resident(start.wrapping_add(sample * stride + stride / 2))).count();
+        let page_in_the_middle = |sample| (2 * sample + 1) * n_pages as usize / (2 * SAMPLES);
+        let resident = (0..SAMPLES)
+            .filter(|&sample| self.os.is_resident(start.wrapping_add(page_in_the_middle(sample) * PAGE_BYTES)))
+            .count();
         Some((resident * DENSE as usize / SAMPLES) as u32)
     }
 }

@@ -132,6 +132,24 @@ fn dense_large_blocks_get_huge_pages_and_give_the_request_back_with_the_memory()
     world.check().unwrap();
 }
 
+/// The fake kernel, like the real one, is only asked about whole OS pages.
+#[test]
+fn how_dense_a_block_was_is_asked_at_the_start_of_os_pages_of_any_size() {
+    for os_page_log2 in 12..=PAGE_BYTES_LOG2 {
+        let world = World::new(1 << os_page_log2);
+        world.os().give_huge_pages(HUGE_BYTES);
+        world.os().say_resident(false);
+        let heap = world.heap();
+        let block = heap.allocate_large(68 << PAGE_BYTES_LOG2, 1).start;
+        assert_eq!(world.os().huge_bytes(), 2 * HUGE_BYTES);
+        // SAFETY: the block is this test's.
+        unsafe { heap.free(block) };
+        world.central.pages.purge();
+        let _ = heap.allocate_large(68 << PAGE_BYTES_LOG2, 1);
+        assert_eq!(world.os().huge_bytes(), 0, "it was found empty");
+    }
+}
+
 /// The fake kernel says that nothing is resident: as if no block was ever written.
 #[test]
 fn programs_of_sparse_blocks_pay_for_one_of_them() {
