@@ -21,9 +21,9 @@ const WINDOW_BYTES_LEAST: usize = 1 << 40;
 /// Window bytes for each byte of memory: address space is free, and room for big blocks to grow is worth having.
 const WINDOW_PER_MEMORY: usize = 8;
 
-/// Where a window is looked for at random: above the shadow of sanitizers, below position-independent programs, their
-/// `brk` heap, libraries and stacks, on every x86-64 and AArch64 kernel with 47 address bits or more.
-const PLACES: core::ops::Range<usize> = 0x1800_0000_0000..0x5000_0000_0000;
+/// Where a window is looked for at random: above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`), below
+/// position-independent programs, their `brk` heap, libraries and stacks, on every x86-64 and AArch64 kernel with 47 address bits or more.
+const PLACES: core::ops::Range<usize> = 0x2800_0000_0000..0x5000_0000_0000;
 
 /// Random places tried before the kernel is asked for one.
 const RANDOM_ATTEMPTS: u32 = 3;
@@ -191,13 +191,16 @@ fn random() -> u64 {
     }
 }
 
-/// Lets the kernel find `bytes` of unused address space: maps it without access and unmaps it again.
+/// Lets the kernel find unused address space: maps it without access and unmaps it again. The answer is the lower half of a gap twice
+/// as long as what is wanted: what the program maps later comes to lie at the upper end of the highest gap, which is where a window has
+/// the records and bitmaps that it is going to need. (Kernels with 39 or 42 address bits have none of the random places.)
 fn find_gap(bytes: usize) -> Option<*mut u8> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    let gap_bytes = bytes.checked_mul(2)?;
     // SAFETY: a new mapping where nothing was; it is unmapped before anybody knows of it.
     unsafe {
-        let got = mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::empty(), flags).ok()?;
-        munmap(got, bytes).ok()?;
+        let got = mmap_anonymous(ptr::null_mut(), gap_bytes, ProtFlags::empty(), flags).ok()?;
+        munmap(got, gap_bytes).ok()?;
         let start = align::up(got.addr(), freestone_base::units::PAGE_BYTES);
         Some(address::from_exposed(start))
     }

@@ -36,6 +36,19 @@ fn windows_are_proposed_at_different_places() {
 }
 
 #[test]
+fn what_the_kernel_places_next_is_not_in_a_window_in_a_gap() {
+    let bytes = 1 << 36;
+    let window = Linux.propose_window(bytes, RANDOM_ATTEMPTS).unwrap();
+    // SAFETY: a new mapping, unmapped again.
+    unsafe {
+        let next = mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE);
+        let next = next.unwrap();
+        assert!(next.addr().abs_diff(window.addr()) >= bytes, "{next:?} overlaps {window:?}");
+        munmap(next, bytes).unwrap();
+    }
+}
+
+#[test]
 fn the_clock_does_not_go_back() {
     let first = Linux.now_ms();
     assert!(Linux.now_ms() >= first);
