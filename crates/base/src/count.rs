@@ -67,8 +67,10 @@ pub unsafe fn decrement_is_negative<T: CountsDown>(object: &T, index: usize) -> 
         let start = core::ptr::from_ref(object).cast::<u8>();
         // SAFETY: as above.
         let counter = unsafe { &*start.add(T::OFFSET).cast::<AtomicI64>().add(index) };
-        decrement(counter);
-        counter.load(Ordering::Relaxed) < 0
+        // Not `decrement` and a load: the compiler would load what it has just stored.
+        let left = counter.load(Ordering::Relaxed).wrapping_sub(1);
+        counter.store(left, Ordering::Relaxed);
+        left < 0
     }
 }
 

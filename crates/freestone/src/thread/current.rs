@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! One thread-local pointer, 8 bytes of static TLS, never null: it starts at the address of an empty heap, so that no path asks whether it is
-//! set. On x86-64 it is declared and read in assembly, in the initial-exec model: two loads, no call, right also under preload
-//! (`thread_local!` in a shared object would call `__tls_get_addr`, which may allocate).
+//! set. On x86-64 and AArch64 it is declared and read in assembly, in the initial-exec model: two loads, no call, right also under
+//! preload (`thread_local!` in a shared object calls into the dynamic linker, which may allocate).
 //!
 //! ```text
 //!  nobody ── first use ──▶ a thread heap ── the thread ends ──▶ gone
@@ -28,7 +28,7 @@ static GONE: Heap = ThreadHeap::nobody();
 
 const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol of this file with the version");
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(loom)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux", not(miri), not(loom)))]
 mod slot {
     use super::{Heap, NOBODY};
     use core::arch::{asm, global_asm};
@@ -51,10 +51,21 @@ mod slot {
         let heap: *const Heap;
         // SAFETY: reads this thread's own variable. `pure, readonly` lets the compiler keep the value between two writes.
         unsafe {
+            #[cfg(target_arch = "x86_64")]
             asm!(
                 "mov {heap}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
                 "mov {heap}, qword ptr fs:[{heap}]",
                 heap = out(reg) heap,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            #[cfg(target_arch = "aarch64")]
+            asm!(
+                "adrp {heap}, :gottprel:freestone_0_1_0_heap",
+                "ldr {heap}, [{heap}, :gottprel_lo12:freestone_0_1_0_heap]",
+                "mrs {thread}, tpidr_el0",
+                "ldr {heap}, [{thread}, {heap}]",
+                heap = out(reg) heap,
+                thread = out(reg) _,
                 options(pure, readonly, nostack, preserves_flags),
             );
         }
@@ -64,6 +75,7 @@ mod slot {
     pub(super) fn set(heap: *const Heap) {
         // SAFETY: writes this thread's own variable.
         unsafe {
+            #[cfg(target_arch = "x86_64")]
             asm!(
                 "mov {offset}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
                 "mov qword ptr fs:[{offset}], {heap}",
@@ -71,11 +83,22 @@ mod slot {
                 heap = in(reg) heap,
                 options(nostack, preserves_flags),
             );
+            #[cfg(target_arch = "aarch64")]
+            asm!(
+                "adrp {offset}, :gottprel:freestone_0_1_0_heap",
+                "ldr {offset}, [{offset}, :gottprel_lo12:freestone_0_1_0_heap]",
+                "mrs {thread}, tpidr_el0",
+                "str {heap}, [{thread}, {offset}]",
+                offset = out(reg) _,
+                thread = out(reg) _,
+                heap = in(reg) heap,
+                options(nostack, preserves_flags),
+            );
         }
     }
 }
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri), not(loom))))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux", not(miri), not(loom))))]
 mod slot {
     extern crate std;
     use super::{Heap, NOBODY};
