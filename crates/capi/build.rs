@@ -14,4 +14,8 @@ fn main() {
     ] {
         println!("cargo::rustc-cdylib-link-arg={option}");
     }
+    // For glibc the crate `libc` says so.
+    if std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|environment| environment == "musl") {
+        println!("cargo::rustc-cdylib-link-arg=-lc");
+    }
 }

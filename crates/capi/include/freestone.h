@@ -49,14 +49,17 @@
 #define FREESTONE_ATTR_NONNULL(...)
 #endif
 
-/* In C++, functions of <stdlib.h> are declared `noexcept`; declaring them again has to agree. */
-#ifdef __cplusplus
+/* In C++, glibc's <stdlib.h> declares functions `noexcept` and musl's does not; declaring them again has to agree. */
+#if defined(__cplusplus) && defined(__GLIBC__)
 #define FREESTONE_NOTHROW noexcept
-extern "C" {
-#elif defined(__GNUC__) || defined(__clang__)
+#elif !defined(__cplusplus) && (defined(__GNUC__) || defined(__clang__))
 #define FREESTONE_NOTHROW __attribute__((__nothrow__))
 #else
 #define FREESTONE_NOTHROW
+#endif
+
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
@@ -301,14 +304,16 @@ void malloc_stats(void) FREESTONE_NOTHROW;
 FREESTONE_ATTR_NONNULL(2)
 int malloc_info(int options, FILE *stream) FREESTONE_NOTHROW;
 
+#ifdef __GLIBC__
 /*
  * The statistics in glibc's form: `arena` is what is committed, `uordblks` what is live, `fordblks` the rest, `keepcost` what
- * malloc_trim could give back; the other members are 0.
+ * malloc_trim could give back; the other members are 0. Other C libraries have no such structures.
  */
 struct mallinfo2 mallinfo2(void) FREESTONE_NOTHROW;
 
 /* As mallinfo2, in `int`s that wrap. */
 struct mallinfo mallinfo(void) FREESTONE_NOTHROW;
+#endif
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 /* TLSF                                                                                                                         */

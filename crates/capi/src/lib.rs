@@ -8,6 +8,7 @@
 //! | [`pool`] | pools of equal blocks |
 //! | [`tlsf`] | bounded-time heaps over memory the caller gives |
 //! | [`control`] | options, statistics, purging; the line at the process's end |
+//! | `personality` | on AArch64, a name that the linker asks for |
 //!
 //! Layer: the top of the staircase. `include/freestone.h` declares and documents every symbol; a test compares the two.
 #![cfg_attr(panic = "abort", no_std)]
@@ -16,6 +17,8 @@ pub mod control;
 pub mod heap;
 pub mod malloc;
 pub mod malloc_info;
+#[cfg(all(panic = "abort", target_arch = "aarch64"))]
+mod personality;
 pub mod pool;
 pub mod tlsf;
 

@@ -1,0 +1,20 @@
+//! A name that the linker asks for on AArch64.
+#![allow(unsafe_code)]
+//!
+//! Atomic operations call the compiler's own library there (it knows whether the processor has them as instructions), and the objects of
+//! that library name the function that unwinding through Rust would need. Without the standard library nobody has it. Nothing here
+//! unwinds, so it is never called.
+//!
+//! # Safety
+//! The symbol is weak, for a program may link other Rust code with the real one; and hidden, so that the shared library shows nothing.
+
+core::arch::global_asm!(
+    ".pushsection .text.rust_eh_personality,\"ax\",@progbits",
+    ".weak rust_eh_personality",
+    ".hidden rust_eh_personality",
+    ".type rust_eh_personality,@function",
+    "rust_eh_personality:",
+    "brk #1",
+    ".size rust_eh_personality, . - rust_eh_personality",
+    ".popsection",
+);
