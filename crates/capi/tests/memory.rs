@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Program, WAYS, Way, expect_silent};
+use harness::{Program, WAYS, Way, emulated, expect_silent};
 
 fn run(part: &str, environment: &[(&str, &str)]) {
     for way in WAYS {
@@ -23,6 +23,9 @@ fn no_thread_comes_where_none_is_wanted() {
 
 #[test]
 fn the_background_thread_keeps_no_process_alive() {
+    if emulated("with OS pages of 64 KiB qemu never sees the main thread end, whatever the allocator") {
+        return;
+    }
     run("main_thread_leaves", &[]);
 }
 

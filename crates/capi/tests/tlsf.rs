@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Way, crate_dir, library_dir, run_everywhere, scratch, succeed};
+use harness::{Way, c_compiler, crate_dir, library_dir, run_everywhere, scratch, succeed, target_command};
 use std::process::Command;
 
 #[test]
@@ -28,10 +28,10 @@ fn every_bad_input_is_refused_by_code_and_block_and_changes_nothing() {
 #[test]
 fn the_audio_engine_plays_from_its_fixed_memory() {
     let program = scratch("examples").join("audio_engine");
-    let mut compile = Command::new("cc");
-    compile.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"]).arg(crate_dir().join("include"));
+    let mut compile = Command::new(c_compiler());
+    compile.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(crate_dir().join("include"));
     compile.arg(crate_dir().join("examples/audio_engine.c")).arg(library_dir().join("libfreestone.a"));
     succeed(compile.args(["-lm", "-pthread", "-ldl", "-o"]).arg(&program));
-    let said = succeed(&mut Command::new(&program));
+    let said = succeed(&mut target_command(&program));
     assert!(said.contains("240 notes played") && said.contains("0 blocks left"), "{said} ({:?})", Way::Archive);
 }

@@ -1,4 +1,10 @@
 /* Lets a program link without the library: what only the library has is found when the program starts with it preloaded. */
+/* These are glibc's as well, but not musl's. */
+#pragma weak pvalloc
+#pragma weak mallopt
+#pragma weak malloc_trim
+#pragma weak malloc_info
+/* These are the library's alone. */
 #pragma weak freestone_on_pressure
 #pragma weak freestone_heap_set_limit
 #pragma weak free_sized

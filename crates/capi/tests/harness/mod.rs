@@ -1,5 +1,8 @@
 //! Builds the library as it is shipped, compiles the C programs of `tests/c` and runs them with it in each of the three ways a
 //! program can get it: preloaded, linked against the shared library, linked against the archive.
+//!
+//! With `CAPI_TEST_TARGET` (`cargo xtask platforms` sets it) all of that is for another target than this machine's: cargo's
+//! `CARGO_TARGET_…_LINKER` names its C compiler, `CARGO_TARGET_…_RUNNER` what runs its programs.
 #![allow(dead_code, reason = "each test binary uses its share")]
 
 use std::env;
@@ -29,9 +32,54 @@ pub(crate) fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The target that programs are compiled for, if it is not this machine's.
+pub(crate) fn foreign_target() -> Option<String> {
+    env::var("CAPI_TEST_TARGET").ok()
+}
+
+/// Whether the programs' C library is musl.
+pub(crate) fn is_musl() -> bool {
+    foreign_target().is_some_and(|target| target.ends_with("-musl"))
+}
+
+/// What cargo's variable for the foreign target says, word by word; nothing if there is no such target or variable.
+fn target_setting(name: &str) -> Vec<String> {
+    let variable =
+        foreign_target().map(|target| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_")));
+    let value = variable.and_then(|variable| env::var(variable).ok()).unwrap_or_default();
+    value.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The C compiler for the target.
+pub(crate) fn c_compiler() -> String {
+    target_setting("LINKER").pop().unwrap_or_else(|| "cc".into())
+}
+
+/// Whether programs run under an emulator; a test that cannot be right there says so and passes.
+pub(crate) fn emulated(why: &str) -> bool {
+    let is_emulated = !target_setting("RUNNER").is_empty();
+    if is_emulated {
+        println!("skipped under emulation: {why}");
+    }
+    is_emulated
+}
+
+/// A command that runs a program of the target.
+pub(crate) fn target_command(program: &Path) -> Command {
+    let mut runner = target_setting("RUNNER").into_iter();
+    match runner.next() {
+        Some(first) => {
+            let mut command = Command::new(first);
+            command.args(runner).arg(program).env("EMULATED", "1");
+            command
+        }
+        None => Command::new(program),
+    }
+}
+
 /// A folder for what the tests make, by name.
 pub(crate) fn scratch(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(foreign_target().unwrap_or_default()).join(name);
     fs::create_dir_all(&dir).expect("the target folder can be written");
     dir
 }
@@ -44,9 +92,11 @@ pub(crate) fn library_dir() -> &'static Path {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--release", "--package", "freestone-capi", "--target-dir"]).arg(target);
+        let foreign = foreign_target();
+        build.args(foreign.iter().flat_map(|target| ["--target", target]));
         let output = build.current_dir(crate_dir()).output().expect("cargo can be run");
         assert!(output.status.success(), "the library does not build:\n{}", String::from_utf8_lossy(&output.stderr));
-        let release = target.join("release");
+        let release = target.join(foreign.unwrap_or_default()).join("release");
         // Programs linked against the shared library look for its soname, as an installed tree has it.
         let soname = release.join("libfreestone.so.0");
         if !soname.exists() {
@@ -122,7 +172,7 @@ impl Program {
         static SERIAL: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let serial = SERIAL.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let draft = path.with_extension(format!("{}-{serial}", std::process::id()));
-        let mut compile = Command::new(if source.ends_with(".cc") { "c++" } else { "cc" });
+        let mut compile = Command::new(c_compiler());
         compile.args(["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]);
         compile.args([
             "-Wno-use-after-free",
@@ -156,7 +206,7 @@ impl Program {
 
     /// A command that runs it, with the library in its process. Options of the tests' own environment do not reach it.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(&self.path);
+        let mut command = target_command(&self.path);
         self.prepare(&mut command);
         command
     }
@@ -170,7 +220,8 @@ impl Program {
         };
         let mut command = Command::new("bash");
         clear_options(&mut command);
-        command.arg("-c").arg(format!("{setup}; {preload}exec '{}' {arguments}", self.path.display()));
+        let runner = target_setting("RUNNER").join(" ");
+        command.arg("-c").arg(format!("{setup}; {preload}exec {runner} '{}' {arguments}", self.path.display()));
         command
     }
 
