@@ -4,6 +4,7 @@ mod hotpath;
 mod install;
 mod lab;
 mod layers;
+mod platforms;
 mod process;
 mod programs;
 mod proofs;
@@ -84,6 +85,11 @@ enum Command {
         #[arg(long)]
         long: bool,
     },
+    /// The tests on other platforms: AArch64 under qemu with OS pages of 4, 16 and 64 KiB, and musl.
+    Platforms {
+        /// Run just these targets.
+        targets: Vec<String>,
+    },
     /// Real programs under preload, compared with the system allocator.
     Programs {
         /// Install with apt what is missing.
@@ -106,6 +112,7 @@ fn main() -> Result<()> {
         Command::Miri { package } => proofs::miri(package.as_deref()),
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
+        Command::Platforms { targets } => platforms::test(&targets),
         Command::Programs { install, names } => programs::run(&names, install),
     }
 }

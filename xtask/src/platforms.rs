@@ -1,0 +1,137 @@
+//! Other platforms than x86-64 with glibc: whether everything compiles for them, and, on request, whether it works there.
+//!
+//! What another processor's programs do is seen under qemu's user emulation: its own `madvise`, `mincore` and `/proc` stand in for
+//! the kernel's, and threads take turns more than they race. It proves the code, not the machine.
+
+use crate::process::{cargo, command, is_installed, output, run};
+use anyhow::{Result, bail};
+use std::process::Command;
+
+/// A platform, and what it takes to build and run its programs here.
+struct Platform {
+    target: &'static str,
+    c_compiler: &'static str,
+    /// Whether the C compiler links Rust's programs as well. (musl-gcc cannot: those are static and position-independent.)
+    links_rust: bool,
+    /// What runs its programs, with arguments; nothing if this machine does.
+    runner: &'static [&'static str],
+    /// What makes the runner emulate other OS pages than its own.
+    other_pages: &'static [&'static [&'static str]],
+    /// What the compiler is told when it makes the library for the C tests.
+    library_flags: &'static str,
+    /// The Debian packages that have the tools.
+    packages: &'static str,
+}
+
+const PLATFORMS: [Platform; 2] = [
+    Platform {
+        target: "aarch64-unknown-linux-gnu",
+        c_compiler: "aarch64-linux-gnu-gcc",
+        links_rust: true,
+        runner: &["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"],
+        other_pages: &[&["-p", "16384"], &["-p", "65536"]],
+        library_flags: "",
+        packages: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static",
+    },
+    Platform {
+        target: "x86_64-unknown-linux-musl",
+        c_compiler: "musl-gcc",
+        links_rust: false,
+        runner: &[],
+        other_pages: &[],
+        // Otherwise there is no shared library for musl.
+        library_flags: "-C target-feature=-crt-static",
+        packages: "musl-tools",
+    },
+];
+
+/// What Rust programs are made of; the tools are for the developers' machines.
+const PACKAGES: [&str; 5] = ["freestone-base", "freestone-os", "freestone-tlsf", "freestone-pool", "freestone"];
+
+/// Tests of the C interface that need nothing but a C compiler and a way to run its programs.
+const C_TESTS: [&str; 9] =
+    ["conformance", "elf", "life_cycle", "memory", "misuse", "options", "pool", "threads", "tlsf"];
+
+impl Platform {
+    fn has_std(&self) -> bool {
+        let installed = output(&mut command("rustup", &["target", "list", "--installed"])).unwrap_or_default();
+        installed.lines().any(|line| line == self.target)
+    }
+
+    /// `cargo test` for some packages, with what runs the platform's programs.
+    fn cargo_test(&self, packages: &[&str], pages: &[&str]) -> Command {
+        let mut command = cargo(&["test"]);
+        command.args(packages.iter().flat_map(|name| ["--package", name]));
+        if !self.runner.is_empty() {
+            command.env(self.setting("RUNNER"), [self.runner, pages].concat().join(" "));
+        }
+        command
+    }
+
+    /// The name of one of cargo's variables for the target.
+    fn setting(&self, name: &str) -> String {
+        format!("CARGO_TARGET_{}_{name}", self.target.to_uppercase().replace('-', "_"))
+    }
+
+    /// Runs the tests of crates, as programs of the platform.
+    fn test_crates(&self, packages: &[&str], pages: &[&str]) -> Result<()> {
+        let mut command = self.cargo_test(packages, pages);
+        command.args(["--target", self.target]);
+        if self.links_rust {
+            command.env(self.setting("LINKER"), self.c_compiler);
+        }
+        run(&mut command)
+    }
+
+    /// Runs the tests of the C interface: they are this machine's, the programs they compile are the platform's.
+    fn test_c(&self, pages: &[&str]) -> Result<()> {
+        let mut command = self.cargo_test(&["freestone-capi"], pages);
+        command.args(C_TESTS.iter().flat_map(|name| ["--test", name]));
+        command.env("CAPI_TEST_TARGET", self.target).env(self.setting("LINKER"), self.c_compiler);
+        run(command.env(self.setting("RUSTFLAGS"), self.library_flags))
+    }
+}
+
+/// Lints everything for the platforms whose standard library is installed.
+pub(crate) fn check() -> Result<()> {
+    for platform in PLATFORMS {
+        let target = platform.target;
+        if !platform.has_std() {
+            println!("skipped {target}: `rustup target add {target}` is needed");
+            continue;
+        }
+        let mut arguments = vec!["clippy", "--target", target, "--all-targets"];
+        arguments.extend(PACKAGES.iter().chain(&["freestone-capi"]).flat_map(|name| ["--package", name]));
+        arguments.extend(["--", "-D", "warnings"]);
+        run(&mut cargo(&arguments))?;
+        println!("ok {target}");
+    }
+    Ok(())
+}
+
+/// Runs the tests of the platforms named, or of all.
+pub(crate) fn test(names: &[String]) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| PLATFORMS.iter().all(|platform| platform.target != name.as_str())) {
+        let known: Vec<_> = PLATFORMS.iter().map(|platform| platform.target).collect();
+        bail!("no platform is called {unknown}; there is {}", known.join(", "));
+    }
+    for platform in PLATFORMS.iter().filter(|it| names.is_empty() || names.iter().any(|name| name == it.target)) {
+        let missing = |tool: &&str| !is_installed(tool);
+        if !platform.has_std() || [platform.c_compiler].iter().chain(platform.runner.first()).any(missing) {
+            bail!(
+                "{0}: `rustup target add {0}` and `apt-get install {1}` are needed",
+                platform.target,
+                platform.packages
+            );
+        }
+        println!("== {}", platform.target);
+        platform.test_crates(&PACKAGES, &[])?;
+        platform.test_c(&[])?;
+        for pages in platform.other_pages {
+            println!("== {}, {}", platform.target, pages.join(" "));
+            platform.test_crates(&["freestone-os"], pages)?;
+            platform.test_c(pages)?;
+        }
+    }
+    Ok(())
+}
