@@ -166,10 +166,10 @@ impl<O: Os> Central<O> {
                 return Offered::Owned;
             }
             let was_full = span.n_free.get() == 0 && span.fresh.get() == 0;
-            let index = match Home::at(layout, page).give_back(block) {
-                Ok(index) => index,
-                Err(refused) => return Offered::Refused(refused),
-            };
+            let came = Home::at(layout, page).give_back(block, 1);
+            if let Some(refused) = came.refused {
+                return Offered::Refused(refused);
+            }
             self.returned_blocks[class].fetch_add(1, Ordering::Relaxed);
             let block_bytes = block_bytes(class) as i64;
             self.count_free_in_spans(block_bytes);
@@ -188,7 +188,10 @@ impl<O: Os> Central<O> {
                 (false, false) => {}
             }
             let os_page_bytes = self.pages.os().os_page_bytes();
-            if !empty && self.is_too_much_in_spans() && blocks::has_emptied_a_page(layout, page, index, os_page_bytes) {
+            if !empty
+                && self.is_too_much_in_spans()
+                && blocks::has_emptied_a_page(layout, page, came.last, os_page_bytes)
+            {
                 self.count_free_in_spans(-i64::from(self.release_pages(page)) * block_bytes);
             }
             drop(list);

@@ -212,6 +212,19 @@ pub struct Home<'a> {
     bitmap: *mut u64,
 }
 
+/// What came home together.
+#[derive(Clone, Copy, Debug)]
+pub struct Came {
+    /// How many blocks.
+    pub n: u32,
+    /// The number of the last one in its span, if any came.
+    pub last: usize,
+    /// What comes behind them in their chain, if more were allowed; or the block that was refused.
+    pub next: *mut Node,
+    /// Why the chain's next block cannot go back: it is not one of this span's that is out.
+    pub refused: Option<Refused>,
+}
+
 impl Home<'_> {
     /// The span that starts at `page`.
     ///
@@ -240,33 +253,47 @@ impl Home<'_> {
         block.addr().wrapping_sub(self.start.addr()) < self.bytes
     }
 
-    /// Gives a block back. Returns its number in the span.
-    ///
-    /// # Errors
-    /// The block is not one of this span's that is out; nothing has changed then.
+    /// Gives back a block, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
+    /// early when nothing is out any more, or with a block that is refused: nothing of it has changed then.
     ///
     /// # Safety
-    /// - As for [`Home::at`]; `block` lies in the span, and is the caller's if it is a block.
+    /// - As for [`Home::at`]; the first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
     #[inline]
-    pub unsafe fn give_back(&self, block: *mut Node) -> Result<usize, Refused> {
+    pub unsafe fn give_back(&self, first: *mut Node, most: u32) -> Came {
         let span = self.span;
-        let (index, is_start) = block_at(self.class, block.addr() - self.start.addr());
-        if !is_start || index >= self.n_blocks {
-            return Err(Refused::NotABlock);
-        }
-        let mask = 1u64 << (index % 64);
-        // SAFETY: the index is inside the span's bitmap.
-        unsafe {
-            let word = self.bitmap.add(index / 64);
-            if *word & mask != 0 || span.n_out.get() == 0 {
-                return Err(Refused::FreeAlready);
+        let (n_out, mut lowest) = (span.n_out.get(), usize::MAX);
+        let mut came = Came { n: 0, last: 0, next: first, refused: None };
+        loop {
+            let (index, is_start) = block_at(self.class, came.next.addr() - self.start.addr());
+            if !is_start || index >= self.n_blocks {
+                came.refused = Some(Refused::NotABlock);
+                break;
+            }
+            let mask = 1u64 << (index % 64);
+            // SAFETY: the index is inside the span's bitmap.
+            let word = unsafe { &mut *self.bitmap.add(index / 64) };
+            if *word & mask != 0 || came.n == n_out {
+                came.refused = Some(Refused::FreeAlready);
+                break;
             }
             *word |= mask;
+            lowest = lowest.min(index);
+            came.last = index;
+            came.n += 1;
+            if came.n == most {
+                came.next = ptr::null_mut();
+                break;
+            }
+            // SAFETY: the chain is linked.
+            came.next = unsafe { (*came.next).next };
+            if came.n == n_out || !self.holds(came.next) {
+                break;
+            }
         }
-        span.n_out.set(span.n_out.get() - 1);
-        span.n_free.set(span.n_free.get() + 1);
-        span.first_word.set(span.first_word.get().min((index / 64) as u16));
-        Ok(index)
+        span.n_out.set(n_out - came.n);
+        span.n_free.set(span.n_free.get() + came.n);
+        span.first_word.set(span.first_word.get().min((lowest / 64).min(u16::MAX as usize) as u16));
+        came
     }
 }
 

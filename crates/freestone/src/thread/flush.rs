@@ -16,7 +16,7 @@
 //! As in `refill`.
 
 use crate::size_class::{N_CLASSES, block_bytes};
-use crate::span::blocks::{self, Home};
+use crate::span::blocks::{self, Came, Home};
 use crate::span::record::Listed;
 use crate::span::{Entry, Layout};
 use crate::thread::ThreadHeap;
@@ -74,7 +74,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let (len, live) = (self.len(class), self.live(class));
         let was_last = self.bins[class].awaits_last.replace(false) && live <= 0;
         if was_last || len >= allowed {
-            let keep = if was_last { 0 } else { allowed / 2 };
+            let is_only_freed = flushed.get() >= capacity;
+            let keep = if was_last || is_only_freed { 0 } else { allowed / 2 };
             flushed.set(flushed.get().saturating_add(u32::try_from(len - keep).unwrap_or(u32::MAX)));
             // SAFETY: the caller's promise.
             unsafe { self.flush(class, keep) };
@@ -177,7 +178,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 link = ptr::from_mut(&mut (**link).next);
             }
             // Counted, not followed to the end: a block freed twice makes the list a ring.
-            let most = self.len(class) - keep;
+            let most = u32::try_from(self.len(class) - keep).unwrap_or(0);
             let mut block = core::mem::replace(&mut *link, ptr::null_mut());
             let mut flushed = 0;
             let mut home: Option<Home<'_>> = None;
@@ -187,12 +188,18 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     Some(same) if same.holds(block) => Some(same),
                     _ => self.home_of(&layout, block, class),
                 };
-                home = home.filter(|home| self.give_back(&layout, home, block));
-                block = next;
-                flushed += 1;
+                // One by one while each of them may have been the last of an OS page.
+                let together = if self.gives_pages_back.get() { 1 } else { most - flushed };
+                let (n, behind) = match &home {
+                    Some(home) => self.give_back(&layout, home, block, together),
+                    None => (1, next),
+                };
+                home = home.filter(|_| self.flush_at.get() != 0);
+                block = if together == 1 { next } else { behind };
+                flushed += n;
             }
             self.turn_to(0);
-            self.move_in(class, -flushed);
+            self.move_in(class, -i64::from(flushed));
         }
     }
 
@@ -241,36 +248,40 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
-    /// Puts a block back into the span of this heap that was turned to. Whether the span is still there.
+    /// Puts blocks back into the span of this heap that was turned to: as [`Home::give_back`]. Returns how many are dealt with, and what
+    /// comes behind them. When the last one of the span has come home, the span is gone, and turned away from.
     ///
     /// # Safety
-    /// - As for [`ThreadHeap::overflow`]; `block` lies in the span.
+    /// - As for [`ThreadHeap::overflow`] and [`Home::give_back`].
     #[inline(always)]
-    pub(crate) unsafe fn give_back(&self, layout: &Layout, home: &Home<'_>, block: *mut Node) -> bool {
+    pub(crate) unsafe fn give_back(
+        &self,
+        layout: &Layout,
+        home: &Home<'_>,
+        first: *mut Node,
+        most: u32,
+    ) -> (u32, *mut Node) {
         // SAFETY: the caller's promise.
         unsafe {
             let &Home { page, span, class, .. } = home;
-            let index = match home.give_back(block) {
-                Ok(index) => index,
-                Err(refused) => {
-                    self.refused(block, class, page, refused);
-                    return true;
-                }
-            };
-            self.take_out(class, -1);
-            self.note_free(class, 1);
-            if span.listed.get() == Listed::Full {
+            let Came { n, last, next, refused } = home.give_back(first, most);
+            self.take_out(class, -i64::from(n));
+            self.note_free(class, i64::from(n));
+            if span.listed.get() == Listed::Full && n > 0 {
                 self.list_as_partial(layout, home);
+            }
+            if let Some(refused) = refused {
+                let behind = if most > 1 { (*next).next } else { ptr::null_mut() };
+                self.refused(next, class, page, refused);
+                return (n + 1, behind);
             }
             if span.n_out.get() == 0 {
                 self.give_span_back(layout, home);
-                return false;
-            }
-            if self.gives_pages_back.get() && !self.has_emptied.get() {
+            } else if self.gives_pages_back.get() && !self.has_emptied.get() {
                 let os_page_bytes = self.central().pages.os().os_page_bytes();
-                self.has_emptied.set(blocks::has_emptied_a_page(layout, page, index, os_page_bytes));
+                self.has_emptied.set(blocks::has_emptied_a_page(layout, page, last, os_page_bytes));
             }
-            true
+            (n, next)
         }
     }
 

@@ -155,7 +155,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 }
                 if ptr::eq(owner, self) {
                     let layout = self.layout();
-                    self.give_back(&layout, &self.turn_home(&layout, page), block);
+                    self.give_back(&layout, &self.turn_home(&layout, page), block, 1);
                     // Not in a flush: by the next one the span may be somebody else's.
                     return self.turn_to(0);
                 }
