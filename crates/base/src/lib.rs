@@ -13,6 +13,7 @@
 //! | [`inbox`] | a list that many threads push onto and one takes whole |
 //! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
+//! | [`prefetch`] | hints to the processor of what will be needed |
 //! | [`text`] | a fixed buffer to format messages into |
 #![no_std]
 
@@ -22,6 +23,7 @@ pub mod count;
 pub mod inbox;
 pub mod lock;
 pub mod once;
+pub mod prefetch;
 pub mod ptr;
 pub mod sync;
 pub mod text;

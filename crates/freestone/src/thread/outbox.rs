@@ -6,6 +6,9 @@
 //!                                                                       └▶ closed: each to where its span is now
 //! ```
 //!
+//! What arrives lies in the sender's cache: each block costs its owner a way to another processor, and its link is there. So a block
+//! also names one that comes [`AHEAD`] blocks behind it, and the owner asks for that one in time (`drain` in `refill.rs`).
+//!
 //! Nothing stays here past the thread's exit, its next span, or 64 KiB an owner.
 //!
 //! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have died
@@ -16,7 +19,7 @@
 
 use crate::central::{Central, Offered};
 use crate::misuse::{Misuse, misuse};
-use crate::size_class::{block_at, block_bytes};
+use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
 use crate::span::blocks::{Chain, Refused};
 use crate::thread::ThreadHeap;
 use crate::thread::heap::Life;
@@ -35,11 +38,47 @@ const BATCH: u32 = 32;
 /// A slot is handed over when it holds this much, however few blocks that is.
 const BATCH_BYTES: usize = 64 * 1024;
 
+/// How far ahead of its turn a block is asked for.
+const AHEAD: usize = 8;
+
+/// A block in an inbox.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Sent {
+    node: Node,
+    /// A block that comes later in the chain, or null. A hint: nothing is read there.
+    pub ahead: *mut Node,
+}
+
+const _: () = assert!(size_of::<Sent>() <= GRANULE_BYTES);
+
 #[derive(Debug)]
 struct Slot<O: Os + 'static> {
     owner: *mut ThreadHeap<O>,
     chain: Chain,
     bytes: usize,
+    /// The last blocks of the chain, by their number in it.
+    recent: [*mut Node; AHEAD],
+}
+
+impl<O: Os + 'static> Slot<O> {
+    const EMPTY: Self =
+        Self { owner: ptr::null_mut(), chain: Chain::EMPTY, bytes: 0, recent: [ptr::null_mut(); AHEAD] };
+
+    /// Adds a block in front.
+    ///
+    /// # Safety
+    /// - The block is free and the caller's.
+    unsafe fn push(&mut self, block: *mut Node, bytes: usize) {
+        let number = self.chain.len as usize;
+        let ahead = core::mem::replace(&mut self.recent[number % AHEAD], block);
+        // SAFETY: the caller's promise; every block has room for two words.
+        unsafe {
+            (*block.cast::<Sent>()).ahead = if number < AHEAD { ptr::null_mut() } else { ahead };
+            self.chain.push(block);
+        }
+        self.bytes += bytes;
+    }
 }
 
 /// See the module header.
@@ -50,8 +89,7 @@ pub struct Outbox<O: Os + 'static> {
 
 impl<O: Os + 'static> Outbox<O> {
     /// Nothing collected.
-    pub const EMPTY: Self =
-        Self { slots: [const { Slot { owner: ptr::null_mut(), chain: Chain::EMPTY, bytes: 0 } }; SLOTS] };
+    pub const EMPTY: Self = Self { slots: [const { Slot::EMPTY }; SLOTS] };
 }
 
 impl<O: Os + 'static> ThreadHeap<O> {
@@ -78,8 +116,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
             // Delivering does not collect: the slot is as we left it.
             let slot = &mut (*self.outbox.get()).slots[(owner.addr() >> 12) % SLOTS];
-            slot.chain.push(block);
-            slot.bytes += block_bytes(class);
+            slot.push(block, block_bytes(class));
             if slot.chain.len >= BATCH || slot.bytes >= BATCH_BYTES {
                 let chain = core::mem::replace(&mut slot.chain, Chain::EMPTY);
                 slot.bytes = 0;
@@ -162,6 +199,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 if (*owner).life() == Life::Orphaned {
                     return central.keep_loose(class, block);
                 }
+                (*block.cast::<Sent>()).ahead = ptr::null_mut();
                 if (*owner).inbox.push(block, block) {
                     count::increment(&self.handovers);
                     return;

@@ -21,8 +21,10 @@ use crate::span::blocks::{self, Chain};
 use crate::span::record::Listed;
 use crate::span::{Entry, Kind};
 use crate::thread::ThreadHeap;
+use crate::thread::outbox::Sent;
 use core::ptr;
 use freestone_base::inbox::Node;
+use freestone_base::prefetch;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
@@ -103,6 +105,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         unsafe {
             while !block.is_null() {
                 let next = (*block).next;
+                prefetch::for_write((*block.cast::<Sent>()).ahead);
                 self.take_home(block);
                 block = next;
             }
