@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p freestone-pool [-- ROUNDS]` prints one JSON record a line. Rounds are interleaved: within each, every subject runs
 //! once. `pair` takes and gives back one block; `crowd` takes 256 blocks and gives them back in a scrambled order;
-//! `threads` is the throughput of two threads over that of one, each working on crowds of its own. Processor time is counted, so
-//! that a machine busy with other things does not look like threads that wait for each other; a mutex, whose waiters sleep, is flattered.
+//! `threads` is the throughput of two threads over that of one by the clock, each working on crowds of its own; it needs two idle
+//! processors, and what two pools that share nothing gain says how idle they were. For the others processor time is counted.
 #![allow(unsafe_code, reason = "the pools' own interfaces are unsafe")]
 
 use freestone_pool::{FixedPool, Magazine, NoFallback, Shape, SharedPool};
@@ -12,11 +12,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::ptr::NonNull;
 use std::sync::{Barrier, Mutex};
+use std::time::Instant;
 
 const BLOCK_BYTES: usize = 64;
 const N_BLOCKS: usize = 4096;
 const CROWD: usize = 256;
 const CALLS: usize = 1 << 19;
+/// Rounds of as many calls that threads do at the same time: long enough to do so.
+const CROWDS_TOGETHER: usize = 16;
 
 /// Where one thread's blocks come from.
 trait Subject {
@@ -124,25 +127,34 @@ fn crowd(subject: &mut impl Subject) -> f64 {
     (processor_ns() - start) as f64 / CALLS as f64
 }
 
-/// Blocks a second, in millions, of `n_threads` that each work on crowds of their own.
+/// Blocks a second, in millions and by the clock, of `n_threads` that each work on crowds of their own.
 fn throughput<S: Subject>(n_threads: usize, make: impl Fn() -> S + Sync) -> f64 {
     let barrier = Barrier::new(n_threads);
     let worker = || {
         let mut subject = make();
         let _warm_up = crowd(&mut subject);
         barrier.wait();
-        crowd(&mut subject)
+        let start = Instant::now();
+        for _ in 0..CROWDS_TOGETHER {
+            let _ = crowd(&mut subject);
+        }
+        start.elapsed().as_nanos()
     };
-    std::thread::scope(|scope| {
+    let ns = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(worker)).collect();
-        threads.into_iter().map(|thread| 1e3 / thread.join().expect("a worker")).sum()
-    })
+        threads.into_iter().map(|thread| thread.join().expect("a worker")).max().unwrap_or(1)
+    });
+    1e3 * (n_threads * CROWDS_TOGETHER * CALLS) as f64 / ns as f64
 }
 
+/// Memory that begins with a cache line, as a block does that has one for itself.
 fn memory(bytes: usize) -> &'static mut [std::mem::MaybeUninit<u8>] {
-    let words = vec![std::mem::MaybeUninit::<u128>::uninit(); bytes.div_ceil(16)].leak();
-    // SAFETY: the same memory, as bytes.
-    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), bytes) }
+    let layout = Layout::from_size_align(bytes, 128).expect("a valid layout");
+    // SAFETY: the layout has bytes; the memory is never given back.
+    unsafe {
+        let start = NonNull::new(System.alloc(layout)).expect("memory for a pool");
+        std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes)
+    }
 }
 
 fn fixed() -> FixedPool<'static> {
@@ -153,6 +165,10 @@ fn fixed() -> FixedPool<'static> {
 fn shared() -> &'static SharedPool<'static> {
     let shape = Shape::new(BLOCK_BYTES, N_BLOCKS).expect("a valid shape");
     Box::leak(Box::new(SharedPool::new(shape, memory(shape.shared_region_bytes())).expect("a valid region")))
+}
+
+fn in_mutex() -> Behind {
+    Behind(Box::leak(Box::new(Mutex::new(fixed()))))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -166,7 +182,7 @@ fn main() {
     let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(15);
     let (mut checked, mut unchecked) = (fixed(), Unchecked(fixed()));
     let (mut magazine, mut direct) = (Magazine::new(shared()), Direct(shared()));
-    let mut behind = Behind(Box::leak(Box::new(Mutex::new(fixed()))));
+    let mut behind = in_mutex();
     for workload in ["pair", "crowd"] {
         let mut times = vec![[0.0; 6]; rounds + 1];
         for round in &mut times {
@@ -186,14 +202,22 @@ fn main() {
             );
         }
     }
-    let pool = shared();
-    let mut gains = [vec![], vec![], vec![]];
+    let mut gains = [vec![], vec![], vec![], vec![]];
     for _ in 0..rounds {
-        gains[0].push(throughput(2, || PerThread::new(pool)) / throughput(1, || PerThread::new(pool)));
-        gains[1].push(throughput(2, || direct) / throughput(1, || direct));
-        gains[2].push(throughput(2, || behind) / throughput(1, || behind));
+        // A pool of its own for each, for what threads left behind on the last one's lists is mixed.
+        let [two, one] = [2, 1].map(|n_threads| {
+            let (pool, direct, behind) = (shared(), Direct(shared()), in_mutex());
+            let magazines = throughput(n_threads, || PerThread::new(pool));
+            [
+                throughput(n_threads, fixed),
+                magazines,
+                throughput(n_threads, || direct),
+                throughput(n_threads, || behind),
+            ]
+        });
+        gains.iter_mut().zip(two.into_iter().zip(one)).for_each(|(gains, (two, one))| gains.push(two / one));
     }
-    for (gains, subject) in gains.into_iter().zip([NAMES[2], NAMES[3], NAMES[4]]) {
+    for (gains, subject) in gains.into_iter().zip(["fixed-of-its-own", NAMES[2], NAMES[3], NAMES[4]]) {
         let gain = median(gains);
         println!(r#"{{"workload":"threads","subject":"{subject}","two_over_one":{gain:.3},"rounds":{rounds}}}"#);
     }

@@ -1,19 +1,22 @@
-//! A link for each block, in a table beside the blocks, and the lock-free list that runs through it.
+//! A link for each block, in a table beside the blocks, and the lock-free lists that run through it.
 //!
 //! ```text
 //! head: | tag, 32 bits | first + 1, 32 bits |          links:  | FRESH | next + 1 | IN_USE | KEPT | FRESH ...
 //!                                                                                                 ^ frontier
 //! FRESH ── carved ──▶ IN_USE ◀── handed out ─── next + 1, KEPT
-//!                       └─────── given back ──▶ KEPT (in a magazine) ── flushed ──▶ next + 1 (on the list)
+//!                       └─────── given back ──▶ KEPT (in a magazine) ── flushed ──▶ next + 1 (on a list)
 //! ```
+//!
+//! There are several lists, each with its head on a cache line of its own. A thread keeps to one, so that what it gives back it gets again,
+//! from its own cache, and its exchanges meet nobody else's; it looks at the others when that one and the frontier have nothing.
 //!
 //! Links do not lie in the blocks: a thread that pops reads the link of a block that another may have popped just before and be
 //! writing to. Here that read is of an atomic, finds a stale value, and the exchange of the head then fails.
 //!
-//! ABA: every change of the head adds one to its tag, so a head that was read is never mistaken for a later one that names the same
+//! ABA: every change of a head adds one to its tag, so a head that was read is never mistaken for a later one that names the same
 //! block (until a thread sleeps through 2^32 changes between a load and its exchange).
 //!
-//! Invariants: a block is on the list, kept by one magazine, or in use; the list ends in KEPT's value; what is on the list lies below the frontier.
+//! Invariants: a block is on one list, kept by one magazine, or in use; a list ends in KEPT's value; what is on a list lies below the frontier.
 //! Ordering: a push releases what its blocks' last users wrote, a pop acquires it; links travel with the head. A given-back
 //! block is claimed by an exchange of its link, so of two threads that free it one is refused.
 //! Cost: one exchange for a batch of any length, plus a relaxed load a block. Model: `links/tests.rs`.
@@ -32,11 +35,42 @@ const IN_USE: u32 = u32::MAX;
 /// The most blocks that links can name.
 pub(crate) const MOST_BLOCKS: usize = (u32::MAX - 2) as usize;
 
-/// The list. See the module header.
+/// Lists, log2: in a model two, which is what it takes for threads to use different ones.
+const N_LISTS_LOG2: u32 = if cfg!(loom) { 1 } else { 3 };
+
+const N_LISTS: usize = 1 << N_LISTS_LOG2;
+
+/// Links that processors fetch together: those of two cache lines.
+const LINKS_TOGETHER: usize = 32;
+
+/// Stacks further apart than this, log2, are different threads'.
+const STACK_LOG2: u32 = 21;
+
+/// The list of the calling thread. Threads are told apart by where their stacks are; two may have the same.
+#[inline(always)]
+pub(crate) fn list_of_this_thread() -> usize {
+    /// The odd number nearest to 2^32 over the golden ratio: spreads neighbours.
+    const SPREAD: u32 = 0x9E37_79B9;
+    if cfg!(loom) {
+        return 0;
+    }
+    let here = 0_u8;
+    let stack = (core::ptr::from_ref(&here).addr() >> STACK_LOG2) as u32;
+    (stack.wrapping_mul(SPREAD) >> (u32::BITS - N_LISTS_LOG2)) as usize
+}
+
+/// A list's head, far enough from the next for processors that fetch lines in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Head(AtomicU64);
+
+/// The lists. See the module header.
 #[derive(Debug)]
 pub(crate) struct Links<'m> {
-    head: AtomicU64,
+    heads: [Head; N_LISTS],
     frontier: AtomicU32,
+    /// The list of the next magazine.
+    next_list: AtomicU32,
     links: &'m [AtomicU32],
 }
 
@@ -46,9 +80,24 @@ fn packed(head: u64, first: u32) -> u64 {
 }
 
 impl<'m> Links<'m> {
-    /// An empty list over `links`, all of them fresh.
+    /// Empty lists over `links`, all of them fresh.
     pub(crate) fn new(links: &'m [AtomicU32]) -> Self {
-        Self { head: AtomicU64::new(u64::from(KEPT)), frontier: AtomicU32::new(0), links }
+        Self {
+            heads: core::array::from_fn(|_| Head(AtomicU64::new(u64::from(KEPT)))),
+            frontier: AtomicU32::new(0),
+            next_list: AtomicU32::new(0),
+            links,
+        }
+    }
+
+    /// A list for a magazine: each the next one.
+    pub(crate) fn list_of_magazine(&self) -> usize {
+        self.next_list.fetch_add(1, Ordering::Relaxed) as usize % N_LISTS
+    }
+
+    #[inline(always)]
+    fn head(&self, list: usize) -> &AtomicU64 {
+        &self.heads[list % N_LISTS].0
     }
 
     /// How many blocks have been carved.
@@ -56,29 +105,48 @@ impl<'m> Links<'m> {
         self.frontier.load(Ordering::Relaxed) as usize
     }
 
-    /// Takes up to `batch.len()` blocks, free ones if there are any, else fresh ones; returns how many. They are kept by the
-    /// caller, not yet in use; the first is the best to hand out next. 0 means that at one moment no block was free.
+    /// Takes up to `batch.len()` blocks: free ones of a list, else fresh ones, else free ones of another list; returns how many. They are
+    /// kept by the caller, not yet in use; the first is the best to hand out next. 0 means that at one moment no block was free.
     #[inline]
-    pub(crate) fn take(&self, batch: &mut [u32]) -> usize {
-        match self.pop(batch) {
-            0 => self.take_fresh(batch),
+    pub(crate) fn take(&self, list: usize, batch: &mut [u32]) -> usize {
+        match self.pop(list, batch) {
+            0 => self.take_elsewhere(list, batch),
             n_taken => n_taken,
         }
     }
 
-    /// Fresh blocks; if there are none either, what was freed while we looked.
     #[cold]
-    fn take_fresh(&self, batch: &mut [u32]) -> usize {
+    fn take_elsewhere(&self, list: usize, batch: &mut [u32]) -> usize {
         match self.carve(batch) {
-            0 => self.pop(batch),
+            0 => self.pop_any(list, batch),
             n_taken => n_taken,
         }
     }
 
-    /// Pops a chain from the list with one exchange.
+    /// Free blocks of any list. That none has any is believed when all heads are what they were when they were found empty: then there
+    /// was a moment when all of them were.
+    fn pop_any(&self, list: usize, batch: &mut [u32]) -> usize {
+        loop {
+            let mut seen = [0; N_LISTS];
+            for (near, head) in seen.iter_mut().enumerate() {
+                *head = self.head(list + near).load(Ordering::Acquire);
+                match self.pop(list + near, batch) {
+                    0 => {}
+                    n_taken => return n_taken,
+                }
+            }
+            let is_as_seen = |(near, head): (usize, &u64)| self.head(list + near).load(Ordering::Acquire) == *head;
+            if seen.iter().all(|head| *head as u32 == KEPT) && seen.iter().enumerate().all(is_as_seen) {
+                return 0;
+            }
+        }
+    }
+
+    /// Pops a chain from a list with one exchange.
     #[inline]
-    fn pop(&self, batch: &mut [u32]) -> usize {
-        let mut head = self.head.load(Ordering::Acquire);
+    fn pop(&self, list: usize, batch: &mut [u32]) -> usize {
+        let list = self.head(list);
+        let mut head = list.load(Ordering::Acquire);
         loop {
             let mut first = head as u32;
             let mut n_taken = 0;
@@ -92,18 +160,21 @@ impl<'m> Links<'m> {
             if n_taken == 0 {
                 return 0;
             }
-            match self.head.compare_exchange_weak(head, packed(head, first), Ordering::Acquire, Ordering::Acquire) {
+            match list.compare_exchange_weak(head, packed(head, first), Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => return n_taken,
                 Err(now) => head = now,
             }
         }
     }
 
-    /// Moves the frontier by as many blocks as there are places, or as are left.
+    /// Moves the frontier by as many blocks as there are places, or as are left; by fewer if it then stops where a cache line of links
+    /// begins: two threads that write to links of one line wait for each other at every block.
     fn carve(&self, batch: &mut [u32]) -> usize {
         let mut frontier = self.frontier.load(Ordering::Relaxed);
         loop {
-            let n_taken = batch.len().min(self.links.len().saturating_sub(frontier as usize));
+            let begun = (self.links.as_ptr().addr() / size_of::<AtomicU32>() + frontier as usize) % LINKS_TOGETHER;
+            let places = if batch.len() > begun { batch.len() - begun } else { batch.len() };
+            let n_taken = places.min(self.links.len().saturating_sub(frontier as usize));
             if n_taken == 0 {
                 return 0;
             }
@@ -118,19 +189,20 @@ impl<'m> Links<'m> {
         }
     }
 
-    /// Puts blocks that the caller keeps on the list, with one exchange; the last of them will be the first to be taken.
+    /// Puts blocks that the caller keeps on a list, with one exchange; the last of them will be the first to be taken.
     #[inline]
-    pub(crate) fn give(&self, batch: &[u32]) {
+    pub(crate) fn give(&self, list: usize, batch: &[u32]) {
         let (Some(&bottom), Some(&top)) = (batch.first(), batch.last()) else { return };
         for pair in batch.windows(2) {
             if let &[below, above] = pair {
                 self.set(above, below + 1);
             }
         }
-        let mut head = self.head.load(Ordering::Relaxed);
+        let list = self.head(list);
+        let mut head = list.load(Ordering::Relaxed);
         loop {
             self.set(bottom, head as u32);
-            match self.head.compare_exchange_weak(head, packed(head, top + 1), Ordering::Release, Ordering::Relaxed) {
+            match list.compare_exchange_weak(head, packed(head, top + 1), Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
             }
@@ -165,18 +237,20 @@ impl<'m> Links<'m> {
         self.links.get(index).is_some_and(|link| link.load(Ordering::Relaxed) == IN_USE)
     }
 
-    /// Walks the list while nobody changes it: the number of free blocks, or the last good block before a wrong link.
+    /// Walks the lists while nobody changes them: the number of free blocks, or the last good block before a wrong link.
     pub(crate) fn check(&mut self) -> Result<usize, u32> {
         let (mut n_free, mut last) = (0, 0);
-        let mut link = self.head.load(Ordering::Acquire) as u32;
-        while link != KEPT {
-            let index = link.wrapping_sub(1);
-            if index as usize >= self.n_carved() || n_free == self.n_carved() || self.is_used(index as usize) {
-                return Err(last);
+        for head in &self.heads {
+            let mut link = head.0.load(Ordering::Acquire) as u32;
+            while link != KEPT {
+                let index = link.wrapping_sub(1);
+                if index as usize >= self.n_carved() || n_free == self.n_carved() || self.is_used(index as usize) {
+                    return Err(last);
+                }
+                n_free += 1;
+                last = index;
+                link = self.links.get(index as usize).map_or(KEPT, |link| link.load(Ordering::Relaxed));
             }
-            n_free += 1;
-            last = index;
-            link = self.links.get(index as usize).map_or(KEPT, |link| link.load(Ordering::Relaxed));
         }
         Ok(n_free)
     }

@@ -4,9 +4,9 @@
 //! slots: | oldest | ... | newest |   |   |        empty: half a load is fetched; full: the older half goes back
 //! ```
 //!
-//! So a thread that allocates and frees in turn goes to the shared list at most once in `N / 2` calls, with one exchange for the batch.
+//! So a thread that allocates and frees in turn goes to a shared list at most once in `N / 2` calls, with one exchange for the batch.
 //!
-//! Invariant: the blocks in `slots[..len]` are kept by this magazine alone. Dropping it puts them on the list.
+//! Invariant: the blocks in `slots[..len]` are kept by this magazine alone. Dropping it puts them on its list.
 //! Cost: `allocate` a load and a store of the block's link; `deallocate` one uncontended exchange of it, which is what catches a second
 //! free also by another thread.
 //!
@@ -22,6 +22,8 @@ use core::ptr::NonNull;
 /// Up to `N` free blocks for one thread; while they are here no other thread can get them.
 pub struct Magazine<'p, 'm, F = NoFallback, const N: usize = 64> {
     pool: &'p SharedPool<'m, F>,
+    /// The list it is filled from and emptied to.
+    list: usize,
     len: usize,
     slots: [u32; N],
 }
@@ -31,7 +33,7 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
     #[must_use]
     pub fn new(pool: &'p SharedPool<'m, F>) -> Self {
         const { assert!(N.is_power_of_two() && N >= 2, "a magazine is filled and emptied by halves") };
-        Self { pool, len: 0, slots: [0; N] }
+        Self { pool, list: pool.links.list_of_magazine(), len: 0, slots: [0; N] }
     }
 
     /// As [`SharedPool::allocate`].
@@ -99,7 +101,7 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
     /// Gives all free blocks back to the pool, for other threads.
     pub fn flush(&mut self) {
         if let Some(kept) = self.slots.get(..self.len) {
-            self.pool.links.give(kept);
+            self.pool.links.give(self.list, kept);
             self.len = 0;
         }
     }
@@ -131,7 +133,7 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
     #[cold]
     fn refill(&mut self) {
         if let Some(half) = self.slots.get_mut(..N / 2) {
-            self.len = self.pool.links.take(half);
+            self.len = self.pool.links.take(self.list, half);
             // The best block to hand out next comes last.
             self.slots.get_mut(..self.len).into_iter().for_each(<[u32]>::reverse);
         }
@@ -140,7 +142,7 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
     #[cold]
     fn flush_older_half(&mut self) {
         let (older, newer) = self.slots.split_at_mut(N / 2);
-        self.pool.links.give(older);
+        self.pool.links.give(self.list, older);
         older.copy_from_slice(newer);
         self.len = N / 2;
     }

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! | block 0 | block 1 | ... | links, 4 bytes a block |
-//!    magazine of thread 1 ◀── a batch ──▶ head ◀── a batch ──▶ magazine of thread 2
+//!    magazine of thread 1 ◀── a batch ──▶ list ┈┈┈┈ list ◀── a batch ──▶ magazine of thread 2
 //! ```
 //!
 //! A thread that allocates much takes a [`Magazine`]: most of its calls then touch nothing that another thread writes. Without one
-//! each call changes the head.
+//! each call changes the head of a list. Threads use different lists, and look at the others' when theirs is empty.
 //!
 //! Which thread may do what: all of `&self` by any; a block may be given back by any thread, with or without a magazine.
 //! Cost: a call without contention is bounded; with it, some thread always finishes. Damage: a block's contents hold no bookkeeping,
@@ -19,7 +19,7 @@
 use crate::error::Error;
 use crate::fallback::{Fallback, NoFallback};
 use crate::grid::Grid;
-use crate::links::{Links, MOST_BLOCKS};
+use crate::links::{Links, MOST_BLOCKS, list_of_this_thread};
 use crate::magazine::Magazine;
 use crate::shape::Shape;
 use core::marker::PhantomData;
@@ -60,7 +60,7 @@ pub struct SharedPool<'m, F = NoFallback> {
 
 // SAFETY: nothing in the pool belongs to a thread.
 unsafe impl<F: Send> Send for SharedPool<'_, F> {}
-// SAFETY: the list hands each block to one caller; the grid only computes addresses.
+// SAFETY: the lists hand each block to one caller; the grid only computes addresses.
 unsafe impl<F: Sync> Sync for SharedPool<'_, F> {}
 
 impl<'m> SharedPool<'m> {
@@ -178,7 +178,7 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
             // SAFETY: the same obligation.
             return unsafe { self.refuse(block) };
         }
-        self.links.give(&[index as u32]);
+        self.links.give(list_of_this_thread(), &[index as u32]);
         Ok(())
     }
 
@@ -190,14 +190,14 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
     pub unsafe fn deallocate_unchecked(&self, block: NonNull<u8>) {
         let index = self.grid.index_of(block.addr().get()) as u32;
         self.links.take_back_unchecked(index);
-        self.links.give(&[index]);
+        self.links.give(list_of_this_thread(), &[index]);
     }
 
     /// A block, and whether it is fresh.
     #[inline]
     fn take_one(&self) -> Option<(NonNull<u8>, bool)> {
         let mut batch = [0];
-        if self.links.take(&mut batch) == 0 {
+        if self.links.take(list_of_this_thread(), &mut batch) == 0 {
             return None;
         }
         let [index] = batch;

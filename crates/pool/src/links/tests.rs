@@ -137,3 +137,26 @@ fn nobody_is_refused_while_a_block_is_free() {
         check(pool, 0);
     });
 }
+
+/// As above, with blocks that move from one list to the other: one is always free, but never seen by a look at each list in turn.
+#[test]
+fn nobody_is_refused_while_a_block_moves_between_lists() {
+    loom::model(|| {
+        let pool = pool(2);
+        let all = [(); 2].map(|()| take(&pool).unwrap());
+        assert!(all.into_iter().all(|block| give(&pool, block)));
+        let other = Arc::clone(&pool);
+        let worker = loom::thread::spawn(move || {
+            for _ in 0..2 {
+                let mut batch = [0];
+                assert_eq!(other.links.take(0, &mut batch), 1);
+                other.links.give(1, &batch);
+            }
+        });
+        let mut batch = [0];
+        assert_eq!(pool.links.take(1, &mut batch), 1);
+        worker.join().unwrap();
+        pool.links.give(0, &batch);
+        check(pool, 0);
+    });
+}
