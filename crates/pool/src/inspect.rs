@@ -144,7 +144,6 @@ macro_rules! questions {
             ///
             /// # Errors
             /// A block is still in use. The pool comes back with the error, as it was.
-            #[allow(clippy::result_large_err, reason = "the pool itself comes back")]
             pub fn close(self) -> Result<(), (Self, Error)> {
                 match self.idle() {
                     Ok(()) => Ok(()),

@@ -35,10 +35,14 @@ const IN_USE: u32 = u32::MAX;
 /// The most blocks that links can name.
 pub(crate) const MOST_BLOCKS: usize = (u32::MAX - 2) as usize;
 
+/// Memory for the heads, wherever it begins.
+pub(crate) const HEADS_BYTES: usize = N_LISTS * size_of::<Head>() + align_of::<Head>();
+
 /// Lists, log2: in a model two, which is what it takes for threads to use different ones.
 const N_LISTS_LOG2: u32 = if cfg!(loom) { 1 } else { 3 };
 
-const N_LISTS: usize = 1 << N_LISTS_LOG2;
+/// Lists.
+pub(crate) const N_LISTS: usize = 1 << N_LISTS_LOG2;
 
 /// Links that processors fetch together: those of two cache lines.
 const LINKS_TOGETHER: usize = 32;
@@ -62,12 +66,19 @@ pub(crate) fn list_of_this_thread() -> usize {
 /// A list's head, far enough from the next for processors that fetch lines in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Head(AtomicU64);
+pub(crate) struct Head(AtomicU64);
+
+impl Head {
+    /// Of an empty list.
+    pub(crate) fn empty() -> Self {
+        Self(AtomicU64::new(u64::from(KEPT)))
+    }
+}
 
 /// The lists. See the module header.
 #[derive(Debug)]
 pub(crate) struct Links<'m> {
-    heads: [Head; N_LISTS],
+    heads: &'m [Head; N_LISTS],
     frontier: AtomicU32,
     /// The list of the next magazine.
     next_list: AtomicU32,
@@ -80,14 +91,9 @@ fn packed(head: u64, first: u32) -> u64 {
 }
 
 impl<'m> Links<'m> {
-    /// Empty lists over `links`, all of them fresh.
-    pub(crate) fn new(links: &'m [AtomicU32]) -> Self {
-        Self {
-            heads: core::array::from_fn(|_| Head(AtomicU64::new(u64::from(KEPT)))),
-            frontier: AtomicU32::new(0),
-            next_list: AtomicU32::new(0),
-            links,
-        }
+    /// Lists over `links`, all of them fresh; the lists are empty.
+    pub(crate) fn new(links: &'m [AtomicU32], heads: &'m [Head; N_LISTS]) -> Self {
+        Self { heads, frontier: AtomicU32::new(0), next_list: AtomicU32::new(0), links }
     }
 
     /// A list for a magazine: each the next one.
@@ -160,7 +166,7 @@ impl<'m> Links<'m> {
             if n_taken == 0 {
                 return 0;
             }
-            match list.compare_exchange_weak(head, packed(head, first), Ordering::Acquire, Ordering::Acquire) {
+            match list.compare_exchange_weak(head, packed(head, first), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return n_taken,
                 Err(now) => head = now,
             }
@@ -240,7 +246,7 @@ impl<'m> Links<'m> {
     /// Walks the lists while nobody changes them: the number of free blocks, or the last good block before a wrong link.
     pub(crate) fn check(&mut self) -> Result<usize, u32> {
         let (mut n_free, mut last) = (0, 0);
-        for head in &self.heads {
+        for head in self.heads {
             let mut link = head.0.load(Ordering::Acquire) as u32;
             while link != KEPT {
                 let index = link.wrapping_sub(1);

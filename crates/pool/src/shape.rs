@@ -11,6 +11,7 @@
 
 use crate::error::Error;
 use crate::groups;
+use crate::links::HEADS_BYTES;
 use core::alloc::Layout;
 use freestone_base::bits;
 use freestone_base::sync::AtomicU32;
@@ -68,10 +69,10 @@ impl Shape {
         let Some(spacing) = (if block_bytes < align { align } else { block_bytes }).checked_next_power_of_two() else {
             return too_large;
         };
-        // The larger of the two kinds of bookkeeping is a link a block, but for the group that a few blocks have.
+        // The larger of the two kinds of bookkeeping is a link a block, but for the group that a few blocks have, and the lists' heads.
         let Some(each) = spacing.checked_add(size_of::<AtomicU32>()) else { return too_large };
         match each.checked_mul(count) {
-            Some(bytes) if bytes <= isize::MAX as usize - groups::bytes(1) => {
+            Some(bytes) if bytes <= isize::MAX as usize - groups::bytes(1) - HEADS_BYTES => {
                 Ok(Self { block_bytes, count, align, spacing_log2: bits::log2_floor(spacing) })
             }
             _ => too_large,
@@ -116,10 +117,10 @@ impl Shape {
         self.blocks_bytes() + groups::bytes(self.count)
     }
 
-    /// Bytes of memory a [`crate::SharedPool`] of this shape needs: the blocks, and a link of 4 bytes for each.
+    /// Bytes of memory a [`crate::SharedPool`] of this shape needs: the blocks, a link of 4 bytes for each, and 1152 for the lists' heads.
     #[must_use]
     pub const fn shared_region_bytes(&self) -> usize {
-        self.blocks_bytes() + self.count * size_of::<AtomicU32>()
+        self.blocks_bytes() + self.count * size_of::<AtomicU32>() + HEADS_BYTES
     }
 
     /// Size and alignment of a block, as a heap wants to hear it.

@@ -1,7 +1,7 @@
 //! The pool of many threads: blocks as in [`crate::FixedPool`], a lock-free list instead of a list.
 //!
 //! ```text
-//! | block 0 | block 1 | ... | links, 4 bytes a block |
+//! | block 0 | block 1 | ... | links, 4 bytes a block | heads of the lists |
 //!    magazine of thread 1 ◀── a batch ──▶ list ┈┈┈┈ list ◀── a batch ──▶ magazine of thread 2
 //! ```
 //!
@@ -19,7 +19,7 @@
 use crate::error::Error;
 use crate::fallback::{Fallback, NoFallback};
 use crate::grid::Grid;
-use crate::links::{Links, MOST_BLOCKS, list_of_this_thread};
+use crate::links::{Head, Links, MOST_BLOCKS, N_LISTS, list_of_this_thread};
 use crate::magazine::Magazine;
 use crate::shape::Shape;
 use core::marker::PhantomData;
@@ -64,7 +64,8 @@ unsafe impl<F: Send> Send for SharedPool<'_, F> {}
 unsafe impl<F: Sync> Sync for SharedPool<'_, F> {}
 
 impl<'m> SharedPool<'m> {
-    /// A pool in `region`, of which it uses [`Shape::shared_region_bytes`]. The links are written, 4 bytes a block; the blocks are not.
+    /// A pool in `region`, of which it uses [`Shape::shared_region_bytes`]. The links are written, 4 bytes a block, and the heads
+    /// of the lists; the blocks are not.
     ///
     /// # Errors
     /// A region misaligned or too small; more blocks than 32 bits can name.
@@ -92,8 +93,8 @@ impl<'m> SharedPool<'m> {
         Ok(unsafe { Self::over(grid, false) })
     }
 
-    /// A pool in the `bytes` at `start`, all of them zero, as an operating system gives them. Nothing is written, and a block
-    /// that is handed out for the first time need not be cleared.
+    /// A pool in the `bytes` at `start`, all of them zero, as an operating system gives them. The lists' heads are written, nothing
+    /// else, and a block that is handed out for the first time need not be cleared.
     ///
     /// # Errors
     /// As [`SharedPool::new`].
@@ -118,9 +119,16 @@ impl<'m> SharedPool<'m> {
     /// - Behind the grid's blocks lies an atomic 0 for each.
     unsafe fn over(grid: Grid, is_zeroed: bool) -> Self {
         let first = grid.bookkeeping().cast::<AtomicU32>();
-        // SAFETY: the caller's promise; the blocks' alignment and spacing keep the table aligned.
-        let links = unsafe { core::slice::from_raw_parts(first.as_ptr(), grid.shape.count()) };
-        Self { grid, links: Links::new(links), is_zeroed, fallback: NoFallback, memory: PhantomData }
+        // SAFETY: the caller's promise; the blocks' alignment and spacing keep the table aligned. The heads lie behind it, where there is
+        // room for them at their alignment.
+        let (links, heads) = unsafe {
+            let links = core::slice::from_raw_parts(first.as_ptr(), grid.shape.count());
+            let behind = first.add(grid.shape.count()).cast::<u8>();
+            let heads = behind.byte_add(behind.align_offset(align_of::<Head>())).cast::<Head>();
+            (0..N_LISTS).for_each(|list| heads.add(list).write(Head::empty()));
+            (links, heads.cast::<[Head; N_LISTS]>().as_ref())
+        };
+        Self { grid, links: Links::new(links, heads), is_zeroed, fallback: NoFallback, memory: PhantomData }
     }
 
     /// The same pool with something behind it for when no block is left.

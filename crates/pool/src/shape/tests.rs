@@ -16,7 +16,7 @@ fn spacing_is_the_next_power_of_two_that_holds_a_block_and_keeps_its_alignment()
 fn a_region_holds_the_blocks_and_their_bookkeeping() {
     let shape = Shape::new(48, 65).unwrap();
     assert_eq!(shape.region_bytes(), 65 * 64 + 2 * 16);
-    assert_eq!(shape.shared_region_bytes(), 65 * 64 + 65 * size_of::<AtomicU32>());
+    assert_eq!(shape.shared_region_bytes(), 65 * 64 + 65 * size_of::<AtomicU32>() + HEADS_BYTES);
 }
 
 #[test]
