@@ -38,8 +38,8 @@
 //! | [`NoFallback`], [`HeapFallback`] | what happens when no block is left |
 //!
 //! # What it costs
-//! Memory: a block is spaced to the next power of two; 2 bits for each block ([`FixedPool`]) or 4 bytes ([`SharedPool`]). Making a
-//! [`FixedPool`] touches no memory. Time: constant, whatever happened before; `cargo bench -p freestone-pool` prints it.
+//! Memory: a block is spaced to the next power of two; 2 bits for each block ([`FixedPool`]), or 4 bytes and 1152 in all
+//! ([`SharedPool`]). Making a [`FixedPool`] touches no memory. Time: constant, whatever happened before; `cargo bench -p freestone-pool` prints it.
 //!
 //! # When not to use it
 //! For blocks of many sizes use a heap: `freestone-tlsf` over memory you hand it, or the general one. For objects that all die
