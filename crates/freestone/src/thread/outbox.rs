@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What arrives lies in the sender's cache: each block costs its owner a way to another processor, and its link is there. So a block
-//! also names one that comes [`AHEAD`] blocks behind it, and the owner asks for that one in time (`drain` in `refill.rs`).
+//! also names one that comes `AHEAD` blocks behind it, and the owner asks for that one in time (`drain` in `refill.rs`).
 //!
 //! Nothing stays here past the thread's exit, its next span, or 64 KiB an owner.
 //!
