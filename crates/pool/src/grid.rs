@@ -12,16 +12,13 @@
 
 use crate::error::Error;
 use crate::shape::Shape;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::ptr::NonNull;
+use freestone_base::prefetch;
 
 /// Blocks below this are cleared before lines that were asked for could arrive.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 const LEAST_AHEAD_BYTES: usize = 512;
 
 /// Lines asked for ahead: with more the gain is the same.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 const LINES_AHEAD: usize = 4;
 
 /// The blocks of one region.
@@ -64,15 +61,10 @@ impl Grid {
     /// a page that was not touched for a while the first lines come slowest, and the processor's own prefetcher needs them to see
     /// where the clearing goes. On blocks of 4 KiB that do not fit in the second-level cache, clearing takes a quarter less time. Any index will do.
     #[inline(always)]
-    #[cfg_attr(any(miri, not(target_arch = "x86_64")), allow(unused_variables))]
     pub(crate) fn fetch_ahead(&self, index: usize) {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
         if self.shape.block_bytes() >= LEAST_AHEAD_BYTES {
-            let block = self.start.as_ptr().wrapping_byte_add(index << self.shape.spacing_log2()).cast::<[i8; 64]>();
-            for line in 0..LINES_AHEAD {
-                // SAFETY: prefetching has no effect but on time, wherever the address points.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(block.wrapping_add(line).cast()) };
-            }
+            let block = self.start.as_ptr().wrapping_byte_add(index << self.shape.spacing_log2()).cast::<[u8; 64]>();
+            (0..LINES_AHEAD).for_each(|line| prefetch::for_write(block.wrapping_add(line)));
         }
     }
 
