@@ -12,7 +12,6 @@
 
 use crate::api::global;
 use crate::size_class::block_bytes;
-use crate::thread::any::small_class;
 use crate::thread::current::{self, Heap};
 
 /// Frees a block; null is nothing.
@@ -89,7 +88,7 @@ pub unsafe fn free_slow(block: *mut u8) {
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
-    match small_class(&current::get().layout(), block) {
+    match current::get().layout().small_class(block.addr()) {
         Some(class) => block_bytes(class),
         // SAFETY: the caller's promise.
         None => unsafe { usable_size_slow(block) },

@@ -9,7 +9,7 @@
 use crate::api::alloc::or_enomem;
 use crate::api::{global, pressure};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::thread::any::{Place, locate, small_class, small_stays, with_room};
+use crate::thread::any::{Place, locate, small_stays, with_room};
 use crate::thread::current;
 use core::ptr;
 
@@ -21,7 +21,7 @@ use core::ptr;
 #[inline]
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    match small_class(&current::get().layout(), block) {
+    match current::get().layout().small_class(block.addr()) {
         Some(class) if small_stays(block_bytes(class), size) => block,
         // SAFETY: the caller's promise.
         _ => unsafe { reallocate_moving(block, size, align) },

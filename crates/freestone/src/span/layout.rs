@@ -79,6 +79,15 @@ impl Layout {
         if page < self.n_pages { Some(page) } else { None }
     }
 
+    /// The size class of a block, if it is in a small span, whoever owns it.
+    #[inline(always)]
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub fn small_class(&self, address: usize) -> Option<usize> {
+        // SAFETY: inside the window the map can be read.
+        self.page_of(address).and_then(|page| unsafe { self.map.get(page) }.class())
+    }
+
     /// Start of a page.
     #[inline]
     #[must_use]

@@ -18,7 +18,7 @@
 use crate::central::Central;
 use crate::misuse::{Misuse, misuse};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
-use crate::span::{Entry, Kind, Layout, Owner};
+use crate::span::{Entry, Kind, Owner};
 use crate::thread::ThreadHeap;
 use crate::thread::large::LargeBlock;
 use core::ptr;
@@ -55,14 +55,6 @@ pub enum Place {
     },
     /// Neither.
     Wrong(Misuse),
-}
-
-/// The size class of a block, if it is in a small span.
-#[inline(always)]
-#[must_use]
-pub fn small_class(layout: &Layout, block: *mut u8) -> Option<usize> {
-    // SAFETY: inside the window the map can be read.
-    layout.page_of(block.addr()).and_then(|page| unsafe { layout.map.get(page) }.class())
 }
 
 /// Whether a small block of `usable` bytes stays where it is when it is to hold `size`.

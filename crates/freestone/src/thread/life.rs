@@ -20,7 +20,6 @@ use crate::size_class::N_CLASSES;
 use crate::span::{Owner, blocks};
 use crate::thread::ThreadHeap;
 use crate::thread::heap::Life;
-use crate::thread::outbox::class_of_block;
 use core::ptr;
 use freestone_base::count;
 use freestone_base::lock::Lock;
@@ -229,7 +228,7 @@ impl<O: Os + 'static> Threads<O> {
                 let central = heap.central();
                 while !block.is_null() {
                     let next = (*block).next;
-                    if let Some(class) = class_of_block(central, block) {
+                    if let Some(class) = central.pages.layout().small_class(block.addr()) {
                         central.keep_loose(class, block);
                     }
                     block = next;

@@ -164,7 +164,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             // SAFETY: the caller's promise.
             unsafe {
                 let next = (*block).next;
-                if let Some(class) = class_of_block(self.central(), block) {
+                if let Some(class) = self.layout().small_class(block.addr()) {
                     self.route(block, class);
                 }
                 block = next;
@@ -235,15 +235,4 @@ pub(crate) unsafe fn span_page<O: Os>(central: &Central<O>, block: *mut Node) ->
     let page = layout.page_of(block.addr()).unwrap_or(0) as u32;
     // SAFETY: the page is in use, so its chunk is committed.
     unsafe { (*layout.record(page)).first.load(Ordering::Relaxed) }
-}
-
-/// Size class of a block, whoever owns it.
-///
-/// # Safety
-/// - `block` is a small block that is out.
-pub(crate) unsafe fn class_of_block<O: Os>(central: &Central<O>, block: *mut Node) -> Option<usize> {
-    let layout = central.pages.layout();
-    let page = layout.page_of(block.addr())?;
-    // SAFETY: the page is in the window and the map is committed.
-    unsafe { layout.map.get(page).class() }
 }
