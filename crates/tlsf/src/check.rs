@@ -75,9 +75,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
         if header.is_free() {
             // SAFETY: the walk checked that the block ends inside the region; a listed block has a size there.
-            let is_closed =
-                self.top.is_at(block) || unsafe { block.after(header.size()).size_before() } == header.size();
-            if was_free || !is_closed {
+            let has_size_at_end = || unsafe { block.after(header.size()).size_before() == header.size() };
+            if was_free || !(self.top.is_at(block) || has_size_at_end()) {
                 return Err(damaged);
             }
         // SAFETY: a used block of a guarded heap.

@@ -88,7 +88,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub(crate) fn publish_live(&self, class: usize) {
         let live = self.live(class);
         let before = self.published_live[class].replace(live);
-        // SAFETY: as in `capacity`.
-        unsafe { self.central() }.publish_live((live - before) * block_bytes(class) as i64);
+        if live != before {
+            // SAFETY: as in `capacity`.
+            unsafe { self.central() }.publish_live((live - before) * block_bytes(class) as i64);
+        }
     }
 }
