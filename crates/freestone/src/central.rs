@@ -22,7 +22,7 @@
 use crate::page::PageHeap;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Home, Refused};
-use crate::span::{Entry, Owner, Span, SpanList};
+use crate::span::{Entry, Owner, Span, SpanList, os_pages};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Node;
@@ -190,7 +190,7 @@ impl<O: Os> Central<O> {
             let os_page_bytes = self.pages.os().os_page_bytes();
             if !empty
                 && self.is_too_much_in_spans()
-                && blocks::has_emptied_a_page(layout, page, came.last, os_page_bytes)
+                && os_pages::has_emptied_a_page(layout, page, came.last, os_page_bytes)
             {
                 self.count_free_in_spans(-i64::from(self.release_pages(page)) * block_bytes);
             }
@@ -260,7 +260,7 @@ impl<O: Os> Central<O> {
     pub unsafe fn release_pages(&self, page: u32) -> u32 {
         // SAFETY: the caller's promise; what is purged holds no block that is out.
         unsafe {
-            blocks::release_pages(self.pages.layout(), page, self.pages.os().os_page_bytes(), |start, bytes| {
+            os_pages::release_pages(self.pages.layout(), page, self.pages.os().os_page_bytes(), |start, bytes| {
                 self.pages.purge_inside(start, bytes)
             })
         }

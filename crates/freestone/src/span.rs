@@ -9,10 +9,12 @@
 //! | [`record`] | what is known of a span, out of band |
 //! | [`list`] | lists of spans |
 //! | [`blocks`] | the blocks of a small span: free, carved, out |
+//! | [`os_pages`] | the OS pages of a small span, and giving back those in which no block is out |
 
 pub mod blocks;
 pub mod layout;
 pub mod list;
+pub mod os_pages;
 pub mod page_map;
 pub mod record;
 

@@ -18,7 +18,7 @@
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Came, Home};
 use crate::span::record::Listed;
-use crate::span::{Entry, Layout};
+use crate::span::{Entry, Layout, os_pages};
 use crate::thread::ThreadHeap;
 use core::ptr;
 use freestone_base::count;
@@ -279,7 +279,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 self.give_span_back(layout, home);
             } else if self.gives_pages_back.get() && !self.has_emptied.get() {
                 let os_page_bytes = self.central().pages.os().os_page_bytes();
-                self.has_emptied.set(blocks::has_emptied_a_page(layout, page, last, os_page_bytes));
+                self.has_emptied.set(os_pages::has_emptied_a_page(layout, page, last, os_page_bytes));
             }
             (n, next)
         }
@@ -384,7 +384,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 let current = spans.current.get();
                 let current = (current != 0).then(|| (current, central.span(current)));
                 for (page, span) in spans.partial.iter(&layout).chain(current) {
-                    if blocks::is_mostly_free(span) {
+                    if os_pages::is_mostly_free(span) {
                         self.note_free(class, -i64::from(central.release_pages(page)));
                     }
                 }

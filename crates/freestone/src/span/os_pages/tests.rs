@@ -2,6 +2,7 @@
 use super::*;
 use crate::size_class::{N_CLASSES, span_blocks};
 use crate::testing::World;
+use freestone_base::units::Pages;
 use freestone_os::Os;
 use std::vec::Vec;
 
