@@ -16,9 +16,11 @@
 use crate::block::{Block, FREE, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, PREV_FREE};
 use crate::error::Error;
 use crate::footer::{self, FOOTER_BYTES};
-use crate::mapping::GRANULE;
+use crate::free_list::FreeLists;
+use crate::mapping::{GRANULE, index_to_search};
 use crate::policy::Policy;
 use crate::tlsf::Tlsf;
+use core::hint::cold_path;
 use core::ptr::NonNull;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
@@ -46,12 +48,13 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let below = align.wrapping_sub(1);
         if below < GRANULE && align & below == 0 && bytes.wrapping_sub(1) < Self::MOST_SEARCHED_BYTES {
             let need = Self::block_bytes(bytes);
-            if let Some((index, block)) = self.lists.find(need) {
+            let least = index_to_search(need, SECOND);
+            if let Some((index, block)) = self.lists.find(least) {
                 // SAFETY: a listed block has a header; and every block of its list has `need` bytes or more.
                 unsafe {
                     let header = block.header(self.free_sealer);
                     if header.is_whole_without(FREE | PREV_FREE) {
-                        let payload = self.cut(block, Some(index), header, need);
+                        let payload = self.cut(block, Some((least, index)), header, need);
                         return Ok(self.give(payload, bytes));
                     }
                 }
@@ -90,7 +93,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// A free block of `size` bytes or more whose header is whole: by the lists, else the top, else by the last resort.
     fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
-        let listed = if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(size) } else { None };
+        let listed = if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(index_to_search(size, SECOND)) } else { None };
         let found = match listed {
             Some((_, block)) => Some(block),
             None if size <= self.top.bytes() => Some(self.top.block()),
@@ -143,36 +146,29 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// The block is listed, its header is `header`, and it has `need` bytes or more. If `index` is given, it heads that list, and its
     /// header, decoded as a free one, says nothing but its size.
     #[inline(always)]
-    unsafe fn cut(&mut self, block: Block, index: Option<usize>, header: Header, need: usize) -> NonNull<u8> {
+    unsafe fn cut(&mut self, block: Block, found: Option<(usize, usize)>, header: Header, need: usize) -> NonNull<u8> {
         let size = header.size();
         let rest = size - need;
+        let is_near = found.is_some_and(|(least, index)| !P::FOOTER && FreeLists::<FIRST, SECOND>::is_near(least, index));
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
-            let payload = block.payload();
-            if rest < LEAST_BLOCK_BYTES {
-                match index {
-                    Some(index) => self.lists.remove_head(block, index),
-                    None => self.lists.remove(block),
-                }
+            match found {
+                Some((_, index)) => self.lists.pop(block, index),
+                None => self.lists.remove(block),
+            }
+            if is_near || is_no_block(rest) {
                 let next = block.after(size);
                 block.set_header(header.used(size), self.sealer);
                 next.set_header(next.header(self.sealer).without(PREV_FREE), self.sealer);
-                return payload;
+            } else {
+                cold_path();
+                let tail = block.after(need);
+                block.set_header(header.used(need), self.sealer);
+                tail.set_header(Header::new(rest, FREE), self.sealer);
+                tail.after(rest).set_size_before(rest);
+                self.lists.insert(tail, rest);
             }
-            let tail = block.after(need);
-            block.set_header(header.used(need), self.sealer);
-            tail.after(rest).set_size_before(rest);
-            match index {
-                Some(index) => {
-                    tail.set_header(header.shorter(need), self.free_sealer);
-                    self.lists.move_head(block, index, tail, rest);
-                }
-                None => {
-                    tail.set_header(Header::new(rest, FREE), self.sealer);
-                    self.lists.replace(block, tail, rest);
-                }
-            }
-            payload
+            block.payload()
         }
     }
 
@@ -257,7 +253,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 self.lists.insert(block, gap);
                 second.set_header(Header::TOP.with(PREV_FREE), self.sealer);
             } else {
-                self.lists.replace(block, block, gap);
+                self.lists.remove(block);
+                self.lists.insert(block, gap);
                 second.set_header(Header::new(size - gap, FREE | PREV_FREE), self.sealer);
                 self.lists.insert(second, size - gap);
             }
@@ -265,4 +262,12 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             second
         }
     }
+}
+
+/// Whether a rest is too short to be a block of its own.
+#[inline(always)]
+fn is_no_block(rest: usize) -> bool {
+    // The processor is not to wait for the block's size where its list is answer enough.
+    cold_path();
+    rest < LEAST_BLOCK_BYTES
 }

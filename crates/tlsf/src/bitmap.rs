@@ -12,6 +12,7 @@
 #![allow(unsafe_code)]
 
 use crate::mapping::{FIRST_LEVEL, MOST_LEVELS};
+use core::hint::cold_path;
 use core::num::{NonZeroU32, NonZeroUsize};
 use freestone_base::bits::log2_floor;
 
@@ -49,22 +50,28 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
         unsafe { &mut *self.second.as_mut_ptr().wrapping_sub(FIRST_LEVEL).wrapping_add(level) }
     }
 
-    /// Marks list `index` as holding a block. The first level always, for a branch would take as long.
+    /// Marks list `index` as holding a block.
     #[inline(always)]
     pub(crate) fn set(&mut self, index: usize) {
         let level = index >> Self::SECOND_LOG2;
-        *self.word_mut(level) |= 1 << (index & (SECOND - 1));
-        self.first |= 1_usize.wrapping_shl(level as u32);
+        let word = self.word_mut(level);
+        let before = *word;
+        *word = before | 1 << (index & (SECOND - 1));
+        if before == 0 {
+            cold_path();
+            self.first |= 1_usize.wrapping_shl(level as u32);
+        }
     }
 
-    /// Marks list `index`, which was marked as holding a block, as empty.
+    /// Marks list `index`, which was marked as holding a block, as empty, if it is.
     #[inline(always)]
-    pub(crate) fn clear(&mut self, index: usize) {
+    pub(crate) fn clear_if(&mut self, is_empty: bool, index: usize) {
         let level = index >> Self::SECOND_LOG2;
         let word = self.word_mut(level);
         debug_assert!(*word >> (index & (SECOND - 1)) & 1 == 1);
-        *word &= !(1 << (index & (SECOND - 1)));
+        *word &= !(u32::from(is_empty) << (index & (SECOND - 1)));
         if *word == 0 {
+            cold_path();
             self.first &= !1_usize.wrapping_shl(level as u32);
         }
     }
@@ -80,10 +87,11 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
     pub(crate) fn lowest_from(&self, index: usize) -> Option<usize> {
         let level = index >> Self::SECOND_LOG2;
         // SAFETY: a list's level is one of `FIRST`, from `FIRST_LEVEL` on.
-        let here = unsafe { self.word(level).read() } & (u32::MAX << (index & (SECOND - 1)));
+        let here = unsafe { self.word(level).read() } >> (index & (SECOND - 1));
         if let Some(here) = NonZeroU32::new(here) {
-            return Some((level << Self::SECOND_LOG2) + here.trailing_zeros() as usize);
+            return Some(index + here.trailing_zeros() as usize);
         }
+        cold_path();
         let above = NonZeroUsize::new(self.first & (usize::MAX - 1).wrapping_shl(level as u32))?;
         let level = FIRST_LEVEL + above.trailing_zeros() as usize;
         // SAFETY: a bit of the first level is set only for one of `FIRST`, and only while its word has one.

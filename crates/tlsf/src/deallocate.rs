@@ -166,13 +166,15 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                     start.set_header(both.without(PREV_FREE), sealer);
                     next.after(behind).set_size_before(both.size());
                     self.lists.remove(next);
-                    self.lists.replace(start, start, both.size());
+                    self.lists.remove(start);
+                    self.lists.insert(start, both.size());
                 } else {
                     let both = header.longer(before);
                     start.set_header(both.with(FREE).without(PREV_FREE), sealer);
                     next.set_size_before(both.size());
                     next.set_header(next_header.with(PREV_FREE), sealer);
-                    self.lists.replace(start, start, both.size());
+                    self.lists.remove(start);
+                    self.lists.insert(start, both.size());
                 }
             } else if next_header.is_free() {
                 let behind = next_header.size();
@@ -183,7 +185,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 let both = header.joined(next_header);
                 block.set_header(both, sealer);
                 next.after(behind).set_size_before(both.size());
-                self.lists.replace(next, block, both.size());
+                self.lists.remove(next);
+                self.lists.insert(block, both.size());
             } else {
                 block.set_header(header.with(FREE), sealer);
                 next.set_size_before(header.size());

@@ -16,11 +16,18 @@
 #![allow(unsafe_code)]
 
 use crate::bitmap::Bitmap;
-use crate::block::{Block, Previous, Sealer};
+use crate::block::{Block, LEAST_BLOCK_BYTES, Previous, Sealer};
 #[allow(unused_imports, reason = "named by the documentation above")]
 use crate::mapping::size_limit;
-use crate::mapping::{FIRST_LEVEL, index_of, index_to_search};
+use crate::mapping::{FIRST_LEVEL, GRANULE, index_of};
+use core::hint::{cold_path, select_unpredictable};
 use core::ops::Range;
+use freestone_base::bits::log2_floor;
+
+/// Lists this close to the first that is searched, in bytes, are near, ...
+const NEAR_BYTES: usize = 256;
+/// ... if they are also this close as a part of the size.
+const NEAR_SHARE: usize = 8;
 
 /// All free blocks of a heap.
 pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {
@@ -31,6 +38,33 @@ pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {
 impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// The numbers of the lists.
     pub(crate) const NUMBERS: Range<usize> = FIRST_LEVEL * SECOND..(FIRST_LEVEL + FIRST) * SECOND;
+
+    /// By first level: how many lists are near, from the first that is searched on. Where sizes are further apart than lists, only those
+    /// before the next size.
+    const NEAR: [u8; FIRST] = {
+        let mut near = [0; FIRST];
+        let mut level = 0;
+        while level < FIRST {
+            let log2 = level + log2_floor(LEAST_BLOCK_BYTES) as usize;
+            let by_size = (GRANULE * SECOND) >> log2;
+            let by_bytes = if by_size > 1 { by_size } else { (NEAR_BYTES * SECOND) >> log2 };
+            let by_share = SECOND / NEAR_SHARE;
+            near[level] = if by_bytes < by_share { by_bytes as u8 } else { by_share as u8 };
+            level += 1;
+        }
+        near
+    };
+
+    /// Whether list `index` is so near above list `least`, the first that was searched, that its blocks are given whole. What could be
+    /// cut off them is worth less than cutting it off, and merging it again; see `docs/decisions/0014`. Never for blocks of 16 KiB or more.
+    #[inline(always)]
+    pub(crate) fn is_near(least: usize, index: usize) -> bool {
+        let level = least >> log2_floor(SECOND);
+        debug_assert!(level - FIRST_LEVEL < FIRST);
+        // SAFETY: a list's level is one of `FIRST`, from `FIRST_LEVEL` on.
+        let near = unsafe { Self::NEAR.as_ptr().wrapping_sub(FIRST_LEVEL).wrapping_add(level).read() };
+        index - least < usize::from(near)
+    }
 
     /// No free block.
     pub(crate) const fn new() -> Self {
@@ -53,10 +87,10 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe { heads.wrapping_sub(Self::NUMBERS.start).wrapping_add(index).write(block) }
     }
 
-    /// The lowest list in which every block has at least `size` bytes, and its head. The last list's least size is at least `size`.
+    /// The lowest list at or above list `least` that holds a block, and its head.
     #[inline(always)]
-    pub(crate) fn find(&self, size: usize) -> Option<(usize, Block)> {
-        let index = self.bitmap.lowest_from(index_to_search(size, SECOND))?;
+    pub(crate) fn find(&self, least: usize) -> Option<(usize, Block)> {
+        let index = self.bitmap.lowest_from(least)?;
         // SAFETY: the bit is set because the list has a head.
         Some((index, unsafe { self.head(index).unwrap_unchecked() }))
     }
@@ -94,16 +128,14 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     #[inline(always)]
     unsafe fn insert_at(&mut self, block: Block, index: usize) {
         let head = self.head(index);
-        // SAFETY: the block is free and the head is in this list, says the caller.
+        // SAFETY: the block is free and the head is in this list, says the caller. Without a head the block tells itself, first.
         unsafe {
             block.set_next_free(head);
+            either(head, block).set_prev_free(Previous::block(block));
             block.set_prev_free(Previous::list(index));
             self.set_head(index, Some(block));
-            match head {
-                Some(head) => head.set_prev_free(Previous::block(block)),
-                None => self.bitmap.set(index),
-            }
         }
+        self.bitmap.set(index);
     }
 
     /// Takes `block` out of its list.
@@ -116,11 +148,14 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         unsafe {
             let (previous, next) = (block.prev_free(), block.next_free());
             if previous.is_list() {
-                return self.remove_head(block, previous.as_list());
+                cold_path();
+                self.set_head(previous.as_list(), next);
+                if next.is_none() {
+                    return self.bitmap.clear_if(true, previous.as_list());
+                }
+            } else {
+                previous.set_next_free(next);
             }
-            // Laid out behind the rest, so that no way has to jump over it.
-            core::hint::cold_path();
-            previous.set_next_free(next);
             if let Some(next) = next {
                 next.set_prev_free(previous);
             }
@@ -132,74 +167,20 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// # Safety
     /// See the file's header.
     #[inline(always)]
-    pub(crate) unsafe fn remove_head(&mut self, block: Block, index: usize) {
-        // SAFETY: the block is listed, so what follows it is in the same list.
+    pub(crate) unsafe fn pop(&mut self, block: Block, index: usize) {
+        // SAFETY: the block is listed, so what follows it is in the same list. With nothing behind it, it tells itself.
         unsafe {
             let next = block.next_free();
             self.set_head(index, next);
-            match next {
-                Some(next) => next.set_prev_free(Previous::list(index)),
-                None => self.bitmap.clear(index),
-            }
+            either(next, block).set_prev_free(Previous::list(index));
+            self.bitmap.clear_if(next.is_none(), index);
         }
     }
+}
 
-    /// Puts `new` where `old` is: at the head of list `index`.
-    ///
-    /// # Safety
-    /// See the file's header.
-    #[inline(always)]
-    unsafe fn replace_head(&mut self, old: Block, new: Block, index: usize) {
-        // SAFETY: the caller's obligations are those of the steps.
-        unsafe {
-            let next = old.next_free();
-            new.set_next_free(next);
-            new.set_prev_free(Previous::list(index));
-            self.set_head(index, Some(new));
-            // A list that a block leaves and comes back to is a long range of sizes, and mostly has this block only.
-            if let Some(next) = next {
-                next.set_prev_free(Previous::block(new));
-            }
-        }
-    }
-
-    /// Takes `old`, the head of list `index`, out of it and puts `new`, of `size` bytes, at the head of its own list: in one step if
-    /// that is the same, as it is while small blocks are cut from a large one and put back.
-    ///
-    /// # Safety
-    /// See the file's header; `new` is in no list, or is `old`.
-    #[inline(always)]
-    pub(crate) unsafe fn move_head(&mut self, old: Block, index: usize, new: Block, size: usize) {
-        let new_index = index_of(size, SECOND);
-        // SAFETY: the caller's obligations are those of the steps.
-        unsafe {
-            if new_index == index {
-                self.replace_head(old, new, index);
-            } else {
-                self.remove_head(old, index);
-                self.insert_at(new, new_index);
-            }
-        }
-    }
-
-    /// Takes `old` out of its list and puts `new`, of `size` bytes, at the head of its own: in one step if `old` is the head of just
-    /// that list.
-    ///
-    /// # Safety
-    /// See the file's header; `old` is in a list and `new` is in none, or is `old`.
-    #[inline(always)]
-    pub(crate) unsafe fn replace(&mut self, old: Block, new: Block, size: usize) {
-        let index = index_of(size, SECOND);
-        // SAFETY: the caller's obligations are those of the steps.
-        unsafe {
-            let previous = old.prev_free();
-            if previous == Previous::list(index) {
-                // Not by `index`: the processor knows the link sooner, and goes on with it while the comparison is under way.
-                self.replace_head(old, new, previous.as_list());
-            } else {
-                self.remove(old);
-                self.insert_at(new, index);
-            }
-        }
-    }
+/// `block`, or else `other`, without a branch.
+#[inline(always)]
+fn either(block: Option<Block>, other: Block) -> Block {
+    // SAFETY: one of the two is there.
+    unsafe { select_unpredictable(block.is_some(), block, Some(other)).unwrap_unchecked() }
 }

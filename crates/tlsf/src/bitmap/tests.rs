@@ -13,7 +13,7 @@ fn every_map_of_sixteen_lists_answers_as_a_search_bit_by_bit() {
             let expected = (from..16).find(|list| subset >> list & 1 == 1);
             assert_eq!(map.lowest_from(number(from)), expected.map(number), "subset {subset:#b} from {from}");
         }
-        (0..16).filter(|list| subset >> list & 1 == 1 && list % 3 == 0).for_each(|list| map.clear(number(list)));
+        (0..16).filter(|list| subset >> list & 1 == 1 && list % 3 == 0).for_each(|list| map.clear_if(true, number(list)));
         assert!(map.is_consistent());
         assert!((0..16).all(|list| map.is_set(number(list)) == (subset >> list & 1 == 1 && list % 3 != 0)));
     }
@@ -26,6 +26,6 @@ fn the_widest_map_reaches_its_last_list() {
     let (first, last) = (FIRST_LEVEL * 32, (FIRST_LEVEL + LEVELS) * 32 - 1);
     map.set(last);
     assert_eq!((map.lowest_from(first), map.lowest_from(last)), (Some(last), Some(last)));
-    map.clear(last);
+    map.clear_if(true, last);
     assert_eq!(map.lowest_from(first), None);
 }
