@@ -1,9 +1,10 @@
 //! How much memory a long random mix wastes, beside rlsf: the same requests, on regions filled to 80 %.
 //!
-//! `cargo bench -p freestone-tlsf --bench tlsf_memory [-- OPERATIONS]` prints one JSON record an allocator. `unserved` counts the requests
-//! that were refused although the bytes asked for, with those of all live blocks, would have fitted into 80 % of the region:
-//! fragmentation is what refused them. `fragmentation_permille` is the part of the free memory that the largest block that
-//! could still be had leaves out, at the end, found by asking.
+//! `cargo bench -p freestone-tlsf --bench tlsf_memory [-- OPERATIONS]` prints one JSON record an allocator. `fragmentation_permille` is
+//! the part of the free memory that the largest block that could be had leaves out, found by asking. One moment says little: it is the
+//! mean of every five thousandth operation from the tenth part of the mix on, over several mixes, and `standard_error` is that of the mixes.
+//! `largest_request` is the mean of the same moments. `unserved` counts the requests that were refused although the bytes asked for, with
+//! those of all live blocks, would have fitted into 80 % of the region: fragmentation is what refused them.
 #![allow(
     unsafe_code,
     dead_code,
@@ -19,6 +20,9 @@ use subjects::{Freestone, Heap, Rlsf, Talc, WithFooters, region};
 const REGION_BYTES: usize = 4 << 20;
 /// Bytes that the live requests may add up to: 80 % of the region.
 const LOAD_BYTES: usize = REGION_BYTES / 5 * 4;
+
+/// How many mixes, each with random numbers of its own.
+const MIXES: u64 = 12;
 
 /// The largest request that still succeeds.
 fn largest(heap: &mut impl Heap) -> usize {
@@ -36,12 +40,21 @@ fn largest(heap: &mut impl Heap) -> usize {
     served
 }
 
-fn measure<H: Heap>(operations: usize) {
+/// What one mix showed: means of its moments, and a count.
+struct Mix {
+    fragmentation_permille: f64,
+    largest_request: f64,
+    unserved: usize,
+    blocks_of_1000_bytes: usize,
+}
+
+fn run<H: Heap>(operations: usize, seed: u64) -> Mix {
     let mut heap = H::over(region(REGION_BYTES));
-    let mut random = SplitMix(0xF4A6);
+    let mut random = SplitMix(seed);
     let mut live: Vec<(NonNull<u8>, usize)> = Vec::new();
     let (mut live_bytes, mut unserved) = (0, 0);
-    for _ in 0..operations {
+    let mut moments = Vec::new();
+    for operation in 0..operations {
         let bytes = 16 + random.below(4096);
         if live_bytes + bytes > LOAD_BYTES {
             let (block, bytes) = live.swap_remove(random.below(live.len()));
@@ -53,16 +66,33 @@ fn measure<H: Heap>(operations: usize) {
         } else {
             unserved += 1;
         }
+        if operation % 5000 == 0 && operation > operations / 10 {
+            moments.push((largest(&mut heap), REGION_BYTES - live_bytes));
+        }
     }
-    let largest = largest(&mut heap);
-    let free = REGION_BYTES - live_bytes;
+    let mean = |of: &dyn Fn(&(usize, usize)) -> f64| moments.iter().map(of).sum::<f64>() / moments.len() as f64;
+    Mix {
+        fragmentation_permille: mean(&|(largest, free)| (free - largest) as f64 * 1000.0 / *free as f64),
+        largest_request: mean(&|(largest, _)| *largest as f64),
+        unserved,
+        blocks_of_1000_bytes: fill(live, &mut heap),
+    }
+}
+
+fn measure<H: Heap>(operations: usize) {
+    let mixes: Vec<_> = (1..=MIXES).map(|seed| run::<H>(operations, seed)).collect();
+    let mean = |of: &dyn Fn(&Mix) -> f64| mixes.iter().map(of).sum::<f64>() / mixes.len() as f64;
+    let fragmentation = mean(&|mix| mix.fragmentation_permille);
+    let variance = mixes.iter().map(|mix| (mix.fragmentation_permille - fragmentation).powi(2)).sum::<f64>()
+        / (mixes.len() - 1) as f64;
     println!(
-        r#"{{"allocator":"{}","operations":{operations},"live_bytes":{live_bytes},"unserved":{unserved},"largest_request":{largest},"fragmentation_permille":{}}}"#,
+        r#"{{"allocator":"{}","mixes":{MIXES},"operations":{operations},"fragmentation_permille":{fragmentation:.1},"standard_error":{:.1},"largest_request":{:.0},"unserved":{},"blocks_of_1000_bytes_in_4_mib":{}}}"#,
         H::NAME,
-        (free - largest) * 1000 / free
+        (variance / mixes.len() as f64).sqrt(),
+        mean(&|mix| mix.largest_request),
+        mixes.iter().map(|mix| mix.unserved).sum::<usize>(),
+        mixes[0].blocks_of_1000_bytes,
     );
-    let overhead = fill(live, &mut heap);
-    println!(r#"{{"allocator":"{}","blocks_of_1000_bytes_in_4_mib":{overhead}}}"#, H::NAME);
 }
 
 /// Empties the heap, and counts how many blocks of 1000 bytes fit.

@@ -3,8 +3,11 @@
 //! ```text
 //! find   │ the lowest list in which every block fits, by two bit scans; its head is the block. None: the top, see `top.rs`
 //! cut    │ | block ........................ |   →   | block | rest ............ |
-//! relist │ the rest goes to the head of its own list (often the one it came from: then it just takes the block's place)
+//! relist │ the rest goes to the head of its own list
 //! ```
+//!
+//! A block that is hardly longer than asked for is not cut: where it comes from a list near the first one searched, and where the rest could
+//! not be a block.
 //!
 //! Cost: bounded, see the crate's documentation; only the last resort (no list above has a block, nor the top) looks at more than one.
 //!
@@ -93,7 +96,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// A free block of `size` bytes or more whose header is whole: by the lists, else the top, else by the last resort.
     fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
-        let listed = if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(index_to_search(size, SECOND)) } else { None };
+        let listed =
+            if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(index_to_search(size, SECOND)) } else { None };
         let found = match listed {
             Some((_, block)) => Some(block),
             None if size <= self.top.bytes() => Some(self.top.block()),
@@ -139,17 +143,18 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
     }
 
-    /// Makes the free block `block` a used one of `need` bytes, or a little more if the rest could not be a block; returns its
-    /// payload.
+    /// Makes the free block `block` a used one of `need` bytes, or somewhat more: see the file's header. Returns its payload.
     ///
     /// # Safety
-    /// The block is listed, its header is `header`, and it has `need` bytes or more. If `index` is given, it heads that list, and its
-    /// header, decoded as a free one, says nothing but its size.
+    /// The block is listed, its header is `header`, and it has `need` bytes or more. If `found` is given, it is the first list that was
+    /// searched and the one that the block heads; and its header, decoded as a free one, says nothing but its size.
     #[inline(always)]
     unsafe fn cut(&mut self, block: Block, found: Option<(usize, usize)>, header: Header, need: usize) -> NonNull<u8> {
         let size = header.size();
         let rest = size - need;
-        let is_near = found.is_some_and(|(least, index)| !P::FOOTER && FreeLists::<FIRST, SECOND>::is_near(least, index));
+        // A footer is to stand right behind what was asked for.
+        let is_near =
+            !P::FOOTER && found.is_some_and(|(least, index)| FreeLists::<FIRST, SECOND>::is_near(least, index));
         // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
         unsafe {
             match found {
@@ -267,7 +272,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 /// Whether a rest is too short to be a block of its own.
 #[inline(always)]
 fn is_no_block(rest: usize) -> bool {
-    // The processor is not to wait for the block's size where its list is answer enough.
+    // So that this is not asked first: the processor would wait for the block's size where its list is answer enough.
     cold_path();
     rest < LEAST_BLOCK_BYTES
 }

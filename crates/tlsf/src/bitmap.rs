@@ -50,7 +50,7 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
         unsafe { &mut *self.second.as_mut_ptr().wrapping_sub(FIRST_LEVEL).wrapping_add(level) }
     }
 
-    /// Marks list `index` as holding a block.
+    /// Marks list `index` as holding a block, whether it was marked or not.
     #[inline(always)]
     pub(crate) fn set(&mut self, index: usize) {
         let level = index >> Self::SECOND_LOG2;

@@ -142,11 +142,6 @@ impl Header {
     pub(crate) fn longer(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add((bytes as u64) << SIZE_SHIFT))
     }
-    /// The same header with `bytes` less.
-    #[inline(always)]
-    pub(crate) fn shorter(self, bytes: usize) -> Self {
-        Self(self.0.wrapping_sub((bytes as u64) << SIZE_SHIFT))
-    }
     /// The sum of this header, of a used block, and `next`, of the free one behind it: all bytes, and the flags of both.
     #[inline(always)]
     pub(crate) fn joined(self, next: Self) -> Self {

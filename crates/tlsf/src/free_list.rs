@@ -6,9 +6,9 @@
 //!
 //! Invariants: a block is in the list that [`index_of`] names for its size, once; the head has no previous block; the bitmap's bit is
 //! set exactly where the head is not empty.
-//! Cost: every operation but the last resort touches at most three blocks. Either a neighbour in the list is told or a bit changes,
-//! never both. (Without a branch between the two a random mix has 28 % fewer branches guessed wrongly, and still takes 2 to 4 %
-//! longer: what the next call finds in the bitmap then waits for a block that is not in the cache, where a guess does not.)
+//! Cost: every operation but the last resort touches at most three blocks. The lists that allocation and merging take from are long or
+//! short as chance has it, so entering a list, and taking its head, do without a branch: who is alone in a list tells itself. Leaving a
+//! list from its middle is rare, and has branches.
 //!
 //! # Safety
 //! Blocks passed in are free blocks of the heap that owns these lists (see `block.rs`), and sizes are below [`size_limit`], so
@@ -24,10 +24,10 @@ use core::hint::{cold_path, select_unpredictable};
 use core::ops::Range;
 use freestone_base::bits::log2_floor;
 
-/// Lists this close to the first that is searched, in bytes, are near, ...
+/// Blocks of near lists have at most this part of a block more than was asked for, 5 of 32, ...
+const NEAR_SHARE: (usize, usize) = (5, 32);
+/// ... and their lists are at most this far from the first that was searched.
 const NEAR_BYTES: usize = 256;
-/// ... if they are also this close as a part of the size.
-const NEAR_SHARE: usize = 8;
 
 /// All free blocks of a heap.
 pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {
@@ -39,24 +39,24 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// The numbers of the lists.
     pub(crate) const NUMBERS: Range<usize> = FIRST_LEVEL * SECOND..(FIRST_LEVEL + FIRST) * SECOND;
 
-    /// By first level: how many lists are near, from the first that is searched on. Where sizes are further apart than lists, only those
-    /// before the next size.
+    /// By first level: how many lists are near, from the first that is searched on. Where lists are closer together than sizes are, those
+    /// of one size.
     const NEAR: [u8; FIRST] = {
+        let by_share = (SECOND * NEAR_SHARE.0 / NEAR_SHARE.1).saturating_sub(1);
         let mut near = [0; FIRST];
         let mut level = 0;
         while level < FIRST {
             let log2 = level + log2_floor(LEAST_BLOCK_BYTES) as usize;
-            let by_size = (GRANULE * SECOND) >> log2;
-            let by_bytes = if by_size > 1 { by_size } else { (NEAR_BYTES * SECOND) >> log2 };
-            let by_share = SECOND / NEAR_SHARE;
-            near[level] = if by_bytes < by_share { by_bytes as u8 } else { by_share as u8 };
+            let of_one_size = (GRANULE * SECOND) >> log2;
+            let by_bytes = if of_one_size > 1 { of_one_size } else { (NEAR_BYTES * SECOND) >> log2 };
+            near[level] = if by_bytes < by_share { by_bytes } else { by_share } as u8;
             level += 1;
         }
         near
     };
 
-    /// Whether list `index` is so near above list `least`, the first that was searched, that its blocks are given whole. What could be
-    /// cut off them is worth less than cutting it off, and merging it again; see `docs/decisions/0014`. Never for blocks of 16 KiB or more.
+    /// Whether list `index` is so near above list `least`, the first that was searched, that its blocks are given whole: what could be
+    /// cut off them is worth less than cutting it off and merging it again. Never from 16 KiB up. See `docs/decisions/0014`.
     #[inline(always)]
     pub(crate) fn is_near(least: usize, index: usize) -> bool {
         let level = least >> log2_floor(SECOND);
@@ -121,14 +121,9 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     /// See the file's header; the block is in no list.
     #[inline(always)]
     pub(crate) unsafe fn insert(&mut self, block: Block, size: usize) {
-        // SAFETY: the same obligation.
-        unsafe { self.insert_at(block, index_of(size, SECOND)) }
-    }
-
-    #[inline(always)]
-    unsafe fn insert_at(&mut self, block: Block, index: usize) {
+        let index = index_of(size, SECOND);
         let head = self.head(index);
-        // SAFETY: the block is free and the head is in this list, says the caller. Without a head the block tells itself, first.
+        // SAFETY: the block is free, says the caller, and a head is in its list. Without one the block tells itself, and then the truth.
         unsafe {
             block.set_next_free(head);
             either(head, block).set_prev_free(Previous::block(block));
@@ -184,3 +179,6 @@ fn either(block: Option<Block>, other: Block) -> Block {
     // SAFETY: one of the two is there.
     unsafe { select_unpredictable(block.is_some(), block, Some(other)).unwrap_unchecked() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 //! Two-level segregated fit (TLSF): free blocks hang in lists by size, powers of two cut into 32; two bitmaps say which lists are not
 //! empty; two bit scans find one in which every block fits. So `allocate` and `deallocate` run in a bounded number of
 //! instructions, whatever happened before: what a control loop, an audio callback or a game frame needs. A used block
-//! pays 8 bytes. No operating system, no standard library, no panics, any power-of-two alignment, 32 and 64 bits.
+//! pays 8 bytes, and is hardly longer than asked for: by less than 5/32, and 512 bytes. No operating system, no standard library,
+//! no panics, any power-of-two alignment, 32 and 64 bits.
 //!
 //! ```
 //! use core::mem::MaybeUninit;
@@ -45,7 +46,7 @@
 //! On x86-64, for any alignment up to 16, `allocate` takes at most 120 instructions, and so does `deallocate` in a heap that may have
 //! up to four regions (the default); each doubling of that costs four more. `deallocate_unchecked` takes at most 100. That is no
 //! measurement but the longest way through the machine code, so it holds for every operation on every heap; `cargo xtask
-//! tlsf-bound` finds and prints it. In a random mix, counted step by step, the mean is 73 to allocate and 60 to deallocate.
+//! tlsf-bound` finds and prints it. In a random mix, counted step by step, the mean is 63 to allocate and 57 to deallocate.
 //! What is not on that way: larger alignments (294 in a random sample), refusals, and a request that no list above its own can
 //! serve, nor the top: before it is refused, the blocks of its own list are looked at, one by one ([`Policy::WALK_MAX`]). With
 //! [`Bounded`] that is at most four of them.

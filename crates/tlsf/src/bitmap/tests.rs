@@ -13,7 +13,9 @@ fn every_map_of_sixteen_lists_answers_as_a_search_bit_by_bit() {
             let expected = (from..16).find(|list| subset >> list & 1 == 1);
             assert_eq!(map.lowest_from(number(from)), expected.map(number), "subset {subset:#b} from {from}");
         }
-        (0..16).filter(|list| subset >> list & 1 == 1 && list % 3 == 0).for_each(|list| map.clear_if(true, number(list)));
+        (0..16)
+            .filter(|list| subset >> list & 1 == 1 && list % 3 == 0)
+            .for_each(|list| map.clear_if(true, number(list)));
         assert!(map.is_consistent());
         assert!((0..16).all(|list| map.is_set(number(list)) == (subset >> list & 1 == 1 && list % 3 != 0)));
     }

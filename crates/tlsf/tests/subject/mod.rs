@@ -58,6 +58,14 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> G
         Self { heap, region_bytes, memory }
     }
 
+    /// Rounding and a rest that could not be a block, or a block that is a little longer and was not cut.
+    unsafe fn assert_hardly_longer(&self, block: NonNull<u8>, bytes: usize) {
+        // SAFETY: the same obligation.
+        let usable = unsafe { self.heap.usable_size(block).unwrap() };
+        let most = if P::FOOTER { 0 } else { (bytes * 5 / 32).min(512).max(16) + 31 };
+        assert!((bytes..=bytes + most).contains(&usable), "{usable} bytes where {bytes} were asked for");
+    }
+
     /// The same memory as `regions` regions of equal length.
     pub(crate) fn in_regions(regions: usize, region_bytes: usize) -> Self {
         let memory = Memory::new(regions * region_bytes);
@@ -76,7 +84,10 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> S
     type Error = Error;
 
     fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        self.heap.allocate(bytes, align)
+        let block = self.heap.allocate(bytes, align)?;
+        // SAFETY: just allocated.
+        unsafe { self.assert_hardly_longer(block, bytes) };
+        Ok(block)
     }
 
     unsafe fn reallocate(
@@ -87,7 +98,11 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> S
         bytes: usize,
     ) -> Result<NonNull<u8>, Error> {
         // SAFETY: the same obligation.
-        unsafe { self.heap.reallocate(block, bytes, align) }
+        unsafe {
+            let block = self.heap.reallocate(block, bytes, align)?;
+            self.assert_hardly_longer(block, bytes);
+            Ok(block)
+        }
     }
 
     unsafe fn deallocate(&mut self, block: NonNull<u8>, bytes: usize, _: usize) -> Result<(), Error> {
