@@ -41,6 +41,7 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
 
     /// By first level: how many lists are near, from the first that is searched on. Where lists are closer together than sizes are, those
     /// of one size.
+    #[allow(clippy::indexing_slicing, reason = "while compiling, where a panic is an error")]
     const NEAR: [u8; FIRST] = {
         let by_share = (SECOND * NEAR_SHARE.0 / NEAR_SHARE.1).saturating_sub(1);
         let mut near = [0; FIRST];
