@@ -48,8 +48,9 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
         let mut level = 0;
         while level < FIRST {
             let log2 = level + log2_floor(LEAST_BLOCK_BYTES) as usize;
-            let of_one_size = (GRANULE * SECOND) >> log2;
-            let by_bytes = if of_one_size > 1 { of_one_size } else { (NEAR_BYTES * SECOND) >> log2 };
+            // In 64 bits, for there may be more levels than an address has bits.
+            let of_one_size = ((GRANULE * SECOND) as u64 >> log2) as usize;
+            let by_bytes = if of_one_size > 1 { of_one_size } else { ((NEAR_BYTES * SECOND) as u64 >> log2) as usize };
             near[level] = if by_bytes < by_share { by_bytes } else { by_share } as u8;
             level += 1;
         }

@@ -62,7 +62,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> G
     unsafe fn assert_hardly_longer(&self, block: NonNull<u8>, bytes: usize) {
         // SAFETY: the same obligation.
         let usable = unsafe { self.heap.usable_size(block).unwrap() };
-        let most = if P::FOOTER { 0 } else { (bytes * 5 / 32).min(512).max(16) + 31 };
+        let most = if P::FOOTER { 0 } else { (bytes * 5 / 32).clamp(16, 512) + 31 };
         assert!((bytes..=bytes + most).contains(&usable), "{usable} bytes where {bytes} were asked for");
     }
 
