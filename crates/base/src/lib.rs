@@ -11,6 +11,7 @@
 //! | [`sync`] | atomics: `core`'s, or loom's under `--cfg loom` |
 //! | [`count`] | counters that one thread writes and any thread may read |
 //! | [`inbox`] | a list that many threads push onto and one takes whole |
+//! | [`slot`] | a place where one thread keeps a number, and from which others may take it away |
 //! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
 //! | [`prefetch`] | hints to the processor of what will be needed |
@@ -25,6 +26,7 @@ pub mod lock;
 pub mod once;
 pub mod prefetch;
 pub mod ptr;
+pub mod slot;
 pub mod sync;
 pub mod text;
 pub mod units;

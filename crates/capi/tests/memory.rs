@@ -46,6 +46,11 @@ fn a_burst_that_leaves_blocks_behind_gives_the_other_pages_back() {
 }
 
 #[test]
+fn large_blocks_that_come_and_go_are_counted_exactly_and_go_back_when_their_thread_sleeps() {
+    run("kept", &[]);
+}
+
+#[test]
 fn threads_that_sleep_after_a_burst_keep_little_of_it() {
     run("sleepers", &[]);
 }

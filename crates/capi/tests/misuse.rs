@@ -56,6 +56,11 @@ fn a_large_block_freed_twice_is_named() {
 }
 
 #[test]
+fn a_large_block_that_its_thread_keeps_for_the_next_is_named_with_its_size_when_freed_twice() {
+    is_named("double_kept", "double free of ADDRESS (1048576-byte block, freed by thread 1)");
+}
+
+#[test]
 fn the_inside_of_a_small_block_is_named_when_its_bin_is_flushed() {
     is_named(
         "interior_small",

@@ -8,6 +8,7 @@
 //! As above: the walk reads what heaps own.
 
 use crate::central::Central;
+use crate::page::Shelf;
 use crate::page::state::State;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
@@ -42,6 +43,7 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
     let os_page_bytes = central.pages.os().os_page_bytes();
     let n_small = central.pages.inspect(|state, layout| {
         check_free_sets(state, layout)?;
+        check_shelves(state, layout)?;
         check_pages(state, layout, os_page_bytes)
     })?;
     let mut n_listed = 0;
@@ -96,7 +98,7 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
         let entry = unsafe { layout.map.get(page as usize) };
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
-            Kind::Large => entry == Entry::LARGE,
+            Kind::Large => entry == Entry::LARGE || entry == Entry::KEPT,
             _ => entry == Entry::NONE,
         };
         hold(expected, "the page map says what a run is", page)?;
@@ -135,6 +137,21 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
     Ok(())
 }
 
+fn check_shelves(state: &State, layout: &Layout) -> Result<(), Broken> {
+    let mut open_pages = 0;
+    for (n_pages, slot) in state.shelves().flat_map(Shelf::by_length).filter(|(_, slot)| !slot.is_closed()) {
+        open_pages += u64::from(n_pages);
+        let page = slot.peek();
+        if page != 0 {
+            // SAFETY: what is kept has a record and an entry.
+            let (record, entry) = unsafe { (&*layout.record(page), layout.map.get(page as usize)) };
+            hold(record.kind.get() == Kind::Large && entry == Entry::KEPT, "what is on a shelf is kept", page)?;
+            hold(record.pages.get() == n_pages, "a run on a shelf is as long as its slot says", page)?;
+        }
+    }
+    hold(open_pages == state.shelf_pages, "the count of pages on shelves is that of open slots", 0)
+}
+
 fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
     for (set, kinds, pages) in [
         (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages),
@@ -167,6 +184,7 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
 /// Checks a heap's lists and bins; returns how many spans it owns.
 unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
     let layout = heap.layout();
+    hold(heap.unpublished_large.get() <= 0, "the shared count knows of every large block", 0)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
         let spans = &heap.spans[class];

@@ -16,6 +16,7 @@
 //! | [`heap`] | taking pages, and taking them back |
 //! | [`grow`] | more pages at the frontier |
 //! | [`large`] | large blocks: growing, shrinking and moving where they are |
+//! | [`shelf`] | runs that threads keep for their next large blocks |
 //! | [`huge`] | huge pages: which large blocks get them |
 //! | [`purge`] | giving memory back: what is too old, and what is too much |
 //! | [`limit`] | how much memory the process may have |
@@ -28,11 +29,13 @@ pub mod large;
 pub mod limit;
 pub mod purge;
 pub mod run_set;
+pub mod shelf;
 pub mod state;
 pub mod window;
 
 pub use heap::{PageHeap, Run};
 pub use large::LargeList;
+pub use shelf::Shelf;
 pub use state::PageStats;
 
 #[cfg(test)]

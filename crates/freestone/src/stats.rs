@@ -29,7 +29,7 @@ pub struct Stats {
     pub committed: u64,
     /// The most that `committed` was, without metadata.
     pub peak_committed: u64,
-    /// The most that `live` was seen to be: exact to within a span a thread and class.
+    /// The most that `live` was seen to be: exact to within a span a thread and class, and what other threads keep of large blocks.
     pub peak_live: u64,
     /// Given back to the operating system, ever.
     pub purged: u64,
@@ -53,13 +53,15 @@ pub struct Stats {
 impl Stats {
     /// Settles numbers read from running threads so that the equation of the module header holds and nothing is negative.
     ///
-    /// `out` are bytes of blocks out of their spans, `spans` bytes of small spans, `large` bytes of large blocks.
+    /// `out` are bytes of blocks out of their spans, `spans` bytes of small spans, `large` bytes of large blocks, and of those that are free
+    /// and kept.
     #[must_use]
-    pub fn settle(mut self, live_small: i64, out: i64, spans: u64, large: u64) -> Self {
+    pub fn settle(mut self, live_small: i64, out: i64, spans: u64, large: (u64, u64)) -> Self {
         let out = u64::try_from(out).unwrap_or(0).min(spans);
         let live_small = u64::try_from(live_small).unwrap_or(0).min(out);
-        self.live = live_small + large;
-        self.cached = out - live_small;
+        let (large, kept) = (large.0, large.1.min(large.0));
+        self.live = live_small + large - kept;
+        self.cached = out - live_small + kept;
         self.fragmented = spans - out;
         self.committed = self.live + self.cached + self.fragmented + self.dirty + self.metadata;
         self.peak_live = self.peak_live.max(self.live);
@@ -74,7 +76,7 @@ mod tests {
     #[test]
     fn numbers_read_at_different_moments_still_add_up() {
         for (live, out, spans) in [(100, 200, 1000), (300, 200, 1000), (-5, -7, 1000), (5000, 5000, 1000)] {
-            let stats = Stats { dirty: 10, metadata: 20, ..Stats::default() }.settle(live, out, spans, 64);
+            let stats = Stats { dirty: 10, metadata: 20, ..Stats::default() }.settle(live, out, spans, (64, 16));
             assert_eq!(stats.committed, 64 + spans + 30);
             assert_eq!(stats.live + stats.cached + stats.fragmented, 64 + spans);
         }

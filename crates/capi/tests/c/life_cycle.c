@@ -143,6 +143,8 @@ static void *forks(void *number) {
                 free(shared_blocks[(intptr_t)number][i]);
                 EXPECT(sink = malloc(i * 300 + 1));
                 free(sink);
+                EXPECT(sink = malloc(i * 3000 + 1));
+                free(sink);
             }
             pthread_t thread;
             EXPECT(pthread_create(&thread, NULL, calls, NULL) == 0 && pthread_join(thread, NULL) == 0);

@@ -273,6 +273,56 @@ static void sleepers(void) {
     }
 }
 
+enum { KEPT_BYTES = 5 << 16 };
+
+/* Blocks of one length that come and go are kept by their thread: counted exactly, and as cached while they are free. */
+static void *comes_and_goes(void *unused) {
+    freestone_stats_t before = {.size = sizeof before}, after = before;
+    for (int i = 0; i < 4; i++) {
+        char *block = malloc(KEPT_BYTES - 100);
+        EXPECT(block);
+        memset(block, 1, KEPT_BYTES - 100);
+        free(HIDE(block));
+    }
+    EXPECT(freestone_stats(&before) == 0);
+    for (int i = 0; i < 1000; i++) {
+        char *block = calloc(1, KEPT_BYTES - 100);
+        EXPECT(block && block[i] == 0);
+        memset(block, 1, KEPT_BYTES - 100);
+        if (i == 500) {
+            EXPECT(freestone_stats(&after) == 0);
+            EXPECT(after.live == before.live + KEPT_BYTES && after.cached == before.cached - KEPT_BYTES);
+            EXPECT(after.n_allocations == before.n_allocations + 501 && after.n_frees == before.n_frees + 500);
+        }
+        free(HIDE(block));
+    }
+    EXPECT(freestone_stats(&after) == 0);
+    EXPECT(after.n_allocations == before.n_allocations + 1000 && after.n_frees == before.n_frees + 1000);
+    EXPECT(after.live == before.live && after.cached == before.cached && after.committed == before.committed);
+    EXPECT(after.peak_live == before.peak_live && after.cached >= KEPT_BYTES);
+    pthread_barrier_wait(&burst_over);
+    pthread_barrier_wait(&leave);
+    return unused;
+}
+
+/* And goes back by itself while the thread sleeps. */
+static void kept(void) {
+    pthread_t thread;
+    pthread_barrier_init(&burst_over, NULL, 2);
+    pthread_barrier_init(&leave, NULL, 2);
+    EXPECT(pthread_create(&thread, NULL, comes_and_goes, NULL) == 0);
+    pthread_barrier_wait(&burst_over);
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0 && stats.cached >= KEPT_BYTES);
+    for (int wait = 0; wait < 100 && stats.cached + stats.dirty >= KEPT_BYTES; wait++) {
+        sleep_ms(50);
+        EXPECT(freestone_stats(&stats) == 0);
+    }
+    EXPECT(stats.cached + stats.dirty < KEPT_BYTES);
+    pthread_barrier_wait(&leave);
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
 int main(int n, char **arguments) {
     alarm(120);
     EXPECT(n == 2);
@@ -289,6 +339,8 @@ int main(int n, char **arguments) {
         heap_limit();
     } else if (!strcmp(part, "scattered")) {
         scattered();
+    } else if (!strcmp(part, "kept")) {
+        kept();
     } else if (!strcmp(part, "sleepers")) {
         sleepers();
     } else {

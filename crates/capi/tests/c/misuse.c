@@ -21,6 +21,15 @@ int main(int argc, char **argv) {
         char *block = malloc(1 << 20);
         free(block);
         free(HIDE(block));
+    } else if (!strcmp(what, "double_kept")) {
+        /* Of a length that comes and goes: the thread keeps it for the next block. */
+        char *block = NULL;
+        for (int i = 0; i < 4; i++) {
+            block = malloc(1 << 20);
+            EXPECT(block);
+            free(HIDE(block));
+        }
+        free(HIDE(block));
     } else if (!strcmp(what, "interior_small")) {
         char *block = malloc(96);
         free(HIDE(block) + 16);

@@ -85,6 +85,13 @@ pub fn allocate_small(class: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 pub fn allocate_large(size: usize) -> *mut u8 {
+    let kept = current::get().allocate_kept(size);
+    if kept.is_null() { allocate_large_slow(size) } else { kept }
+}
+
+#[cold]
+#[inline(never)]
+fn allocate_large_slow(size: usize) -> *mut u8 {
     or_enomem(any(size, 1).start)
 }
 

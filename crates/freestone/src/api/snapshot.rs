@@ -41,6 +41,15 @@ pub fn snapshot() -> Stats {
         }
         out += blocks_out * bytes;
     }
+    let mut kept_pages = 0;
+    for heap in threads.iter() {
+        let (puts, takes) = heap.shelf.puts_and_takes();
+        stats.n_allocations += takes;
+        stats.n_frees += puts;
+        kept_pages += heap.shelf.kept_pages();
+    }
+    let [spans, large, kept] =
+        [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);
     stats.n_handovers = threads.iter().map(|heap| heap.handovers.load(Ordering::Relaxed)).sum();
-    stats.settle(live, out, pages.small_pages * PAGE_BYTES as u64, pages.large_pages * PAGE_BYTES as u64)
+    stats.settle(live, out, spans, (large, kept))
 }

@@ -10,6 +10,7 @@
 use crate::config::Settings;
 use crate::page::limit::Limits;
 use crate::page::purge::Watch;
+use crate::page::shelf::Shelf;
 use crate::page::state::{Free, PageStats, State};
 use crate::page::window;
 use crate::span::{Entry, Kind, Layout};
@@ -102,14 +103,19 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Allocates `n_pages` in a row for `kind`, the first a multiple of `align_pages` (a power of two) from address 0.
-    /// `None` when memory or the window runs out, or the hard limit is reached.
+    /// `None` when memory or the window runs out, or the hard limit is reached. What is on shelves comes before clean memory.
     pub fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
         let layout = self.open()?;
         let (huge_pages, n_pages) =
             if kind == Kind::Large { self.huge_pages_by_experience(n_pages) } else { (0, n_pages) };
         let searched = n_pages.checked_add(align_pages - 1)?;
         let mut state = self.state.lock();
-        if let Some(page) = state.dirty.find(layout, searched) {
+        let mut dirty = state.dirty.find(layout, searched);
+        if dirty.is_none() && state.shelf_pages > 0 {
+            state.empty_shelves(layout, self.now_ms());
+            dirty = state.dirty.find(layout, searched);
+        }
+        if let Some(page) = dirty {
             if kind == Kind::Large {
                 self.note_churn(&mut state, true);
             }
@@ -232,6 +238,15 @@ impl<O: Os> PageHeap<O> {
     /// # Safety
     /// - `page` starts a run in use that is the caller's, and nobody uses its memory any more.
     pub unsafe fn free(&self, page: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.free_or_keep(page, None) };
+    }
+
+    /// As [`PageHeap::free`], or keeps a large block's run on a shelf: whether it did.
+    ///
+    /// # Safety
+    /// - As for [`PageHeap::free`]; the shelf is this thread's, and stays where it is for good.
+    pub unsafe fn free_or_keep(&self, page: u32, shelf: Option<&Shelf>) -> bool {
         let layout = self.layout();
         let now = self.now_ms();
         // SAFETY: the caller's promise; from the lock on, under the lock.
@@ -239,16 +254,20 @@ impl<O: Os> PageHeap<O> {
             let record = &*layout.record(page);
             let density = self.sample_density(record, page);
             let mut state = self.state.lock();
-            if record.kind.get() == Kind::Large {
-                self.end_large(&mut state, layout, page);
-                state.learn_density(density);
-            } else {
-                layout.map.set(page, record.pages.get(), Entry::NONE);
+            let is_kept = shelf.is_some_and(|shelf| self.keep(&mut state, layout, page, shelf));
+            if !is_kept {
+                if record.kind.get() == Kind::Large {
+                    self.end_large(&mut state, layout, page);
+                    state.learn_density(density);
+                } else {
+                    layout.map.set(page, record.pages.get(), Entry::NONE);
+                }
+                let n_pages = state.end_use(layout, page);
+                state.insert(layout, page, n_pages, Free::dirty(now, record.is_huge.get()));
             }
-            let n_pages = state.end_use(layout, page);
-            state.insert(layout, page, n_pages, Free::dirty(now, record.is_huge.get()));
             drop(self.tidy(state, now));
             self.wake_for_dirty();
+            is_kept
         }
     }
 

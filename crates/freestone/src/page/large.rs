@@ -229,7 +229,7 @@ impl<O: Os> PageHeap<O> {
         // SAFETY: the caller's promise.
         unsafe {
             (*layout.record(page)).owner.store(core::ptr::null_mut(), Ordering::Relaxed);
-            layout.map.set(page, 1, Entry::LARGE);
+            layout.map.set_one(page, Entry::LARGE);
         }
     }
 
@@ -245,7 +245,7 @@ impl<O: Os> PageHeap<O> {
                 list.pages.set(list.pages.get() - u64::from((*layout.record(page)).pages.get()));
             }
             // Only the first page of a large block has an entry.
-            layout.map.set(page, 1, Entry::NONE);
+            layout.map.set_one(page, Entry::NONE);
         }
         state.stats.large_frees += 1;
     }

@@ -69,6 +69,8 @@ impl<O: Os> PageHeap<O> {
         let (soft, hard) = (soft.unwrap_or(u64::MAX), hard.unwrap_or(u64::MAX));
         let now_ms = self.now_ms();
         while state.in_use_pages() + state.stats.dirty_pages + u64::from(n_pages) > soft.min(hard) {
+            // What is on shelves counts as in use until then.
+            state.empty_shelves(self.layout(), now_ms);
             let Some((page, all)) = state.oldest_dirty(self.layout()) else { break };
             state = self.purge_run(state, page, all, now_ms);
         }

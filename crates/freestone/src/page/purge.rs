@@ -79,15 +79,17 @@ impl<O: Os> PageHeap<O> {
     ) -> Guard<'a, State, Futex, RANK> {
         let mut state = state;
         state.pass_time(&self.settings, now_ms);
+        self.look_at_shelves(&mut state, now_ms);
         while let Some((page, n_pages)) = self.next_to_purge(&mut state, now_ms) {
             state = self.purge_run(state, page, n_pages, now_ms);
         }
         state
     }
 
-    /// Gives back what is too old or too much, for those who look after the heap from time to time. Whether anything dirty is left.
+    /// Gives back what is too old or too much, for those who look after the heap from time to time. Whether anything is left that may get
+    /// old.
     pub fn tidy_now(&self) -> bool {
-        self.tidy(self.state.lock(), self.now_ms()).oldest != 0
+        self.tidy(self.state.lock(), self.now_ms()).may_get_old()
     }
 
     /// How often the one who looks after the heap was woken: to be read before looking, and given to [`PageHeap::sleep`].
@@ -101,7 +103,7 @@ impl<O: Os> PageHeap<O> {
     pub fn sleep(&self, wakes: u32, ms: Option<u32>) {
         self.watch.asleep.store(ms.is_none(), Ordering::SeqCst);
         // What became dirty before the line above called nobody.
-        if ms.is_some() || self.state.lock().oldest == 0 {
+        if ms.is_some() || !self.state.lock().may_get_old() {
             Futex::wait_for(&self.watch.wakes, wakes, ms);
         }
         self.watch.asleep.store(false, Ordering::Relaxed);
@@ -122,6 +124,10 @@ impl<O: Os> PageHeap<O> {
 
     /// The oldest dirty run, if there is a reason to purge it, and how much of it.
     fn next_to_purge(&self, state: &mut State, now_ms: u32) -> Option<(u32, u32)> {
+        let bound = state.dirty_bound(&self.settings);
+        if state.stats.dirty_pages + state.shelf_pages > bound {
+            state.empty_shelves(self.layout(), now_ms);
+        }
         let oldest = state.oldest;
         if oldest == 0 {
             return None;
@@ -132,7 +138,7 @@ impl<O: Os> PageHeap<O> {
         if self.settings.decay_ms().is_some_and(|decay_ms| age_ms >= decay_ms) {
             return Some((oldest, record.pages.get()));
         }
-        let excess = state.stats.dirty_pages.saturating_sub(state.dirty_bound(&self.settings));
+        let excess = state.stats.dirty_pages.saturating_sub(bound);
         if excess == 0 {
             return None;
         }
@@ -229,7 +235,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Gives all dirty memory back now. Returns the bytes given back.
+    /// Gives all dirty memory back now, and what threads keep on their shelves. Returns the bytes given back.
     pub fn purge(&self) -> usize {
         let layout = self.layout();
         if layout.n_pages == 0 {
@@ -238,6 +244,7 @@ impl<O: Os> PageHeap<O> {
         let now = self.now_ms();
         let mut state = self.state.lock();
         let before = state.stats.purged_bytes;
+        state.empty_shelves(layout, now);
         while let Some((page, n_pages)) = state.oldest_dirty(layout) {
             state = self.purge_run(state, page, n_pages, now);
         }
@@ -250,6 +257,11 @@ impl State {
     pub(super) fn oldest_dirty(&self, layout: &Layout) -> Option<(u32, u32)> {
         // SAFETY: a dirty run has a record, and the state is borrowed under the lock.
         (self.oldest != 0).then(|| (self.oldest, unsafe { (*layout.record(self.oldest)).pages.get() }))
+    }
+
+    /// Whether there is something that only has to be left alone to be given back.
+    fn may_get_old(&self) -> bool {
+        self.oldest != 0 || self.shelf_pages != 0
     }
 
     /// Pages in spans and large blocks.

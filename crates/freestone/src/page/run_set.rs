@@ -108,7 +108,13 @@ impl RunSet {
 
     /// The runs of the longest lists, longest list first.
     pub fn longest<'a>(&self, layout: &'a Layout) -> impl Iterator<Item = (u32, u32)> + use<'a, '_> {
-        let mut lists = self.lists.iter().rev().filter(|list| !list.is_empty());
+        let mut words = self.bitmap;
+        let mut lists = core::iter::from_fn(move || {
+            let (at, word) = words.iter_mut().enumerate().rev().find(|(_, word)| **word != 0)?;
+            let bit = word.ilog2() as usize;
+            *word &= !(1 << bit);
+            self.lists.get(at * 64 + bit)
+        });
         let mut runs = None;
         core::iter::from_fn(move || {
             loop {

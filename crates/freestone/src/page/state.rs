@@ -18,6 +18,7 @@
 use crate::page::huge::DENSE;
 use crate::page::purge::Churn;
 use crate::page::run_set::RunSet;
+use crate::page::shelf::Shelf;
 use crate::span::{Kind, Layout, Span};
 use freestone_base::sync::Ordering;
 
@@ -105,13 +106,19 @@ pub struct State {
     pub churn: Churn,
     /// Runs taken out to be purged, and not back yet.
     pub n_purging: u32,
+    /// The first of the shelves with an open slot, or null.
+    pub shelves: *const Shelf,
+    /// Pages of all open slots.
+    pub shelf_pages: u64,
+    /// When the shelves were last looked at.
+    pub looked_ms: u32,
     /// Pages in use at which the soft limit is next called passed.
     pub press_at_pages: u64,
     /// Where the next piece of metadata is cut, and how much is left there.
     pub metadata: (*mut u8, usize),
 }
 
-// SAFETY: the pointer is to metadata that the state owns.
+// SAFETY: the pointers are to metadata that the state owns, and to shelves, which any thread may look at under the lock.
 unsafe impl Send for State {}
 
 impl State {
@@ -144,6 +151,9 @@ impl State {
             last_large: 0,
             churn: Churn::NONE,
             n_purging: 0,
+            shelves: core::ptr::null(),
+            shelf_pages: 0,
+            looked_ms: 0,
             press_at_pages: 0,
             metadata: (core::ptr::null_mut(), 0),
         }

@@ -6,9 +6,10 @@
 //! ┌────────────────────────┬──────────┐
 //! │ owner                  │ code     │    0 as a whole: not ours
 //! └────────────────────────┴──────────┘
-//! owner 0  nobody's: `code` is LARGE      code < N_CLASSES  size class of a small span
+//! owner 0  nobody's: LARGE or KEPT        code < N_CLASSES  size class of a small span
 //! owner 1  abandoned                      code = LARGE      first page of a large block
-//! owner 2… a thread heap                  (the other pages of a large block are 0)
+//! owner 2… a thread heap                  code = KEPT       of a freed one whose run is kept for the next (`page::shelf`)
+//!                                         (the other pages of a large block are 0)
 //! ```
 //!
 //! `entry - tag < N_CLASSES`, with `tag = owner << 8`, is the whole test of ownership and size class on the fast path of `free`.
@@ -27,6 +28,9 @@ const CODE_BITS: u32 = 8;
 
 /// Code of the first page of a large block.
 const LARGE: u32 = 0xF0;
+
+/// Code of the first page of a large block that is free, and kept.
+const KEPT: u32 = 0xF1;
 
 const _: () = assert!(N_CLASSES < LARGE as usize);
 
@@ -67,6 +71,8 @@ impl Entry {
     pub const NONE: Self = Self(0);
     /// The first page of a large block.
     pub const LARGE: Self = Self(LARGE);
+    /// The first page of a large block that is free, and kept.
+    pub const KEPT: Self = Self(KEPT);
 
     /// A page of a small span.
     #[must_use]
@@ -130,6 +136,16 @@ impl PageMap {
         Entry(unsafe { (*self.0.add(page)).load(Ordering::Relaxed) })
     }
 
+    /// Sets the entry of `page`.
+    ///
+    /// # Safety
+    /// - As for [`PageMap::set`].
+    #[inline(always)]
+    pub unsafe fn set_one(self, page: u32, entry: Entry) {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
+    }
+
     /// Sets the entries of `n` pages from `page`.
     ///
     /// # Safety
@@ -137,7 +153,7 @@ impl PageMap {
     pub unsafe fn set(self, page: u32, n: u32, entry: Entry) {
         for page in page..page + n {
             // SAFETY: the caller's promise.
-            unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
+            unsafe { self.set_one(page, entry) }
         }
     }
 }

@@ -5,7 +5,7 @@
 //!  address ─▶ outside the window, or entry 0 ─▶ wrong: named
 //!         ├─▶ small ─▶ mine or nobody's ─▶ bin
 //!         │         └▶ another's ───────▶ outbox
-//!         └─▶ large ───────────────────▶ page heap
+//!         └─▶ large ───────────────────▶ shelf, or page heap
 //! ```
 //!
 //! Resizing keeps a small block as long as the new size fits and fills a quarter of it; a large one grows into the free run behind it and
@@ -103,10 +103,14 @@ fn inside_large<O: Os>(central: &Central<O>, page: u32, block: *mut u8) -> Optio
         let is_inside = record.kind.get() == Kind::Large
             && record.first.load(Ordering::Relaxed) == start
             && page - start < record.pages.get();
-        is_inside.then(|| Misuse::Interior {
-            block_bytes: (record.pages.get() as usize) << PAGE_BYTES_LOG2,
-            offset: block.addr() - layout.page_start(start).addr(),
-        })
+        let block_bytes = (record.pages.get() as usize) << PAGE_BYTES_LOG2;
+        let offset = block.addr() - layout.page_start(start).addr();
+        // SAFETY: as above.
+        match unsafe { layout.map.get(start as usize) } {
+            Entry::KEPT if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
+            Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
+            _ => None,
+        }
     })
 }
 

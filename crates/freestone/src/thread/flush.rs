@@ -128,12 +128,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - The heap is alive, and the caller is its thread.
-    pub(crate) unsafe fn tick(&self) {
+    pub(crate) unsafe fn tick(&self, now_ms: u32) {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
-            let central = self.central();
-            let now_ms = central.pages.os().now_ms() as u32;
-            let Some(decay_ms) = central.pages.settings.decay_ms() else { return };
+            let Some(decay_ms) = self.central().pages.settings.decay_ms() else { return };
             if now_ms.wrapping_sub(self.last_tick_ms.get()) < decay_ms {
                 return;
             }
@@ -145,6 +143,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     self.flush(class, 0);
                 }
             }
+            self.shelf.tick();
             self.send_all();
         }
     }

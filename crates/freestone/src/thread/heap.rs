@@ -25,7 +25,7 @@
 //! from the page map, both below `N_CLASSES` by construction.
 
 use crate::central::Central;
-use crate::page::LargeList;
+use crate::page::{LargeList, Shelf};
 use crate::size_class::N_CLASSES;
 use crate::span::{Layout, Owner, PageMap, SpanList};
 use crate::thread::outbox::Outbox;
@@ -113,6 +113,12 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) inbox: Inbox,
     pub(crate) outbox: UnsafeCell<Outbox<O>>,
     pub(crate) large: LargeList,
+    /// Runs kept for this thread's next large blocks; an explicit heap's stays closed.
+    pub(crate) shelf: Shelf,
+    /// Bytes of large blocks that the program holds beyond those that the shared count knows of: nothing, or fewer.
+    pub(crate) unpublished_large: Cell<i64>,
+    /// When what is too old was last looked for on behalf of frees that did not need the page heap.
+    pub(crate) last_look_ms: Cell<u32>,
     /// Pages in its small spans, and the most it may have in all; only an explicit heap counts them.
     pub(crate) small_pages: Cell<u64>,
     /// See `small_pages`; the largest number is no limit.
@@ -182,6 +188,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
             inbox: Inbox::new(),
             outbox: UnsafeCell::new(Outbox::EMPTY),
             large: LargeList::new(),
+            shelf: Shelf::new(),
+            unpublished_large: Cell::new(0),
+            last_look_ms: Cell::new(0),
             small_pages: Cell::new(0),
             limit_pages: Cell::new(0),
             is_explicit: Cell::new(false),
@@ -295,7 +304,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.tag.get()
     }
 
-    /// Sends the contents of every bin and of the outbox home.
+    /// Sends the contents of every bin, of the shelf and of the outbox home.
     ///
     /// # Safety
     /// - The heap is alive, and the caller is its thread.
@@ -306,6 +315,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             for class in 0..N_CLASSES {
                 self.flush(class, 0);
             }
+            self.central().pages.empty_shelf(&self.shelf);
         }
         self.send_all();
     }

@@ -2,13 +2,15 @@
 #![allow(unsafe_code)]
 //!
 //! A large block starts on a page (64 KiB) and is whole pages long; only the OS pages that are written get memory. It belongs to no
-//! thread: any thread frees it under the page heap's lock. Growing takes the free run behind it where there is one.
+//! thread: any thread frees it, onto its shelf (`page::shelf`) or under the page heap's lock. Growing takes the free run behind it where
+//! there is one.
 //!
 //! # Safety
 //! As stated at each function; pages passed in start large blocks that are the caller's.
 
 use crate::page::Run;
-use crate::span::Kind;
+use crate::page::shelf::LOOKS;
+use crate::span::{Entry, Kind};
 use crate::thread::ThreadHeap;
 use core::ptr;
 use freestone_base::units::{Bytes, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -38,12 +40,95 @@ impl<O: Os + 'static> ThreadHeap<O> {
         else {
             return LargeBlock::NONE;
         };
+        if align_pages == 1 {
+            let start = self.allocate_kept(size);
+            if !start.is_null() {
+                return LargeBlock { start, zero: false };
+            }
+            self.shelf.note_wanted(n_pages);
+        }
         if !self.may_have(n_pages) {
             return LargeBlock::NONE;
         }
         // SAFETY: only heaps that are alive allocate.
         let run = unsafe { self.central() }.pages.allocate(n_pages, align_pages, Kind::Large);
         self.enter_large(run)
+    }
+
+    /// Allocates a large block of at least `size` bytes from the shelf; null if there is none, and on [`ThreadHeap::nobody`].
+    #[inline(always)]
+    #[must_use]
+    pub fn allocate_kept(&self, size: usize) -> *mut u8 {
+        let layout = self.layout();
+        let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return ptr::null_mut() };
+        // SAFETY: heaps are used by their threads.
+        let Some(page) = (unsafe { self.shelf.take(&layout, n_pages) }) else { return ptr::null_mut() };
+        let unpublished = self.unpublished_large.get() + Pages(n_pages).to_bytes().0 as i64;
+        self.unpublished_large.set(unpublished);
+        if unpublished > 0 {
+            self.publish_large(0);
+        }
+        layout.page_start(page)
+    }
+
+    /// The page of a block, if it is a large one as far as this heap can tell; [`ThreadHeap::nobody`] cannot.
+    #[inline(always)]
+    #[must_use]
+    pub fn large_page(&self, block: *mut u8) -> Option<u32> {
+        let layout = self.layout();
+        let page = layout.page_of(block.addr())?;
+        // SAFETY: inside the window the map can be read.
+        let is_large =
+            unsafe { layout.map.get(page) } == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block);
+        is_large.then_some(page as u32)
+    }
+
+    /// Frees the large block at `page` onto the shelf; `false` if there is no room for it.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::free_large`].
+    #[inline(always)]
+    unsafe fn free_kept(&self, page: u32) -> bool {
+        // SAFETY: the caller's promise; a heap with an open slot is alive.
+        unsafe {
+            let Some(n_pages) = self.shelf.put(&self.layout(), page) else { return false };
+            self.note_kept(n_pages);
+            let pages = &self.central().pages;
+            let now_ms = pages.os().now_ms() as u32;
+            let age_ms = now_ms.wrapping_sub(self.last_look_ms.get());
+            if pages.settings.decay_ms().is_some_and(|decay_ms| age_ms >= decay_ms / LOOKS) {
+                self.look(now_ms);
+            }
+        }
+        true
+    }
+
+    /// Notes that the program no longer holds `n_pages`, which are on the shelf. The shared count is told with the next change there:
+    /// for the next block of this length nothing will have changed.
+    fn note_kept(&self, n_pages: u32) {
+        self.unpublished_large.set(self.unpublished_large.get() - Pages(n_pages).to_bytes().0 as i64);
+    }
+
+    /// Looks for what is too old: frees that do not need the page heap are activity, too.
+    ///
+    /// # Safety
+    /// - As for [`ThreadHeap::free_large`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn look(&self, now_ms: u32) {
+        self.last_look_ms.set(now_ms);
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.tick(now_ms);
+            self.central().pages.tidy_now();
+        }
+    }
+
+    /// Tells the shared count what the program holds now in large blocks: what is not told yet, and a change.
+    #[cold]
+    pub(crate) fn publish_large(&self, change_bytes: i64) {
+        // SAFETY: only heaps that are alive allocate and free.
+        unsafe { self.central() }.publish_live(self.unpublished_large.replace(0) + change_bytes);
     }
 
     /// Allocates a large block of at least `size` bytes with room behind it to grow, if that is to be had.
@@ -71,7 +156,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             // SAFETY: the block is ours, and records of heaps stay where they are.
             unsafe { central.pages.list_large(run.page, &self.large) };
         }
-        central.publish_live(Pages(run.n_pages).to_bytes().0 as i64);
+        self.publish_large(Pages(run.n_pages).to_bytes().0 as i64);
         LargeBlock { start: self.layout().page_start(run.page), zero: run.zero }
     }
 
@@ -86,7 +171,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             let (central, bytes) = (self.central(), self.large_bytes(from));
             let moved = central.pages.relocate(from, to);
             if moved {
-                central.publish_live(-(bytes as i64));
+                self.publish_large(-(bytes as i64));
             }
             moved
         }
@@ -100,11 +185,23 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn free_large(&self, page: u32) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.tick();
-            let central = self.central();
-            central.publish_live(-(self.large_bytes(page) as i64));
-            central.pages.free(page);
+            if self.free_kept(page) {
+                return;
+            }
+            self.tick(self.now_ms());
+            let (pages, n_pages) = (&self.central().pages, self.central().span(page).pages.get());
+            if pages.free_or_keep(page, (!self.is_explicit.get()).then_some(&self.shelf)) {
+                self.note_kept(n_pages);
+            } else {
+                self.publish_large(-(Pages(n_pages).to_bytes().0 as i64));
+            }
         }
+    }
+
+    /// The time, for what is done once in a while.
+    pub(crate) fn now_ms(&self) -> u32 {
+        // SAFETY: only heaps that are alive come to a slow path.
+        unsafe { self.central() }.pages.os().now_ms() as u32
     }
 
     /// Bytes of the large block that starts at `page`.
@@ -136,7 +233,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 central.pages.shrink(page, n_pages);
             }
             let change = i64::from(central.span(page).pages.get()) - i64::from(held);
-            central.publish_live(change << PAGE_BYTES_LOG2);
+            self.publish_large(change << PAGE_BYTES_LOG2);
             true
         }
     }

@@ -150,6 +150,9 @@ impl<O: Os + 'static> Threads<O> {
                 heap.bins[class].capacity.set(0);
                 heap.bins[class].flushed.set(0);
             }
+            central.pages.empty_shelf(&heap.shelf);
+            heap.shelf.tick();
+            heap.publish_large(0);
             heap.send_all();
             heap.count_free();
             let layout = heap.layout();
@@ -222,6 +225,8 @@ impl<O: Os + 'static> Threads<O> {
                 continue;
             }
             heap.set_life(Life::Orphaned);
+            // SAFETY: the heap was alive.
+            unsafe { heap.central() }.pages.empty_shelf(&heap.shelf);
             let mut block = heap.inbox.close();
             // SAFETY: blocks in an inbox are small, free, and in transit.
             unsafe {

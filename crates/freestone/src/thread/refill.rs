@@ -223,7 +223,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// - As for [`ThreadHeap::refill`].
     unsafe fn new_span(&self, class: usize) -> Option<u32> {
         // SAFETY: the caller's promise.
-        unsafe { self.tick() };
+        unsafe { self.tick(self.now_ms()) };
         self.send_all();
         self.publish_live(class);
         // SAFETY: the caller's promise; the run is ours once allocated, and nobody knows of it before the map says so.
