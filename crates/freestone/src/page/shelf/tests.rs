@@ -245,6 +245,22 @@ fn what_is_kept_and_what_is_dirty_obey_the_bound_together() {
     }
 }
 
+#[test]
+fn dirt_that_would_pass_the_bound_empties_shelves() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let mut blocks: Vec<_> = (0..6).map(|_| heap.allocate_large(3 * MIB, 1).start).collect();
+    // SAFETY: the blocks are this test's. The first gives the memory that is kept.
+    unsafe { heap.free(blocks.remove(0)) };
+    let _kept = [with_one_kept(&world, MIB), with_one_kept(&world, MIB)];
+    assert_eq!(open_pages(&world) as usize, 2 * MIB / PAGE_BYTES);
+    // SAFETY: as above.
+    unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
+    assert_eq!(open_pages(&world), 0);
+    assert!(world.central.pages.stats().dirty_pages as usize <= 16 * MIB / PAGE_BYTES);
+    world.check().unwrap();
+}
+
 /// No page comes from the kernel while a thread keeps one that it does not use.
 #[test]
 fn what_is_kept_comes_before_clean_memory() {
