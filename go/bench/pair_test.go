@@ -142,7 +142,7 @@ func BenchmarkVaried(b *testing.B) {
 		name string
 		low  uint32
 		mask uint32
-	}{{"16B-1KiB", 16, 1<<10 - 1}, {"1KiB-64KiB", 1 << 10, 1<<16 - 1}} {
+	}{{"16B-1KiB", 16, 1<<10 - 1}, {"16B-4KiB", 16, 1<<12 - 1}, {"1KiB-64KiB", 1 << 10, 1<<16 - 1}} {
 		b.Run("alloc=tlsf/sizes="+c.name, func(b *testing.B) {
 			h := newHeap(b)
 			var slots [400][]byte

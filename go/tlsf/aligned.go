@@ -53,7 +53,8 @@ func validAlign(align int) bool {
 // allocateAligned is allocate for an alignment above the granule.
 func (h *Heap) allocateAligned(need, align uint64) (*region, uint64, sentinel) {
 	wide := need + align + minBlock
-	r, i, size, s := h.take(h.findLink(wide), wide)
+	_, link := h.findLink(wide)
+	r, i, size, s := h.take(link, wide)
 	if s != noError {
 		return nil, 0, s
 	}

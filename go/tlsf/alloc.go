@@ -1,10 +1,10 @@
 package tlsf
 
-// Allocation, in named steps: search, or else the top → take from the list → split → mark used.
+// Allocation, in named steps: search, or else the top → take from the list → split, unless it is near → mark used.
 //
 // Alloc itself, the path of the common case, is in hot.go; it gives the same block as the steps here.
 //
-// Cost: two bit scans, one list removal and, when the block is larger than needed, one insertion; independent of the
+// Cost: two bit scans, one list removal and, when the block is split, one insertion; independent of the
 // number of blocks and of their size. The exception is the last resort, a walk of one list that happens only when the
 // request would fail otherwise.
 
@@ -51,11 +51,14 @@ func (h *Heap) allocSlow(n int) ([]byte, error) {
 	return h.slice(r, i, n), nil
 }
 
-// allocFrom is Alloc of the block behind link, which search has found.
-func (h *Heap) allocFrom(link uint64, n int, need uint64) ([]byte, error) {
+// allocFrom is Alloc of the block behind link, the first of list, which search has found.
+func (h *Heap) allocFrom(list, link uint64, n int, need uint64) ([]byte, error) {
 	r, i, size, s := h.take(link, need)
 	if s != noError {
 		return nil, h.allocError("alloc", s, n, need)
+	}
+	if isNear(need, list) {
+		need = size
 	}
 	h.place(r, i, size, need)
 	return h.slice(r, i, n), nil
@@ -63,22 +66,33 @@ func (h *Heap) allocFrom(link uint64, n int, need uint64) ([]byte, error) {
 
 // allocate finds a free block of at least need bytes, cuts off what is not needed and marks it used.
 func (h *Heap) allocate(need uint64) (*region, uint64, sentinel) {
-	r, i, size, s := h.take(h.findLink(need), need)
-	if s == noError {
-		h.place(r, i, size, need)
+	list, link := h.findLink(need)
+	r, i, size, s := h.take(link, need)
+	if s != noError {
+		return nil, 0, s
 	}
-	return r, i, s
+	if h.mayStayWhole(need, list) {
+		need = size
+	}
+	h.place(r, i, size, need)
+	return r, i, noError
 }
 
-// findLink is the free block that a request for need bytes gets, 0 for none.
-func (h *Heap) findLink(need uint64) uint64 {
-	if link := h.heads[h.search(need)&(listLen-1)]; link != 0 {
-		return link
+// mayStayWhole reports whether a block from list is given whole to a request for need bytes. With footers it never is, so that
+// the footer stands right behind what was asked for.
+func (h *Heap) mayStayWhole(need, list uint64) bool { return h.guard == 0 && isNear(need, list) }
+
+// findLink is the free block that a request for need bytes gets, 0 for none, and the list that search has found it in, 0 for the
+// top and the last resort.
+func (h *Heap) findLink(need uint64) (list, link uint64) {
+	list = h.search(need) & (listLen - 1)
+	if link = h.heads[list]; link != 0 {
+		return list, link
 	}
 	if h.topSize >= need {
-		return h.top
+		return 0, h.top
 	}
-	return h.lastResort(need)
+	return 0, h.lastResort(need)
 }
 
 // lastResort looks in the list that need itself belongs to, where some blocks hold need bytes and some do not.

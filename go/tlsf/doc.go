@@ -46,9 +46,13 @@
 // # Memory
 //
 // Blocks are multiples of 16 bytes with an 8-byte header, at least 32 together, and start at multiples of 16, or of any power of two
-// with AllocAligned. Beside the region, a bitmap of 1/128 of its size on Go's heap tells where blocks start: this is what Free
-// checks slices against, so that no content of a block can pass for one. Grow lengthens a region within the capacity of its
-// slice; AddRegion adds another.
+// with AllocAligned. A larger free block is split, unless the rest would be shorter than 32 bytes, or the block lies in one of the
+// few lists next to the request's, between 512 bytes and 16 KiB: then it is given whole, with at most 480 bytes, and a seventh of
+// what is needed, too much. The slice's capacity has them, and Realloc cuts them off. For an alignment above 16, and with footers,
+// it is split nevertheless.
+//
+// Beside the region, a bitmap of 1/128 of its size on Go's heap tells where blocks start: this is what Free checks slices against,
+// so that no content of a block can pass for one. Grow lengthens a region within the capacity of its slice; AddRegion adds another.
 //
 // # Finding mistakes
 //

@@ -32,7 +32,8 @@ func (h *Heap) FreeSized(start *byte, n int) error {
 		return h.notBlock("free", b)
 	}
 	i := off/wordBytes - 1
-	if spare := r.words[i]&^flagMask - h.blockSize(max(n, 0)); n <= 0 || spare > granule {
+	size, need := r.words[i]&^flagMask, h.blockSize(max(n, 0))
+	if n <= 0 || size-need > granule && !h.mayStayWhole(need, listOf(size)) {
 		return &Error{Op: "free", Err: ErrResliced, Offset: int64(off), Size: int64(n), Detail: "the block is not one for that many bytes"}
 	}
 	return h.freeBlock(r, i, b)

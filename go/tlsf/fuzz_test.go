@@ -34,12 +34,16 @@ const (
 	modelCapacity = 1 << 16
 )
 
-func newModelRun(t testing.TB, footers bool) *modelRun {
+// newModelRun makes the heap plain, with footers (1), or with call sites (2), for which every request goes the slow way.
+func newModelRun(t testing.TB, kind uint64) *modelRun {
 	mem := alignedRegion(modelRegion, modelCapacity)
 	var options []tlsf.Option
 	guard := 0
-	if footers {
+	switch kind {
+	case 1:
 		options, guard = append(options, tlsf.WithFooters()), 8
+	case 2:
+		options = append(options, tlsf.WithCallSites(1))
 	}
 	heap, err := tlsf.New(mem, options...)
 	if err != nil {
@@ -71,7 +75,13 @@ func (m *modelRun) step(kind, id, low, high byte) {
 		}
 	default:
 		m.intact(s)
-		if err := m.heap.Free(s.b); err != nil {
+		err := error(nil)
+		if kind&8 == 0 {
+			err = m.heap.Free(s.b)
+		} else {
+			err = m.heap.FreeSized(&s.b[0], len(s.b))
+		}
+		if err != nil {
 			m.t.Fatal(err)
 		}
 		m.reference.free(s.at)
@@ -89,9 +99,9 @@ func (m *modelRun) place(id byte, s *shadow, b []byte, err error, at, size int) 
 		return false
 	}
 	off := int(raw.Address(b) - raw.Address(m.mem))
-	if off != at || off%max(16, s.align) != 0 || len(b) != size || cap(b) > size+39 {
-		m.t.Fatalf("%d bytes at alignment %d: offset %d, reference %d, length %d, capacity %d",
-			size, s.align, off, at, len(b), cap(b))
+	if off != at || off%max(16, s.align) != 0 || len(b) != size || cap(b) != m.reference.capacity(at) || cap(b) > size+495 {
+		m.t.Fatalf("%d bytes at alignment %d: offset %d, reference %d, length %d, capacity %d, reference %d",
+			size, s.align, off, at, len(b), cap(b), m.reference.capacity(at))
 	}
 	fresh := m.blocks[id] == nil
 	s.b, s.at = b, at
@@ -177,7 +187,7 @@ func FuzzOps(f *testing.F) {
 		if len(data) == 0 {
 			return
 		}
-		m := newModelRun(t, data[0]&1 != 0)
+		m := newModelRun(t, uint64(data[0]%3))
 		for ops := data[1:]; len(ops) >= 4; ops = ops[4:] {
 			m.step(ops[0], ops[1]&31, ops[2], ops[3])
 			if err := m.heap.Check(); err != nil {
@@ -195,7 +205,7 @@ func TestRandomOperationsAgreeWithTheReference(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		m := newModelRun(t, seed%2 == 1)
+		m := newModelRun(t, seed%5)
 		for range 4000 {
 			word := rng.Uint32()
 			high := byte(word >> 24)

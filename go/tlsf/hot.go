@@ -17,7 +17,7 @@ import (
 )
 
 // Alloc takes n bytes from the heap. The bytes are not cleared: they hold what was there before. The slice's
-// capacity is the whole block, up to 39 bytes more than n; its start is a multiple of 16.
+// capacity is the whole block, up to 495 bytes more than n; its start is a multiple of 16.
 //
 // # Errors
 //
@@ -37,7 +37,7 @@ func (h *Heap) Alloc(n int) ([]byte, error) {
 		h.lastNeed, h.lastList = need, list
 	}
 	if link := h.heads[list]; link != 0 {
-		return h.allocFrom(link, n, need)
+		return h.allocFrom(list, link, n, need)
 	}
 	words, i, size := h.first.words, h.top, h.topSize
 	end, tail, rest := i+size/wordBytes, i+need/wordBytes, size-need

@@ -51,3 +51,20 @@ func TestEveryBlockOfASearchedListIsLargeEnough(t *testing.T) {
 		}
 	})
 }
+
+func TestBlocksOfNearListsHaveLittleTooMuch(t *testing.T) {
+	most := uint64(0)
+	for need := uint64(minBlock); need <= 1<<16; need += granule {
+		for over := uint64(0); over <= 1024; over += granule {
+			if !isNear(need, listOf(need+over)) {
+				continue
+			}
+			if most = max(most, over); over > need/7 || need < 512 || need+over >= 16<<10 {
+				t.Fatalf("a block of %d bytes stays whole for %d", need+over, need)
+			}
+		}
+	}
+	if most != 480 {
+		t.Fatalf("at most %d bytes too much", most)
+	}
+}

@@ -63,34 +63,40 @@ func (m *reference) index(at int) int {
 	return n
 }
 
-// search is the index of the free block that a request for size bytes gets, -1 for none.
-func (m *reference) search(size int) int {
+// number counts the lists of all levels in one row.
+func number(level [2]int) int { return level[0]*32 + level[1] }
+
+// isNear reports whether the list of level best is one of the few from level least on whose blocks are not split: 4, but no more
+// than 256 bytes, and none where there is a list for every size.
+func isNear(least, best [2]int) bool {
+	return least[0] > 0 && number(best)-number(least) < min(4, 256>>(least[0]+3))
+}
+
+// search is the index of the free block that a request for size bytes gets, -1 for none, and whether it stays whole.
+func (m *reference) search(size int) (n int, whole bool) {
 	rounded := size
 	if size >= 512 {
 		rounded += 1<<(bits.Len(uint(size))-1-5) - 1
 	}
-	best, found := [2]int{}, false
+	least, best, found := levels(rounded), [2]int{}, false
 	for level, list := range m.lists {
-		if len(list) > 0 && slices.Compare(level[:], sliceOf(levels(rounded))) >= 0 &&
-			(!found || slices.Compare(level[:], best[:]) < 0) {
+		if len(list) > 0 && number(level) >= number(least) && (!found || number(level) < number(best)) {
 			best, found = level, true
 		}
 	}
 	if found {
-		return m.index(m.lists[best][0])
+		return m.index(m.lists[best][0]), isNear(least, best)
 	}
 	if last := len(m.blocks) - 1; !m.blocks[last].used && m.blocks[last].size >= size {
-		return last
+		return last, false
 	}
 	for _, at := range m.lists[levels(size)] {
 		if n := m.index(at); m.blocks[n].size >= size {
-			return n
+			return n, false
 		}
 	}
-	return -1
+	return -1, false
 }
-
-func sliceOf(a [2]int) []int { return a[:] }
 
 func (m *reference) blockFor(n int) int { return max(32, (n+8+m.guard+15)/16*16) }
 
@@ -104,7 +110,7 @@ func (m *reference) alloc(n, align int) int {
 	if align > 16 {
 		size += align + 32
 	}
-	k := m.search(size)
+	k, whole := m.search(size)
 	if k < 0 {
 		return -1
 	}
@@ -121,9 +127,14 @@ func (m *reference) alloc(n, align int) int {
 		m.blocks = slices.Insert(m.blocks, k, refBlock{at: q - 8, size: rest})
 	}
 	m.blocks[k].used = true
-	m.cut(k, need)
+	if !whole || align > 16 || m.guard > 0 {
+		m.cut(k, need)
+	}
 	return m.blocks[k].at + 8
 }
+
+// capacity is how many bytes of the block with this payload are the caller's.
+func (m *reference) capacity(payload int) int { return m.blocks[m.index(payload-8)].size - 8 - m.guard }
 
 // cut splits what block k does not need off as a free block, which joins a free block behind it.
 func (m *reference) cut(k, need int) {

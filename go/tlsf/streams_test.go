@@ -161,6 +161,7 @@ var streamKinds = []streamKind{
 		func(r *rand.Rand) int { return 16 << max(0, r.IntN(12)-8) }},
 	{"grow", "the region is lengthened again and again", 6, 1 << 10, 3500, 200, 50, 8, 5, between(1, 600), noAlign},
 	{"exact-largest", "sizes at and around the largest free block", 7, 1 << 16, 3000, 80, 50, 12, 0, nearLargest, noAlign},
+	{"near", "up to 32 KiB: blocks of near lists stay whole at every level", 8, 1 << 20, 4000, 250, 55, 0, 0, spread(15), noAlign},
 }
 
 // generate makes a stream by playing it: sizes may depend on the heap's state.
