@@ -75,14 +75,9 @@ unsafe fn free_sized_slow(block: *mut u8, class: usize) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow(block: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let heap = current::get();
-        if let Some(page) = heap.large_page(block) {
-            heap.free_large(page);
-        } else if !block.is_null() {
-            global::with_heap(|heap| heap.free(block));
-        }
+    if !block.is_null() {
+        // SAFETY: the caller's promise.
+        global::with_heap(|heap| unsafe { heap.free(block) });
     }
 }
 

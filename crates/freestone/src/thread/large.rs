@@ -10,7 +10,7 @@
 
 use crate::page::Run;
 use crate::page::shelf::LOOKS;
-use crate::span::{Entry, Kind};
+use crate::span::Kind;
 use crate::thread::ThreadHeap;
 use core::ptr;
 use freestone_base::units::{Bytes, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -69,18 +69,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
             self.publish_large(0);
         }
         layout.page_start(page)
-    }
-
-    /// The page of a block, if it is a large one as far as this heap can tell; [`ThreadHeap::nobody`] cannot.
-    #[inline(always)]
-    #[must_use]
-    pub fn large_page(&self, block: *mut u8) -> Option<u32> {
-        let layout = self.layout();
-        let page = layout.page_of(block.addr())?;
-        // SAFETY: inside the window the map can be read.
-        let is_large =
-            unsafe { layout.map.get(page) } == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block);
-        is_large.then_some(page as u32)
     }
 
     /// Frees the large block at `page` onto the shelf; `false` if there is no room for it.
