@@ -42,6 +42,11 @@ impl World {
         unsafe { self.threads.birth(&self.central) }
     }
 
+    /// Sets the option `index`, one of `config::key`.
+    pub(crate) fn set(&self, index: usize, value: &str) {
+        self.central.pages.settings.set(index, value.as_bytes()).expect("the option takes the value");
+    }
+
     pub(crate) fn check(&self) -> Result<(), String> {
         // SAFETY: tests call this when no heap is in use by another thread.
         unsafe { check(&self.central, &self.threads) }.map_err(|broken| format!("{broken:?}"))

@@ -46,10 +46,10 @@ pub fn snapshot() -> Stats {
         let (puts, takes) = heap.shelf.puts_and_takes();
         stats.n_allocations += takes;
         stats.n_frees += puts;
+        stats.n_handovers += heap.handovers.load(Ordering::Relaxed);
         kept_pages += heap.shelf.kept_pages();
     }
     let [spans, large, kept] =
         [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);
-    stats.n_handovers = threads.iter().map(|heap| heap.handovers.load(Ordering::Relaxed)).sum();
     stats.settle(live, out, spans, (large, kept))
 }

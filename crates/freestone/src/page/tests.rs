@@ -15,10 +15,6 @@ fn dirty_bytes(world: &World) -> u64 {
     world.central.pages.stats().dirty_pages << PAGE_BYTES_LOG2
 }
 
-fn set(world: &World, index: usize, value: &str) {
-    world.central.pages.settings.set(index, value.as_bytes()).unwrap();
-}
-
 /// Every option that changes how memory is had or given back, with streams that have large blocks, and each failing call.
 #[test]
 fn every_way_of_having_memory_keeps_every_promise() {
@@ -42,7 +38,7 @@ fn every_way_of_having_memory_keeps_every_promise() {
         for fails in if cfg!(miri) { &[true][..] } else { &[false, true] } {
             let world = World::new(4096);
             world.os().give_huge_pages(HUGE_BYTES);
-            set(&world, index, value);
+            world.set(index, value);
             let heap = world.heap();
             // Every call after the 20th fails: advice that is not taken must not matter, memory that is not there must be told.
             let plan = Failure { nth_call: 20, errno: Errno::NOMEM, for_good: true };
@@ -90,7 +86,7 @@ fn large_blocks_that_come_and_go_stop_being_purged_and_memory_goes_back_when_the
 #[test]
 fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
     let world = World::new(4096);
-    set(&world, key::DIRTY_MAX, "1g");
+    world.set(key::DIRTY_MAX, "1g");
     let heap = world.heap();
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
@@ -167,9 +163,9 @@ fn programs_of_sparse_blocks_pay_for_one_of_them() {
 #[test]
 fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses() {
     let world = World::new(4096);
-    set(&world, key::DIRTY_MAX, "1g");
-    set(&world, key::LIMIT, "40m");
-    set(&world, key::LIMIT_HARD, "60m");
+    world.set(key::DIRTY_MAX, "1g");
+    world.set(key::LIMIT, "40m");
+    world.set(key::LIMIT_HARD, "60m");
     let (heap, pages) = (world.heap(), &world.central.pages);
     // SAFETY: the heap and the blocks are this test's.
     unsafe {

@@ -12,10 +12,6 @@ use std::vec::Vec;
 
 const MIB: usize = 1 << 20;
 
-fn set(world: &World, index: usize, value: &str) {
-    world.central.pages.settings.set(index, value.as_bytes()).unwrap();
-}
-
 /// Pages of open slots, of all shelves.
 fn open_pages(world: &World) -> u64 {
     world.central.pages.inspect(|state, _| state.shelf_pages)
@@ -78,7 +74,7 @@ fn lengths_that_do_not_come_back_and_long_blocks_are_not_kept() {
 #[test]
 fn a_second_free_of_what_is_kept_is_seen_by_every_heap() {
     let world = World::new(4096);
-    set(&world, key::MISUSE, "ignore");
+    world.set(key::MISUSE, "ignore");
     let ((heap, block), other) = (with_one_kept(&world, 300_000), world.heap());
     let before = (world.central.pages.stats(), heap.shelf.puts_and_takes());
     // SAFETY: wrong on purpose; the policy lets it go on.
@@ -185,7 +181,7 @@ fn everything_that_empties_caches_empties_shelves() {
             unsafe { world.threads.orphan_others(survivor) }
         }),
         ("limit", |world, _| {
-            set(world, key::LIMIT, "1m");
+            world.set(key::LIMIT, "1m");
             pairs(world.heap(), 17 * PAGE_BYTES, 1);
             assert!(world.central.pages.is_pressed());
         }),
@@ -204,8 +200,8 @@ fn everything_that_empties_caches_empties_shelves() {
 #[test]
 fn what_is_kept_makes_way_before_a_limit_is_called_passed() {
     let world = World::new(4096);
-    set(&world, key::LIMIT, "9m");
-    set(&world, key::LIMIT_HARD, "9m");
+    world.set(key::LIMIT, "9m");
+    world.set(key::LIMIT_HARD, "9m");
     let (heap, _) = with_one_kept(&world, MIB);
     let other = world.heap();
     let block = other.allocate_large(8 * MIB, 1).start;
@@ -239,7 +235,7 @@ fn what_is_kept_and_what_is_dirty_obey_the_bound_together() {
     assert!(cfg!(miri) || most_open as usize > 3 * MIB / PAGE_BYTES, "{most_open}: the test does not reach the bound");
     for off in [(key::DIRTY_MAX, "0"), (key::DECAY_MS, "0")] {
         let world = World::new(4096);
-        set(&world, off.0, off.1);
+        world.set(off.0, off.1);
         pairs(world.heap(), 100_000, 10);
         assert_eq!(open_pages(&world), 0, "nothing is to be kept");
     }

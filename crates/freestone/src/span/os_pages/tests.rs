@@ -118,7 +118,7 @@ fn a_stretch_that_the_kernel_keeps_stays_free() {
 #[test]
 fn a_burst_leaves_no_os_page_without_a_block() {
     let world = World::new(4096);
-    world.central.pages.settings.set(crate::config::key::DIRTY_MAX, b"0").unwrap();
+    world.set(crate::config::key::DIRTY_MAX, "0");
     let heap = world.heap();
     for size in [96, 512, 1024, 4096] {
         // SAFETY: the heap and its blocks are this test's.

@@ -56,9 +56,8 @@ const BIN_MAX: core::ops::RangeInclusive<u32> = 1..=8;
 
 /// Lets bins hold at most `blocks`, and nothing stay dirty.
 fn small_bins(world: &World, blocks: u32) {
-    let settings = &world.central.pages.settings;
-    settings.set(crate::config::key::BIN_MAX, std::format!("{blocks}").as_bytes()).unwrap();
-    settings.set(crate::config::key::DIRTY_MAX, b"0").unwrap();
+    world.set(crate::config::key::BIN_MAX, &std::format!("{blocks}"));
+    world.set(crate::config::key::DIRTY_MAX, "0");
 }
 
 /// Pages of small spans that are still in use.
@@ -420,7 +419,7 @@ fn a_loop_whose_blocks_fit_its_bins_never_gives_its_spans_back() {
 #[test]
 fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
     let world = World::new(4096);
-    world.central.pages.settings.set(crate::config::key::DIRTY_MAX, b"0").unwrap();
+    world.set(crate::config::key::DIRTY_MAX, "0");
     let heap = world.heap();
     let class = crate::size_class::class_of(1024);
     // SAFETY: the heap and the blocks are this test's.
