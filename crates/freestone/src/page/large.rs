@@ -265,6 +265,16 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
+    /// Whether the large block at `page` is in `list`; without a list, whether it is in none.
+    ///
+    /// # Safety
+    /// - `page` starts a large block that is the caller's.
+    pub(crate) unsafe fn is_listed(&self, page: u32, list: Option<&LargeList>) -> bool {
+        // SAFETY: the block is live, so its record is committed, and who owns it does not change.
+        let owner = unsafe { (*self.layout().record(page)).owner.load(Ordering::Relaxed) };
+        owner.cast_const().cast() == list.map_or(core::ptr::null(), core::ptr::from_ref)
+    }
+
     /// The first large block of a list, by page, or 0.
     #[must_use]
     pub fn first_large(&self, list: &LargeList) -> u32 {

@@ -191,8 +191,7 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
 #[test]
 fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
-    let heap = world.heap();
-    heap.become_explicit(true);
+    let heap = world.explicit_heap();
     heap.limit_pages.set(32);
     // SAFETY: the heap and the blocks are this test's.
     unsafe {

@@ -125,7 +125,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             Some(class) => {
                 let block = self.pop(class);
                 // SAFETY: the caller's promise.
-                let start = if block.is_null() { unsafe { self.refill(class, false) } } else { block };
+                let start = if block.is_null() { unsafe { self.refill(class) } } else { block };
                 LargeBlock { start, zero: false }
             }
             None if size > isize::MAX as usize || align > ALIGN_MAX => LargeBlock::NONE,
@@ -159,7 +159,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             if entry.class_if_owned(self.tag()).is_some() || entry.owner() == Owner::ABANDONED {
                 self.push_slow(class, block);
             } else {
-                self.free_remote(block, class);
+                self.free_remote(block, class, entry.owner());
             }
         }
     }
@@ -262,7 +262,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
-    /// Makes a large block hold `size` bytes where it is; `false` if it is no large block, or cannot.
+    /// Makes a large block hold `size` bytes where it is; `false` if it is no large block, cannot, or would grow and is of another explicit
+    /// heap than this.
     ///
     /// # Safety
     /// - See the module header.

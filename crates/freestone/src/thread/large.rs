@@ -34,7 +34,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Allocates a large block of at least `size` bytes, aligned to `align` (a power of two); its start is null when memory runs out.
     #[cold]
     #[must_use]
-    pub fn allocate_large(&self, size: usize, align: usize) -> LargeBlock {
+    pub(crate) fn allocate_large(&self, size: usize, align: usize) -> LargeBlock {
         let align_pages = (align >> PAGE_BYTES_LOG2).max(1);
         let (Some(Pages(n_pages)), Ok(align_pages)) = (Bytes(size.max(1)).to_pages(), u32::try_from(align_pages))
         else {
@@ -58,7 +58,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Allocates a large block of at least `size` bytes from the shelf; null if there is none, and on [`ThreadHeap::nobody`].
     #[inline(always)]
     #[must_use]
-    pub fn allocate_kept(&self, size: usize) -> *mut u8 {
+    pub(crate) fn allocate_kept(&self, size: usize) -> *mut u8 {
         let layout = self.layout();
         let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return ptr::null_mut() };
         // SAFETY: heaps are used by their threads.
@@ -122,7 +122,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Allocates a large block of at least `size` bytes with room behind it to grow, if that is to be had.
     #[cold]
     #[must_use]
-    pub fn allocate_roomy(&self, size: usize) -> LargeBlock {
+    pub(crate) fn allocate_roomy(&self, size: usize) -> LargeBlock {
         let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return LargeBlock::NONE };
         if !self.may_have(n_pages) {
             return LargeBlock::NONE;
@@ -140,7 +140,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let Some(run) = run else { return LargeBlock::NONE };
         // SAFETY: only heaps that are alive allocate.
         let central = unsafe { self.central() };
-        if self.lists_large.get() {
+        if self.is_explicit() {
             // SAFETY: the block is ours, and records of heaps stay where they are.
             unsafe { central.pages.list_large(run.page, &self.large) };
         }
@@ -178,7 +178,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
             self.tick(self.now_ms());
             let (pages, n_pages) = (&self.central().pages, self.central().span(page).pages.get());
-            if pages.free_or_keep(page, (!self.is_explicit.get()).then_some(&self.shelf)) {
+            if pages.free_or_keep(page, (!self.has_gate()).then_some(&self.shelf)) {
                 self.note_kept(n_pages);
             } else {
                 self.publish_large(-(Pages(n_pages).to_bytes().0 as i64));
@@ -214,7 +214,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
             if n_pages == 0 {
                 return false;
             }
-            if n_pages > held && !(self.may_have(n_pages - held) && central.pages.extend(page, n_pages)) {
+            // A block of an explicit heap grows under that heap's gate only, where its limit is looked at.
+            let may_grow = || central.pages.is_listed(page, self.is_explicit().then_some(&self.large));
+            if n_pages > held && !(may_grow() && self.may_have(n_pages - held) && central.pages.extend(page, n_pages)) {
                 return false;
             }
             if n_pages < held && !central.pages.is_slack(held, n_pages) {
