@@ -51,6 +51,8 @@ impl Errno {
     pub const EXIST: Self = Self(libc::EEXIST);
     /// The kernel declines for now (locked pages).
     pub const AGAIN: Self = Self(libc::EAGAIN);
+    /// Not one mapping, or none.
+    pub const FAULT: Self = Self(libc::EFAULT);
     /// The kernel cannot do that.
     pub const INVAL: Self = Self(libc::EINVAL);
 }

@@ -15,10 +15,18 @@
 //! The address is then only a hint, which the kernel takes when nothing is there. If somebody maps something in between, the memory is
 //! moved elsewhere, and copied back.
 //!
+//! A source that is refused for being several mappings is nearly always a block whose whole huge pages were asked for: it is tried again in
+//! three pieces, cut where those begin and end, and a piece that is refused again is copied.
+//!
 //! # Safety
 //! As for [`Os::relocate`](crate::Os::relocate).
 
 use crate::{Errno, Linux, NotMoved, Os, Target, process};
+use core::ops::Range;
+use freestone_base::align;
+
+/// Pieces that a source is tried in.
+const PIECES: usize = 3;
 
 /// See [`Os::relocate`](crate::Os::relocate).
 ///
@@ -30,14 +38,65 @@ pub(super) unsafe fn relocate(from: *mut u8, bytes: usize, to: *mut u8) -> Resul
         if let Err(errno) = Linux.release(to, bytes) {
             return Err(NotMoved { errno, target: Target::Committed });
         }
-        match move_near(from, bytes, to) {
-            Ok(at) if at == to => Ok(()),
-            Ok(elsewhere) => {
-                bring_back(elsewhere, bytes, from);
-                Err(NotMoved { errno: Errno::EXIST, target: commit_again(to, bytes) })
+        match move_to(from, bytes, to) {
+            Err(Errno::FAULT) if Linux.huge_page_bytes() > 0 => {
+                let pieces = pieces(from.addr(), bytes, Linux.huge_page_bytes());
+                move_pieces(from, to, pieces).map_err(|target| NotMoved { errno: Errno::FAULT, target })
             }
-            Err(errno) => Err(NotMoved { errno, target: commit_again(to, bytes) }),
+            moved => moved.map_err(|errno| NotMoved { errno, target: commit_again(to, bytes) }),
         }
+    }
+}
+
+/// A source's offsets, cut where its whole huge pages begin and end.
+fn pieces(from: usize, bytes: usize, huge: usize) -> [Range<usize>; PIECES] {
+    let end = align::down(from + bytes, huge).saturating_sub(from);
+    let start = (align::up(from, huge) - from).min(end);
+    [0..start, start..end, end..bytes]
+}
+
+/// Moves pieces, or copies those that the kernel will not move; or says what became of the target, and all of the source is where it was.
+///
+/// # Safety
+/// - The pieces are all of the caller's source, in order; the target is unmapped.
+pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usize>; PIECES]) -> Result<(), Target> {
+    for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
+        let (start, bytes) = (piece.start, piece.len());
+        // SAFETY: the piece lies in both ranges; what was moved before it is at `to`, and the source is mapped there and empty.
+        unsafe {
+            let (from_piece, to_piece) = (from.wrapping_add(start), to.wrapping_add(start));
+            if move_to(from_piece, bytes, to_piece).is_ok() {
+                continue;
+            }
+            let target = commit_again(to_piece, bytes);
+            if target != Target::Committed {
+                from.copy_from_nonoverlapping(to, start);
+                // What stays mapped must not be committed again.
+                let is_unmapped = start == 0 || Linux.release(to, start).is_ok();
+                return Err(if is_unmapped { target } else { Target::Taken });
+            }
+            to_piece.copy_from_nonoverlapping(from_piece, bytes);
+            if !(Linux.purge_zeroes() && Linux.purge(from_piece, bytes).is_ok()) {
+                from_piece.write_bytes(0, bytes);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Moves the memory at `from` to `to`, or nowhere.
+///
+/// # Safety
+/// - `from` is committed and the caller's; `to` was unmapped by the caller.
+unsafe fn move_to(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let at = move_near(from, bytes, to)?;
+        if at == to {
+            return Ok(());
+        }
+        bring_back(at, bytes, from);
+        Err(Errno::EXIST)
     }
 }
 

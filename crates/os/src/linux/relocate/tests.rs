@@ -32,23 +32,65 @@ fn memory_moves_and_leaves_zero_behind() {
     }
 }
 
-/// The source is two mappings, for huge pages are refused in half of it: no kernel may lose anything of it, nor the target.
+/// The source is two mappings, for huge pages are refused in half of it: every kernel refuses to move that.
 #[test]
-fn a_source_of_several_mappings_is_refused_and_both_ranges_are_as_good_as_before() {
+fn a_source_of_several_mappings_is_refused_and_nothing_of_it_has_moved() {
     let window = window(3);
     // SAFETY: as above.
     unsafe {
         window.write_bytes(9, MIB);
         Linux.advise_huge(window, MIB / 2, false).unwrap();
         let to = window.add(2 * MIB);
-        to.write_bytes(5, MIB);
-        let refused = relocate(window, MIB, to).unwrap_err();
-        assert_eq!(refused, NotMoved { errno: Errno(libc::EFAULT), target: Target::Committed });
+        Linux.release(to, MIB).unwrap();
+        assert_eq!(move_to(window, MIB, to), Err(Errno::FAULT));
         assert!(is_full_of(window, 9));
+        assert_eq!(commit_again(to, MIB), Target::Committed);
         to.write_bytes(7, MIB);
         assert!(is_full_of(to, 7));
         Linux.release(window, 3 * MIB).unwrap();
     }
+}
+
+/// The first and the last piece are a mapping each, and the one between them two: it is copied.
+#[test]
+fn pieces_are_moved_or_copied_and_leave_zero_behind() {
+    let window = window(3);
+    // SAFETY: as above.
+    unsafe {
+        window.write_bytes(9, MIB);
+        Linux.advise_huge(window.add(MIB / 4), MIB / 4, false).unwrap();
+        let to = window.add(2 * MIB);
+        to.write_bytes(5, MIB);
+        Linux.release(to, MIB).unwrap();
+        move_pieces(window, to, [0..MIB / 4, MIB / 4..MIB - PAGE_BYTES, MIB - PAGE_BYTES..MIB]).unwrap();
+        assert!(is_full_of(window, 0) && is_full_of(to, 9));
+        Linux.release(window, 3 * MIB).unwrap();
+    }
+}
+
+/// Somebody else maps something in the place of the second piece while the first is moved.
+#[test]
+fn pieces_that_were_moved_come_back_when_another_has_no_place() {
+    let window = window(3);
+    // SAFETY: as above.
+    unsafe {
+        window.write_bytes(9, MIB);
+        let to = window.add(2 * MIB);
+        Linux.release(to, MIB).unwrap();
+        Linux.commit(to.add(MIB / 2), PAGE_BYTES, false).unwrap();
+        let moved = move_pieces(window, to, [0..MIB / 4, MIB / 4..MIB, MIB..MIB]);
+        assert_eq!(moved, Err(Target::Taken));
+        assert!(is_full_of(window, 9));
+        assert_eq!(Linux.commit(to, MIB / 4, false), Ok(()), "what was moved there is unmapped");
+        Linux.release(window, 3 * MIB).unwrap();
+    }
+}
+
+#[test]
+fn pieces_are_cut_at_whole_huge_pages() {
+    assert_eq!(pieces(10, 100, 16), [0..6, 6..86, 86..100]);
+    assert_eq!(pieces(32, 32, 16), [0..0, 0..32, 32..32]);
+    assert_eq!(pieces(17, 10, 16), [0..0, 0..0, 0..10]);
 }
 
 /// Somebody else's mapping is where the memory was to go.
