@@ -17,6 +17,7 @@
 
 use crate::central::Central;
 use crate::misuse::{Misuse, misuse};
+use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Kind, Owner};
 use crate::thread::ThreadHeap;
@@ -208,8 +209,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
                         return block;
                     }
                     let usable = self.large_bytes(page);
-                    let moved = self.allocate_for_growth(usable, size, align);
-                    if moved.is_null() || self.relocate(page, moved) {
+                    let mut moved = self.allocate_for_growth(usable, size, align);
+                    match self.relocate(page, moved) {
+                        Moved::Yes => return moved,
+                        Moved::No => {}
+                        Moved::TargetLost => moved = self.allocate_for_growth(usable, size, align),
+                    }
+                    if moved.is_null() {
                         return moved;
                     }
                     moved.copy_from_nonoverlapping(block, usable.min(size));
@@ -248,8 +254,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Moves the memory of the large block at `page` to another block, if that is a large one that holds it and it is worth a system call.
     ///
     /// # Safety
-    /// - See the module header; `moved` is a block that nobody uses yet.
-    unsafe fn relocate(&self, page: u32, moved: *mut u8) -> bool {
+    /// - See the module header; `moved` is null or a block that nobody uses yet.
+    unsafe fn relocate(&self, page: u32, moved: *mut u8) -> Moved {
         // SAFETY: the caller's promise.
         unsafe {
             let bytes = self.large_bytes(page);
@@ -257,7 +263,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 Place::Large { page: to } if bytes >= RELOCATE_LEAST && self.large_bytes(to) >= bytes => {
                     self.relocate_large(page, to)
                 }
-                _ => false,
+                _ => Moved::No,
             }
         }
     }
