@@ -1,9 +1,8 @@
 //! Allocating.
 #![allow(unsafe_code)]
 //!
-//! The life of `malloc(24)`: granules of 16 bytes → class → this thread's bin → its first block. 16 instructions, four of them
-//! branches at most, no lock, no atomic read-modify-write. Everything else (no heap yet, empty bin, large) is behind one of the two
-//! branches that are there anyway.
+//! The life of `malloc(24)`: granules of 16 bytes → class → this thread's bin → its first block. `hotpath.golden` lists the instructions: no
+//! lock, no atomic read-modify-write, two branches. Everything else (no heap yet, an empty bin, a large size) leaves by one of these two.
 //!
 //! Failure is null and `ENOMEM`, never anything else.
 //!
