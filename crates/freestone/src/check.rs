@@ -70,7 +70,7 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
 /// Walks the runs; returns how many small spans there are.
 fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u32, Broken> {
     let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
-    let mut pages = [0u64; 5];
+    let mut pages = [0u64; 6];
     while page < state.frontier {
         // SAFETY: records below the frontier are committed.
         let record = unsafe { &*layout.record(page) };
@@ -92,7 +92,7 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
             Kind::Dirty | Kind::Stuck => pages[2] += u64::from(n),
             Kind::Clean => pages[3] += u64::from(n),
             Kind::Reserved => pages[4] += u64::from(n),
-            Kind::None => {}
+            Kind::None => pages[5] += u64::from(n),
         }
         // SAFETY: the map is committed.
         let entry = unsafe { layout.map.get(page as usize) };
@@ -106,7 +106,14 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
         page += n;
     }
     let stats = &state.stats;
-    let counted = [stats.small_pages, stats.large_pages, stats.dirty_pages, stats.clean_pages, stats.reserved_pages];
+    let counted = [
+        stats.small_pages,
+        stats.large_pages,
+        stats.dirty_pages,
+        stats.clean_pages,
+        stats.reserved_pages,
+        stats.foreign_pages,
+    ];
     hold(counted == pages, "the counts of pages are the pages", 0)?;
     Ok(n_small)
 }
