@@ -56,7 +56,7 @@ static void *call_entry(int number) {
     return block;
 }
 
-static int first_place = -1, first_entry, last_place;
+static int first_place = -1, first_entry, last_place = -1;
 static void *volatile block_of_first;
 
 /* Reads the case from the environment itself: `getenv` is no entry point, and the constructor has no arguments. */
