@@ -60,7 +60,7 @@ impl<O: Os + 'static> Threads<O> {
     /// # Safety
     /// - `central` outlives every heap born from it, and all births of this list use the same one.
     pub unsafe fn birth(&self, central: &Central<O>) -> Option<&ThreadHeap<O>> {
-        let layout = *central.pages.open()?;
+        central.pages.open()?;
         let mut registry = self.registry.lock();
         let mut heap = registry.unborn;
         if heap.is_null() {
@@ -82,7 +82,7 @@ impl<O: Os + 'static> Threads<O> {
         let owner = self.next_owner(&mut registry);
         // SAFETY: as above.
         let heap = unsafe { &*heap };
-        heap.become_alive(central, layout, owner);
+        heap.become_alive(central, central.pages.view(), owner);
         Some(heap)
     }
 
@@ -233,7 +233,7 @@ impl<O: Os + 'static> Threads<O> {
                 let central = heap.central();
                 while !block.is_null() {
                     let next = (*block).next;
-                    if let Some(class) = central.pages.layout().small_class(block.addr()) {
+                    if let Some(class) = central.pages.view().small_class(block.addr()) {
                         central.keep_loose(class, block);
                     }
                     block = next;
