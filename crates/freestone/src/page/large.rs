@@ -202,6 +202,9 @@ impl<O: Os> PageHeap<O> {
     /// # Safety
     /// - Both are large blocks of the caller's, the new one not shorter.
     pub unsafe fn relocate(&self, from: u32, to: u32) -> bool {
+        if self.settings.sandbox() {
+            return false;
+        }
         let layout = self.layout();
         // SAFETY: the caller's promise; in the end the old block's memory is gone, and reads as zero.
         unsafe {

@@ -64,6 +64,23 @@ fn a_heap_sees_its_own_spans_and_finds_those_of_others_when_it_looks() {
     }
 }
 
+/// As Rust's `dealloc` of a known layout does: nothing is looked up before the bin is flushed.
+#[test]
+fn a_block_beyond_the_view_that_went_into_a_bin_finds_home_when_the_bin_is_flushed() {
+    let world = World::new(4096);
+    let (first, second) = (world.heap(), world.heap());
+    // SAFETY: the heaps and the blocks are this test's.
+    unsafe {
+        let other =
+            (0..).map(|_| second.allocate(30_000, 1).start).find(|at| first.view().page_of(at.addr()).is_none());
+        first.push_slow(class_of(30_000), other.unwrap());
+        first.flush_all();
+        second.drain();
+        assert_eq!(second.head(class_of(30_000)).get().cast(), other.unwrap());
+    }
+    world.check().unwrap();
+}
+
 #[test]
 fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
     let n = if cfg!(miri) { 300 } else { 20_000 };
