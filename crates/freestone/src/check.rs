@@ -94,7 +94,7 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
             Kind::Reserved => pages[4] += u64::from(n),
             Kind::None => pages[5] += u64::from(n),
         }
-        // SAFETY: the map is committed.
+        // SAFETY: entries of pages below the frontier are committed.
         let entry = unsafe { layout.map.get(page as usize) };
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
@@ -190,7 +190,7 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
 
 /// Checks a heap's lists and bins; returns how many spans it owns.
 unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
-    let layout = heap.layout();
+    let layout = *central.pages.layout();
     hold(heap.unpublished_large.get() <= 0, "the shared count knows of every large block", 0)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
@@ -212,25 +212,25 @@ unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Resul
             spans.partial.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Partial))?;
             spans.full.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Full))?;
         }
-        check_bin(heap, class)?;
+        check_bin(central, heap, class)?;
     }
     Ok(n_spans)
 }
 
-fn check_bin<O: Os>(heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
-    let layout = heap.layout();
+fn check_bin<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
+    let (layout, view) = (central.pages.layout(), central.pages.view());
     let (mut block, mut len) = (heap.head(class).get(), 0);
     while !block.is_null() {
-        let page = layout.page_of(block.addr()).unwrap_or(0);
-        // SAFETY: the map is committed; pages with a class have records.
+        let page = view.page_of(block.addr()).unwrap_or(0);
+        // SAFETY: pages with a class have records.
         unsafe {
-            let entry = layout.map.get(page);
+            let entry = view.entry(block.addr()).unwrap_or(Entry::NONE);
             let Some(of) = entry.class() else { return hold(false, "blocks in bins are in spans", page as u32) };
             hold(block_bytes(of) >= block_bytes(class), "blocks in bins are large enough", page as u32)?;
             let first = (*layout.record(page as u32)).first.load(Ordering::Relaxed);
             let (index, is_start) = block_at(of, block.addr() - layout.page_start(first).addr());
             hold(is_start, "blocks in bins start where blocks start", first)?;
-            hold(!blocks::is_free(&layout, first, index), "blocks in bins are out of their spans", first)?;
+            hold(!blocks::is_free(layout, first, index), "blocks in bins are out of their spans", first)?;
             len += 1;
             hold(len <= i64::from(u32::MAX), "bins end", first)?;
             let node: *mut Node = block;

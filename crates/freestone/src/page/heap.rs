@@ -13,12 +13,13 @@ use crate::page::purge::Watch;
 use crate::page::shelf::Shelf;
 use crate::page::state::{Free, PageStats, State};
 use crate::page::window;
-use crate::span::{Entry, Kind, Layout};
+use crate::span::{Entry, Kind, Layout, View};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use freestone_base::align;
 use freestone_base::lock::{Guard, Lock};
 use freestone_base::once::Once;
+use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 use freestone_os::{Futex, Os};
 
@@ -46,6 +47,8 @@ pub struct PageHeap<O: Os> {
     pub settings: Settings,
     opened: Once<Futex>,
     layout: UnsafeCell<Layout>,
+    /// Pages whose page map entries are committed; only ever grows, under the lock. 0: there is no window yet.
+    reach: AtomicUsize,
     pub(super) state: Lock<State, Futex, RANK>,
     pub(super) limits: Limits,
     pub(super) watch: Watch,
@@ -63,6 +66,7 @@ impl<O: Os> PageHeap<O> {
             settings: Settings::new(),
             opened: Once::new(),
             layout: UnsafeCell::new(Layout::EMPTY),
+            reach: AtomicUsize::new(0),
             state: Lock::new(State::empty()),
             limits: Limits::new(),
             watch: Watch::new(),
@@ -79,11 +83,12 @@ impl<O: Os> PageHeap<O> {
     pub fn open(&self) -> Option<&Layout> {
         let opened = self.opened.is_done()
             || self.opened.call(|| match window::open(&self.os) {
-                Some(layout) => {
-                    // SAFETY: this closure runs alone, and nobody reads before it is done.
+                Some((layout, committed)) => {
+                    // SAFETY: this closure runs alone, and nobody reads before it is done, or `reach` is set.
                     unsafe { *self.layout.get() = layout };
                     let mut state = self.state.lock();
-                    state.n_chunks = 1;
+                    state.committed = committed;
+                    self.publish_reach(&state, &layout, 1);
                     true
                 }
                 None => false,
@@ -100,6 +105,32 @@ impl<O: Os> PageHeap<O> {
         } else {
             &Layout::EMPTY
         }
+    }
+
+    /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
+    #[inline]
+    #[must_use]
+    pub fn view(&self) -> View {
+        let reach = self.reach();
+        if reach == 0 {
+            return View::EMPTY;
+        }
+        // SAFETY: `layout` was written before `reach` first was set, and never after; entries are committed before `reach` covers them.
+        // Both are seen, for `reach` is read with acquire, and written with release.
+        unsafe { View::new(&*self.layout.get(), reach) }
+    }
+
+    /// The reach of [`PageHeap::view`].
+    #[inline]
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        self.reach.load(Ordering::Acquire)
+    }
+
+    /// Lets views reach as far as the page map is committed; in tests no further than they must, `needed` pages, so that most views are old.
+    pub(super) fn publish_reach(&self, state: &State, layout: &Layout, needed: usize) {
+        let reach = state.committed.reach(layout);
+        self.reach.store(if cfg!(test) { reach.min(needed) } else { reach }, Ordering::Release);
     }
 
     /// Allocates `n_pages` in a row for `kind`, the first a multiple of `align_pages` (a power of two) from address 0.

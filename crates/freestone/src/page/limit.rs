@@ -86,6 +86,9 @@ impl<O: Os> PageHeap<O> {
 
     /// Makes a part of the control group's limit the soft limit, unless there is one.
     fn ask_group(&self) {
+        if self.settings.sandbox() {
+            return;
+        }
         if let Some(bytes) = self.os.memory_limit_bytes().and_then(|bytes| usize::try_from(bytes).ok()) {
             self.settings.set_default_limit((bytes as u64 / GROUP_SHARE.1 * GROUP_SHARE.0) as usize);
         }

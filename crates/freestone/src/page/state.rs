@@ -19,6 +19,7 @@ use crate::page::huge::DENSE;
 use crate::page::purge::Churn;
 use crate::page::run_set::RunSet;
 use crate::page::shelf::Shelf;
+use crate::page::window::Committed;
 use crate::span::{Kind, Layout, Span};
 use freestone_base::sync::Ordering;
 
@@ -86,8 +87,8 @@ impl Free {
 pub struct State {
     /// First page never committed.
     pub frontier: u32,
-    /// Chunks whose records and bitmaps are committed, from the first.
-    pub n_chunks: u32,
+    /// How far records, bitmaps and page map are committed: for all pages below the frontier.
+    pub committed: Committed,
     /// Dirty and stuck runs.
     pub dirty: RunSet,
     /// Clean runs.
@@ -129,7 +130,7 @@ impl State {
     pub const fn empty() -> Self {
         Self {
             frontier: 1,
-            n_chunks: 0,
+            committed: Committed::NONE,
             dirty: RunSet::empty(),
             clean: RunSet::empty(),
             reserved: RunSet::empty(),
