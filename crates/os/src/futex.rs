@@ -54,3 +54,6 @@ impl Parking for Futex {
         forking != 0 && forking == Self::this_thread()
     }
 }
+
+#[cfg(test)]
+mod tests;

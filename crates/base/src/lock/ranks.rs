@@ -93,3 +93,6 @@ mod table {
         }
     }
 }
+
+#[cfg(all(test, debug_assertions, not(loom)))]
+mod tests;
