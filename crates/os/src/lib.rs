@@ -34,6 +34,7 @@ mod file;
 mod futex;
 mod linux;
 pub mod process;
+pub mod scheduling;
 
 pub use append::append;
 pub use fatal::{fatal, report};

@@ -61,10 +61,12 @@ unsafe fn free_full(heap: &Heap, class: usize) {
 #[cold]
 #[inline(never)]
 unsafe fn free_sized_slow(block: *mut u8, class: usize) {
-    global::with_heap(|heap| {
-        // SAFETY: the caller's promise; the heap is this thread's for the moment.
-        unsafe { heap.push_slow(class, block) }
-    });
+    // SAFETY: the caller's promise; the heap is this thread's for the moment.
+    let freed = global::with_heap(|heap| unsafe { heap.push_slow(class, block) });
+    if freed.is_none() {
+        // SAFETY: nobody uses the block any more, says the module header.
+        unsafe { global::keep_freed(block) };
+    }
 }
 
 /// Frees whatever is not this thread's small block.
@@ -74,9 +76,14 @@ unsafe fn free_sized_slow(block: *mut u8, class: usize) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow(block: *mut u8) {
-    if !block.is_null() {
-        // SAFETY: the caller's promise.
-        global::with_heap(|heap| unsafe { heap.free(block) });
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let freed = global::with_heap(|heap| unsafe { heap.free(block) });
+    if freed.is_none() {
+        // SAFETY: nobody uses the block any more, says the module header.
+        unsafe { global::keep_freed(block) };
     }
 }
 

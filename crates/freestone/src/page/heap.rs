@@ -341,12 +341,12 @@ impl<O: Os> PageHeap<O> {
     /// Takes the lock and keeps it, before a fork. Runs that others are purging are waited for: the child has nobody to put them back.
     pub fn lock_for_fork(&self) {
         loop {
-            let state = self.state.lock();
-            if state.n_purging == 0 {
-                core::mem::forget(state);
+            self.state.acquire_raw();
+            if self.state.lock().n_purging == 0 {
                 return;
             }
-            drop(state);
+            // SAFETY: taken above.
+            unsafe { self.state.release_raw() };
             freestone_os::process::yield_now();
         }
     }

@@ -233,7 +233,8 @@ impl<O: Os + 'static> Threads<O> {
     pub unsafe fn unlock_after_fork(&self) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.iter().filter(|heap| heap.has_gate()).for_each(|heap| heap.gate.release_raw());
+            // Of all heaps: a fork handler may have made one explicit, or ended one, meanwhile. A gate that was not taken stays as it is.
+            self.iter().for_each(|heap| heap.gate.release_raw());
             self.registry.release_raw();
         }
     }
