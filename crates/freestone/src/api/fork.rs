@@ -41,6 +41,7 @@ unsafe extern "C" fn after_in_child() {
         global::central().unlock_after_fork();
         global::threads().unlock_after_fork();
         global::pressure().unlock_after_fork();
+        global::central().pages.adopt_purging_in_child();
         global::threads().orphan_others(ptr::from_ref(current::get()));
     }
     global::background().forked(!current::get().is_nobody());
