@@ -29,9 +29,7 @@ fn frontier(world: &World) -> u32 {
 
 /// Pages below the frontier that are of no use.
 fn lost_pages(world: &World) -> u64 {
-    let stats = world.central.pages.stats();
-    let used = stats.small_pages + stats.large_pages + stats.dirty_pages + stats.clean_pages + stats.reserved_pages;
-    u64::from(frontier(world)) - 1 - used
+    world.central.pages.stats().foreign_pages
 }
 
 #[test]
