@@ -6,6 +6,7 @@
 
 use crate::allocator::{self, Allocator};
 use crate::command::{self, Ran};
+use crate::executable::CannotRun;
 use crate::measure::Measurement;
 use crate::results::Outcome;
 use crate::summary::{Figure, Summary};
@@ -65,7 +66,7 @@ struct Expected {
 pub(crate) fn main(options: &Options) -> Result<u8> {
     let watched = watched_program(options)?;
     let path = executable::find_command(&watched)?;
-    executable::find_command(&options.command[0].to_string_lossy())?;
+    executable::find_command(&options.command[0])?;
     let selection = allocator::select(&options.allocators)?;
     let mut measurement = Measurement::begin("compare", options.out.as_deref(), &selection.allocators)?;
     for what in selection.missing {
@@ -94,10 +95,10 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
-fn watched_program(options: &Options) -> Result<String> {
+fn watched_program(options: &Options) -> Result<OsString> {
     match &options.server {
-        Some(server) => server.split_whitespace().next().map(str::to_owned).context("--server names no command"),
-        None => Ok(options.command[0].to_string_lossy().into_owned()),
+        Some(server) => server.split_whitespace().next().map(OsString::from).context("--server names no command"),
+        None => Ok(options.command[0].clone()),
     }
 }
 
@@ -138,6 +139,8 @@ fn warm_up(
         }
         let ran = match run_once(options, &allocator, true) {
             Ok(ran) => ran,
+            // What cannot be run at all cannot be run under any other.
+            Err(error) if error.is::<CannotRun>() => return Err(error),
             Err(error) => {
                 measurement.give_up(subject, &allocator.name, format!("{error:#}"))?;
                 continue;
@@ -150,7 +153,7 @@ fn warm_up(
             continue;
         }
         if ran.launched.exit != 0 && !options.ignore_failure {
-            let how = ending(ran.launched.exit);
+            let how = ran.launched.ending();
             let what = format!("{how}: {} (--ignore-failure measures it all the same)", ran.said);
             measurement.give_up(subject, &allocator.name, what)?;
             continue;
@@ -161,21 +164,6 @@ fn warm_up(
         proven.push(allocator);
     }
     Ok((proven, expected.unwrap_or(Expected { exit: 0, output: None })))
-}
-
-/// How a command ended, of its exit status as a shell would give it.
-fn ending(exit: i32) -> String {
-    const NAMED: [(i32, &str); 5] = [
-        (libc::SIGSEGV, "SIGSEGV"),
-        (libc::SIGABRT, "SIGABRT"),
-        (libc::SIGBUS, "SIGBUS"),
-        (libc::SIGILL, "SIGILL"),
-        (libc::SIGKILL, "SIGKILL"),
-    ];
-    match NAMED.iter().find(|(number, _)| exit == 128 + number) {
-        Some((number, name)) => format!("ended by signal {number} ({name})"),
-        None => format!("exit status {exit}"),
-    }
 }
 
 /// The first run decides what is expected; a command whose output varies by itself is not held to it.

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("freestone: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(cli::status_of(&error))
         }
     }
 }
