@@ -112,8 +112,8 @@ fn a_command_that_a_signal_ends_is_told_with_its_figures_and_nothing_is_left() {
 #[test]
 fn a_signal_that_was_ignored_stays_ignored() {
     let temporary = empty("ignored");
-    let script = "echo ready; read word; echo \"$word\"";
-    let mut nohup = command(&["run", "-a", "system", "--", "sh", "-c", script]);
+    let script = format!("echo $$; {}", says(&["USR1"]));
+    let mut nohup = command(&["run", "-a", "system", "--", "sh", "-c", &script]);
     // SAFETY: sets a disposition, which is async-signal-safe.
     unsafe {
         nohup.pre_exec(|| {
@@ -121,14 +121,18 @@ fn a_signal_that_was_ignored_stays_ignored() {
             Ok(())
         })
     };
-    nohup.env("TMPDIR", &temporary).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    nohup.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut lab = nohup.spawn().unwrap();
     let mut stdout = BufReader::new(lab.stdout.take().unwrap());
+    let shell: i32 = line(&mut stdout).parse().unwrap();
     assert_eq!(line(&mut stdout), "ready");
     send(&lab, libc::SIGHUP);
-    lab.stdin.take().unwrap().write_all(b"still here\n").unwrap();
-    assert_eq!(line(&mut stdout), "still here");
-    assert!(lab.wait().unwrap().success());
+    // What is passed on goes in the order of the numbers, so the first would end the shell before the second is answered.
+    send(&lab, libc::SIGUSR1);
+    assert_eq!(line(&mut stdout), "got USR1");
+    // SAFETY: the shell runs until it gets this.
+    assert_eq!(unsafe { libc::kill(shell, libc::SIGALRM) }, 0);
+    assert_eq!(lab.wait().unwrap().code(), Some(7));
 }
 
 #[test]
