@@ -1,4 +1,4 @@
-//! `freestone compare`: the same command under every allocator at hand, A B C A B C…, after a warm-up that proves the allocator was there.
+//! `freestone compare`: the same command under every allocator at hand, in interleaved rounds, after a warm-up that proves the allocator was there.
 //!
 //! In the warm-up each run is watched to its exit and the library looked for among its mappings: an allocator that was not in the process has no
 //! figures. Exit statuses and outputs are compared with the baseline's. For a client and a server, `--server` is started under each allocator
@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Accept commands whose exit status is not 0
     #[arg(long)]
     ignore_failure: bool,
+    /// Seed of the order in which allocators run within each round: that of a results file repeats its order [default: drawn]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u32>,
     /// Results file to write [default: freestone-results/TIME-compare.jsonl]
     #[arg(short, long)]
     out: Option<PathBuf>,
@@ -68,7 +71,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let path = executable::find_command(&watched)?;
     executable::find_command(&options.command[0])?;
     let selection = allocator::select(&options.allocators)?;
-    let mut measurement = Measurement::begin("compare", options.out.as_deref(), &selection.allocators)?;
+    let mut measurement = Measurement::begin("compare", options.out.as_deref(), options.seed, &selection.allocators)?;
     for what in selection.missing {
         measurement.warn(Warning::Missing { what })?;
     }
@@ -187,8 +190,8 @@ fn rounds(
     measurement.doubt_rounds(options.rounds.get(), allocators.len())?;
     let bar = progress::bar((options.rounds.get() * allocators.len()) as u64);
     for round in 0..options.rounds.get() {
-        for turn in 0..allocators.len() {
-            let allocator = &allocators[(turn + round) % allocators.len()];
+        for turn in measurement.seed.order(subject, round, allocators.len()) {
+            let allocator = &allocators[turn];
             bar.set_message(allocator.name.clone());
             if !interrupt::asked() && !measurement.is_given_up(subject, &allocator.name) {
                 match run_once(options, allocator, false) {

@@ -6,6 +6,7 @@
 use crate::allocator::{self, Allocator};
 use crate::exit_report::{self, Report};
 use crate::launch::Launched;
+use crate::statistics::ENOUGH_ROUNDS;
 use crate::{command, demo, executable, interrupt, quantity, timeline};
 use anyhow::Result;
 use command::Scratch;
@@ -27,8 +28,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Rounds of the demo, each once under the system's allocator and once under Freestone
-    #[arg(short, long, default_value_t = 4, conflicts_with = "command")]
+    #[arg(short, long, default_value_t = ENOUGH_ROUNDS, conflicts_with = "command")]
     rounds: usize,
+    /// Seed of the order of the two within each round of the demo [default: drawn]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "command")]
+    seed: Option<u32>,
     /// Print the summary as JSON (on stderr when there is a command)
     #[arg(long)]
     json: bool,
@@ -43,7 +47,7 @@ pub(crate) struct Options {
 /// The command or the allocator cannot be found.
 pub(crate) fn main(options: &Options) -> Result<u8> {
     let Some(program) = options.command.first() else {
-        return demo::compare(options.rounds, options.json).map(|()| 0);
+        return demo::compare(options.rounds, options.seed, options.json).map(|()| 0);
     };
     let path = executable::find_command(program)?;
     let mut selection = allocator::select(std::slice::from_ref(&options.allocator))?;
