@@ -88,3 +88,6 @@ impl Subject for OneHeap<'_> {
         self.world.check()
     }
 }
+
+#[cfg(test)]
+mod faults;
