@@ -94,3 +94,6 @@ impl Subject for OneHeap<'_> {
         self.world.check()
     }
 }
+
+#[cfg(test)]
+mod faults;
