@@ -31,6 +31,11 @@ impl Futex {
         // As below: the caller looks again.
         let _ = futex::wait(word, futex::Flags::PRIVATE, expected, timeout.as_ref());
     }
+
+    /// Wakes everybody who waits for `word` to change.
+    pub fn wake_all(word: &AtomicU32) {
+        let _ = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
+    }
 }
 
 impl Parking for Futex {

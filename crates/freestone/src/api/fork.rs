@@ -113,6 +113,7 @@ unsafe extern "C" fn after_in_child() {
         unsafe { unlock() };
         stdio::reset();
     }
+    global::central().pages.adopt_purging_in_child();
     // SAFETY: the process has one thread, and this is its heap; it waits for no lock, for it holds them all or nobody does.
     unsafe { global::threads().orphan_others(ptr::from_ref(current::get())) };
     global::background().forked(!current::get().is_nobody());

@@ -13,7 +13,8 @@ use crate::page::purge::Watch;
 use crate::page::shelf::Shelf;
 use crate::page::state::{Free, PageStats, State};
 use crate::page::window;
-use crate::span::{Entry, Kind, Layout};
+use crate::span::layout::BITMAP_BYTES;
+use crate::span::{Entry, Kind, Layout, Span};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use freestone_base::align;
@@ -24,6 +25,9 @@ use freestone_os::{Futex, Os};
 
 /// Rank of the lock: the innermost.
 pub const RANK: u8 = 30;
+
+/// Bytes of record, bitmap and page map for each page.
+const METADATA_BYTES_PER_PAGE: u64 = (size_of::<Span>() + BITMAP_BYTES + size_of::<Entry>()) as u64;
 
 /// Bytes of a piece of metadata storage.
 const METADATA_PAGES: u32 = 1;
@@ -106,6 +110,9 @@ impl<O: Os> PageHeap<O> {
     /// `None` when memory or the window runs out, or the hard limit is reached. What is on shelves comes before clean memory.
     pub fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
         let layout = self.open()?;
+        if !self.could_hold(n_pages, align_pages) {
+            return None;
+        }
         let (huge_pages, n_pages) =
             if kind == Kind::Large { self.huge_pages_by_experience(n_pages) } else { (0, n_pages) };
         let searched = n_pages.checked_add(align_pages - 1)?;
@@ -135,6 +142,14 @@ impl<O: Os> PageHeap<O> {
             }
         }
         self.take_clean(state, layout, n_pages, (n_pages, align_pages.max(huge_pages)), kind, huge_pages > 0)
+    }
+
+    /// Whether the window has as many pages in a row at all, the first a multiple of `align_pages`: what it has not is refused before
+    /// anything is given back for it. Yes before the window is open.
+    #[must_use]
+    pub fn could_hold(&self, n_pages: u32, align_pages: u32) -> bool {
+        let n_all = self.layout().n_pages;
+        n_all == 0 || (n_pages as usize).saturating_add(align_pages as usize) <= n_all
     }
 
     /// Takes pages without memory behind them; `room` is how many must be free in a row, and the alignment of the first.
@@ -184,6 +199,9 @@ impl<O: Os> PageHeap<O> {
         let searched = n_pages + align_pages - 1;
         // SAFETY: the caller's promise, under the lock.
         unsafe {
+            if kind != Kind::Large {
+                self.end_huge(layout, page);
+            }
             let was = Free::of(&*layout.record(page));
             state.take(layout, page, searched, kind);
             let first = self.align_up(layout, page, align_pages);
@@ -281,7 +299,6 @@ impl<O: Os> PageHeap<O> {
                 let (at, left) = state.metadata;
                 if left >= bytes {
                     state.metadata = (at.wrapping_add(bytes), left - bytes);
-                    state.stats.metadata_bytes += bytes as u64;
                     return Some(at.cast());
                 }
             }
@@ -307,17 +324,18 @@ impl<O: Os> PageHeap<O> {
         visit(&state, self.layout())
     }
 
-    /// Takes the lock and keeps it, before a fork. Runs that others are purging are waited for: the child has nobody to put them back.
+    /// Bytes of what the allocator needs for itself: thread heaps, and records, bitmaps and page map up to the frontier. (They are mapped
+    /// beyond it, and have no memory there.)
+    #[must_use]
+    pub fn metadata_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        (state.stats.metadata_pages << PAGE_BYTES_LOG2) + u64::from(state.frontier) * METADATA_BYTES_PER_PAGE
+    }
+
+    /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see
+    /// [`PageHeap::adopt_purging_in_child`].
     pub fn lock_for_fork(&self) {
-        loop {
-            self.state.acquire_raw();
-            if self.state.lock().n_purging == 0 {
-                return;
-            }
-            // SAFETY: taken above.
-            unsafe { self.state.release_raw() };
-            freestone_os::process::yield_now();
-        }
+        self.state.acquire_raw();
     }
 
     /// Lets the lock of [`PageHeap::lock_for_fork`] go, in parent or child.

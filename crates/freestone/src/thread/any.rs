@@ -17,13 +17,14 @@
 
 use crate::central::Central;
 use crate::misuse::{Misuse, misuse};
+use crate::page::{Moved, PageHeap};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Kind, Owner};
 use crate::thread::ThreadHeap;
 use crate::thread::large::LargeBlock;
 use core::ptr;
 use freestone_base::sync::Ordering;
-use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_base::units::{Bytes, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// A small block stays as long as this part of it is used: less than what [`QUADRUPLE_MAX`] leaves of a block that has just got room.
@@ -71,6 +72,16 @@ pub fn small_stays(usable: usize, size: usize) -> bool {
 pub fn with_room(usable: usize, size: usize) -> usize {
     let factor = if usable <= QUADRUPLE_MAX { 4 } else { 2 };
     if size > usable && size < usable.saturating_mul(2) { usable.saturating_mul(factor) } else { size }
+}
+
+/// Whether there could be a block of `size` bytes aligned to `align`, if all memory were free. For what is impossible nothing is given
+/// back, and nobody is told that memory is short.
+#[must_use]
+pub fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
+    let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
+    size <= isize::MAX as usize
+        && align <= ALIGN_MAX
+        && u32::try_from(align >> PAGE_BYTES_LOG2).is_ok_and(|align_pages| pages.could_hold(n_pages, align_pages))
 }
 
 /// Finds out what an address is.
@@ -208,8 +219,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
                         return block;
                     }
                     let usable = self.large_bytes(page);
-                    let moved = self.allocate_for_growth(usable, size, align);
-                    if moved.is_null() || self.relocate(page, moved) {
+                    let mut moved = self.allocate_for_growth(usable, size, align);
+                    match self.relocate(page, moved) {
+                        Moved::Yes => return moved,
+                        Moved::No => {}
+                        Moved::TargetLost => moved = self.allocate_for_growth(usable, size, align),
+                    }
+                    if moved.is_null() {
                         return moved;
                     }
                     moved.copy_from_nonoverlapping(block, usable.min(size));
@@ -248,8 +264,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Moves the memory of the large block at `page` to another block, if that is a large one that holds it and it is worth a system call.
     ///
     /// # Safety
-    /// - See the module header; `moved` is a block that nobody uses yet.
-    unsafe fn relocate(&self, page: u32, moved: *mut u8) -> bool {
+    /// - See the module header; `moved` is null or a block that nobody uses yet.
+    unsafe fn relocate(&self, page: u32, moved: *mut u8) -> Moved {
         // SAFETY: the caller's promise.
         unsafe {
             let bytes = self.large_bytes(page);
@@ -257,7 +273,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 Place::Large { page: to } if bytes >= RELOCATE_LEAST && self.large_bytes(to) >= bytes => {
                     self.relocate_large(page, to)
                 }
-                _ => false,
+                _ => Moved::No,
             }
         }
     }

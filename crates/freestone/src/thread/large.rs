@@ -8,8 +8,8 @@
 //! # Safety
 //! As stated at each function; pages passed in start large blocks that are the caller's.
 
-use crate::page::Run;
 use crate::page::shelf::LOOKS;
+use crate::page::{Moved, Run};
 use crate::span::Kind;
 use crate::thread::ThreadHeap;
 use core::ptr;
@@ -148,18 +148,20 @@ impl<O: Os + 'static> ThreadHeap<O> {
         LargeBlock { start: self.layout().page_start(run.page), zero: run.zero }
     }
 
-    /// Moves the contents of one large block to another by moving the memory behind them, and frees the first; `false` if the kernel would
-    /// not.
+    /// Moves the contents of one large block to another by moving the memory behind them, and frees the first.
     ///
     /// # Safety
-    /// - Both start large blocks that are the caller's, the second not shorter; nobody uses the first any more if this succeeds.
-    pub unsafe fn relocate_large(&self, from: u32, to: u32) -> bool {
+    /// - Both start large blocks that are the caller's, the second not shorter; nobody uses what [`Moved`] says is freed.
+    pub unsafe fn relocate_large(&self, from: u32, to: u32) -> Moved {
         // SAFETY: the caller's promise.
         unsafe {
-            let (central, bytes) = (self.central(), self.large_bytes(from));
+            let central = self.central();
+            let [from_bytes, to_bytes] = [from, to].map(|page| self.large_bytes(page) as i64);
             let moved = central.pages.relocate(from, to);
-            if moved {
-                self.publish_large(-(bytes as i64));
+            match moved {
+                Moved::Yes => self.publish_large(-from_bytes),
+                Moved::No => {}
+                Moved::TargetLost => self.publish_large(-to_bytes),
             }
             moved
         }
