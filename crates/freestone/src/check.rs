@@ -19,6 +19,8 @@ use freestone_base::inbox::Node;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
+const N_KINDS: usize = Kind::Purging as usize + 1;
+
 /// An invariant that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
@@ -70,7 +72,7 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
 /// Walks the runs; returns how many small spans there are.
 fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u32, Broken> {
     let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
-    let mut pages = [0u64; 5];
+    let mut pages = [0u64; N_KINDS];
     while page < state.frontier {
         // SAFETY: records below the frontier are committed.
         let record = unsafe { &*layout.record(page) };
@@ -81,19 +83,11 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
         hold(last.first.load(Ordering::Relaxed) == page && last.kind.get() == kind, "a run's ends agree", page)?;
         let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck | Kind::Reserved);
         hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
-        match kind {
-            Kind::Small => {
-                check_span(layout, page, os_page_bytes)?;
-                n_small += 1;
-                pages[0] += u64::from(n);
-            }
-            Kind::Metadata => pages[0] += u64::from(n),
-            Kind::Large => pages[1] += u64::from(n),
-            Kind::Dirty | Kind::Stuck => pages[2] += u64::from(n),
-            Kind::Clean => pages[3] += u64::from(n),
-            Kind::Reserved => pages[4] += u64::from(n),
-            Kind::None => {}
+        if kind == Kind::Small {
+            check_span(layout, page, os_page_bytes)?;
+            n_small += 1;
         }
+        pages[kind as usize] += u64::from(n);
         // SAFETY: entries of pages below the frontier are committed.
         let entry = unsafe { layout.map.get(page as usize) };
         let expected = match kind {
@@ -106,8 +100,19 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
         page += n;
     }
     let stats = &state.stats;
-    let counted = [stats.small_pages, stats.large_pages, stats.dirty_pages, stats.clean_pages, stats.reserved_pages];
-    hold(counted == pages, "the counts of pages are the pages", 0)?;
+    for (kind, counted) in [
+        (Kind::None, stats.foreign_pages),
+        (Kind::Dirty, stats.dirty_pages),
+        (Kind::Clean, stats.clean_pages),
+        (Kind::Stuck, stats.stuck_pages),
+        (Kind::Small, stats.small_pages),
+        (Kind::Large, stats.large_pages),
+        (Kind::Metadata, stats.metadata_pages),
+        (Kind::Reserved, stats.reserved_pages),
+        (Kind::Purging, stats.purging_pages),
+    ] {
+        hold(counted == pages[kind as usize], "the counts of pages are the pages", kind as u32)?;
+    }
     Ok(n_small)
 }
 
@@ -154,7 +159,7 @@ fn check_shelves(state: &State, layout: &Layout) -> Result<(), Broken> {
 
 fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
     for (set, kinds, pages) in [
-        (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages),
+        (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages + state.stats.stuck_pages),
         (&state.clean, [Kind::Clean, Kind::Clean], state.stats.clean_pages),
         (&state.reserved, [Kind::Reserved, Kind::Reserved], state.stats.reserved_pages),
     ] {
@@ -167,6 +172,11 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
         });
         wrong?;
         hold(sum == pages, "the sets have all free pages", 0)?;
+    }
+    // SAFETY: the list is the page heap's, and nobody changes it.
+    let mut purging = unsafe { state.purging.iter(layout) }.map(|(page, run)| (page, run.kind.get()));
+    if let Some((page, _)) = purging.find(|(_, kind)| *kind != Kind::Purging) {
+        return hold(false, "the list of runs being purged has no others", page);
     }
     let (mut page, mut before, mut last_ms) = (state.oldest, 0, None);
     while page != 0 {

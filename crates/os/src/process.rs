@@ -82,3 +82,9 @@ pub fn errno() -> crate::Errno {
     // SAFETY: the location is this thread's own.
     crate::Errno(unsafe { *libc::__errno_location() })
 }
+
+/// The address of this thread's `errno`: no other living thread has it, and a forked child's thread keeps it.
+pub(crate) fn errno_address() -> usize {
+    // SAFETY: the function has no conditions; only the address is used.
+    unsafe { libc::__errno_location() }.addr()
+}

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! The life of `free(p)`: page of `p` → page map entry → "this thread's, and of which class" in one subtraction → onto the bin.
-//! 18 instructions, at most four branches. Null, foreign pointers, blocks of other threads and large blocks all fail one of the tests
-//! that are there anyway.
+//! `hotpath.golden` lists the instructions. Null, foreign pointers, blocks of other threads and large blocks all fail one of the tests that
+//! are there anyway.
 //!
 //! Freeing never fails and never changes `errno`: below are raw system calls only.
 //!
@@ -61,10 +61,12 @@ unsafe fn free_full(heap: &Heap, class: usize) {
 #[cold]
 #[inline(never)]
 unsafe fn free_sized_slow(block: *mut u8, class: usize) {
-    global::with_heap(|heap| {
-        // SAFETY: the caller's promise; the heap is this thread's for the moment.
-        unsafe { heap.push_slow(class, block) }
-    });
+    // SAFETY: the caller's promise; the heap is this thread's for the moment.
+    let freed = global::with_heap(|heap| unsafe { heap.push_slow(class, block) });
+    if freed.is_none() {
+        // SAFETY: nobody uses the block any more, says the module header.
+        unsafe { global::keep_freed(block) };
+    }
 }
 
 /// Frees whatever is not this thread's small block.
@@ -74,13 +76,18 @@ unsafe fn free_sized_slow(block: *mut u8, class: usize) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow(block: *mut u8) {
-    if !block.is_null() {
-        // SAFETY: the caller's promise.
-        global::with_heap(|heap| unsafe { heap.free(block) });
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let freed = global::with_heap(|heap| unsafe { heap.free(block) });
+    if freed.is_none() {
+        // SAFETY: nobody uses the block any more, says the module header.
+        unsafe { global::keep_freed(block) };
     }
 }
 
-/// Bytes that a block may be used to its end for; 0 for null. A wrong pointer is named, and 0.
+/// Bytes that a block may be used to its end for; 0 for null. An invalid pointer is reported, and its answer is 0.
 ///
 /// # Safety
 /// - `block` is null or was returned by this allocator and not freed.

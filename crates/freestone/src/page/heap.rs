@@ -13,7 +13,8 @@ use crate::page::purge::Watch;
 use crate::page::shelf::Shelf;
 use crate::page::state::{Free, PageStats, State};
 use crate::page::window;
-use crate::span::{Entry, Kind, Layout, View};
+use crate::span::layout::BITMAP_BYTES;
+use crate::span::{Entry, Kind, Layout, Span, View};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use freestone_base::align;
@@ -25,6 +26,9 @@ use freestone_os::{Futex, Os};
 
 /// Rank of the lock: the innermost.
 pub const RANK: u8 = 30;
+
+/// Bytes of record, bitmap and page map for each page.
+const METADATA_BYTES_PER_PAGE: u64 = (size_of::<Span>() + BITMAP_BYTES + size_of::<Entry>()) as u64;
 
 /// Bytes of a piece of metadata storage.
 const METADATA_PAGES: u32 = 1;
@@ -312,7 +316,6 @@ impl<O: Os> PageHeap<O> {
                 let (at, left) = state.metadata;
                 if left >= bytes {
                     state.metadata = (at.wrapping_add(bytes), left - bytes);
-                    state.stats.metadata_bytes += bytes as u64;
                     return Some(at.cast());
                 }
             }
@@ -338,17 +341,18 @@ impl<O: Os> PageHeap<O> {
         visit(&state, self.layout())
     }
 
-    /// Takes the lock and keeps it, before a fork. Runs that others are purging are waited for: the child has nobody to put them back.
+    /// Bytes of what the allocator needs for itself: thread heaps, and records, bitmaps and page map up to the frontier. (They are mapped
+    /// beyond it, and have no memory there.)
+    #[must_use]
+    pub fn metadata_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        (state.stats.metadata_pages << PAGE_BYTES_LOG2) + u64::from(state.frontier) * METADATA_BYTES_PER_PAGE
+    }
+
+    /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see
+    /// [`PageHeap::adopt_purging_in_child`].
     pub fn lock_for_fork(&self) {
-        loop {
-            let state = self.state.lock();
-            if state.n_purging == 0 {
-                core::mem::forget(state);
-                return;
-            }
-            drop(state);
-            freestone_os::process::yield_now();
-        }
+        self.state.acquire_raw();
     }
 
     /// Lets the lock of [`PageHeap::lock_for_fork`] go, in parent or child.
