@@ -114,6 +114,43 @@ static void background(int expected) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
+/* Nanoseconds that the background thread ran; 0 if it is not there. */
+static unsigned long long background_ran_ns(void) {
+    char path[300], line[300];
+    unsigned long long ns = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    EXPECT(tasks);
+    for (struct dirent *task; (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        if (line_of(path, "Name:", line, sizeof line) && strstr(line, "freestone")) {
+            snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
+            EXPECT(line_of(path, "", line, sizeof line));
+            ns = strtoull(line, NULL, 10);
+        }
+    }
+    closedir(tasks);
+    return ns;
+}
+
+/* Much is dirty, and never gets old: the background thread sleeps all the same. */
+static void dirty_for_good(void) {
+    pthread_t thread;
+    pthread_barrier_init(&burst_over, NULL, 2);
+    pthread_barrier_init(&leave, NULL, 2);
+    EXPECT(pthread_create(&thread, NULL, burst_and_wait, NULL) == 0);
+    pthread_barrier_wait(&burst_over);
+    expect_background_threads(1);
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0 && stats.dirty > 0);
+    unsigned long long before;
+    do {
+        before = background_ran_ns();
+        sleep_ms(100);
+    } while (before == 0 || background_ran_ns() != before);
+    pthread_barrier_wait(&leave);
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
 static void *wait_a_moment(void *main_thread) {
     free(malloc(1000));
     pthread_join(*(pthread_t *)main_thread, NULL);
@@ -335,6 +372,8 @@ int main(int n, char **arguments) {
     const char *part = arguments[1];
     if (!strcmp(part, "background")) {
         background(1);
+    } else if (!strcmp(part, "dirty_for_good")) {
+        dirty_for_good();
     } else if (!strcmp(part, "no_background")) {
         background(0);
     } else if (!strcmp(part, "main_thread_leaves")) {
