@@ -7,8 +7,21 @@
 use crate::{Errno, Os, Prefault};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::vec::Vec;
+#[cfg(not(shuttle))]
 use freestone_base::lock::{Guard, Lock, Spin};
 use freestone_base::units::PAGE_BYTES;
+
+/// What the kernel knows, and nobody interrupts it: one call at a time.
+#[cfg(not(shuttle))]
+type Known = Lock<State>;
+#[cfg(not(shuttle))]
+type Inside<'kernel> = Guard<'kernel, State, Spin, 0>;
+
+/// In the model under schedules another thread may run before a call and after it, never inside: a fork leaves no call half made.
+#[cfg(shuttle)]
+type Known = std::sync::Mutex<State>;
+#[cfg(shuttle)]
+type Inside<'kernel> = std::sync::MutexGuard<'kernel, State>;
 
 /// When a call fails.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +38,7 @@ pub struct Failure {
 pub struct Fake {
     os_page_bytes: usize,
     window_bytes: usize,
-    state: Lock<State>,
+    state: Known,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +63,7 @@ impl Fake {
     #[must_use]
     pub fn new(os_page_bytes: usize, window_bytes: usize) -> Self {
         assert!(os_page_bytes.is_power_of_two() && os_page_bytes <= PAGE_BYTES);
-        Self { os_page_bytes, window_bytes, state: Lock::new(State::default()) }
+        Self { os_page_bytes, window_bytes, state: Known::new(State::default()) }
     }
 
     /// Plans a failure, or none, and counts calls from 0 again.
@@ -111,12 +124,19 @@ impl Fake {
         self.lock().huge.iter().filter(|&&page| page).count() * self.os_page_bytes
     }
 
-    fn lock(&self) -> Guard<'_, State, Spin, 0> {
+    #[cfg(not(shuttle))]
+    fn lock(&self) -> Inside<'_> {
         self.state.lock()
     }
 
+    #[cfg(shuttle)]
+    fn lock(&self) -> Inside<'_> {
+        freestone_base::sync::scheduled::kernel_point();
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     /// Counts a call and fails it if it is its turn.
-    fn call(&self) -> Result<Guard<'_, State, Spin, 0>, Errno> {
+    fn call(&self) -> Result<Inside<'_>, Errno> {
         let mut state = self.lock();
         let this = state.n_calls;
         state.n_calls += 1;

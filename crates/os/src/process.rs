@@ -66,7 +66,10 @@ pub fn id() -> i32 {
 
 /// Lets other threads run.
 pub fn yield_now() {
+    #[cfg(not(shuttle))]
     rustix::thread::sched_yield();
+    #[cfg(shuttle)]
+    freestone_base::sync::scheduled::let_others_run();
 }
 
 /// Gives this thread a name, for those who look at the process from outside.
