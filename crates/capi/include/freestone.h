@@ -67,8 +67,8 @@ extern "C" {
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 
 /*
- * A heap of its own. Its blocks are ordinary blocks: any thread may allocate from it, `free` takes them back, `malloc_usable_size`
- * knows them. What makes it different is its end: freestone_heap_delete gives all of it back at once, blocks that are still out
+ * A heap of its own. Any thread may allocate from it; `free` takes its blocks back, and `malloc_usable_size` knows them. (A Rust program
+ * that uses Freestone as its global allocator must not drop them as a Box or a Vec: free them with `free`.) What makes it different is its end: freestone_heap_delete gives all of it back at once, blocks that are still out
  * included, in time that depends on the number of its spans and not of its blocks.
  *
  * Threads that allocate from one heap at the same time take turns. A block of a heap is moved by freestone_heap_realloc; plain
@@ -94,7 +94,8 @@ int freestone_heap_set_limit(freestone_heap_t *heap, size_t bytes) FREESTONE_NOT
 /*
  * Ends a heap and every block of it at once. NULL is nothing.
  *
- * The caller promises that nobody uses a block of the heap any more, and that no thread is just freeing one.
+ * The caller promises that nobody uses a block of the heap any more, and that every `free` of one has returned. Blocks freed before, by
+ * whichever thread, are no concern: they are back in the heap.
  */
 void freestone_heap_delete(freestone_heap_t *heap) FREESTONE_NOTHROW;
 
@@ -263,8 +264,8 @@ void free_sized(void *block, size_t size) FREESTONE_NOTHROW;
 void free_aligned_sized(void *block, size_t align, size_t size) FREESTONE_NOTHROW;
 
 /*
- * `size` bytes aligned to `align`; the size need not be a multiple of it. NULL and EINVAL if `align` is not a power of two; NULL and
- * ENOMEM when memory runs out. Alignments to 1 GiB and beyond are really given.
+ * `size` bytes aligned to `align`, which is rounded up to a power of two, as glibc 2.36 does; the size need not be a multiple of it. NULL
+ * and EINVAL if no power of two is that large; NULL and ENOMEM when memory runs out. Alignments to 1 GiB and beyond are really given.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(1) FREESTONE_ATTR_ALLOC_SIZE(2)
 void *aligned_alloc(size_t align, size_t size) FREESTONE_NOTHROW;
@@ -288,7 +289,10 @@ void *valloc(size_t size) FREESTONE_NOTHROW;
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC
 void *pvalloc(size_t size) FREESTONE_NOTHROW;
 
-/* Bytes of a block that may be used, at least what was asked for; 0 for NULL. */
+/*
+ * Bytes of a block that may be used, at least what was asked for; 0 for NULL. For a block of malloc, calloc or aligned_alloc they depend on
+ * the size and alignment asked for alone; realloc may leave a block more.
+ */
 size_t malloc_usable_size(void *block) FREESTONE_NOTHROW;
 
 /* Gives memory back as freestone_purge does, whatever `pad` says. 1 if there was any, else 0. */

@@ -20,7 +20,7 @@ fn fail(errno: Errno) -> *mut c_void {
 /// `size` bytes aligned to 16; null and `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
-    alloc::allocate_c(size).cast()
+    alloc::allocate(size).cast()
 }
 
 /// Frees a block; null is nothing. `errno` is kept.
@@ -74,19 +74,20 @@ pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: us
     }
 }
 
-/// `size` bytes aligned to `align`. Null and `EINVAL` if that is not a power of two, null and `ENOMEM` when memory runs out.
-#[unsafe(no_mangle)]
-pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    if !align.is_power_of_two() {
-        return fail(Errno::INVAL);
-    }
-    alloc::allocate_aligned(size, align).cast()
-}
-
-/// As [`aligned_alloc`].
+/// `size` bytes aligned to `align`, which is rounded up to a power of two, as glibc does. Null and `EINVAL` if there is none, null and
+/// `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
-    aligned_alloc(align, size)
+    match align.checked_next_power_of_two() {
+        Some(align) => alloc::allocate_aligned(size, align).cast(),
+        None => fail(Errno::INVAL),
+    }
+}
+
+/// As [`memalign`]: the alignments that C leaves undefined, glibc (to 2.37) rounds up.
+#[unsafe(no_mangle)]
+pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    memalign(align, size)
 }
 
 /// Stores a block of `size` bytes aligned to `align` in `*block` and returns 0. Returns `EINVAL` if `align` is not a power of two and

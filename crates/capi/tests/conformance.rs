@@ -18,11 +18,12 @@ parts! {
     absurd: sizes_no_machine_gives_are_refused_with_enomem,
     overflow: products_that_overflow_are_refused,
     alignments: every_alignment_to_a_gibibyte_is_really_given,
-    bad_alignments: alignments_that_make_no_sense_are_refused,
+    bad_alignments: odd_alignments_are_rounded_up_or_refused_as_by_glibc,
     pages: valloc_and_pvalloc_give_os_pages,
     reallocs: realloc_keeps_contents,
     zeroes: calloc_is_zero_after_dirty_reuse,
     kept_errno: free_keeps_errno_on_every_path,
+    usable_sizes: usable_sizes_depend_on_the_request_alone,
     heaps: explicit_heaps_do_what_the_header_says,
     questions: glibcs_questions_are_answered,
 }

@@ -132,7 +132,7 @@ impl<O: Os> Central<O> {
     }
 
     /// Gives a span of `class` that has a block to give to `owner`; its page, or `None`.
-    pub fn adopt(&self, class: usize, owner: *mut c_void, generation: Owner) -> Option<u32> {
+    pub(crate) fn adopt(&self, class: usize, owner: *mut c_void, generation: Owner) -> Option<u32> {
         if self.n_available[class].load(Ordering::Relaxed) == 0 {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Naming what a wrong program did.
 //!
-//! One line on standard error that says what happened to which block, then what the option `misuse` says. The block is left
-//! alone in any case: metadata is out of band, so nothing has been damaged.
+//! One line on standard error that says what happened to which block, then what the option `misuse` says. The block is left alone in any
+//! case.
 //!
 //! Layer: beside `config`.
 

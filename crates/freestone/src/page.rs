@@ -34,7 +34,7 @@ pub mod state;
 pub mod window;
 
 pub use heap::{PageHeap, Run};
-pub use large::LargeList;
+pub use large::{LargeList, Moved};
 pub use shelf::Shelf;
 pub use state::PageStats;
 

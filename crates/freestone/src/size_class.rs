@@ -7,7 +7,8 @@
 //! ```
 //!
 //! 16-byte steps to 256, then 8 steps a doubling to 32 KiB: at most 12.5 % of a block is wasted above 128 bytes
-//! (`waste_column` in the tests computes it for every size). Source: E. D. Berger et al.; the same geometry is jemalloc's.
+//! (`waste_column` in the tests computes it for every size). Source: mimalloc's bins have the same
+//! eight steps a doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.
@@ -132,21 +133,21 @@ pub const fn block_bytes(class: usize) -> usize {
     BLOCK_BYTES[class] as usize
 }
 
-/// Pages in a span of a class.
+/// Pages in a span of a class, unless the option `span_size` asks for more.
 #[inline]
 #[must_use]
 pub const fn span_pages(class: usize) -> Pages {
     if block_bytes(class) <= ONE_PAGE_MAX { Pages(1) } else { Pages(4) }
 }
 
-/// Blocks in a span of a class.
+/// Blocks in a span of `span_pages(class)` pages.
 #[inline]
 #[must_use]
 pub const fn span_blocks(class: usize) -> usize {
     span_pages(class).to_bytes().0 / block_bytes(class)
 }
 
-/// The most blocks a span has.
+/// The most blocks a page of a span has.
 pub const SPAN_BLOCKS_MAX: usize = PAGE_BYTES / GRANULE_BYTES;
 
 /// The block of a span of `class` that holds the byte at `offset`, and whether `offset` is where it starts.

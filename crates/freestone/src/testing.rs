@@ -9,6 +9,7 @@ mod schedules;
 
 use crate::central::Central;
 use crate::check::check;
+use crate::thread::heap::Role;
 use crate::thread::{ThreadHeap, Threads};
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::Subject;
@@ -42,7 +43,12 @@ impl World {
 
     pub(crate) fn try_heap(&self) -> Option<&ThreadHeap<Fake>> {
         // SAFETY: the central is boxed and outlives the borrow.
-        unsafe { self.threads.birth(&self.central) }
+        unsafe { self.threads.birth(&self.central, Role::Thread) }
+    }
+
+    pub(crate) fn explicit_heap(&self) -> &ThreadHeap<Fake> {
+        // SAFETY: as above.
+        unsafe { self.threads.birth(&self.central, Role::Explicit) }.expect("the fake kernel has memory")
     }
 
     /// Sets the option `index`, one of `config::key`.

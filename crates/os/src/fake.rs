@@ -1,10 +1,21 @@
-//! A kernel for tests: fails on demand, has its own clock, its own OS page size, and checks every transition.
+//! A kernel for tests: fails on demand, fully or half-way, has its own clock, its own OS page size, and checks every transition.
 #![allow(unsafe_code)]
+//!
+//! What the kernels of the last ten years leave behind when they fail in the middle ([`Fake::plan_half_way`]):
+//!
+//! | call | half-way |
+//! |---|---|
+//! | commit (`mmap`), release (`munmap`) | as fully: they check before they change |
+//! | purge (`madvise`) | the first half is gone (a locked part comes behind it, or a hole) |
+//! | relocate (`mremap`) | the target is unmapped; with `EEXIST` somebody else has mapped something there |
+//! | prefault (`MADV_POPULATE_WRITE`) | the first half has memory |
+//! | advise_huge (`MADV_HUGEPAGE`) | the first half is advised |
+//!
 //! # Safety
 //! The window is one zeroed allocation that lives as long as the `Fake`, so that committed
 //! memory is real; a state is kept for each OS page and a transition that no kernel would allow panics the test.
 
-use crate::{Errno, Os, Prefault};
+use crate::{Errno, NotMoved, Os, Prefault, Target};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::vec::Vec;
 #[cfg(not(shuttle))]
@@ -43,10 +54,16 @@ pub struct Fake {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Whether what fails has done half its work.
+    half_way: bool,
+    /// OS pages that somebody else has mapped.
+    taken: Vec<bool>,
     /// Start of the allocation that the window lies in.
     memory: usize,
     window: usize,
     committed: Vec<bool>,
+    /// OS pages that were committed once.
+    known: Vec<bool>,
     now_ms: u64,
     n_calls: u64,
     failure: Option<Failure>,
@@ -71,6 +88,13 @@ impl Fake {
         let mut state = self.lock();
         state.n_calls = 0;
         state.failure = failure;
+        state.half_way = false;
+    }
+
+    /// As [`Fake::plan`], but what fails has done half its work.
+    pub fn plan_half_way(&self, failure: Failure) {
+        self.plan(Some(failure));
+        self.lock().half_way = true;
     }
 
     /// Calls since the last [`Fake::plan`].
@@ -94,6 +118,19 @@ impl Fake {
     #[must_use]
     pub fn committed_bytes(&self) -> usize {
         self.lock().committed.iter().filter(|&&page| page).count() * self.os_page_bytes
+    }
+
+    /// Whether all memory that is not committed is as it was when it was last mapped: zero. Who writes there would have crashed.
+    #[must_use]
+    pub fn is_untouched_outside(&self) -> bool {
+        let state = self.lock();
+        let was_committed = (0..state.committed.len()).filter(|&page| state.known[page] && !state.committed[page]);
+        let is_zero = |page: usize| {
+            let start = freestone_base::ptr::from_exposed::<u8>(state.window + page * self.os_page_bytes);
+            // SAFETY: the page is inside the window.
+            unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) }.iter().all(|&byte| byte == 0)
+        };
+        was_committed.into_iter().all(is_zero)
     }
 
     /// Makes purging succeed without clearing, as some emulators do.
@@ -137,13 +174,40 @@ impl Fake {
 
     /// Counts a call and fails it if it is its turn.
     fn call(&self) -> Result<Inside<'_>, Errno> {
+        self.call_or_half_way(|_| ())
+    }
+
+    /// As [`Fake::call`]; `half` does what the call has done when it fails half-way.
+    fn call_or_half_way(&self, half: impl FnOnce(&mut State)) -> Result<Inside<'_>, Errno> {
         let mut state = self.lock();
         let this = state.n_calls;
         state.n_calls += 1;
         match state.failure {
-            Some(plan) if this == plan.nth_call || (plan.for_good && this > plan.nth_call) => Err(plan.errno),
+            Some(plan) if this == plan.nth_call || (plan.for_good && this > plan.nth_call) => {
+                if state.half_way {
+                    half(&mut state);
+                }
+                Err(plan.errno)
+            }
             _ => Ok(state),
         }
+    }
+
+    /// Bytes of the first half of a range, in whole OS pages.
+    fn half(&self, bytes: usize) -> usize {
+        bytes / 2 / self.os_page_bytes * self.os_page_bytes
+    }
+
+    /// Unmaps a range of the window.
+    ///
+    /// # Safety
+    /// - The caller gives it up.
+    unsafe fn unmap(&self, state: &mut State, at: *mut u8, bytes: usize) {
+        let pages = self.pages(state, at, bytes);
+        state.committed[pages.clone()].fill(false);
+        state.huge[pages].fill(false);
+        // SAFETY: the range is inside the window (checked by `pages`) and given up by the caller.
+        unsafe { at.write_bytes(0, bytes) };
     }
 
     /// Room for the window, and for aligning it: of an allocation that is aligned by itself every byte would be written to.
@@ -194,7 +258,11 @@ unsafe impl Os for Fake {
             }
             state.memory = freestone_base::ptr::expose(memory);
             state.window = state.memory.next_multiple_of(PAGE_BYTES);
-            state.committed = alloc::vec![false; self.window_bytes / self.os_page_bytes];
+            let none = alloc::vec![false; self.window_bytes / self.os_page_bytes];
+            state.committed.clone_from(&none);
+            state.known.clone_from(&none);
+            state.huge.clone_from(&none);
+            state.taken = none;
         }
         Some(freestone_base::ptr::from_exposed(state.window))
     }
@@ -202,7 +270,7 @@ unsafe impl Os for Fake {
     unsafe fn commit(&self, at: *mut u8, bytes: usize, _lazily: bool) -> Result<(), Errno> {
         let mut state = self.call()?;
         let pages = self.pages(&state, at, bytes);
-        if state.committed[pages.clone()].iter().any(|&page| page) {
+        if pages.clone().any(|page| state.committed[page] || state.taken[page]) {
             return Err(Errno::EXIST);
         }
         if let Some(most) = state.most_committed {
@@ -211,21 +279,21 @@ unsafe impl Os for Fake {
                 return Err(Errno::NOMEM);
             }
         }
+        state.known[pages.clone()].fill(true);
         state.committed[pages].fill(true);
         Ok(())
     }
 
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         let mut state = self.call()?;
-        let pages = self.pages(&state, at, bytes);
-        state.committed[pages].fill(false);
-        // SAFETY: the range is inside the window (checked by `pages`) and given up by the caller.
-        unsafe { at.write_bytes(0, bytes) };
+        // SAFETY: the caller's promise.
+        unsafe { self.unmap(&mut state, at, bytes) };
         Ok(())
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        let mut state = self.call()?;
+        // SAFETY: as in `release`.
+        let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
         let pages = self.pages(&state, at, bytes);
         assert!(state.committed[pages].iter().all(|&page| page), "purging memory that is not committed");
         state.purged_bytes += bytes as u64;
@@ -245,9 +313,22 @@ unsafe impl Os for Fake {
         !self.lock().purge_keeps_contents
     }
 
-    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno> {
-        let state = self.call()?;
-        let _ = (self.pages(&state, from, bytes), self.pages(&state, to, bytes));
+    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
+        let mut target = Target::Committed;
+        let state = self.call_or_half_way(|state| {
+            target = Target::Reserved;
+            // SAFETY: nobody needs what is at `to`.
+            unsafe { self.unmap(state, to, bytes) };
+            if state.failure.is_some_and(|plan| plan.errno == Errno::EXIST) {
+                target = Target::Taken;
+                let pages = self.pages(state, to, bytes);
+                state.taken[pages].fill(true);
+            }
+        });
+        let state = state.map_err(|errno| NotMoved { errno, target })?;
+        for (at, what) in [(from, "moving what is not committed"), (to, "moving to where nothing is committed")] {
+            assert!(state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page), "{what}");
+        }
         // SAFETY: both ranges are inside the window (checked by `pages`) and the caller's.
         unsafe {
             to.copy_from_nonoverlapping(from, bytes);
@@ -267,11 +348,12 @@ unsafe impl Os for Fake {
     }
 
     unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
-        let mut state = self.call()?;
+        let mut state = self.call_or_half_way(|state| {
+            let pages = self.pages(state, at, bytes);
+            state.huge[pages.start..pages.start + pages.len() / 2].fill(wanted);
+        })?;
         let pages = self.pages(&state, at, bytes);
         assert!(state.committed[pages.clone()].iter().all(|&page| page), "advising about nothing");
-        let all = state.committed.len();
-        state.huge.resize(all, false);
         state.huge[pages].fill(wanted);
         Ok(())
     }

@@ -18,7 +18,8 @@
 //! | clean | as ready: what purging leaves | none | zero ([`Os::purge_zeroes`]) |
 //!
 //! Layer: above `base`, below the heap. [`Linux`] is the kernel; `fake::Fake` (feature `fake`) is one that fails on demand.
-//! Cost: a system call each, but for [`Os::now_ms`]. What fails says so with the [`Errno`]; no state has changed then.
+//! Cost: a system call each, but for [`Os::now_ms`] and [`Os::relocate`]. What fails says so with the [`Errno`]; no state has changed then,
+//! unless the call's own page says otherwise.
 #![no_std]
 
 #[cfg(feature = "fake")]
@@ -52,8 +53,30 @@ impl Errno {
     pub const EXIST: Self = Self(libc::EEXIST);
     /// The kernel declines for now (locked pages).
     pub const AGAIN: Self = Self(libc::EAGAIN);
+    /// Not one mapping, or none.
+    pub const FAULT: Self = Self(libc::EFAULT);
     /// The kernel cannot do that.
     pub const INVAL: Self = Self(libc::EINVAL);
+}
+
+/// The kernel would not move memory ([`Os::relocate`]). What was to be moved is where it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotMoved {
+    /// What the kernel said.
+    pub errno: Errno,
+    /// What became of the range that the memory was to be moved to.
+    pub target: Target,
+}
+
+/// What became of the target of a move that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// It is committed, as before. What it holds is undefined.
+    Committed,
+    /// It is reserved: unmapped for the move, and the kernel would not map it again.
+    Reserved,
+    /// Somebody else has mapped something there meanwhile: it must not be touched again.
+    Taken,
 }
 
 /// How memory gets its pages before it is used.
@@ -105,7 +128,8 @@ pub unsafe trait Os: Sync {
     /// Dirty → clean: gives the memory back and keeps the addresses.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`] or [`Errno::INVAL`] for locked pages, [`Errno::NOMEM`]; the contents are then undefined.
+    /// [`Errno::AGAIN`] or [`Errno::INVAL`] for locked pages, [`Errno::NOMEM`]; a part may have been given back then, and the contents are
+    /// undefined.
     ///
     /// # Safety
     /// - The range was committed, is made of whole OS pages, and nobody needs its contents.
@@ -126,11 +150,11 @@ pub unsafe trait Os: Sync {
     /// Moves the memory behind `bytes` at `from` to `to` without copying; `from` is ready (zero) afterwards.
     ///
     /// # Errors
-    /// Whatever the kernel says; nothing has moved then.
+    /// Whatever the kernel says; nothing has moved then, but the target may be gone: [`NotMoved::target`] says so.
     ///
     /// # Safety
     /// - Both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
-    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno>;
+    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved>;
 
     /// Ready → ready, with memory behind it already.
     ///
@@ -147,7 +171,7 @@ pub unsafe trait Os: Sync {
     /// Asks for huge pages, or (`wanted` is false) for none, where memory is not there yet.
     ///
     /// # Errors
-    /// The kernel's; nothing has changed then.
+    /// The kernel's; what was asked for may hold for a part then.
     ///
     /// # Safety
     /// - The range is committed, and made of whole OS pages.

@@ -4,12 +4,12 @@
 //! Every mapping is made at an address that nothing else occupies (`MAP_FIXED_NOREPLACE`), so that committing can never
 //! replace memory of the program; the rest passes the caller's promises on.
 
-use crate::{Errno, Os, Prefault, cgroup, process};
+use crate::{Errno, NotMoved, Os, Prefault, cgroup, process};
 use core::ptr;
 use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
 use freestone_base::{align, ptr as address};
 use rustix::io::Errno as KernelErrno;
-use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The kernel this process runs on.
 #[derive(Debug)]
@@ -110,12 +110,9 @@ unsafe impl Os for Linux {
         }
     }
 
-    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno> {
-        let flags = MremapFlags::MAYMOVE | MremapFlags::from_bits_retain(libc::MREMAP_DONTUNMAP as u32);
-        // SAFETY: both ranges are the caller's. The target is unmapped by the kernel as part of the move; the source
-        // stays mapped and empty, so that the arena keeps its shape.
-        unsafe { rustix::mm::mremap_fixed(from.cast(), bytes, bytes, flags, to.cast()) }?;
-        Ok(())
+    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
+        // SAFETY: the caller's promise.
+        unsafe { relocate::relocate(from, bytes, to) }
     }
 
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno> {
@@ -223,6 +220,7 @@ fn try_purge_zeroes() -> Result<bool, Errno> {
 }
 
 mod huge_pages;
+mod relocate;
 
 #[cfg(test)]
 mod tests;

@@ -154,16 +154,30 @@ static void alignments(void) {
     }
 }
 
+/* glibc's memalign rounds an alignment up to a power of two, and answers EINVAL where there is none. */
+static void expect_rounded_up(void *(*allocate)(size_t, size_t), size_t align, size_t size) {
+    errno = 0;
+    unsigned char *block = allocate(align, size);
+    if (align > PTRDIFF_MAX + 1ul) {
+        EXPECT(block == NULL && errno == EINVAL);
+    } else if (align == PTRDIFF_MAX) {
+        EXPECT(block == NULL && errno == ENOMEM);
+    } else {
+        size_t power = 16;
+        while (power < align) power *= 2;
+        EXPECT(block && (uintptr_t)block % power == 0 && malloc_usable_size(block) >= size);
+        free(block);
+    }
+}
+
 static void bad_alignments(void) {
     static const size_t BAD[] = {0, 3, 5, 6, 7, 9, 12, 15, 17, 24, 48, 100, 4095, 4097, 65537, PTRDIFF_MAX, PTRDIFF_MAX + 2ul, SIZE_MAX - 1, SIZE_MAX};
     freestone_heap_t *heap = freestone_heap_new();
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
         size_t align = HIDE(BAD[i]);
         for (size_t size = 0; size < 300; size += 99) {
-            errno = 0;
-            EXPECT(aligned_alloc(align, size) == NULL && errno == EINVAL);
-            errno = 0;
-            EXPECT(memalign(align, size) == NULL && errno == EINVAL);
+            expect_rounded_up(aligned_alloc, align, size);
+            expect_rounded_up(memalign, align, size);
             errno = 0;
             EXPECT(freestone_heap_aligned_alloc(heap, align, size) == NULL && errno == EINVAL);
             void *untouched = &heap;
@@ -300,6 +314,31 @@ static void kept_errno(void) {
     EXPECT(errno == 11);
 }
 
+/* What a program may use of a block depends on what it asked for, not on what happened before. */
+static void usable_sizes(void) {
+    enum { N_SLOTS = 500 };
+    static void *slots[N_SLOTS];
+    static const size_t ASKED[] = {1, 17, 100, 640, 1000, 5000, 9000, 16384, 16385, 32768, 40000, 70000, 300000, 1 << 20, 5 << 20, 9000000};
+    uint64_t state = 3;
+    for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++) {
+        size_t expected = 0;
+        for (int round = 0; round < 200; round++) {
+            void **slot = &slots[next_random(&state) % N_SLOTS];
+            free(*slot);
+            *slot = malloc(next_random(&state) % (2 * ASKED[i] + 1));
+            void *block = round % 2 ? malloc(ASKED[i]) : calloc(1, ASKED[i]);
+            EXPECT(block);
+            if (round == 0) expected = malloc_usable_size(block);
+            EXPECT(malloc_usable_size(block) == expected);
+            if (round % 3 == 0) *(char *)block = 1;
+            slot = &slots[next_random(&state) % N_SLOTS];
+            free(*slot);
+            *slot = block;
+        }
+    }
+    for (int i = 0; i < N_SLOTS; i++) free(slots[i]);
+}
+
 static void heaps(void) {
     freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap != NULL);
@@ -375,7 +414,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } PARTS[] = {
         {"sizes", sizes}, {"absurd", absurd}, {"overflow", overflow}, {"alignments", alignments}, {"bad_alignments", bad_alignments},
-        {"pages", pages}, {"reallocs", reallocs}, {"zeroes", zeroes}, {"kept_errno", kept_errno}, {"heaps", heaps}, {"questions", questions},
+        {"pages", pages}, {"reallocs", reallocs}, {"zeroes", zeroes}, {"kept_errno", kept_errno}, {"usable_sizes", usable_sizes}, {"heaps", heaps}, {"questions", questions},
     };
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
         if (argc == 2 && strcmp(argv[1], PARTS[i].name) == 0) {

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! The life of `free(p)`: page of `p` → page map entry → "this thread's, and of which class" in one subtraction → onto the bin.
-//! 18 instructions, at most four branches. Null, foreign pointers, blocks of other threads and large blocks all fail one of the tests
-//! that are there anyway.
+//! `hotpath.golden` lists the instructions. Null, foreign pointers, blocks of other threads and large blocks all fail one of the tests that
+//! are there anyway.
 //!
 //! Freeing never fails and never changes `errno`: below are raw system calls only.
 //!
@@ -81,7 +81,7 @@ pub unsafe fn free_slow(block: *mut u8) {
     }
 }
 
-/// Bytes that a block may be used to its end for; 0 for null. A wrong pointer is named, and 0.
+/// Bytes that a block may be used to its end for; 0 for null. An invalid pointer is reported, and its answer is 0.
 ///
 /// # Safety
 /// - `block` is null or was returned by this allocator and not freed.

@@ -22,6 +22,7 @@ use crate::api::{fork, options, report};
 use crate::central::Central;
 use crate::thread::Threads;
 use crate::thread::current::{self, Heap};
+use crate::thread::heap::Role;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::once::Once;
@@ -61,19 +62,19 @@ const EXIT_ROUNDS: u32 = 2;
 
 /// What all heaps share.
 #[must_use]
-pub fn central() -> &'static Central<Linux> {
+pub(crate) fn central() -> &'static Central<Linux> {
     &GLOBAL.central
 }
 
 /// All thread heaps.
 #[must_use]
-pub fn threads() -> &'static Threads<Linux> {
+pub(crate) fn threads() -> &'static Threads<Linux> {
     &GLOBAL.threads
 }
 
 /// The allocator's own thread.
 #[must_use]
-pub fn background() -> &'static BackgroundThread {
+pub(crate) fn background() -> &'static BackgroundThread {
     &GLOBAL.background
 }
 
@@ -114,7 +115,7 @@ fn try_start() -> bool {
 }
 
 /// Calls `f` with this thread's heap, born if need be, or with the fallback heap; `None` when the allocator cannot start.
-pub fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
+pub(crate) fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
     let heap = current::get();
     if !heap.is_nobody() {
         return Some(f(heap));
@@ -140,8 +141,7 @@ fn fallback() -> Option<&'static Heap> {
             return Some(fallback);
         }
         // SAFETY: the central is a static.
-        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.central) }?;
-        born.become_explicit(false);
+        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Fallback) }?;
         let pointer = ptr::from_ref(born).cast_mut();
         if GLOBAL.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // Another thread was first.
@@ -163,7 +163,7 @@ fn born() -> Option<&'static Heap> {
         return Some(heap);
     }
     // SAFETY: the central is a static.
-    let heap = unsafe { GLOBAL.threads.birth(&GLOBAL.central) }?;
+    let heap = unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Thread) }?;
     // First the pointer, then the hook: setting the hook may allocate, from this very heap.
     current::set(heap);
     // SAFETY: the key exists as long as the process.

@@ -5,18 +5,23 @@
 //!  Heap::new ─▶ allocate, free, from any thread ─▶ drop: every block of it is gone
 //! ```
 //!
-//! A heap is a thread heap behind a lock: whoever holds the lock is its thread. Its blocks are ordinary blocks: `free` of one by
-//! any thread sends it home like any other.
+//! A heap is a thread heap behind a lock: whoever holds the lock is its thread. Any thread may free its blocks, by [`Heap::deallocate`] of any
+//! heap or by C's `free`: a free by a thread that is not using the heap puts the block into the heap's inbox at once. So when the heap is
+//! dropped, every block that was freed before has come home, and the rest is dropped with it.
 //!
-//! Cost: the thread heap's, and an uncontended lock.
+//! Rust's global `dealloc` is not for them: it trusts the layout and keeps the block in a bin of its thread without asking whose it is, where
+//! the block would outlive its heap. (`GlobalAlloc` and `Allocator` ask the same of every allocator: free with the one that allocated.)
+//!
+//! Cost: the thread heap's, and an uncontended lock; a free by another thread is an atomic operation.
 //!
 //! # Safety
 //! Dropping a heap ends the life of all its blocks: its unsafe constructor makes that the caller's promise.
 
-use crate::api::{free, global, pressure, realloc};
+use crate::api::{free, global, pressure};
 use crate::config::Mistake;
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::thread::current::Heap as Record;
+use crate::thread::heap::Role;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use freestone_base::units::PAGE_BYTES_LOG2;
@@ -36,15 +41,15 @@ impl Heap {
     /// A heap of its own; `None` when memory runs out.
     ///
     /// # Safety
-    /// - When the heap is dropped, nobody uses any block allocated from it, and nobody is about to free one.
+    /// - When the heap is dropped, nobody uses any block allocated from it, and every free of one has returned, or never comes.
+    /// - Its blocks are freed by [`Heap::deallocate`] or C's `free`, not by [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
     #[must_use]
     pub unsafe fn new() -> Option<Self> {
         if !global::start() {
             return None;
         }
         // SAFETY: the central is a static.
-        let record = unsafe { global::threads().birth(global::central()) }?;
-        record.become_explicit(true);
+        let record = unsafe { global::threads().birth(global::central(), Role::Explicit) }?;
         Some(Self { record })
     }
 
@@ -101,8 +106,9 @@ impl Heap {
     pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, old.align()).ok()?;
         if class_of_aligned(old.size(), old.align()).is_none() && class_of_aligned(size, old.align()).is_none() {
-            // SAFETY: the caller's promise.
-            if unsafe { realloc::resize_in_place(block.as_ptr(), size) } {
+            let _gate = self.record.enter();
+            // SAFETY: the gate makes this thread the heap's; the block is live (this function's contract).
+            if unsafe { self.record.resize_in_place(block.as_ptr(), size) } {
                 return Some(block);
             }
         }

@@ -87,13 +87,3 @@ unsafe fn reallocate_under_pressure(moved: *mut u8, block: *mut u8, size: usize,
     // SAFETY: the caller's promise.
     or_enomem(pressure::watch(moved, is_short, || unsafe { attempt(block, size, align) }))
 }
-
-/// Makes a large block hold `size` bytes where it is; `false` if it is no large block, or cannot.
-///
-/// # Safety
-/// - See the module header.
-#[must_use]
-pub unsafe fn resize_in_place(block: *mut u8, size: usize) -> bool {
-    // SAFETY: the caller's promise.
-    global::with_heap(|heap| unsafe { heap.resize_in_place(block, size) }).unwrap_or(false)
-}

@@ -35,17 +35,26 @@ impl<O: Os> PageHeap<O> {
         })
     }
 
-    /// Commits `n_pages` of a reserved run that is long enough.
+    /// Commits `n_pages` of a reserved run that is long enough. Where somebody else has mapped something meanwhile, they are given up.
     fn map_again(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
-        let page = state.reserved.find(layout, n_pages)?;
-        let (start, bytes) = (layout.page_start(page), (n_pages as usize) << PAGE_BYTES_LOG2);
-        // SAFETY: the pages are free and not mapped; committed memory is zero.
-        unsafe {
-            self.os.commit(start, bytes, false).ok()?;
-            self.prepare(start, bytes);
-            state.turn(layout, page, n_pages, Free::CLEAN);
+        loop {
+            let page = state.reserved.find(layout, n_pages)?;
+            let (start, bytes) = (layout.page_start(page), (n_pages as usize) << PAGE_BYTES_LOG2);
+            // SAFETY: the pages are free and not mapped; committed memory is zero.
+            unsafe {
+                match self.os.commit(start, bytes, false) {
+                    Ok(()) => {
+                        self.prepare(start, bytes);
+                        state.turn(layout, page, n_pages, Free::CLEAN);
+                        return Some(());
+                    }
+                    Err(Errno::EXIST) => {
+                        state.turn(layout, page, n_pages, Free { kind: Kind::None, ..Free::CLEAN });
+                    }
+                    Err(_) => return None,
+                }
+            }
         }
-        Some(())
     }
 
     /// Unmaps clean runs, the longest first, of `n_pages` together if there are as many. `None` if there was nothing to unmap.

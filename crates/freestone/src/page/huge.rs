@@ -34,7 +34,8 @@ pub(super) const DENSE: u32 = 256;
 /// ones in a row restore it.
 const DENSE_ENOUGH: u32 = DENSE * 3 / 4;
 
-/// Blocks thought dense are made whole huge pages long if that wastes at most this part of them.
+/// Blocks that may get huge pages are made whole ones long if that adds at most this part to them: also those that do not get them, so that
+/// equal requests have equal usable sizes. (What is not written has no memory.)
 const ROUND_SHARE: u32 = 8;
 
 impl<O: Os> PageHeap<O> {
@@ -62,11 +63,9 @@ impl<O: Os> PageHeap<O> {
             page => unsafe { self.sample_density(&*layout.record(page), page) },
         };
         state.learn_density(last);
-        if state.density < DENSE_ENOUGH {
-            return (0, n_pages);
-        }
         let rounded = n_pages.next_multiple_of(huge_pages);
-        (huge_pages, if rounded - n_pages <= n_pages / ROUND_SHARE { rounded } else { n_pages })
+        let n_pages = if rounded - n_pages <= n_pages / ROUND_SHARE { rounded } else { n_pages };
+        (if state.density < DENSE_ENOUGH { 0 } else { huge_pages }, n_pages)
     }
 
     /// Asks for huge pages behind those of a large block's pages `from..to` that make whole ones.

@@ -15,7 +15,7 @@ use crate::span::{Entry, Kind, Layout, SpanList};
 use core::cell::Cell;
 use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES_LOG2;
-use freestone_os::{Os, Prefault};
+use freestone_os::{Os, Prefault, Target};
 
 /// A block that grows gets this many times its size of address space, itself included.
 const ROOM_FACTOR: u32 = 4;
@@ -50,6 +50,17 @@ impl LargeList {
     pub const fn new() -> Self {
         Self { blocks: SpanList::new(), pages: Cell::new(0) }
     }
+}
+
+/// What became of a large block whose memory was to move to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It has moved: the old block is freed.
+    Yes,
+    /// It is where it was; both blocks are as good as before, but what the new one holds is undefined.
+    No,
+    /// It is where it was; the new block is gone.
+    TargetLost,
 }
 
 /// The list that a large block is in, if it belongs to an explicit heap.
@@ -196,27 +207,53 @@ impl<O: Os> PageHeap<O> {
         self.wake_for_dirty();
     }
 
-    /// Moves the memory behind a large block to the start of another, without copying; the old block is freed, and clean. `false` if the
-    /// kernel would not: nothing has moved then, and what the new block holds is undefined.
+    /// Moves the memory behind a large block to the start of another, without copying; the old block is freed, and clean.
     ///
     /// # Safety
-    /// - Both are large blocks of the caller's, the new one not shorter.
-    pub unsafe fn relocate(&self, from: u32, to: u32) -> bool {
+    /// - Both are large blocks of the caller's, the new one not shorter. What [`Moved`] says is freed is used no more.
+    pub unsafe fn relocate(&self, from: u32, to: u32) -> Moved {
         let layout = self.layout();
         // SAFETY: the caller's promise; in the end the old block's memory is gone, and reads as zero.
         unsafe {
             let record = &*layout.record(from);
-            let bytes = (record.pages.get() as usize) << PAGE_BYTES_LOG2;
-            if self.os.relocate(layout.page_start(from), bytes, layout.page_start(to)).is_err() {
-                return false;
+            let n_pages = record.pages.get();
+            let bytes = (n_pages as usize) << PAGE_BYTES_LOG2;
+            if let Err(failed) = self.os.relocate(layout.page_start(from), bytes, layout.page_start(to)) {
+                return self.after_failed_move(to, n_pages, failed.target);
             }
-            let is_huge = record.is_huge.get() && !self.forget_huge_pages(from, record.pages.get());
+            let is_huge = record.is_huge.get() && !self.forget_huge_pages(from, n_pages);
             let mut state = self.state.lock();
             self.end_large(&mut state, layout, from);
-            let n_pages = state.end_use(layout, from);
+            state.end_use(layout, from);
             state.insert(layout, from, n_pages, Free { is_huge, ..Free::CLEAN });
         }
-        true
+        Moved::Yes
+    }
+
+    /// Gives a large block up whose first `n_pages` the kernel has unmapped, if it has.
+    ///
+    /// # Safety
+    /// - `to` starts a large block of the caller's, of at least `n_pages`, which became what `target` says.
+    unsafe fn after_failed_move(&self, to: u32, n_pages: u32, target: Target) -> Moved {
+        let lost = match target {
+            Target::Committed => return Moved::No,
+            Target::Reserved => Free { kind: Kind::Reserved, ..Free::CLEAN },
+            Target::Taken => Free { kind: Kind::None, ..Free::CLEAN },
+        };
+        let (layout, now) = (self.layout(), self.now_ms());
+        let mut state = self.state.lock();
+        // SAFETY: the caller's promise; under the lock. What is behind the unmapped pages was not touched.
+        unsafe {
+            let rest = Free::dirty(now, (*layout.record(to)).is_huge.get());
+            self.end_large(&mut state, layout, to);
+            let all = state.end_use(layout, to);
+            state.label(layout, to, n_pages, Kind::None);
+            if all > n_pages {
+                state.insert(layout, to + n_pages, all - n_pages, rest);
+            }
+            state.insert(layout, to, n_pages, lost);
+        }
+        Moved::TargetLost
     }
 
     /// Enters a large block into the map and the counts.
@@ -263,6 +300,16 @@ impl<O: Os> PageHeap<O> {
             list.blocks.push(layout, page);
             list.pages.set(list.pages.get() + u64::from((*layout.record(page)).pages.get()));
         }
+    }
+
+    /// Whether the large block at `page` is in `list`; without a list, whether it is in none.
+    ///
+    /// # Safety
+    /// - `page` starts a large block that is the caller's.
+    pub(crate) unsafe fn is_listed(&self, page: u32, list: Option<&LargeList>) -> bool {
+        // SAFETY: the block is live, so its record is committed, and who owns it does not change.
+        let owner = unsafe { (*self.layout().record(page)).owner.load(Ordering::Relaxed) };
+        owner.cast_const().cast() == list.map_or(core::ptr::null(), core::ptr::from_ref)
     }
 
     /// The first large block of a list, by page, or 0.

@@ -255,7 +255,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Closes all slots of a shelf; what was in them is dirty.
-    pub fn empty_shelf(&self, shelf: &Shelf) {
+    pub(crate) fn empty_shelf(&self, shelf: &Shelf) {
         let (layout, now) = (self.layout(), self.now_ms());
         let mut state = self.state.lock();
         if shelf.is_listed.get() {

@@ -35,6 +35,8 @@ pub struct PageStats {
     pub clean_pages: u64,
     /// Free pages that are not mapped.
     pub reserved_pages: u64,
+    /// Pages that somebody else has mapped.
+    pub foreign_pages: u64,
     /// Bytes of records, bitmaps, page map and thread heaps, as far as they were committed for use.
     pub metadata_bytes: u64,
     /// Bytes given back to the operating system, ever.
@@ -54,7 +56,7 @@ pub struct PageStats {
 /// What is known of free pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Free {
-    /// Clean, dirty, stuck or reserved.
+    /// Clean, dirty, stuck or reserved; or `None`: not ours any more.
     pub kind: Kind,
     /// Dirty: since when, in ms of the kernel's clock.
     pub since_ms: u32,
@@ -139,6 +141,7 @@ impl State {
                 dirty_pages: 0,
                 clean_pages: 0,
                 reserved_pages: 0,
+                foreign_pages: 0,
                 metadata_bytes: 0,
                 purged_bytes: 0,
                 n_purges: 0,
@@ -162,11 +165,12 @@ impl State {
     /// Pages of a kind, to count up or down.
     fn count(&mut self, kind: Kind) -> &mut u64 {
         match kind {
-            Kind::Small | Kind::Metadata | Kind::None => &mut self.stats.small_pages,
+            Kind::Small | Kind::Metadata => &mut self.stats.small_pages,
             Kind::Large => &mut self.stats.large_pages,
             Kind::Dirty | Kind::Stuck => &mut self.stats.dirty_pages,
             Kind::Clean => &mut self.stats.clean_pages,
             Kind::Reserved => &mut self.stats.reserved_pages,
+            Kind::None => &mut self.stats.foreign_pages,
         }
     }
 
@@ -186,13 +190,17 @@ impl State {
         }
     }
 
-    /// Puts a run that nobody uses among the free ones, joined with its neighbours of the same kind.
+    /// Puts a run that nobody uses among the free ones, joined with its neighbours of the same kind; of kind `None` it is given up.
     ///
     /// # Safety
     /// - See the module header; the run is in no set.
     pub unsafe fn insert(&mut self, layout: &Layout, page: u32, n_pages: u32, free: Free) {
         let Free { kind, since_ms, mut is_huge } = free;
         *self.count(kind) += u64::from(n_pages);
+        if kind == Kind::None {
+            // SAFETY: the caller's promise.
+            return unsafe { self.label(layout, page, n_pages, kind) };
+        }
         let (mut page, mut n_pages) = (page, n_pages);
         // The age of the largest part is the age of the whole: a long idle run does not get young by a small neighbour.
         let (mut largest, mut since_ms) = (n_pages, since_ms);
@@ -252,7 +260,7 @@ impl State {
     pub unsafe fn turn(&mut self, layout: &Layout, page: u32, n_pages: u32, now: Free) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.take(layout, page, n_pages, Kind::Metadata);
+            self.take(layout, page, n_pages, Kind::None);
             self.end_use(layout, page);
             self.insert(layout, page, n_pages, now);
         }
@@ -304,7 +312,7 @@ impl State {
     /// - See the module header; the records of these pages and of the next are committed.
     pub unsafe fn skip(&mut self, layout: &Layout, n_pages: u32) {
         // SAFETY: the caller's promise.
-        unsafe { self.label(layout, self.frontier, n_pages, Kind::None) };
+        unsafe { self.insert(layout, self.frontier, n_pages, Free { kind: Kind::None, ..Free::CLEAN }) };
         self.frontier += n_pages;
     }
 

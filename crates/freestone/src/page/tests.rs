@@ -191,8 +191,7 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
 #[test]
 fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
-    let heap = world.heap();
-    heap.become_explicit(true);
+    let heap = world.explicit_heap();
     heap.limit_pages.set(32);
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
@@ -269,4 +268,64 @@ fn streams_live_with_little_address_space() {
         let player = play(&stream, OneHeap { world: &world, heap }, 8);
         assert!(player.is_ok(), "{seed}: {}", player.err().unwrap());
     }
+}
+
+/// The first call that a moving `realloc` makes is the move. The kernel unmaps where it should go to, and then will not.
+#[test]
+fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its_contents() {
+    for errno in [Errno::NOMEM, Errno::EXIST] {
+        for for_good in [false, true] {
+            let world = World::new(4096);
+            let heap = world.heap();
+            // SAFETY: the heap and the blocks are this test's.
+            unsafe {
+                let (block, wall) = (heap.allocate(MIB, 1).start, heap.allocate(MIB, 1).start);
+                block.write_bytes(9, MIB);
+                let room = heap.allocate(40 * MIB, 1).start;
+                heap.free(room);
+                world.central.pages.purge();
+                world.os().plan_half_way(Failure { nth_call: 0, errno, for_good });
+                let moved = heap.reallocate(block, 3 * MIB, 1);
+                world.os().plan(None);
+                assert!(!moved.is_null() || for_good);
+                let lost = world.central.pages.stats();
+                assert_eq!(
+                    (lost.reserved_pages, lost.foreign_pages),
+                    if errno == Errno::NOMEM { (16, 0) } else { (0, 16) }
+                );
+                let kept = if moved.is_null() { block } else { moved };
+                assert!(core::slice::from_raw_parts(kept, MIB).iter().all(|&byte| byte == 9), "{errno:?}: lost");
+                assert!(world.os().is_untouched_outside(), "{errno:?}: memory that is not mapped was written");
+                world.check().unwrap();
+                [kept, wall].into_iter().for_each(|block| heap.free(block));
+            }
+            world.check().unwrap();
+        }
+    }
+}
+
+/// What was unmapped, for address space was short, somebody else has mapped when it is wanted again.
+#[test]
+fn reserved_pages_that_somebody_else_has_mapped_are_given_up() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let (block, wall) = (heap.allocate(MIB, 1).start, heap.allocate(MIB, 1).start);
+        world.os().plan_half_way(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: false });
+        let moved = heap.reallocate(block, 3 * MIB, 1);
+        let reserved = world.central.pages.stats().reserved_pages;
+        assert!(reserved > 0);
+        world.os().plan(Some(Failure { nth_call: 0, errno: Errno::EXIST, for_good: false }));
+        let mut blocks = std::vec![moved, wall];
+        while world.os().n_calls() == 0 {
+            blocks.push(heap.allocate(1 << PAGE_BYTES_LOG2, 1).start);
+        }
+        let after = world.central.pages.stats();
+        assert!(after.foreign_pages == 1 && after.reserved_pages < reserved);
+        assert!(blocks.iter().all(|block| !block.is_null()));
+        world.check().unwrap();
+        blocks.into_iter().for_each(|block| heap.free(block));
+    }
+    world.check().unwrap();
 }

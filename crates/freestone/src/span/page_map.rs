@@ -9,7 +9,7 @@
 //! owner 0  nobody's: LARGE or KEPT        code < N_CLASSES  size class of a small span
 //! owner 1  abandoned                      code = LARGE      first page of a large block
 //! owner 2… a thread heap                  code = KEPT       of a freed one whose run is kept for the next (`page::shelf`)
-//!                                         (the other pages of a large block are 0)
+//!   2^23… an explicit heap                (the other pages of a large block are 0)
 //! ```
 //!
 //! `entry - tag < N_CLASSES`, with `tag = owner << 8`, is the whole test of ownership and size class on the fast path of `free`.
@@ -44,13 +44,30 @@ impl Owner {
     pub const ABANDONED: Self = Self(1);
     /// The thread heap of threads that have none: owns nothing, ever.
     pub const NOBODY: Self = Self((1 << (32 - CODE_BITS)) - 1);
-    /// The first generation.
+    /// The first generation of a thread heap.
     pub const FIRST: Self = Self(2);
+    /// The first generation of an explicit heap: the upper half of the numbers is theirs, so that whoever frees a block sees from the page
+    /// map alone that the block's span may be deleted with its heap.
+    pub const FIRST_EXPLICIT: Self = Self(1 << (31 - CODE_BITS));
 
-    /// The next generation; the last one is followed by the first.
+    /// The next generation of the same half; the last one is followed by the first.
     #[must_use]
     pub const fn next(self) -> Self {
-        if self.0 + 1 == Self::NOBODY.0 { Self::FIRST } else { Self(self.0 + 1) }
+        let next = Self(self.0 + 1);
+        if next.0 == Self::FIRST_EXPLICIT.0 {
+            Self::FIRST
+        } else if next.0 == Self::NOBODY.0 {
+            Self::FIRST_EXPLICIT
+        } else {
+            next
+        }
+    }
+
+    /// Whether it is the generation of an explicit heap.
+    #[inline]
+    #[must_use]
+    pub const fn is_explicit(self) -> bool {
+        self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NOBODY.0
     }
 
     /// What to subtract from an entry: see the module header.

@@ -17,6 +17,7 @@
 
 use crate::central::Central;
 use crate::misuse::{Misuse, misuse};
+use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Kind, Owner};
 use crate::thread::ThreadHeap;
@@ -125,7 +126,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             Some(class) => {
                 let block = self.pop(class);
                 // SAFETY: the caller's promise.
-                let start = if block.is_null() { unsafe { self.refill(class, false) } } else { block };
+                let start = if block.is_null() { unsafe { self.refill(class) } } else { block };
                 LargeBlock { start, zero: false }
             }
             None if size > isize::MAX as usize || align > ALIGN_MAX => LargeBlock::NONE,
@@ -159,7 +160,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             if entry.class_if_owned(self.tag()).is_some() || entry.owner() == Owner::ABANDONED {
                 self.push_slow(class, block);
             } else {
-                self.free_remote(block, class);
+                self.free_remote(block, class, entry.owner());
             }
         }
     }
@@ -208,8 +209,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
                         return block;
                     }
                     let usable = self.large_bytes(page);
-                    let moved = self.allocate_for_growth(usable, size, align);
-                    if moved.is_null() || self.relocate(page, moved) {
+                    let mut moved = self.allocate_for_growth(usable, size, align);
+                    match self.relocate(page, moved) {
+                        Moved::Yes => return moved,
+                        Moved::No => {}
+                        Moved::TargetLost => moved = self.allocate_for_growth(usable, size, align),
+                    }
+                    if moved.is_null() {
                         return moved;
                     }
                     moved.copy_from_nonoverlapping(block, usable.min(size));
@@ -248,8 +254,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Moves the memory of the large block at `page` to another block, if that is a large one that holds it and it is worth a system call.
     ///
     /// # Safety
-    /// - See the module header; `moved` is a block that nobody uses yet.
-    unsafe fn relocate(&self, page: u32, moved: *mut u8) -> bool {
+    /// - See the module header; `moved` is null or a block that nobody uses yet.
+    unsafe fn relocate(&self, page: u32, moved: *mut u8) -> Moved {
         // SAFETY: the caller's promise.
         unsafe {
             let bytes = self.large_bytes(page);
@@ -257,12 +263,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 Place::Large { page: to } if bytes >= RELOCATE_LEAST && self.large_bytes(to) >= bytes => {
                     self.relocate_large(page, to)
                 }
-                _ => false,
+                _ => Moved::No,
             }
         }
     }
 
-    /// Makes a large block hold `size` bytes where it is; `false` if it is no large block, or cannot.
+    /// Makes a large block hold `size` bytes where it is; `false` if it is no large block, cannot, or would grow and is of another explicit
+    /// heap than this.
     ///
     /// # Safety
     /// - See the module header.

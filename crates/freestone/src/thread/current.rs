@@ -121,28 +121,23 @@ mod slot {
 /// This thread's heap, or one of those that stand for none.
 #[inline(always)]
 #[must_use]
-pub fn get() -> &'static Heap {
+pub(crate) fn get() -> &'static Heap {
     // SAFETY: see the module header.
     unsafe { &*slot::get() }
 }
 
 /// Whether this thread had a heap and has none any more.
 #[must_use]
-pub fn is_gone() -> bool {
+pub(crate) fn is_gone() -> bool {
     ptr::eq(slot::get(), &raw const GONE)
 }
 
 /// Makes `heap` this thread's.
-pub fn set(heap: &'static Heap) {
+pub(crate) fn set(heap: &'static Heap) {
     slot::set(heap);
 }
 
-/// Leaves this thread without a heap, as before its first use.
-pub fn forget() {
-    slot::set(&raw const NOBODY);
-}
-
 /// Leaves this thread without a heap, for good.
-pub fn leave() {
+pub(crate) fn leave() {
     slot::set(&raw const GONE);
 }

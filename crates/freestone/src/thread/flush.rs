@@ -18,7 +18,7 @@
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Came, Home};
 use crate::span::record::Listed;
-use crate::span::{Entry, Layout, os_pages};
+use crate::span::{Entry, Layout, Owner, os_pages};
 use crate::thread::ThreadHeap;
 use core::ptr;
 use freestone_base::count;
@@ -216,7 +216,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 (Some(page), Some(_)) if entry.class_if_owned(self.tag()).is_some() => {
                     return Some(self.turn_home(layout, (*layout.record(page as u32)).first.load(Ordering::Relaxed)));
                 }
-                (_, Some(class)) => self.send(block, class),
+                (_, Some(class)) => self.send(block, class, entry.owner()),
                 // Freed once more after its whole span had come home.
                 (_, None) => self.refused_unmapped(block, class),
             }
@@ -394,10 +394,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Frees a small block of another owner. Counted here, sent in batches.
     ///
     /// # Safety
-    /// - As for [`ThreadHeap::overflow`]; `block` is a block of `class` that nobody uses any more.
-    pub unsafe fn free_remote(&self, block: *mut u8, class: usize) {
+    /// - As for [`ThreadHeap::overflow`]; `block` is a block of `class` that nobody uses any more, and `owner` what its page's entry says.
+    pub unsafe fn free_remote(&self, block: *mut u8, class: usize, owner: Owner) {
         count::increment(&self.bins[class].remote_frees);
-        // SAFETY: the caller's promise.
-        unsafe { self.send(block.cast(), class) };
+        // SAFETY: the block is free, of `class`, and `owner` was read from its entry (this function's contract).
+        unsafe { self.send(block.cast(), class, owner) };
     }
 }

@@ -54,8 +54,6 @@ pub struct Bin {
     pub remote_frees: AtomicU64,
     /// Blocks it should hold at most; 0 before its first use.
     pub capacity: Cell<u32>,
-    /// Blocks of larger classes taken for want of one of this, ever.
-    pub borrowed: Cell<u64>,
     /// Blocks flushed since it was last empty.
     pub flushed: Cell<u32>,
     /// Whether room was granted just until the last block that the thread has is freed.
@@ -85,6 +83,18 @@ pub enum Life {
     Alive,
     /// Of a thread that did not come along into a forked child: its spans are nobody's for good.
     Orphaned,
+}
+
+/// What a heap is for. Set at birth, under the registry's lock, and not changed before the next birth of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// One thread's. (Zero: what a record is before its first birth.)
+    Thread = 0,
+    /// Shared, behind its gate, by the threads that cannot have one of their own.
+    Fallback,
+    /// An explicit heap, behind its gate: every span and large block in it is deleted with it, so it takes none that others have blocks of.
+    Explicit,
 }
 
 // SAFETY: that is where `room` is, in a layout that is fixed.
@@ -123,8 +133,7 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) small_pages: Cell<u64>,
     /// See `small_pages`; the largest number is no limit.
     pub(crate) limit_pages: Cell<u64>,
-    pub(crate) is_explicit: Cell<bool>,
-    pub(crate) lists_large: Cell<bool>,
+    pub(crate) role: Cell<Role>,
     /// Blocks of each class that the shared count of what is live knows of.
     pub(crate) published_live: [Cell<i64>; N_CLASSES],
     /// When the decay tick last came, in ms of the kernel's clock, cut to 32 bits.
@@ -144,7 +153,7 @@ pub struct ThreadHeap<O: Os + 'static> {
     /// When they were last looked over.
     pub(crate) last_sweep_ms: Cell<u32>,
     pub(crate) handovers: AtomicU64,
-    /// Explicit heaps only: who holds it is the heap's thread for the moment.
+    /// Of heaps that threads share: who holds it is the heap's thread for the moment.
     pub(crate) gate: Lock<(), Futex, GATE_RANK>,
     central: Cell<*const Central<O>>,
     owner: Cell<Owner>,
@@ -162,7 +171,7 @@ unsafe impl<O: Os> Send for ThreadHeap<O> {}
 impl<O: Os + 'static> ThreadHeap<O> {
     /// The heap of threads that have none: for a static.
     #[must_use]
-    pub const fn nobody() -> Self {
+    pub(crate) const fn nobody() -> Self {
         Self {
             layout: Cell::new(Layout { base: ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY }),
             tag: Cell::new(Owner::NOBODY.tag()),
@@ -177,7 +186,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     out: AtomicI64::new(0),
                     remote_frees: AtomicU64::new(0),
                     capacity: Cell::new(0),
-                    borrowed: Cell::new(0),
                     flushed: Cell::new(0),
                     awaits_last: Cell::new(false),
                     allocs_at_tick: Cell::new(0),
@@ -193,8 +201,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             last_look_ms: Cell::new(0),
             small_pages: Cell::new(0),
             limit_pages: Cell::new(0),
-            is_explicit: Cell::new(false),
-            lists_large: Cell::new(false),
+            role: Cell::new(Role::Thread),
             published_live: [const { Cell::new(0) }; N_CLASSES],
             last_tick_ms: Cell::new(0),
             uncounted_free_bytes: Cell::new(0),
@@ -215,15 +222,17 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
-    /// Makes a zeroed or formerly used record a heap of `owner`.
-    pub(crate) fn become_alive(&self, central: *const Central<O>, layout: Layout, owner: Owner) {
+    /// Makes a zeroed or formerly used record a heap of `owner`, without a limit. Under the registry's lock, which a fork takes first: it
+    /// finds every heap with its final role.
+    pub(crate) fn become_alive(&self, central: *const Central<O>, layout: Layout, owner: Owner, role: Role) {
         self.layout.set(layout);
         self.central.set(central);
         self.owner.set(owner);
         self.tag.set(owner.tag());
         self.exit_rounds.set(0);
-        self.is_explicit.set(false);
-        self.lists_large.set(false);
+        self.role.set(role);
+        self.small_pages.set(0);
+        self.limit_pages.set(u64::MAX);
         self.life.store(Life::Alive as u32, Ordering::Release);
         self.inbox.open();
     }
@@ -242,17 +251,19 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.life.store(life as u32, Ordering::Release);
     }
 
-    /// Makes the heap an explicit one, used under its gate. `lists_large`: whether its large blocks go with it.
-    pub(crate) fn become_explicit(&self, lists_large: bool) {
-        self.is_explicit.set(true);
-        self.small_pages.set(0);
-        self.limit_pages.set(u64::MAX);
-        self.lists_large.set(lists_large);
+    /// Whether the heap is used by whichever thread holds its gate.
+    pub(crate) fn has_gate(&self) -> bool {
+        self.role.get() != Role::Thread
+    }
+
+    /// Whether everything in the heap is deleted with it.
+    pub(crate) fn is_explicit(&self) -> bool {
+        self.role.get() == Role::Explicit
     }
 
     /// Whether an explicit heap's limit lets it have `n_pages` more.
     pub(crate) fn may_have(&self, n_pages: u32) -> bool {
-        if !self.lists_large.get() || self.limit_pages.get() == u64::MAX {
+        if self.limit_pages.get() == u64::MAX {
             return true;
         }
         // SAFETY: only heaps that are alive ask.
@@ -260,7 +271,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.small_pages.get() + large + u64::from(n_pages) <= self.limit_pages.get()
     }
 
-    /// Waits until nobody else uses an explicit heap, and makes the caller its thread until the guard is dropped.
+    /// Waits until nobody else uses a heap that threads share, and makes the caller its thread until the guard is dropped.
     pub(crate) fn enter(&self) -> Guard<'_, (), Futex, GATE_RANK> {
         self.gate.lock()
     }
@@ -320,10 +331,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.send_all();
     }
 
-    /// Takes the first block of a bin; null if it is empty. The hot half of every allocation.
+    /// Takes the first block of a bin; null if it is empty. The hot half of every allocation. `class` is below `N_CLASSES`.
     #[inline(always)]
     #[must_use]
-    pub fn pop(&self, class: usize) -> *mut u8 {
+    pub(crate) fn pop(&self, class: usize) -> *mut u8 {
         debug_assert!(class < N_CLASSES);
         // SAFETY: classes are below `N_CLASSES`; a block in the bin is free, and its first word links to the next.
         unsafe {

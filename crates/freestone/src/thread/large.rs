@@ -8,8 +8,8 @@
 //! # Safety
 //! As stated at each function; pages passed in start large blocks that are the caller's.
 
-use crate::page::Run;
 use crate::page::shelf::LOOKS;
+use crate::page::{Moved, Run};
 use crate::span::Kind;
 use crate::thread::ThreadHeap;
 use core::ptr;
@@ -34,7 +34,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Allocates a large block of at least `size` bytes, aligned to `align` (a power of two); its start is null when memory runs out.
     #[cold]
     #[must_use]
-    pub fn allocate_large(&self, size: usize, align: usize) -> LargeBlock {
+    pub(crate) fn allocate_large(&self, size: usize, align: usize) -> LargeBlock {
         let align_pages = (align >> PAGE_BYTES_LOG2).max(1);
         let (Some(Pages(n_pages)), Ok(align_pages)) = (Bytes(size.max(1)).to_pages(), u32::try_from(align_pages))
         else {
@@ -58,7 +58,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Allocates a large block of at least `size` bytes from the shelf; null if there is none, and on [`ThreadHeap::nobody`].
     #[inline(always)]
     #[must_use]
-    pub fn allocate_kept(&self, size: usize) -> *mut u8 {
+    pub(crate) fn allocate_kept(&self, size: usize) -> *mut u8 {
         let layout = self.layout();
         let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return ptr::null_mut() };
         // SAFETY: heaps are used by their threads.
@@ -122,7 +122,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Allocates a large block of at least `size` bytes with room behind it to grow, if that is to be had.
     #[cold]
     #[must_use]
-    pub fn allocate_roomy(&self, size: usize) -> LargeBlock {
+    pub(crate) fn allocate_roomy(&self, size: usize) -> LargeBlock {
         let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return LargeBlock::NONE };
         if !self.may_have(n_pages) {
             return LargeBlock::NONE;
@@ -140,7 +140,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let Some(run) = run else { return LargeBlock::NONE };
         // SAFETY: only heaps that are alive allocate.
         let central = unsafe { self.central() };
-        if self.lists_large.get() {
+        if self.is_explicit() {
             // SAFETY: the block is ours, and records of heaps stay where they are.
             unsafe { central.pages.list_large(run.page, &self.large) };
         }
@@ -148,18 +148,20 @@ impl<O: Os + 'static> ThreadHeap<O> {
         LargeBlock { start: self.layout().page_start(run.page), zero: run.zero }
     }
 
-    /// Moves the contents of one large block to another by moving the memory behind them, and frees the first; `false` if the kernel would
-    /// not.
+    /// Moves the contents of one large block to another by moving the memory behind them, and frees the first.
     ///
     /// # Safety
-    /// - Both start large blocks that are the caller's, the second not shorter; nobody uses the first any more if this succeeds.
-    pub unsafe fn relocate_large(&self, from: u32, to: u32) -> bool {
+    /// - Both start large blocks that are the caller's, the second not shorter; nobody uses what [`Moved`] says is freed.
+    pub unsafe fn relocate_large(&self, from: u32, to: u32) -> Moved {
         // SAFETY: the caller's promise.
         unsafe {
-            let (central, bytes) = (self.central(), self.large_bytes(from));
+            let central = self.central();
+            let [from_bytes, to_bytes] = [from, to].map(|page| self.large_bytes(page) as i64);
             let moved = central.pages.relocate(from, to);
-            if moved {
-                self.publish_large(-(bytes as i64));
+            match moved {
+                Moved::Yes => self.publish_large(-from_bytes),
+                Moved::No => {}
+                Moved::TargetLost => self.publish_large(-to_bytes),
             }
             moved
         }
@@ -178,7 +180,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
             self.tick(self.now_ms());
             let (pages, n_pages) = (&self.central().pages, self.central().span(page).pages.get());
-            if pages.free_or_keep(page, (!self.is_explicit.get()).then_some(&self.shelf)) {
+            if pages.free_or_keep(page, (!self.has_gate()).then_some(&self.shelf)) {
                 self.note_kept(n_pages);
             } else {
                 self.publish_large(-(Pages(n_pages).to_bytes().0 as i64));
@@ -214,7 +216,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
             if n_pages == 0 {
                 return false;
             }
-            if n_pages > held && !(self.may_have(n_pages - held) && central.pages.extend(page, n_pages)) {
+            // A block of an explicit heap grows under that heap's gate only, where its limit is looked at.
+            let may_grow = || central.pages.is_listed(page, self.is_explicit().then_some(&self.large));
+            if n_pages > held && !(may_grow() && self.may_have(n_pages - held) && central.pages.extend(page, n_pages)) {
                 return false;
             }
             if n_pages < held && !central.pages.is_slack(held, n_pages) {

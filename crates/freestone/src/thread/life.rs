@@ -19,7 +19,7 @@ use crate::central::Central;
 use crate::size_class::N_CLASSES;
 use crate::span::{Owner, blocks};
 use crate::thread::ThreadHeap;
-use crate::thread::heap::Life;
+use crate::thread::heap::{Life, Role};
 use core::ptr;
 use freestone_base::count;
 use freestone_base::lock::Lock;
@@ -31,10 +31,23 @@ pub const RANK: u8 = 10;
 
 struct Registry<O: Os + 'static> {
     unborn: *mut ThreadHeap<O>,
-    next_owner: Owner,
-    wrapped: bool,
+    thread_owners: Generations,
+    explicit_owners: Generations,
     n_born: u32,
     n_alive: u32,
+}
+
+/// The generations of one half of the numbers.
+struct Generations {
+    next: Owner,
+    first: Owner,
+    wrapped: bool,
+}
+
+impl Generations {
+    const fn from(first: Owner) -> Self {
+        Self { next: first, first, wrapped: false }
+    }
 }
 
 // SAFETY: pointers to records, which any thread may hold.
@@ -50,16 +63,21 @@ impl<O: Os + 'static> Threads<O> {
     /// None.
     #[must_use]
     pub const fn new() -> Self {
-        let registry =
-            Registry { unborn: ptr::null_mut(), next_owner: Owner::FIRST, wrapped: false, n_born: 0, n_alive: 0 };
+        let registry = Registry {
+            unborn: ptr::null_mut(),
+            thread_owners: Generations::from(Owner::FIRST),
+            explicit_owners: Generations::from(Owner::FIRST_EXPLICIT),
+            n_born: 0,
+            n_alive: 0,
+        };
         Self { registry: Lock::new(registry), all: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// A heap for a thread, or for an explicit heap; `None` when memory runs out.
+    /// A heap for a thread, for the threads that cannot have one, or for an explicit heap; `None` when memory runs out.
     ///
     /// # Safety
     /// - `central` outlives every heap born from it, and all births of this list use the same one.
-    pub unsafe fn birth(&self, central: &Central<O>) -> Option<&ThreadHeap<O>> {
+    pub unsafe fn birth(&self, central: &Central<O>, role: Role) -> Option<&ThreadHeap<O>> {
         let layout = *central.pages.open()?;
         let mut registry = self.registry.lock();
         let mut heap = registry.unborn;
@@ -79,31 +97,36 @@ impl<O: Os + 'static> Threads<O> {
         }
         registry.n_alive += 1;
         central.set_n_heaps(registry.n_alive);
-        let owner = self.next_owner(&mut registry);
+        let generations =
+            if role == Role::Explicit { &mut registry.explicit_owners } else { &mut registry.thread_owners };
+        let owner = self.next_owner(generations);
         // SAFETY: as above.
         let heap = unsafe { &*heap };
-        heap.become_alive(central, layout, owner);
+        heap.become_alive(central, layout, owner, role);
         Some(heap)
     }
 
-    /// A generation that no heap has. Each is new, until 2^24 have been; then those still in use are passed over.
-    fn next_owner(&self, registry: &mut Registry<O>) -> Owner {
+    /// A generation that no heap has. Each is new, until 2^23 have been; then those still in use are passed over.
+    fn next_owner(&self, generations: &mut Generations) -> Owner {
         loop {
-            let owner = registry.next_owner;
-            registry.next_owner = owner.next();
-            registry.wrapped |= registry.next_owner == Owner::FIRST;
-            if !registry.wrapped || !self.iter().any(|heap| heap.life() != Life::Unborn && heap.owner() == owner) {
+            let owner = generations.next;
+            generations.next = owner.next();
+            generations.wrapped |= generations.next == generations.first;
+            if !generations.wrapped || !self.iter().any(|heap| heap.life() != Life::Unborn && heap.owner() == owner) {
                 return owner;
             }
         }
     }
 
-    /// Ends an explicit heap and everything in it, blocks that are out included.
+    /// Ends an explicit heap and everything in it, blocks that are out included. Blocks that were freed before are in its inbox or its spans,
+    /// whoever freed them: none is collected elsewhere (`outbox`).
     ///
     /// # Safety
-    /// - The heap is alive and the caller's; no block of it is used any more, or on its way home.
+    /// - The heap is alive, explicit and the caller's; nobody uses a block of it any more, and no free of one is under way.
     pub unsafe fn destroy(&self, heap: &ThreadHeap<O>) {
-        // SAFETY: the caller's promise, for all of the body.
+        // A fork waits until the heap is empty: the child must not have half of it.
+        let gate = heap.enter();
+        // SAFETY: the heap is alive and, behind its gate, this thread's; its blocks are used by nobody (this function's contract).
         unsafe {
             let (central, layout) = (heap.central(), heap.layout());
             loop {
@@ -113,7 +136,7 @@ impl<O: Os + 'static> Threads<O> {
                 }
                 heap.free_large(page);
             }
-            // Blocks of others in its bins go home first; then its own spans are empty by decree.
+            // What was freed goes home first; then its spans are empty by decree. It has no blocks of others: it adopts none.
             heap.flush_all();
             for (class, spans) in heap.spans.iter().enumerate() {
                 let mut page = spans.current.replace(0);
@@ -130,6 +153,7 @@ impl<O: Os + 'static> Threads<O> {
                     heap.write_off(class, core::mem::take(&mut page), central);
                 }
             }
+            drop(gate);
             self.death(heap);
         }
     }
@@ -180,7 +204,7 @@ impl<O: Os + 'static> Threads<O> {
     }
 
     /// Every record there is, alive or not, newest first.
-    pub fn iter(&self) -> impl Iterator<Item = &ThreadHeap<O>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ThreadHeap<O>> {
         let mut next = self.all.load(Ordering::Acquire);
         core::iter::from_fn(move || {
             // SAFETY: records in the list are never unmapped.
@@ -196,10 +220,10 @@ impl<O: Os + 'static> Threads<O> {
         self.registry.lock().n_alive
     }
 
-    /// Takes the registry's lock and that of every explicit heap, before a fork.
+    /// Takes the registry's lock and every gate, before a fork. Which heaps have a gate in use is decided at birth, under the registry's lock.
     pub fn lock_for_fork(&self) {
         self.registry.acquire_raw();
-        self.iter().filter(|heap| heap.is_explicit.get()).for_each(|heap| heap.gate.acquire_raw());
+        self.iter().filter(|heap| heap.has_gate()).for_each(|heap| heap.gate.acquire_raw());
     }
 
     /// Lets them go, in parent or child.
@@ -209,28 +233,33 @@ impl<O: Os + 'static> Threads<O> {
     pub unsafe fn unlock_after_fork(&self) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.iter().filter(|heap| heap.is_explicit.get()).for_each(|heap| heap.gate.release_raw());
+            self.iter().filter(|heap| heap.has_gate()).for_each(|heap| heap.gate.release_raw());
             self.registry.release_raw();
         }
     }
 
     /// In a forked child: the heaps of threads that did not come along are nobody's from now on. What they were doing when the fork
-    /// happened cannot be known, so their spans stay as they are; blocks that come back to them are kept loose.
+    /// happened cannot be known, so their spans stay as they are; blocks that come back to them are kept loose. They no longer count when
+    /// the bins of those that are left are sized.
     ///
     /// # Safety
     /// - The process has one thread, whose heap is `own` (or null), and no lock of this module or below is held.
     pub unsafe fn orphan_others(&self, own: *const ThreadHeap<O>) {
         for heap in self.iter() {
-            if heap.life() != Life::Alive || heap.is_explicit.get() || ptr::eq(heap, own) {
+            if heap.life() != Life::Alive || heap.has_gate() || ptr::eq(heap, own) {
                 continue;
             }
             heap.set_life(Life::Orphaned);
             // SAFETY: the heap was alive.
-            unsafe { heap.central() }.pages.empty_shelf(&heap.shelf);
+            let central = unsafe { heap.central() };
+            let mut registry = self.registry.lock();
+            registry.n_alive -= 1;
+            central.set_n_heaps(registry.n_alive);
+            drop(registry);
+            central.pages.empty_shelf(&heap.shelf);
             let mut block = heap.inbox.close();
             // SAFETY: blocks in an inbox are small, free, and in transit.
             unsafe {
-                let central = heap.central();
                 while !block.is_null() {
                     let next = (*block).next;
                     if let Some(class) = central.pages.layout().small_class(block.addr()) {
@@ -267,3 +296,6 @@ impl<O: Os + 'static> Default for Threads<O> {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests;

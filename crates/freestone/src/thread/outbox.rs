@@ -9,7 +9,8 @@
 //! What arrives lies in the sender's cache: each block costs its owner a way to another processor, and its link is there. So a block
 //! also names one that comes `AHEAD` blocks behind it, and the owner asks for that one in time (`drain` in `refill.rs`).
 //!
-//! Nothing stays here past the thread's exit, its next span, or 64 KiB an owner.
+//! Nothing stays here past the thread's exit, its next span, or 64 KiB an owner. Blocks of an explicit heap are not collected: each goes into
+//! the heap's inbox at once, with an atomic operation of its own, so that a heap that is deleted has every block that was freed before.
 //!
 //! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have died
 //! since: a closed inbox says so, and whoever drains an inbox passes on what is not its own.
@@ -20,6 +21,7 @@
 use crate::central::{Central, Offered};
 use crate::misuse::{Misuse, misuse};
 use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
+use crate::span::Owner;
 use crate::span::blocks::{Chain, Refused};
 use crate::thread::ThreadHeap;
 use crate::thread::heap::Life;
@@ -93,13 +95,17 @@ impl<O: Os + 'static> Outbox<O> {
 }
 
 impl<O: Os + 'static> ThreadHeap<O> {
-    /// Sends a block of another owner, or of none, on its way home. It counts as freed already, or is in transit.
+    /// Sends a block of another owner, or of none, on its way home. It counts as freed already, or is in transit. `generation` is what the
+    /// entry of its page says of its owner.
     ///
     /// # Safety
     /// - `block` is a block of `class`, in the window, that nobody uses; the heap is alive.
-    pub(crate) unsafe fn send(&self, block: *mut Node, class: usize) {
+    pub(crate) unsafe fn send(&self, block: *mut Node, class: usize, generation: Owner) {
         // SAFETY: the block's span exists as long as the block is out; the outbox is this thread's.
         unsafe {
+            if generation.is_explicit() {
+                return self.route(block, class);
+            }
             let page = span_page(self.central(), block);
             let owner: *mut Self = self.central().span(page).owner.load(Ordering::Acquire).cast();
             if owner.is_null() || ptr::eq(owner, self) {

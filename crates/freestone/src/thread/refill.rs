@@ -3,11 +3,10 @@
 //!
 //! In this order, each cheaper than the next:
 //! 1. the inbox: what other threads sent back;
-//! 2. for C programs whose class seldom lacks a block: a block of one of the next two classes;
-//! 3. the current span: its free blocks, then one OS page carved from its untouched end;
-//! 4. the fullest other partial span, so that the emptier ones may become empty;
-//! 5. an abandoned span of the class, or loose blocks;
-//! 6. a new span.
+//! 2. the current span: its free blocks, then one OS page carved from its untouched end;
+//! 3. the fullest other partial span, so that the emptier ones may become empty;
+//! 4. an abandoned span of the class, or loose blocks; not for an explicit heap, which is deleted with all it has;
+//! 5. a new span.
 //!
 //! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass.
 //! A bin that was flushed since it was last empty was too small for its program: its capacity grows by what was flushed.
@@ -16,7 +15,7 @@
 //! # Safety
 //! Spans in this heap's lists are its own; the caller is the heap's thread, and the heap is alive.
 
-use crate::size_class::{N_CLASSES, block_bytes, span_pages};
+use crate::size_class::{block_bytes, span_pages};
 use crate::span::blocks::{self, Chain};
 use crate::span::record::Listed;
 use crate::span::{Entry, Kind};
@@ -31,68 +30,46 @@ use freestone_os::Os;
 /// Partial spans looked at for the fullest.
 const SEARCHED: usize = 8;
 
-/// A class may borrow for one in this many of its allocations: beyond that it is short of memory, not at a peak.
-const BORROW_SHARE: u64 = 16;
-
-/// Classes above its own that a class borrows from: at most a quarter of the block is wasted for it.
-const BORROW_CLASSES: usize = 3;
-
 impl<O: Os + 'static> ThreadHeap<O> {
-    /// Fills an empty bin and takes a block from it; null when memory runs out. With `borrow`, the block may be of a larger class: for
-    /// those who will ask the page map, not the layout, what they free.
+    /// Fills an empty bin and takes a block from it; null when memory runs out.
     ///
     /// # Safety
     /// - The heap is alive, and the caller is its thread.
     #[cold]
     #[must_use]
-    pub unsafe fn refill(&self, class: usize, borrow: bool) -> *mut u8 {
+    pub unsafe fn refill(&self, class: usize) -> *mut u8 {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
             self.drain();
-            let mut block = self.pop(class);
-            if block.is_null() && borrow {
-                block = self.borrow(class);
-            }
+            let block = self.pop(class);
             if !block.is_null() {
                 return block;
             }
             self.comes_down.set(false);
             self.learn_capacity(class);
-            let capacity = self.shared_capacity(class);
-            let chain = self.take_batch(class, (capacity / 2).max(1));
-            if chain.len == 0 {
-                return ptr::null_mut();
-            }
-            // Nothing on the way here can have filled the bin.
-            self.head(class).set(chain.first);
-            self.move_in(class, i64::from(chain.len));
-            self.grant(class, i64::from(capacity.saturating_sub(chain.len).max(capacity / 2)));
+            self.bring_batch(class);
         }
         self.pop(class)
     }
 
-    /// A block of one of the next classes, if this class has none free and seldom lacks one. Touching another OS page for a rare peak
-    /// costs a page fault and keeps the page; a larger block costs a few bytes for a while.
+    /// Brings a batch of blocks into a bin, if there is memory for one.
     ///
     /// # Safety
     /// - As for [`ThreadHeap::refill`].
-    unsafe fn borrow(&self, class: usize) -> *mut u8 {
-        let (spans, borrowed) = (&self.spans[class], &self.bins[class].borrowed);
-        if borrowed.get() * BORROW_SHARE >= self.allocs(class) || !spans.partial.is_empty() {
-            return ptr::null_mut();
-        }
-        // SAFETY: the caller's promise; the current span is ours.
-        if spans.current.get() != 0 && unsafe { self.central().span(spans.current.get()).n_free.get() } > 0 {
-            return ptr::null_mut();
-        }
-        for larger in class + 1..(class + 1 + BORROW_CLASSES).min(N_CLASSES) {
-            let block = self.pop(larger);
-            if !block.is_null() {
-                borrowed.set(borrowed.get() + 1);
-                return block;
+    unsafe fn bring_batch(&self, class: usize) {
+        let capacity = self.shared_capacity(class);
+        // SAFETY: the heap is alive and this thread's (the contract of `refill`); the chain's blocks are free and this heap's to hand out.
+        unsafe {
+            let chain = self.take_batch(class, (capacity / 2).max(1));
+            if chain.len == 0 {
+                return;
             }
+            // A new span brings the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
+            (*chain.last).next = self.head(class).replace(chain.first);
+            self.move_in(class, i64::from(chain.len));
+            let lacks = (i64::from(capacity) - self.len(class)).max(i64::from(capacity / 2));
+            self.grant(class, lacks);
         }
-        ptr::null_mut()
     }
 
     /// Takes what other threads sent back into the bins.
@@ -130,7 +107,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                         self.overflow(class);
                     }
                 }
-                (None, Some(class)) => self.send(block, class),
+                (None, Some(class)) => self.send(block, class, entry.owner()),
                 (None, None) => {}
             }
         }
@@ -175,22 +152,20 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     spans.full.push(&layout, page);
                     spans.current.set(0);
                 }
-                let next = match self.fullest_partial(class) {
-                    0 => match central.adopt(class, ptr::from_ref(self).cast_mut().cast(), self.owner()) {
-                        Some(page) => page,
-                        None => {
-                            let loose = central.take_loose(class);
-                            if loose.len > 0 {
-                                return loose;
-                            }
-                            match self.new_span(class) {
-                                Some(page) => page,
-                                None => return Chain::EMPTY,
-                            }
+                let mut next = self.fullest_partial(class);
+                if next == 0 && !self.is_explicit() {
+                    next = central.adopt(class, ptr::from_ref(self).cast_mut().cast(), self.owner()).unwrap_or(0);
+                    if next == 0 {
+                        let loose = central.take_loose(class);
+                        if loose.len > 0 {
+                            return loose;
                         }
-                    },
-                    page => page,
-                };
+                    }
+                }
+                if next == 0 {
+                    let Some(page) = self.new_span(class) else { return Chain::EMPTY };
+                    next = page;
+                }
                 central.span(next).listed.set(Listed::No);
                 spans.current.set(next);
             }
@@ -245,3 +220,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

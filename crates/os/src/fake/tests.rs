@@ -35,3 +35,35 @@ fn purged_memory_is_zero_unless_told_to_keep_it() {
     assert_eq!(fake.committed_bytes(), 16384);
     assert_eq!(fake.purged_bytes(), 2 * 16384);
 }
+
+#[test]
+fn what_fails_half_way_has_done_half_its_work() {
+    let fake = Fake::new(4096, 1 << 20);
+    let window = fake.propose_window(1 << 20, 0).unwrap();
+    let bytes = 8 * 4096;
+    let next = |errno| Failure { nth_call: 0, errno, for_good: false };
+    // SAFETY: ranges inside the proposed window, used by this test alone.
+    unsafe {
+        fake.commit(window, 2 * bytes, false).unwrap();
+        let to = window.add(bytes);
+        window.write_bytes(9, bytes);
+        fake.plan_half_way(next(Errno::NOMEM));
+        let reserved = NotMoved { errno: Errno::NOMEM, target: Target::Reserved };
+        assert_eq!(fake.relocate(window, bytes, to), Err(reserved));
+        assert_eq!((window.read(), fake.committed_bytes(), fake.is_untouched_outside()), (9, bytes, true));
+        to.write(1);
+        assert!(!fake.is_untouched_outside(), "a write to what is not mapped is seen");
+        to.write(0);
+        fake.commit(to, bytes, false).unwrap();
+        fake.plan_half_way(next(Errno::EXIST));
+        let taken = NotMoved { errno: Errno::EXIST, target: Target::Taken };
+        assert_eq!(fake.relocate(window, bytes, to), Err(taken));
+        assert_eq!(fake.commit(to, bytes, false), Err(Errno::EXIST));
+        fake.plan_half_way(next(Errno::AGAIN));
+        assert_eq!(fake.purge(window, bytes), Err(Errno::AGAIN));
+        assert_eq!((window.read(), window.add(bytes / 2).read()), (0, 9));
+        fake.plan_half_way(next(Errno::NOMEM));
+        assert_eq!(fake.advise_huge(window, bytes, true), Err(Errno::NOMEM));
+        assert_eq!(fake.huge_bytes(), bytes / 2);
+    }
+}

@@ -274,8 +274,7 @@ fn what_is_kept_comes_before_clean_memory() {
 #[test]
 fn explicit_heaps_keep_nothing_and_their_blocks_are_not_kept() {
     let world = World::new(4096);
-    let explicit = world.heap();
-    explicit.become_explicit(true);
+    let explicit = world.explicit_heap();
     pairs(explicit, 100_000, 10);
     assert_eq!(open_pages(&world), 0);
     let (heap, _) = with_one_kept(&world, 100_000);

@@ -24,7 +24,20 @@ fn nobody_recognises_large_blocks_or_foreign_pages() {
 }
 
 #[test]
-fn generations_wrap_without_touching_the_reserved_ones() {
-    let last = Owner(Owner::NOBODY.0 - 1);
-    assert_eq!(last.next(), Owner::FIRST);
+fn generations_wrap_within_their_half_without_touching_the_reserved_ones() {
+    let is_thread = |owner: Owner| owner.0 >= 2 && !owner.is_explicit() && owner != Owner::NOBODY;
+    for (first, is_of_its_half) in
+        [(Owner::FIRST, &is_thread as &dyn Fn(Owner) -> bool), (Owner::FIRST_EXPLICIT, &Owner::is_explicit)]
+    {
+        let (mut owner, mut n) = (first, 0u32);
+        loop {
+            assert!(is_of_its_half(owner), "{owner:?}");
+            (owner, n) = (owner.next(), n + 1);
+            if owner == first {
+                break;
+            }
+        }
+        assert!(n >= (1 << 23) - 2, "only {n} generations");
+    }
+    assert!(!Owner::ABANDONED.is_explicit() && !Owner::NOBODY.is_explicit());
 }

@@ -176,7 +176,7 @@ impl Actor<'_> {
 
     fn make_heap(&mut self) {
         if self.stage.owned().heaps.len() < HEAPS_MOST {
-            let record = ptr::from_ref(explicit_heap(&self.stage.world));
+            let record = ptr::from_ref(self.stage.world.explicit_heap());
             let heap = Explicit { record, n_busy: 0, is_deleted: false, is_entered: false };
             self.stage.owned().heaps.push(heap);
         }
@@ -257,13 +257,6 @@ impl Actor<'_> {
         // SAFETY: the heap is this thread's, and used no more.
         unsafe { self.stage.world.threads.death(self.heap) };
     }
-}
-
-/// As `api::heap` makes one.
-fn explicit_heap(world: &World) -> &ThreadHeap<Fake> {
-    let heap = world.heap();
-    heap.become_explicit(true);
-    heap
 }
 
 /// As `api::fork` does before a fork.

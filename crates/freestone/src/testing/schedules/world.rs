@@ -12,7 +12,6 @@ use crate::config::key;
 use crate::span::Kind;
 use crate::testing::World;
 use crate::thread::ThreadHeap;
-use crate::thread::heap::Life;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::{Shadow, SplitMix};
 use std::cell::Cell;
@@ -221,21 +220,9 @@ impl Stage {
     pub(super) fn check(&self, when: &str) {
         // SAFETY: nobody is inside.
         if let Err(broken) = unsafe { check(&self.world.central, &self.world.threads) } {
-            let tolerated = self.is_child() && self.is_of_an_orphan(broken.page);
-            assert!(tolerated, "{when}: {broken:?}");
+            // SAFETY: pages that `check` names have records.
+            panic!("{when}: {broken:?}: {:?}", unsafe { self.world.central.span(broken.page) });
         }
-    }
-
-    /// Whether a page is in a span that a thread was changing when the process was forked.
-    fn is_of_an_orphan(&self, page: u32) -> bool {
-        // SAFETY: pages that `check` names have records.
-        let owner = unsafe { self.world.central.span(page) }.owner.load(freestone_base::sync::Ordering::Relaxed);
-        page == 0
-            || self
-                .world
-                .threads
-                .iter()
-                .any(|heap| heap.life() == Life::Orphaned && core::ptr::from_ref(heap).cast() == owner.cast_const())
     }
 
     /// Deletes an explicit heap, with what is left in it, once nobody is using it; if nobody else does.

@@ -426,7 +426,7 @@ fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
     unsafe {
         let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
         for &block in blocks.iter().skip(1) {
-            heap.free_remote(block, class);
+            heap.free_remote(block, class, heap.owner());
             assert_eq!((heap.flush_at.get(), heap.has_emptied.get()), (0, false));
         }
         assert!(world.os().purged_bytes() > 0, "no OS page was given back");

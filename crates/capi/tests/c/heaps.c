@@ -1,0 +1,177 @@
+/* Explicit heaps beside everything else: their end must leave the blocks of others alone, whatever is still on its way; by argument. */
+#include "expect.h"
+#include "freestone.h"
+#include <pthread.h>
+
+enum { BLOCK = 64 };
+
+static char *filled(char *block, int value) {
+    EXPECT(block);
+    return memset(block, value, BLOCK);
+}
+
+static void expect_filled(const char *block, char value) {
+    for (int i = 0; i < BLOCK; i++) {
+        EXPECT(block[i] == value);
+    }
+}
+
+enum { N_KEPT = 64 };
+static char *kept[N_KEPT];
+
+static void *keeps(void *unused) {
+    for (int i = 0; i < N_KEPT; i++) {
+        kept[i] = filled(malloc(BLOCK), 'K');
+    }
+    return unused;
+}
+
+/* A thread dies with live blocks; a heap of the same size class is made and deleted; the pages find other uses. */
+static void abandoned_spans(void) {
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, keeps, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    freestone_heap_t *heap = freestone_heap_new();
+    for (int i = 0; i < 1000; i++) {
+        filled(freestone_heap_malloc(heap, BLOCK), 'H');
+    }
+    freestone_heap_delete(heap);
+    for (int i = 0; i < 300; i++) {
+        char *other = malloc(40000);
+        EXPECT(other);
+        memset(other, 'O', 40000);
+    }
+    for (int i = 0; i < N_KEPT; i++) {
+        expect_filled(kept[i], 'K');
+        free(kept[i]);
+    }
+}
+
+enum { N_LIVE = 1500, N_FREED = 20 };
+
+/* Blocks are freed by `free`, their heap is deleted, the next heap gets its record and its pages: no block may be handed out twice. */
+static void freed_before_deletion(void) {
+    static char *live[N_LIVE];
+    free(HIDE(malloc(BLOCK)));
+    for (int round = 0; round < 50; round++) {
+        freestone_heap_t *heap = freestone_heap_new();
+        char *freed[N_FREED];
+        for (int i = 0; i < N_FREED; i++) {
+            freed[i] = filled(freestone_heap_malloc(heap, BLOCK), 'F');
+        }
+        for (int i = 0; i < N_FREED; i++) {
+            free(freed[i]);
+        }
+        freestone_heap_delete(heap);
+        heap = freestone_heap_new();
+        for (int i = 0; i < N_LIVE; i++) {
+            if (i == 900) {
+                /* New spans: threads hand over what they collected for others. */
+                for (int n = 0; n < 3000; n++) {
+                    EXPECT(HIDE(malloc(200 + (size_t)(round * 16) % 800)));
+                }
+            }
+            live[i] = freestone_heap_malloc(heap, BLOCK);
+            EXPECT(live[i]);
+            memset(live[i], 0, BLOCK);
+            memcpy(live[i], &i, sizeof i);
+        }
+        for (int i = 0; i < N_LIVE; i++) {
+            int number;
+            memcpy(&number, live[i], sizeof number);
+            EXPECT(number == i);
+        }
+        freestone_heap_delete(heap);
+    }
+}
+
+enum { N_THREADS = 4, N_ROUNDS = 200, N_SHARED = 400 };
+static char *shared[N_SHARED];
+static freestone_heap_t *shared_heap;
+static pthread_barrier_t barrier;
+
+static void *frees_a_share(void *argument) {
+    int share = (int)(intptr_t)argument;
+    uint64_t state = (uint64_t)share + 1;
+    char *own[50] = {0};
+    for (int round = 0; round < N_ROUNDS; round++) {
+        pthread_barrier_wait(&barrier);
+        for (int i = share; i < N_SHARED; i += N_THREADS) {
+            if (i % 3) {
+                expect_filled(shared[i], 'S');
+                free(shared[i]);
+            }
+            char **slot = &own[next_random(&state) % 50];
+            if (*slot) {
+                expect_filled(*slot, 'T');
+            }
+            free(*slot);
+            *slot = filled(malloc(BLOCK), 'T');
+        }
+        pthread_barrier_wait(&barrier);
+    }
+    for (int i = 0; i < 50; i++) {
+        free(own[i]);
+    }
+    return NULL;
+}
+
+/* All threads free blocks of one heap, which is deleted when they have; some of its blocks are never freed. */
+static void freed_by_all(void) {
+    pthread_t threads[N_THREADS];
+    EXPECT(pthread_barrier_init(&barrier, NULL, N_THREADS + 1) == 0);
+    for (int i = 0; i < N_THREADS; i++) {
+        EXPECT(pthread_create(&threads[i], NULL, frees_a_share, (void *)(intptr_t)i) == 0);
+    }
+    for (int round = 0; round < N_ROUNDS; round++) {
+        shared_heap = freestone_heap_new();
+        for (int i = 0; i < N_SHARED; i++) {
+            shared[i] = filled(freestone_heap_malloc(shared_heap, BLOCK), 'S');
+        }
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        freestone_heap_delete(shared_heap);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    }
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0 && stats.live < 1 << 20);
+}
+
+/* A heap's limit holds whichever way its blocks grow. */
+static void limit_and_realloc(void) {
+    enum { MIB = 1 << 20 };
+    /* There is a long free run for the block to grow into. */
+    free(HIDE(malloc(64 * MIB)));
+    freestone_heap_t *heap = freestone_heap_new();
+    EXPECT(freestone_heap_set_limit(heap, 2 * MIB) == 0);
+    char *block = freestone_heap_malloc(heap, 100000);
+    EXPECT(block);
+    memset(block, 'R', 100000);
+    size_t size = 100000;
+    for (char *moved; size < 64 * MIB && (moved = freestone_heap_realloc(heap, block, size * 2)); size *= 2) {
+        block = moved;
+    }
+    EXPECT(size >= 400000 && size <= 2 * MIB && errno == ENOMEM);
+    expect_filled(block, 'R');
+    /* The process's realloc knows no heap: it moves the block out of this one, and takes nothing of its limit. */
+    block = realloc(block, 8 * MIB);
+    EXPECT(block);
+    expect_filled(block, 'R');
+    char *all = freestone_heap_malloc(heap, MIB + MIB / 2);
+    EXPECT(all);
+    freestone_heap_delete(heap);
+    expect_filled(block, 'R');
+    free(block);
+}
+
+int main(int argc, char **argv) {
+    alarm(60);
+    const char *part = argc > 1 ? argv[1] : "";
+    if (strcmp(part, "abandoned_spans") == 0) abandoned_spans();
+    else if (strcmp(part, "freed_before_deletion") == 0) freed_before_deletion();
+    else if (strcmp(part, "freed_by_all") == 0) freed_by_all();
+    else if (strcmp(part, "limit_and_realloc") == 0) limit_and_realloc();
+    else EXPECT(!"a part of this program");
+    return 0;
+}

@@ -1,0 +1,193 @@
+use super::*;
+use crate::testing::{OneHeap, World};
+use freestone_base::units::PAGE_BYTES;
+use freestone_testkit::ops::{Player, any_stream};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+const BLOCK: usize = 64;
+
+/// Writes to a block that the test holds.
+fn fill(block: *mut u8, value: u8) {
+    assert!(!block.is_null());
+    // SAFETY: the block is the test's and holds that much.
+    unsafe { block.write_bytes(value, BLOCK) };
+}
+
+fn is_filled(block: *mut u8, value: u8) -> bool {
+    // SAFETY: as above.
+    unsafe { core::slice::from_raw_parts(block, BLOCK) }.iter().all(|&byte| byte == value)
+}
+
+fn allocate(heap: &ThreadHeap<freestone_os::fake::Fake>) -> *mut u8 {
+    // SAFETY: the heap is this test's.
+    unsafe { heap.allocate(BLOCK, 1) }.start
+}
+
+#[test]
+fn deleting_an_explicit_heap_leaves_the_blocks_of_a_dead_threads_span_alone() {
+    let world = World::new(4096);
+    let (dying, other) = (world.heap(), world.heap());
+    let kept: Vec<_> = (0..40).map(|_| allocate(dying)).collect();
+    kept.iter().for_each(|&block| fill(block, b'K'));
+    // SAFETY: a dead heap is not used, nor a destroyed one.
+    unsafe {
+        world.threads.death(dying);
+        let explicit = world.explicit_heap();
+        (0..100).for_each(|_| fill(allocate(explicit), b'E'));
+        world.check().unwrap();
+        world.threads.destroy(explicit);
+    }
+    world.check().unwrap();
+    (0..3000).for_each(|_| fill(allocate(other), b'O'));
+    assert!(kept.iter().all(|&block| is_filled(block, b'K')));
+}
+
+#[test]
+fn an_explicit_heap_takes_no_loose_blocks() {
+    let world = World::new(4096);
+    let (own, gone) = (world.heap(), world.heap());
+    let blocks: Vec<_> = (0..10).map(|_| allocate(gone)).collect();
+    // SAFETY: as if in a forked child: `gone` belongs to a thread that is not there.
+    unsafe {
+        world.threads.orphan_others(own);
+        blocks.iter().for_each(|&block| own.free(block));
+        own.flush_all();
+        let explicit = world.explicit_heap();
+        let taken: Vec<_> = (0..2000).map(|_| allocate(explicit)).collect();
+        assert!(taken.iter().all(|block| !blocks.contains(block)));
+        world.threads.destroy(explicit);
+    }
+    world.check().unwrap();
+}
+
+/// The blocks are freed by a thread that hands its remote frees over only later, the heap is deleted, its record and its pages are used
+/// again: none of the blocks may turn up there.
+#[test]
+fn blocks_freed_before_their_explicit_heap_was_deleted_never_come_back() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for round in 0..20 {
+        let explicit = world.explicit_heap();
+        let blocks: Vec<_> = (0..20).map(|_| allocate(explicit)).collect();
+        // SAFETY: the blocks are live and this test's; a destroyed heap is not used.
+        unsafe {
+            blocks.into_iter().for_each(|block| heap.free(block));
+            world.threads.destroy(explicit);
+            let next = world.explicit_heap();
+            let mut live: BTreeSet<_> = (0..900).map(|_| allocate(next)).collect();
+            heap.send_all();
+            world.check().unwrap();
+            live.iter().for_each(|&block| fill(block, b'L'));
+            for _ in 0..900 {
+                let block = allocate(next);
+                assert!(live.insert(block), "round {round}: {block:?} is handed out twice");
+            }
+            world.threads.destroy(next);
+        }
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_child_counts_only_the_heaps_that_came_along() {
+    let world = World::new(4096);
+    let heaps: Vec<_> = (0..400).map(|_| world.heap()).collect();
+    let explicit = world.explicit_heap();
+    assert_eq!((world.threads.n_alive(), world.central.n_heaps()), (401, 401));
+    // SAFETY: this test's only thread goes on with the first heap, as a forked child would.
+    unsafe { world.threads.orphan_others(heaps[0]) };
+    assert_eq!((world.threads.n_alive(), world.central.n_heaps()), (2, 2));
+    // SAFETY: the heaps are not used afterwards.
+    unsafe {
+        world.threads.destroy(explicit);
+        world.threads.death(heaps[0]);
+    }
+    assert_eq!((world.threads.n_alive(), world.central.n_heaps()), (0, 0));
+}
+
+#[test]
+fn the_page_map_tells_blocks_of_explicit_heaps_from_others() {
+    let world = World::new(4096);
+    let (thread, explicit) = (world.heap(), world.explicit_heap());
+    assert!(!thread.owner().is_explicit() && explicit.owner().is_explicit());
+}
+
+#[test]
+fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
+    let world = World::new(4096);
+    let (heap, explicit) = (world.heap(), world.explicit_heap());
+    explicit.limit_pages.set(32);
+    // SAFETY: the heaps and the blocks are this test's.
+    unsafe {
+        let block = explicit.allocate(20 * PAGE_BYTES, 1).start;
+        assert!(!heap.resize_in_place(block, 21 * PAGE_BYTES), "another heap knows no limit");
+        assert!(explicit.resize_in_place(block, 30 * PAGE_BYTES));
+        assert!(!explicit.resize_in_place(block, 33 * PAGE_BYTES), "beyond the limit");
+        assert!(heap.resize_in_place(block, 10 * PAGE_BYTES), "anybody may cut a block short");
+        let own = heap.allocate(20 * PAGE_BYTES, 1).start;
+        assert!(!explicit.resize_in_place(own, 21 * PAGE_BYTES), "it would not count towards the limit");
+        heap.free(own);
+        world.threads.destroy(explicit);
+    }
+    world.check().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 64 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Thread heaps and explicit heaps take turns with one stream, each freeing and resizing blocks of all; from time to time a thread ends
+    /// and another is born, and an explicit heap whose blocks nobody holds is deleted and made anew.
+    #[test]
+    fn explicit_heaps_live_beside_thread_heaps(
+        stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
+        turns in proptest::collection::vec((0usize..4, 0u8..40), 400),
+        bin_max in 1u32..=8,
+    ) {
+        let world = World::new(4096);
+        world.set(crate::config::key::BIN_MAX, &std::format!("{bin_max}"));
+        world.set(crate::config::key::DIRTY_MAX, "0");
+        let mut threads = [world.heap(), world.heap(), world.heap()];
+        let mut player = Player::new(OneHeap { world: &world, heap: threads[0] });
+        for (op, (turn, event)) in stream.ops.iter().zip(&turns) {
+            // The stream's blocks live in thread heaps; an explicit heap comes and goes beside them, with blocks freed by all.
+            if let Some(heap) = threads.get_mut(*turn) {
+                if *event == 0 {
+                    // SAFETY: the dead heap is not used again.
+                    unsafe { world.threads.death(heap) };
+                    *heap = world.heap();
+                }
+                player.subject.heap = heap;
+            } else {
+                let explicit = world.explicit_heap();
+                // SAFETY: the blocks are this test's, and none is used when the heap is destroyed.
+                unsafe {
+                    for size in [8, 64, 300, 64, 40_000, 64, 3000] {
+                        let block = explicit.allocate(size, 1).start;
+                        prop_assert!(!block.is_null());
+                        block.write_bytes(0xEE, size);
+                        if size != 300 {
+                            player.subject.heap.free(block);
+                        }
+                    }
+                    world.threads.destroy(explicit);
+                }
+            }
+            player.step(*op).unwrap();
+        }
+        world.check().unwrap();
+        player.drain().unwrap();
+        for heap in threads {
+            // SAFETY: no heap is used afterwards.
+            unsafe { world.threads.death(heap) };
+        }
+        world.check().unwrap();
+        let stats = world.central.pages.stats();
+        prop_assert_eq!(stats.large_pages, 0, "everything came home");
+    }
+}
