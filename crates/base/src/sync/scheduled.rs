@@ -212,6 +212,16 @@ macro_rules! number {
                 point();
                 self.0.fetch_sub(value, order)
             }
+            /// Sets bits, and returns what was there.
+            pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                point();
+                self.0.fetch_or(value, order)
+            }
+            /// Keeps bits, and returns what was there.
+            pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                point();
+                self.0.fetch_and(value, order)
+            }
             /// Writes the larger value, and returns what was there.
             pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
                 point();
