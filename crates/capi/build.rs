@@ -6,6 +6,8 @@ fn main() {
         "-Wl,-soname,libfreestone.so.0",
         // An allocator cannot be unloaded: blocks, thread-exit hooks and fork handlers outlive any `dlclose`.
         "-Wl,-z,nodelete",
+        // Its fork handlers have to be the first registered, before any constructor of another library runs.
+        "-Wl,-z,initfirst",
         "-Wl,-z,relro,-z,now",
         // One page-aligned segment less to touch at start.
         "-Wl,-z,noseparate-code",

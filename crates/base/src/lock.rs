@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! state: 0 free ── lock ──▶ 1 held ── someone waits ──▶ 2 held, wake one on release
+//!             └─ acquire_raw ─▶ FORK + n: held across a fork, and entered n times meanwhile by the thread that forks
 //! ```
 //!
-//! Invariants: the state is 0 exactly when nobody is inside; a release that saw 2 wakes one waiter.
+//! Invariants: the state is 0 exactly when nobody is inside; a release that saw 2 wakes one waiter; the thread that holds a lock across a
+//! fork enters it without waiting, and leaves it held.
 //! How to wait is a parameter ([`Parking`]): [`Spin`] here, a futex one layer up. The rank is data: a thread may only take
-//! locks of rising rank, and `docs/concurrency.md` lists the ranks.
-//! Cost: one atomic exchange in, one out, when nobody else is there. Nothing can fail.
+//! locks of rising rank, and `docs/concurrency.md` lists the ranks. Where `debug_assertions` are on, a lock taken out of order panics
+//! (`ranks`); rank 0 has no order.
+//! Cost: one atomic operation in, one out, when nobody else is there. Nothing can fail.
 
 use crate::sync::{AtomicU32, Ordering, spin_hint};
 use core::cell::UnsafeCell;
@@ -20,6 +23,14 @@ pub trait Parking {
     fn wait(word: &AtomicU32, expected: u32);
     /// Lets one waiter on `word` go on.
     fn wake_one(word: &AtomicU32);
+    /// A number that no other living thread has, and that the thread keeps in a forked child; 0 where there is none to be had.
+    fn this_thread() -> usize {
+        0
+    }
+    /// Whether the calling thread forks just now: what was taken with [`Lock::acquire_raw`] is its own.
+    fn is_forking() -> bool {
+        false
+    }
 }
 
 /// Waiting by spinning: for code without an operating system under it.
@@ -36,6 +47,10 @@ impl Parking for Spin {
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
+/// Held across a fork; the low bits count how often the thread that forks is inside.
+const FORK: u32 = 1 << 31;
+/// Someone waits for the end of the fork.
+const WAITED_FOR: u32 = 1 << 30;
 
 /// A value that one thread at a time may touch. `RANK`: see the module header.
 pub struct Lock<T, P: Parking = Spin, const RANK: u8 = 0> {
@@ -69,9 +84,11 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     /// Waits until the lock is free and takes it.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T, P, RANK> {
+        ranks::may_take::<P>(RANK, false);
         if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_contended();
         }
+        self.note_taken();
         Guard { lock: self }
     }
 
@@ -79,16 +96,25 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     #[inline]
     pub fn try_lock(&self) -> Option<Guard<'_, T, P, RANK>> {
         match self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Some(Guard { lock: self }),
+            Ok(_) => {
+                self.note_taken();
+                Some(Guard { lock: self })
+            }
             Err(_) => None,
         }
     }
 
-    /// Spins a moment, then marks the lock contended and parks.
+    /// Spins a moment, then marks the lock contended and parks. The thread that holds it across a fork enters at once.
     #[cold]
     fn lock_contended(&self) {
         /// Tries before parking: about as long as the short critical sections here last (measured on 2 cores).
         const SPINS: u32 = 64;
+        let mut seen = self.state.load(Ordering::Relaxed);
+        if seen & FORK != 0 && P::is_forking() {
+            // Nobody else touches the count; waiters set their mark beside it.
+            self.state.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         for _ in 0..SPINS {
             if self.state.load(Ordering::Relaxed) == FREE
                 && self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -97,24 +123,46 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
             }
             spin_hint();
         }
-        while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
-            P::wait(&self.state, CONTENDED);
+        loop {
+            let marked = if seen & FORK == 0 { CONTENDED } else { seen | WAITED_FOR };
+            match self.state.compare_exchange(seen, marked, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(FREE) => return,
+                Ok(_) => {
+                    P::wait(&self.state, marked);
+                    seen = self.state.load(Ordering::Relaxed);
+                }
+                Err(now) => seen = now,
+            }
         }
     }
 
-    /// Takes the lock and leaves it taken: for a fork handler, which must hold every lock across the fork.
+    /// Takes the lock and leaves it taken: for a fork handler, which must hold every lock across the fork. While [`Parking::is_forking`]
+    /// is true, the thread may take it as if it were free. Several locks of one rank may be taken so.
     pub fn acquire_raw(&self) {
-        core::mem::forget(self.lock());
+        ranks::may_take::<P>(RANK, true);
+        if self.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.lock_contended();
+            if self.state.swap(FORK, Ordering::Relaxed) == CONTENDED {
+                self.state.fetch_or(WAITED_FOR, Ordering::Relaxed);
+            }
+        }
+        ranks::taken::<P>(RANK);
     }
 
-    /// Releases a lock taken by [`Lock::acquire_raw`].
+    /// Releases a lock taken by [`Lock::acquire_raw`]; one that was not is left as it is.
     ///
     /// # Safety
-    /// - The calling thread (or, after a fork, the thread it is the copy of) took the lock with `acquire_raw` and has not
-    ///   released it since.
+    /// - If the lock was taken with `acquire_raw` and not released since, that was by the calling thread, or by the thread that it is the
+    ///   copy of after a fork; it is not inside.
     #[allow(unsafe_code)]
     pub unsafe fn release_raw(&self) {
-        self.release();
+        if self.state.load(Ordering::Relaxed) & FORK == 0 {
+            return;
+        }
+        ranks::released::<P>(RANK);
+        if self.state.swap(FREE, Ordering::Release) & WAITED_FOR != 0 {
+            P::wake_one(&self.state);
+        }
     }
 
     /// The value, without locking: the exclusive borrow is the proof.
@@ -124,8 +172,29 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
 
     #[inline]
     fn release(&self) {
-        if self.state.swap(FREE, Ordering::Release) == CONTENDED {
+        if ranks::CHECKED && self.state.load(Ordering::Relaxed) & FORK == 0 {
+            ranks::released::<P>(RANK);
+        }
+        let was = self.state.fetch_sub(1, Ordering::Release);
+        if was != HELD {
+            self.release_contended(was);
+        }
+    }
+
+    /// Lets a waiter go on, unless the lock stays held across a fork.
+    #[cold]
+    fn release_contended(&self, was: u32) {
+        if was & FORK == 0 {
+            self.state.store(FREE, Ordering::Release);
             P::wake_one(&self.state);
+        }
+    }
+
+    /// Remembers that this thread is inside, where ranks are checked.
+    #[inline]
+    fn note_taken(&self) {
+        if ranks::CHECKED && self.state.load(Ordering::Relaxed) & FORK == 0 {
+            ranks::taken::<P>(RANK);
         }
     }
 }
@@ -160,6 +229,8 @@ impl<T, P: Parking, const RANK: u8> Drop for Guard<'_, T, P, RANK> {
         self.lock.release();
     }
 }
+
+mod ranks;
 
 #[cfg(test)]
 mod tests;

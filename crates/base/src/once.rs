@@ -6,8 +6,8 @@
 //!     └─────────────────────┘
 //! ```
 //!
-//! Unlike the standard library's, an attempt may fail and be made again later, and a thread that finds itself inside its
-//! own attempt is told so instead of waiting for itself.
+//! Unlike the standard library's, an attempt may fail and be made again later. A thread that comes back from within its own attempt waits
+//! for itself: where a signal handler could do that, the thread is marked first (the heap's `thread::current`).
 
 use crate::lock::Parking;
 use crate::sync::{AtomicU32, Ordering};

@@ -12,6 +12,8 @@
 //! | [`global`] | the process's one allocator: start, threads' birth and death |
 //! | [`background`] | the allocator's own thread |
 //! | [`fork`] | staying whole across `fork` |
+//! | `stdio` | the C library's lock that comes before ours at a fork |
+//! | `pin` | keeping the object that has the allocator in it loaded |
 //! | [`options`] | applying options from environment, symbol and API |
 //! | [`pressure`] | when memory is short: what is done before an allocation fails |
 //! | [`snapshot`] | statistics |
@@ -24,8 +26,10 @@ pub mod free;
 pub mod global;
 pub mod heap;
 pub mod options;
+mod pin;
 pub mod pressure;
 pub mod realloc;
 pub mod report;
 pub mod rust;
 pub mod snapshot;
+mod stdio;

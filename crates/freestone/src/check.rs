@@ -20,6 +20,8 @@ use freestone_base::inbox::Node;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
+const N_KINDS: usize = Kind::Purging as usize + 1;
+
 /// An invariant that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
@@ -84,7 +86,7 @@ fn check_pages(
     is_lost: impl Fn(&Span, Entry) -> bool,
 ) -> Result<u32, Broken> {
     let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
-    let mut pages = [0u64; 6];
+    let mut pages = [0u64; N_KINDS];
     while page < state.frontier {
         // SAFETY: records below the frontier are committed.
         let record = unsafe { &*layout.record(page) };
@@ -95,24 +97,16 @@ fn check_pages(
         hold(last.first.load(Ordering::Relaxed) == page && last.kind.get() == kind, "a run's ends agree", page)?;
         let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck | Kind::Reserved);
         hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
-        // SAFETY: the map is committed.
+        // SAFETY: entries of pages below the frontier are committed.
         let entry = unsafe { layout.map.get(page as usize) };
         let lost = kind == Kind::Small && is_lost(record, entry);
-        match kind {
-            Kind::Small => {
-                if !lost {
-                    check_span(layout, page, os_page_bytes)?;
-                }
-                n_small += 1;
-                pages[0] += u64::from(n);
+        if kind == Kind::Small {
+            if !lost {
+                check_span(layout, page, os_page_bytes)?;
             }
-            Kind::Metadata => pages[0] += u64::from(n),
-            Kind::Large => pages[1] += u64::from(n),
-            Kind::Dirty | Kind::Stuck => pages[2] += u64::from(n),
-            Kind::Clean => pages[3] += u64::from(n),
-            Kind::Reserved => pages[4] += u64::from(n),
-            Kind::None => pages[5] += u64::from(n),
+            n_small += 1;
         }
+        pages[kind as usize] += u64::from(n);
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
             Kind::Large => entry == Entry::LARGE || entry == Entry::KEPT,
@@ -123,15 +117,19 @@ fn check_pages(
         page += n;
     }
     let stats = &state.stats;
-    let counted = [
-        stats.small_pages,
-        stats.large_pages,
-        stats.dirty_pages,
-        stats.clean_pages,
-        stats.reserved_pages,
-        stats.foreign_pages,
-    ];
-    hold(counted == pages, "the counts of pages are the pages", 0)?;
+    for (kind, counted) in [
+        (Kind::None, stats.foreign_pages),
+        (Kind::Dirty, stats.dirty_pages),
+        (Kind::Clean, stats.clean_pages),
+        (Kind::Stuck, stats.stuck_pages),
+        (Kind::Small, stats.small_pages),
+        (Kind::Large, stats.large_pages),
+        (Kind::Metadata, stats.metadata_pages),
+        (Kind::Reserved, stats.reserved_pages),
+        (Kind::Purging, stats.purging_pages),
+    ] {
+        hold(counted == pages[kind as usize], "the counts of pages are the pages", kind as u32)?;
+    }
     Ok(n_small)
 }
 
@@ -178,7 +176,7 @@ fn check_shelves(state: &State, layout: &Layout) -> Result<(), Broken> {
 
 fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
     for (set, kinds, pages) in [
-        (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages),
+        (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages + state.stats.stuck_pages),
         (&state.clean, [Kind::Clean, Kind::Clean], state.stats.clean_pages),
         (&state.reserved, [Kind::Reserved, Kind::Reserved], state.stats.reserved_pages),
     ] {
@@ -191,6 +189,11 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
         });
         wrong?;
         hold(sum == pages, "the sets have all free pages", 0)?;
+    }
+    // SAFETY: the list is the page heap's, and nobody changes it.
+    let mut purging = unsafe { state.purging.iter(layout) }.map(|(page, run)| (page, run.kind.get()));
+    if let Some((page, _)) = purging.find(|(_, kind)| *kind != Kind::Purging) {
+        return hold(false, "the list of runs being purged has no others", page);
     }
     let (mut page, mut before, mut last_ms) = (state.oldest, 0, None);
     while page != 0 {
@@ -207,7 +210,7 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
 
 /// Checks a heap's lists and bins; returns how many spans it owns.
 unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
-    let layout = heap.layout();
+    let layout = *central.pages.layout();
     hold(heap.unpublished_large.get() <= 0, "the shared count knows of every large block", 0)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
@@ -229,25 +232,25 @@ unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Resul
             spans.partial.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Partial))?;
             spans.full.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Full))?;
         }
-        check_bin(heap, class)?;
+        check_bin(central, heap, class)?;
     }
     Ok(n_spans)
 }
 
-fn check_bin<O: Os>(heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
-    let layout = heap.layout();
+fn check_bin<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
+    let (layout, view) = (central.pages.layout(), central.pages.view());
     let (mut block, mut len) = (heap.head(class).get(), 0);
     while !block.is_null() {
-        let page = layout.page_of(block.addr()).unwrap_or(0);
-        // SAFETY: the map is committed; pages with a class have records.
+        let page = view.page_of(block.addr()).unwrap_or(0);
+        // SAFETY: pages with a class have records.
         unsafe {
-            let entry = layout.map.get(page);
+            let entry = view.entry(block.addr()).unwrap_or(Entry::NONE);
             let Some(of) = entry.class() else { return hold(false, "blocks in bins are in spans", page as u32) };
             hold(block_bytes(of) >= block_bytes(class), "blocks in bins are large enough", page as u32)?;
             let first = (*layout.record(page as u32)).first.load(Ordering::Relaxed);
             let (index, is_start) = block_at(of, block.addr() - layout.page_start(first).addr());
             hold(is_start, "blocks in bins start where blocks start", first)?;
-            hold(!blocks::is_free(&layout, first, index), "blocks in bins are out of their spans", first)?;
+            hold(!blocks::is_free(layout, first, index), "blocks in bins are out of their spans", first)?;
             len += 1;
             hold(len <= i64::from(u32::MAX), "bins end", first)?;
             let node: *mut Node = block;

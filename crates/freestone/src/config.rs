@@ -92,13 +92,14 @@ pub mod key {
     pub const MISUSE: usize = 11;
     pub const REPORT: usize = 12;
     pub const REPORT_MS: usize = 13;
+    pub const SANDBOX: usize = 14;
 }
 
 /// A time that never comes: the largest an age can be compared with.
 pub const NEVER_MS: usize = u32::MAX as usize;
 
 /// Every option there is.
-pub static OPTIONS: [OptionSpec; 14] = [
+pub static OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
@@ -197,6 +198,14 @@ pub static OPTIONS: [OptionSpec; 14] = [
         default: "0",
         bounds: (0, 60_000),
         effect: "with report: a line every so often as well, written by the background thread; 0 is never",
+    },
+    OptionSpec {
+        key: "sandbox",
+        unit: Unit::Words(&["off", "on"]),
+        default: "off",
+        bounds: (0, 0),
+        effect: "on: no system calls but mmap, munmap, madvise and futex once the first allocation is done (docs/sandboxes.md): no \
+                 background thread, no huge pages by experience, no look at the control group, large blocks move by copying",
     },
 ];
 

@@ -14,7 +14,7 @@ const UNLIMITED_V1_BYTES: u64 = 1 << 62;
 #[must_use]
 pub fn memory_limit_bytes() -> Option<u64> {
     let mut own = [0; FILE_BYTES];
-    let groups = read(c"/proc/self/cgroup", &mut own)?;
+    let groups = read(c"/proc/self/cgroup", &mut own).ok()?;
     groups
         .split(|&byte| byte == b'\n')
         .filter_map(|line| {
@@ -55,7 +55,7 @@ fn read_limit(root: &[u8], path: &[u8], file: &[u8]) -> Option<u64> {
         len += part.len();
     }
     let mut contents = [0; 32];
-    parse_limit(read(name.get(..len)?, &mut contents)?)
+    parse_limit(read(name.get(..len)?, &mut contents).ok()?)
 }
 
 /// A limit file's number; `max` and version 1's huge default are no limit.

@@ -20,6 +20,7 @@ use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::vec::Vec;
 #[cfg(not(shuttle))]
 use freestone_base::lock::{Guard, Lock, Spin};
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_base::units::PAGE_BYTES;
 
 /// What the kernel knows, and nobody interrupts it: one call at a time.
@@ -49,6 +50,9 @@ pub struct Failure {
 pub struct Fake {
     os_page_bytes: usize,
     window_bytes: usize,
+    /// Whether purges wait, and how many do.
+    holds_purges: AtomicBool,
+    n_held: AtomicU32,
     state: Known,
 }
 
@@ -68,6 +72,7 @@ struct State {
     n_calls: u64,
     failure: Option<Failure>,
     purged_bytes: u64,
+    longest_purge_bytes: usize,
     purge_keeps_contents: bool,
     huge_page_bytes: usize,
     huge: Vec<bool>,
@@ -80,7 +85,13 @@ impl Fake {
     #[must_use]
     pub fn new(os_page_bytes: usize, window_bytes: usize) -> Self {
         assert!(os_page_bytes.is_power_of_two() && os_page_bytes <= PAGE_BYTES);
-        Self { os_page_bytes, window_bytes, state: Known::new(State::default()) }
+        Self {
+            os_page_bytes,
+            window_bytes,
+            holds_purges: AtomicBool::new(false),
+            n_held: AtomicU32::new(0),
+            state: Known::new(State::default()),
+        }
     }
 
     /// Plans a failure, or none, and counts calls from 0 again.
@@ -112,6 +123,23 @@ impl Fake {
     #[must_use]
     pub fn purged_bytes(&self) -> u64 {
         self.lock().purged_bytes
+    }
+
+    /// The most bytes that one call purged.
+    #[must_use]
+    pub fn longest_purge_bytes(&self) -> usize {
+        self.lock().longest_purge_bytes
+    }
+
+    /// Lets purges wait inside the kernel, or go on.
+    pub fn hold_purges(&self, hold: bool) {
+        self.holds_purges.store(hold, Ordering::SeqCst);
+    }
+
+    /// Purges that wait now.
+    #[must_use]
+    pub fn n_held_purges(&self) -> u32 {
+        self.n_held.load(Ordering::SeqCst)
     }
 
     /// Bytes committed now.
@@ -292,11 +320,17 @@ unsafe impl Os for Fake {
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
+        self.n_held.fetch_add(1, Ordering::SeqCst);
+        while self.holds_purges.load(Ordering::SeqCst) {
+            crate::process::yield_now();
+        }
+        self.n_held.fetch_sub(1, Ordering::SeqCst);
         // SAFETY: as in `release`.
         let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
         let pages = self.pages(&state, at, bytes);
         assert!(state.committed[pages].iter().all(|&page| page), "purging memory that is not committed");
         state.purged_bytes += bytes as u64;
+        state.longest_purge_bytes = state.longest_purge_bytes.max(bytes);
         if !state.purge_keeps_contents {
             // SAFETY: as in `release`.
             unsafe { at.write_bytes(0, bytes) };

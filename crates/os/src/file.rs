@@ -1,20 +1,23 @@
 //! Reading the kernel's small files, with no memory but the caller's.
 
+use crate::Errno;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::path::Arg;
 
-/// The contents of a file, as much as fits; `None` if it cannot be read.
-pub(crate) fn read(path: impl Arg, buffer: &mut [u8]) -> Option<&[u8]> {
-    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+/// The contents of a file, as much as fits.
+///
+/// # Errors
+/// The kernel's, for opening or reading.
+pub(crate) fn read(path: impl Arg, buffer: &mut [u8]) -> Result<&[u8], Errno> {
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut len = 0;
     while let Some(rest) = buffer.get_mut(len..).filter(|rest| !rest.is_empty()) {
-        match rustix::io::read(&file, rest) {
-            Ok(0) => break,
-            Ok(n) => len += n,
-            Err(_) => return None,
+        match rustix::io::read(&file, rest)? {
+            0 => break,
+            n => len += n,
         }
     }
-    buffer.get(..len)
+    Ok(buffer.get(..len).unwrap_or_default())
 }
 
 /// The number that a file consists of.

@@ -36,6 +36,7 @@ mod file;
 mod futex;
 mod linux;
 pub mod process;
+pub mod scheduling;
 
 pub use append::append;
 pub use fatal::{fatal, report};
@@ -57,6 +58,12 @@ impl Errno {
     pub const FAULT: Self = Self(libc::EFAULT);
     /// The kernel cannot do that.
     pub const INVAL: Self = Self(libc::EINVAL);
+
+    /// Whether the same call may well succeed later, though nobody changes what it is asked for.
+    #[must_use]
+    pub fn is_passing(self) -> bool {
+        matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
+    }
 }
 
 /// The kernel would not move memory ([`Os::relocate`]). What was to be moved is where it was.
@@ -100,7 +107,7 @@ pub unsafe trait Os: Sync {
     /// Size of an OS page in bytes: a power of two, at most [`PAGE_BYTES`](freestone_base::units::PAGE_BYTES).
     fn os_page_bytes(&self) -> usize;
 
-    /// The largest stretch of address space worth asking a window of, in bytes: bounded by the process's limits.
+    /// The size of the window, in bytes, where address space is not short. No limit of the process matters: nothing in it is mapped.
     fn window_bytes_wanted(&self) -> usize;
 
     /// Proposes the start of `bytes` of address space, aligned to a page, that nobody seems to use. Nothing is mapped:
@@ -144,7 +151,8 @@ pub unsafe trait Os: Sync {
     /// - As for [`Os::purge`].
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
 
-    /// Whether purged memory reads as zero. (Under some emulators `madvise` succeeds and does nothing.)
+    /// Whether purged memory was seen to read as zero: the first [`Os::purge`] that succeeds looks. (Under some emulators `madvise`
+    /// succeeds and does nothing.)
     fn purge_zeroes(&self) -> bool;
 
     /// Moves the memory behind `bytes` at `from` to `to` without copying; `from` is ready (zero) afterwards.

@@ -15,24 +15,37 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 #[derive(Debug)]
 pub struct Linux;
 
-/// The window is this large unless the machine has more than an eighth of it as memory.
-const WINDOW_BYTES_LEAST: usize = 1 << 40;
+/// The window's size: nothing in it is mapped before it is needed, so that it costs nothing, and there is no machine yet with so much memory.
+const WINDOW_BYTES: usize = 1 << 44;
 
-/// Window bytes for each byte of memory: address space is free, and room for big blocks to grow is worth having.
-const WINDOW_PER_MEMORY: usize = 8;
+/// Where a window is looked for at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
+/// kernel puts into the upper third of the address space.
+const PLACES: [core::ops::Range<usize>; 3] = [
+    // 47 address bits or more, x86-64 and AArch64; above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`).
+    0x2800_0000_0000..0x5000_0000_0000,
+    // 42 address bits.
+    0x0100_0000_0000..0x0280_0000_0000,
+    // 38 or 39 address bits.
+    0x0010_0000_0000..0x0028_0000_0000,
+];
 
-/// Where a window is looked for at random: above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`), below
-/// position-independent programs, their `brk` heap, libraries and stacks, on every x86-64 and AArch64 kernel with 47 address bits or more.
-const PLACES: core::ops::Range<usize> = 0x2800_0000_0000..0x5000_0000_0000;
-
-/// Random places tried before the kernel is asked for one.
+/// Random places tried in each of [`PLACES`] that is long enough, before the kernel is asked for one.
 const RANDOM_ATTEMPTS: u32 = 3;
-
-/// Attempts in all.
-const ATTEMPTS: u32 = RANDOM_ATTEMPTS + 1;
 
 /// Alignment of a random window: one top-level page table entry's half, so that page tables are not shared.
 const WINDOW_ALIGN: usize = 1 << 30;
+
+/// What purging leaves: see [`Linux::purge_zeroes`].
+static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
+/// Nothing was purged yet.
+const UNKNOWN: u8 = 0;
+/// Zeroes.
+const ZEROES: u8 = 1;
+/// What was there before.
+const KEEPS: u8 = 2;
+
+/// Written to the first byte of what is purged first.
+const PROBE: u8 = 0xA5;
 
 impl From<KernelErrno> for Errno {
     fn from(errno: KernelErrno) -> Self {
@@ -47,24 +60,20 @@ unsafe impl Os for Linux {
     }
 
     fn window_bytes_wanted(&self) -> usize {
-        let info = rustix::system::sysinfo();
-        let memory = (info.totalram as usize).saturating_mul(info.mem_unit as usize);
-        let wanted = memory.saturating_mul(WINDOW_PER_MEMORY).max(WINDOW_BYTES_LEAST);
-        let wanted = wanted.checked_next_power_of_two().unwrap_or(WINDOW_BYTES_LEAST);
-        match rustix::process::getrlimit(rustix::process::Resource::As).current {
-            // A limited address space is all there is to hand out: more window would only need more page map.
-            Some(limit) => wanted.min((limit as usize).checked_next_power_of_two().unwrap_or(wanted)),
-            None => wanted,
-        }
+        WINDOW_BYTES
     }
 
     fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
-        if attempt < RANDOM_ATTEMPTS {
-            let places = (PLACES.end - PLACES.start).checked_sub(bytes)? / WINDOW_ALIGN;
-            let place = random() as usize % (places + 1);
-            return Some(address::from_exposed(PLACES.start + place * WINDOW_ALIGN));
+        let mut fitting = PLACES.iter().filter(|places| places.len() >= bytes);
+        let n_fitting = fitting.clone().count() as u32;
+        match fitting.nth((attempt / RANDOM_ATTEMPTS) as usize) {
+            Some(places) => {
+                let place = random() as usize % ((places.len() - bytes) / WINDOW_ALIGN + 1);
+                Some(address::from_exposed(places.start + place * WINDOW_ALIGN))
+            }
+            None if attempt == n_fitting * RANDOM_ATTEMPTS => find_gap(bytes),
+            None => None,
         }
-        if attempt < ATTEMPTS { find_gap(bytes) } else { None }
     }
 
     unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno> {
@@ -88,8 +97,18 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        // SAFETY: the caller no longer needs the contents.
-        unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }.map_err(Errno::from)
+        let is_first = PURGED.load(Ordering::Relaxed) == UNKNOWN;
+        // SAFETY: the caller no longer needs the contents of the range, which is committed and its own: it may be written and read.
+        unsafe {
+            if is_first {
+                at.write_volatile(PROBE);
+            }
+            madvise(at.cast(), bytes, Advice::LinuxDontNeed)?;
+            if is_first {
+                PURGED.store(if at.read_volatile() == 0 { ZEROES } else { KEEPS }, Ordering::Relaxed);
+            }
+        }
+        Ok(())
     }
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
@@ -98,16 +117,7 @@ unsafe impl Os for Linux {
     }
 
     fn purge_zeroes(&self) -> bool {
-        /// 0 unknown, 1 yes, 2 no.
-        static ANSWER: AtomicU8 = AtomicU8::new(0);
-        match ANSWER.load(Ordering::Relaxed) {
-            0 => {
-                let zeroes = try_purge_zeroes().unwrap_or(false);
-                ANSWER.store(if zeroes { 1 } else { 2 }, Ordering::Relaxed);
-                zeroes
-            }
-            answer => answer == 1,
-        }
+        PURGED.load(Ordering::Relaxed) == ZEROES
     }
 
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
@@ -138,7 +148,8 @@ unsafe impl Os for Linux {
         if answer != 0 {
             return answer - 1;
         }
-        let found = huge_pages::on_request();
+        // What could not be found out for a passing reason is asked again.
+        let Ok(found) = huge_pages::on_request() else { return 0 };
         ANSWER.store(found + 1, Ordering::Relaxed);
         found
     }
@@ -200,22 +211,6 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
         munmap(got, gap_bytes).ok()?;
         let start = align::up(got.addr(), freestone_base::units::PAGE_BYTES);
         Some(address::from_exposed(start))
-    }
-}
-
-/// Dirties a page, purges it, and looks.
-fn try_purge_zeroes() -> Result<bool, Errno> {
-    let bytes = process::os_page_bytes();
-    let flags = MapFlags::PRIVATE;
-    // SAFETY: a mapping of our own, used and unmapped here.
-    unsafe {
-        let page = mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags)?;
-        page.cast::<u8>().write_volatile(0xA5);
-        let purged = madvise(page, bytes, Advice::LinuxDontNeed);
-        let byte = page.cast::<u8>().read_volatile();
-        munmap(page, bytes)?;
-        purged?;
-        Ok(byte == 0)
     }
 }
 

@@ -61,7 +61,8 @@ pub fn set_errno(errno: crate::Errno) {
 /// This process's number.
 #[must_use]
 pub fn id() -> i32 {
-    rustix::process::getpid().as_raw_nonzero().get()
+    // SAFETY: takes nothing, touches nothing.
+    unsafe { libc::getpid() }
 }
 
 /// Lets other threads run.
@@ -83,4 +84,11 @@ pub fn name_thread(name: &CStr) {
 pub fn errno() -> crate::Errno {
     // SAFETY: the location is this thread's own.
     crate::Errno(unsafe { *libc::__errno_location() })
+}
+
+/// The address of this thread's `errno`: no other living thread has it, and a forked child's thread keeps it.
+#[cfg(not(shuttle))]
+pub(crate) fn errno_address() -> usize {
+    // SAFETY: the function has no conditions; only the address is used.
+    unsafe { libc::__errno_location() }.addr()
 }

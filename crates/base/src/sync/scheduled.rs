@@ -109,7 +109,7 @@ fn vanish_if_gone() {
     }
 }
 
-/// Sleeps until somebody calls [`wake_one`] for `word`, unless it is not `expected` any more: looking and falling asleep are one step.
+/// Sleeps until somebody calls [`wake`] for `word`, unless it is not `expected` any more: looking and falling asleep are one step.
 pub fn sleep(word: &AtomicU32, expected: u32) {
     if CHANCE.get() == 0 || std::thread::panicking() {
         return;
@@ -126,14 +126,21 @@ pub fn sleep(word: &AtomicU32, expected: u32) {
     vanish_if_gone();
 }
 
-/// Lets one of those who sleep on `word` go on.
-pub fn wake_one(word: &AtomicU32) {
+/// Lets so many of those who sleep on `word` go on.
+pub fn wake(word: &AtomicU32, most: u32) {
     let address = core::ptr::from_ref(word).addr();
-    let woken = SLEEPERS
-        .with_borrow_mut(|sleepers| sleepers.iter().position(|(at, _)| *at == address).map(|at| sleepers.remove(at).1));
-    if let Some(thread) = woken {
+    for _ in 0..most {
+        let woken = SLEEPERS.with_borrow_mut(|sleepers| {
+            sleepers.iter().position(|(at, _)| *at == address).map(|at| sleepers.remove(at).1)
+        });
+        let Some(thread) = woken else { return };
         thread.unpark();
     }
+}
+
+/// A number for the calling thread of a model; 0 outside of one.
+pub fn this_thread() -> usize {
+    if CHANCE.get() == 0 { 0 } else { (usize::from(shuttle::current::me()) + 1) << 4 }
 }
 
 /// A fence: orderings are not modelled.

@@ -21,11 +21,10 @@ use crate::thread::current::{self, Heap};
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
     let heap = current::get();
-    let layout = heap.layout();
-    // SAFETY: inside the window the map can be read; a page with this heap's tag is this thread's, and the entry says its class.
+    // SAFETY: a page with this heap's tag is this thread's, and the entry says its class.
     unsafe {
-        if let Some(page) = layout.page_of(block.addr())
-            && let Some(class) = layout.map.get(page).class_if_owned(heap.tag())
+        if let Some(entry) = heap.view().entry(block.addr())
+            && let Some(class) = entry.class_if_owned(heap.tag())
         {
             if heap.push(class, block) {
                 free_full(heap, class);
@@ -62,10 +61,12 @@ unsafe fn free_full(heap: &Heap, class: usize) {
 #[cold]
 #[inline(never)]
 unsafe fn free_sized_slow(block: *mut u8, class: usize) {
-    global::with_heap(|heap| {
-        // SAFETY: the caller's promise; the heap is this thread's for the moment.
-        unsafe { heap.push_slow(class, block) }
-    });
+    // SAFETY: the caller's promise; the heap is this thread's for the moment.
+    let freed = global::with_heap(|heap| unsafe { heap.push_slow(class, block) });
+    if freed.is_none() {
+        // SAFETY: nobody uses the block any more, says the module header.
+        unsafe { global::keep_freed(block) };
+    }
 }
 
 /// Frees whatever is not this thread's small block.
@@ -75,9 +76,14 @@ unsafe fn free_sized_slow(block: *mut u8, class: usize) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow(block: *mut u8) {
-    if !block.is_null() {
-        // SAFETY: the caller's promise.
-        global::with_heap(|heap| unsafe { heap.free(block) });
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let freed = global::with_heap(|heap| unsafe { heap.free(block) });
+    if freed.is_none() {
+        // SAFETY: nobody uses the block any more, says the module header.
+        unsafe { global::keep_freed(block) };
     }
 }
 
@@ -88,7 +94,7 @@ pub unsafe fn free_slow(block: *mut u8) {
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
-    match current::get().layout().small_class(block.addr()) {
+    match current::get().view().small_class(block.addr()) {
         Some(class) => block_bytes(class),
         // SAFETY: the caller's promise.
         None => unsafe { usable_size_slow(block) },

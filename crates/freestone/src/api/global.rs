@@ -11,20 +11,25 @@
 //! Any entry point may be the first call, on any thread, before `main`, after `exit`, in a TLS destructor. A thread whose heap is gone
 //! (other destructors may still run) shares the fallback heap.
 //!
+//! A signal handler may interrupt a thread that starts (`thread::current`): what it allocates then fails, and what it frees is kept until a
+//! thread has its heap.
+//!
 //! # Safety
-//! This is the one mutable static of the crate. C library functions used: `pthread_key_create`, `pthread_setspecific`; both are called
-//! when the allocator already works, for they may allocate.
+//! This is the one mutable static of the crate. C library functions used: `pthread_key_create`, `pthread_getspecific`, and
+//! `pthread_setspecific`, which may allocate, and is called when the allocator already works.
 
 use crate::api::background::BackgroundThread;
+use crate::api::fork::{self, Forks};
 use crate::api::pressure::Pressure;
 use crate::api::report::ReportPath;
-use crate::api::{fork, options, report};
+use crate::api::{options, report};
 use crate::central::Central;
 use crate::thread::Threads;
 use crate::thread::current::{self, Heap};
 use crate::thread::heap::Role;
 use core::ffi::c_void;
 use core::ptr;
+use freestone_base::inbox::{Inbox, Node};
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::{Futex, Linux};
@@ -36,10 +41,13 @@ pub struct Global {
     started: Once<Futex>,
     hooked: AtomicBool,
     fallback: AtomicPtr<Heap>,
+    /// Blocks freed by signal handlers in threads that were starting.
+    freed_early: Inbox,
     key: AtomicU32,
     report: ReportPath,
     background: BackgroundThread,
     pressure: Pressure,
+    forks: Forks,
 }
 
 static GLOBAL: Global = Global {
@@ -48,10 +56,12 @@ static GLOBAL: Global = Global {
     started: Once::new(),
     hooked: AtomicBool::new(false),
     fallback: AtomicPtr::new(ptr::null_mut()),
+    freed_early: Inbox::new(),
     key: AtomicU32::new(NO_KEY),
     report: ReportPath::nowhere(),
     background: BackgroundThread::none(),
     pressure: Pressure::nobody(),
+    forks: Forks::none(),
 };
 
 /// No thread-exit hook could be had.
@@ -83,15 +93,28 @@ pub(super) fn pressure() -> &'static Pressure {
     &GLOBAL.pressure
 }
 
+/// What the fork handlers need to know.
+pub(super) fn forks() -> &'static Forks {
+    &GLOBAL.forks
+}
+
 /// Where the report goes.
 pub(super) fn report_path() -> &'static ReportPath {
     &GLOBAL.report
 }
 
-/// Starts the allocator unless it is; `false` if there is no memory to.
+/// Starts the allocator unless it is; `false` if there is no memory to, or this thread is in the middle of it.
 pub fn start() -> bool {
-    if !GLOBAL.started.is_done() && !GLOBAL.started.call(try_start) {
+    if current::is_starting() {
         return false;
+    }
+    if !GLOBAL.started.is_done() {
+        let before = current::begin_start();
+        let is_started = GLOBAL.started.call(try_start);
+        current::set(before);
+        if !is_started {
+            return false;
+        }
     }
     // These may allocate, which has to find the allocator started.
     if !GLOBAL.hooked.load(Ordering::Relaxed) && !GLOBAL.hooked.swap(true, Ordering::AcqRel) {
@@ -114,7 +137,8 @@ fn try_start() -> bool {
     true
 }
 
-/// Calls `f` with this thread's heap, born if need be, or with the fallback heap; `None` when the allocator cannot start.
+/// Calls `f` with this thread's heap, born if need be, or with the fallback heap; `None` when the allocator cannot start, or this thread
+/// is starting.
 pub(crate) fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
     let heap = current::get();
     if !heap.is_nobody() {
@@ -124,11 +148,45 @@ pub(crate) fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
         return None;
     }
     match born() {
-        Some(heap) => Some(f(heap)),
+        Some(heap) => {
+            // SAFETY: the heap is this thread's.
+            unsafe { free_early(heap) };
+            Some(f(heap))
+        }
         None => {
             let fallback = fallback()?;
             let _gate = fallback.enter();
             Some(f(fallback))
+        }
+    }
+}
+
+/// Takes over a block that was freed where [`with_heap`] had none to give.
+///
+/// # Safety
+/// - The block is freed by that: nobody uses it any more.
+#[cold]
+pub(super) unsafe fn keep_freed(block: *mut u8) {
+    if GLOBAL.central.pages.view().page_of(block.addr()).is_some() {
+        let node = block.cast::<Node>();
+        // SAFETY: every block has room for a link, and this one is nobody's any more.
+        let pushed = unsafe { GLOBAL.freed_early.push(node, node) };
+        debug_assert!(pushed, "nobody closes that list");
+    }
+}
+
+/// Frees what was kept by [`keep_freed`].
+///
+/// # Safety
+/// - The heap is alive, and this thread's.
+unsafe fn free_early(heap: &Heap) {
+    let mut block = GLOBAL.freed_early.take();
+    while !block.is_null() {
+        // SAFETY: blocks in the list were freed by the program, and each was put in once.
+        unsafe {
+            let next = (*block).next;
+            heap.free(block.cast());
+            block = next;
         }
     }
 }
@@ -140,8 +198,11 @@ fn fallback() -> Option<&'static Heap> {
         if let Some(fallback) = unsafe { GLOBAL.fallback.load(Ordering::Acquire).as_ref() } {
             return Some(fallback);
         }
+        let before = current::begin_start();
         // SAFETY: the central is a static.
-        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Fallback) }?;
+        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Fallback) };
+        current::set(before);
+        let born = born?;
         let pointer = ptr::from_ref(born).cast_mut();
         if GLOBAL.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // Another thread was first.
@@ -162,8 +223,19 @@ fn born() -> Option<&'static Heap> {
         // Starting allocated, and this thread got its heap on the way.
         return Some(heap);
     }
+    let before = current::begin_start();
+    // SAFETY: the key exists as long as the process; its value is null or what is put there below.
+    let own = unsafe { libc::pthread_getspecific(key).cast::<Heap>().as_ref() };
+    if let Some(heap) = own {
+        // A signal handler came just before the mark, and this thread got its heap from that.
+        current::set(heap);
+        return Some(heap);
+    }
     // SAFETY: the central is a static.
-    let heap = unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Thread) }?;
+    let Some(heap) = (unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Thread) }) else {
+        current::set(before);
+        return None;
+    };
     // First the pointer, then the hook: setting the hook may allocate, from this very heap.
     current::set(heap);
     // SAFETY: the key exists as long as the process.

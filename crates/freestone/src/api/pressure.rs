@@ -13,9 +13,10 @@
 //! The callback is a function with its argument, set together under a lock; it is called with no lock held.
 
 use crate::api::global;
+use crate::thread::current;
 use core::ffi::c_void;
-use freestone_base::lock::Lock;
-use freestone_base::sync::{AtomicBool, Ordering};
+use freestone_base::lock::{Lock, Parking};
+use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_os::Futex;
 
 /// What a program is told when memory is short: the bytes in use, and the argument it gave.
@@ -36,14 +37,15 @@ const RANK: u8 = 5;
 /// Whom to tell, and whether somebody is being told.
 pub struct Pressure {
     told: Lock<Option<Told>, Futex, RANK>,
-    busy: AtomicBool,
+    /// The thread that tells ([`Parking::this_thread`]); 0: nobody is being told.
+    teller: AtomicUsize,
 }
 
 impl Pressure {
     /// Nobody to tell.
     #[must_use]
     pub const fn nobody() -> Self {
-        Self { told: Lock::new(None), busy: AtomicBool::new(false) }
+        Self { told: Lock::new(None), teller: AtomicUsize::new(0) }
     }
 
     /// Takes the lock and keeps it, before a fork.
@@ -58,6 +60,13 @@ impl Pressure {
     pub(super) unsafe fn unlock_after_fork(&self) {
         // SAFETY: the caller's promise.
         unsafe { self.told.release_raw() }
+    }
+
+    /// In a forked child, a thread that was telling is there only if it is the one that forked.
+    pub(super) fn forked(&self) {
+        if self.teller.load(Ordering::Relaxed) != Futex::this_thread() {
+            self.teller.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -83,10 +92,14 @@ pub(super) fn watch<R>(got: R, is_none: impl Fn(&R) -> bool, again: impl FnOnce(
 
 #[cold]
 fn make_room() {
+    if current::is_starting() {
+        // What a signal handler asked for in the middle of the thread's start fails whatever is done.
+        return;
+    }
     let (pages, this) = (&global::central().pages, global::pressure());
     pages.relieved();
     global::purge();
-    if this.busy.swap(true, Ordering::Acquire) {
+    if this.teller.compare_exchange(0, Futex::this_thread(), Ordering::Acquire, Ordering::Relaxed).is_err() {
         return;
     }
     let told = *this.told.lock();
@@ -94,5 +107,5 @@ fn make_room() {
         // SAFETY: the promise at `on_pressure`; no lock is held.
         unsafe { (told.callback)(pages.limited_bytes(), told.argument) };
     }
-    this.busy.store(false, Ordering::Release);
+    this.teller.store(0, Ordering::Release);
 }

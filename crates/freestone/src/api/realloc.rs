@@ -21,7 +21,7 @@ use core::ptr;
 #[inline]
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    match current::get().layout().small_class(block.addr()) {
+    match current::get().view().small_class(block.addr()) {
         Some(class) if small_stays(block_bytes(class), size) => block,
         // SAFETY: the caller's promise.
         _ => unsafe { reallocate_moving(block, size, align) },
@@ -35,12 +35,11 @@ pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
 #[inline(never)]
 unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u8 {
     let heap = current::get();
-    let layout = heap.layout();
     // SAFETY: the caller's promise; the block is this thread's, whose heap is alive.
     unsafe {
         if align <= GRANULE_BYTES
-            && let Some(page) = layout.page_of(block.addr())
-            && let Some(class) = layout.map.get(page).class_if_owned(heap.tag())
+            && let Some(entry) = heap.view().entry(block.addr())
+            && let Some(class) = entry.class_if_owned(heap.tag())
         {
             let usable = block_bytes(class);
             let roomy = with_room(usable, size);

@@ -14,8 +14,8 @@ pub fn snapshot() -> Stats {
     let (central, threads) = (global::central(), global::threads());
     let pages = central.pages.stats();
     let mut stats = Stats {
-        dirty: pages.dirty_pages * PAGE_BYTES as u64,
-        metadata: pages.metadata_bytes,
+        dirty: pages.free_with_memory() * PAGE_BYTES as u64,
+        metadata: central.pages.metadata_bytes(),
         peak_committed: pages.peak_pages * PAGE_BYTES as u64,
         peak_live: central.peak_live_bytes(),
         purged: pages.purged_bytes,

@@ -109,6 +109,7 @@ impl Settings {
                 AtomicUsize::new(MisusePolicy::Abort as usize),
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
         }
     }
@@ -130,6 +131,7 @@ impl Settings {
     #[must_use]
     pub fn background(&self) -> Background {
         match self.get(key::BACKGROUND) {
+            _ if self.sandbox() => Background::Off,
             0 => Background::Auto,
             1 => Background::On,
             _ => Background::Off,
@@ -212,6 +214,12 @@ impl Settings {
             1 => MisusePolicy::Report,
             _ => MisusePolicy::Ignore,
         }
+    }
+
+    /// Whether system calls beyond the few that `docs/sandboxes.md` names may end the process.
+    #[must_use]
+    pub fn sandbox(&self) -> bool {
+        self.get(key::SANDBOX) != 0
     }
 
     /// Milliseconds between two lines of the report; `None`: only at start and exit.

@@ -80,3 +80,11 @@ fn a_profile_replaces_the_one_before() {
     settings.set(key::PROFILE, b"balanced").unwrap();
     assert_eq!((settings.decay_ms(), settings.prefault(), settings.thp()), (Some(1000), Prefault::Off, Thp::Auto));
 }
+
+#[test]
+fn in_a_sandbox_there_is_no_background_thread_whatever_else_is_said() {
+    let settings = Settings::new();
+    settings.set(key::SANDBOX, b"on").unwrap();
+    settings.set(key::BACKGROUND, b"on").unwrap();
+    assert_eq!((settings.sandbox(), settings.background()), (true, Background::Off));
+}

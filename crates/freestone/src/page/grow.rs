@@ -10,9 +10,8 @@
 use crate::config::{self, Thp};
 use crate::page::PageHeap;
 use crate::page::state::{Free, State};
-use crate::page::window;
-use crate::span::layout::CHUNK_PAGES;
 use crate::span::{Kind, Layout};
+use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::{Errno, Os, Prefault};
 
@@ -75,32 +74,42 @@ impl<O: Os> PageHeap<O> {
         (unmapped > 0).then_some(())
     }
 
-    /// Commits more pages at the frontier, at least `n_pages` in a row, as a clean run.
+    /// Commits more pages at the frontier, so that a clean run of at least `n_pages` ends there.
+    ///
+    /// Where somebody else has mapped something, what lies before it is committed, and the pages it touches are stepped over: one, two,
+    /// four, as long as the next one is taken as well. So less is lost than what is in the way is long.
     fn grow(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
-        let generous = (state.frontier / GROW_SHARE).clamp(GROW_PAGES_LEAST, GROW_PAGES_MOST).max(n_pages);
-        let mut skip = 1;
-        let mut wanted = generous;
+        let generous = (state.frontier / GROW_SHARE).clamp(GROW_PAGES_LEAST, GROW_PAGES_MOST);
+        let (mut wanted, mut step) = (generous.max(n_pages), 1);
         loop {
-            if state.frontier as usize + wanted as usize > layout.n_pages {
-                if wanted == n_pages {
-                    return None;
-                }
-                wanted = n_pages;
-                continue;
+            let lacks = n_pages.saturating_sub(state.clean_tail(layout));
+            let left = u32::try_from(layout.n_pages).unwrap_or(u32::MAX) - state.frontier;
+            if lacks == 0 {
+                return Some(());
             }
+            if lacks > left {
+                return None;
+            }
+            wanted = wanted.min(left);
             match self.commit(state, layout, wanted) {
-                Ok(()) => return Some(()),
+                Ok(()) => step = 1,
+                Err(Errno::EXIST) if wanted > 1 => wanted /= 2,
                 Err(Errno::EXIST) => {
-                    // Somebody mapped something in our window: leave it there and go on behind it.
-                    self.commit_metadata(state, layout, skip).ok()?;
-                    // SAFETY: under the lock; the skipped pages have never been used.
-                    unsafe { state.skip(layout, skip) };
-                    skip = skip.saturating_mul(2);
+                    self.step_over(state, layout, step.min(left))?;
+                    (wanted, step) = (n_pages, step.saturating_mul(2));
                 }
-                Err(_) if wanted > n_pages => wanted = n_pages,
+                Err(_) if wanted > lacks => wanted = (wanted / 2).max(lacks),
                 Err(_) => return None,
             }
         }
+    }
+
+    /// Steps over `n_pages` at the frontier, the first of which somebody else has mapped.
+    fn step_over(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Option<()> {
+        self.commit_metadata(state, layout, n_pages).ok()?;
+        // SAFETY: under the lock; the pages have never been used, and their records are committed.
+        unsafe { state.skip(layout, n_pages) };
+        Some(())
     }
 
     /// Commits the next `n_pages`, as a clean run.
@@ -142,13 +151,28 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Sees to the records and bitmaps of the next `n_pages`, and of the page after them.
+    /// Sees to the metadata of the next `n_pages`.
     fn commit_metadata(&self, state: &mut State, layout: &Layout, n_pages: u32) -> Result<(), Errno> {
-        let last = (state.frontier as usize + n_pages as usize).min(layout.n_pages - 1);
-        while (state.n_chunks as usize) <= last / CHUNK_PAGES {
-            window::commit_chunk(&self.os, layout, state.n_chunks)?;
-            state.n_chunks += 1;
-        }
+        let needed = state.frontier as usize + n_pages as usize;
+        state.committed.extend(&self.os, layout, needed)?;
+        self.publish_reach(state, layout, needed.max(self.reach()));
         Ok(())
     }
 }
+
+impl State {
+    /// Pages of the clean run that ends at the frontier.
+    fn clean_tail(&self, layout: &Layout) -> u32 {
+        // SAFETY: the page before the frontier is page 0, or the last of a run: it has a record, and the state is borrowed under the lock.
+        unsafe {
+            let last = &*layout.record(self.frontier - 1);
+            if last.kind.get() != Kind::Clean {
+                return 0;
+            }
+            (*layout.record(last.first.load(Ordering::Relaxed))).pages.get()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

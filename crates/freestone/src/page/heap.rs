@@ -13,17 +13,22 @@ use crate::page::purge::Watch;
 use crate::page::shelf::Shelf;
 use crate::page::state::{Free, PageStats, State};
 use crate::page::window;
-use crate::span::{Entry, Kind, Layout};
+use crate::span::layout::BITMAP_BYTES;
+use crate::span::{Entry, Kind, Layout, Span, View};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use freestone_base::align;
 use freestone_base::lock::{Guard, Lock};
 use freestone_base::once::Once;
+use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 use freestone_os::{Futex, Os};
 
 /// Rank of the lock: the innermost.
 pub const RANK: u8 = 30;
+
+/// Bytes of record, bitmap and page map for each page.
+const METADATA_BYTES_PER_PAGE: u64 = (size_of::<Span>() + BITMAP_BYTES + size_of::<Entry>()) as u64;
 
 /// Bytes of a piece of metadata storage.
 const METADATA_PAGES: u32 = 1;
@@ -46,6 +51,8 @@ pub struct PageHeap<O: Os> {
     pub settings: Settings,
     opened: Once<Futex>,
     layout: UnsafeCell<Layout>,
+    /// Pages whose page map entries are committed; only ever grows, under the lock. 0: there is no window yet.
+    reach: AtomicUsize,
     pub(super) state: Lock<State, Futex, RANK>,
     pub(super) limits: Limits,
     pub(super) watch: Watch,
@@ -63,6 +70,7 @@ impl<O: Os> PageHeap<O> {
             settings: Settings::new(),
             opened: Once::new(),
             layout: UnsafeCell::new(Layout::EMPTY),
+            reach: AtomicUsize::new(0),
             state: Lock::new(State::empty()),
             limits: Limits::new(),
             watch: Watch::new(),
@@ -79,11 +87,12 @@ impl<O: Os> PageHeap<O> {
     pub fn open(&self) -> Option<&Layout> {
         let opened = self.opened.is_done()
             || self.opened.call(|| match window::open(&self.os) {
-                Some(layout) => {
-                    // SAFETY: this closure runs alone, and nobody reads before it is done.
+                Some((layout, committed)) => {
+                    // SAFETY: this closure runs alone, and nobody reads before it is done, or `reach` is set.
                     unsafe { *self.layout.get() = layout };
                     let mut state = self.state.lock();
-                    state.n_chunks = 1;
+                    state.committed = committed;
+                    self.publish_reach(&state, &layout, 1);
                     true
                 }
                 None => false,
@@ -100,6 +109,32 @@ impl<O: Os> PageHeap<O> {
         } else {
             &Layout::EMPTY
         }
+    }
+
+    /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
+    #[inline]
+    #[must_use]
+    pub fn view(&self) -> View {
+        let reach = self.reach();
+        if reach == 0 {
+            return View::EMPTY;
+        }
+        // SAFETY: `layout` was written before `reach` first was set, and never after; entries are committed before `reach` covers them.
+        // Both are seen, for `reach` is read with acquire, and written with release.
+        unsafe { View::new(&*self.layout.get(), reach) }
+    }
+
+    /// The reach of [`PageHeap::view`].
+    #[inline]
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        self.reach.load(Ordering::Acquire)
+    }
+
+    /// Lets views reach as far as the page map is committed; in tests no further than they must, `needed` pages, so that most views are old.
+    pub(super) fn publish_reach(&self, state: &State, layout: &Layout, needed: usize) {
+        let reach = state.committed.reach(layout);
+        self.reach.store(if cfg!(test) { reach.min(needed) } else { reach }, Ordering::Release);
     }
 
     /// Allocates `n_pages` in a row for `kind`, the first a multiple of `align_pages` (a power of two) from address 0.
@@ -281,7 +316,6 @@ impl<O: Os> PageHeap<O> {
                 let (at, left) = state.metadata;
                 if left >= bytes {
                     state.metadata = (at.wrapping_add(bytes), left - bytes);
-                    state.stats.metadata_bytes += bytes as u64;
                     return Some(at.cast());
                 }
             }
@@ -307,17 +341,18 @@ impl<O: Os> PageHeap<O> {
         visit(&state, self.layout())
     }
 
-    /// Takes the lock and keeps it, before a fork. Runs that others are purging are waited for: the child has nobody to put them back.
+    /// Bytes of what the allocator needs for itself: thread heaps, and records, bitmaps and page map up to the frontier. (They are mapped
+    /// beyond it, and have no memory there.)
+    #[must_use]
+    pub fn metadata_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        (state.stats.metadata_pages << PAGE_BYTES_LOG2) + u64::from(state.frontier) * METADATA_BYTES_PER_PAGE
+    }
+
+    /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see
+    /// [`PageHeap::adopt_purging_in_child`].
     pub fn lock_for_fork(&self) {
-        loop {
-            let state = self.state.lock();
-            if state.n_purging == 0 {
-                core::mem::forget(state);
-                return;
-            }
-            drop(state);
-            freestone_os::process::yield_now();
-        }
+        self.state.acquire_raw();
     }
 
     /// Lets the lock of [`PageHeap::lock_for_fork`] go, in parent or child.

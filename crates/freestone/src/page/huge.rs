@@ -39,12 +39,17 @@ const DENSE_ENOUGH: u32 = DENSE * 3 / 4;
 const ROUND_SHARE: u32 = 8;
 
 impl<O: Os> PageHeap<O> {
+    /// Size in bytes of the huge pages that are given on request; 0 when there are none, or nothing may be asked (a file, and `mincore`).
+    fn huge_page_bytes(&self) -> usize {
+        if self.settings.sandbox() { 0 } else { self.os.huge_page_bytes() }
+    }
+
     /// Pages of a huge page, if a block with `n_pages` of room should get them when it is dense; or 0.
     pub(super) fn huge_pages_for(&self, n_pages: u32) -> u32 {
         if self.settings.thp() != Thp::Auto || (n_pages as usize) < HUGE_PAGES_LEAST << (21 - PAGE_BYTES_LOG2) {
             return 0;
         }
-        let pages = self.os.huge_page_bytes() >> PAGE_BYTES_LOG2;
+        let pages = self.huge_page_bytes() >> PAGE_BYTES_LOG2;
         if pages * HUGE_PAGES_LEAST > n_pages as usize { 0 } else { pages as u32 }
     }
 
@@ -73,7 +78,7 @@ impl<O: Os> PageHeap<O> {
     /// # Safety
     /// - `page` starts a large block of `to` pages that is the caller's.
     pub(super) unsafe fn ask_for_huge_pages(&self, page: u32, from: u32, to: u32) {
-        let (layout, huge) = (self.layout(), self.os.huge_page_bytes());
+        let (layout, huge) = (self.layout(), self.huge_page_bytes());
         let start = layout.page_start(page);
         let first =
             align::down(start.addr() + ((from as usize) << PAGE_BYTES_LOG2), huge).max(align::up(start.addr(), huge));
@@ -91,7 +96,7 @@ impl<O: Os> PageHeap<O> {
 
     /// `n_pages` from `page` on, and as many more as are in the last one's huge page.
     pub(super) fn to_huge_page_end(&self, page: u32, n_pages: u32) -> u32 {
-        let huge = self.os.huge_page_bytes().max(PAGE_BYTES);
+        let huge = self.huge_page_bytes().max(PAGE_BYTES);
         let start = self.layout().page_start(page).addr();
         let end = align::up(start + ((n_pages as usize) << PAGE_BYTES_LOG2), huge);
         u32::try_from((end - start) >> PAGE_BYTES_LOG2).unwrap_or(n_pages)

@@ -12,6 +12,8 @@
 //! more than eight times what is in use now is kept, for a program that goes idle is to keep little. It churns until no large block
 //! was taken from dirty memory, or purged in vain, for a decay time.
 //!
+//! One call gives back a bounded piece: the kernel makes forks, and whoever maps memory, wait for it.
+//!
 //! # Safety
 //! Runs purged are taken out first: they are this thread's alone until they are inserted again.
 
@@ -19,7 +21,7 @@ use crate::config::{Purge, Settings};
 use crate::page::PageHeap;
 use crate::page::heap::RANK;
 use crate::page::state::{Free, State};
-use crate::span::{Kind, Layout};
+use crate::span::{Kind, Layout, Span};
 use freestone_base::lock::{Guard, Parking};
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_base::units::PAGE_BYTES_LOG2;
@@ -27,6 +29,12 @@ use freestone_os::{Futex, Os};
 
 /// What is too much is purged in pieces of at least this much: 1 MiB.
 const PURGE_PAGES_LEAST: u32 = 16;
+
+/// One call gives back at most this much, for a fork, and whoever maps memory, waits for it: 2 MiB.
+const PURGE_PAGES_MOST: u32 = 32;
+
+/// Who waits for others' purges gives up when none ends for so long. (The one who purges may be the waiter, interrupted by a signal.)
+const WAIT_MS: u32 = 1000;
 
 /// What a program that churns may keep, at most: this many times what is in use now.
 const CHURN_KEEP: u64 = 8;
@@ -55,18 +63,20 @@ impl Churn {
     pub(super) const NONE: Self = Self { purged_ms: None, useful_ms: None, period_ms: 0, peak_pages: [0; 2] };
 }
 
-/// Where the one who looks after the heap sleeps.
+/// Where the one who looks after the heap sleeps, and who waits for memory that is being given back.
 #[derive(Debug)]
 pub struct Watch {
     wakes: AtomicU32,
     /// It sleeps until something becomes dirty.
     asleep: AtomicBool,
+    /// Purges that ended while somebody waited for that. Changed under the lock.
+    purges: AtomicU32,
 }
 
 impl Watch {
     /// Nobody there.
     pub(super) const fn new() -> Self {
-        Self { wakes: AtomicU32::new(0), asleep: AtomicBool::new(false) }
+        Self { wakes: AtomicU32::new(0), asleep: AtomicBool::new(false), purges: AtomicU32::new(0) }
     }
 }
 
@@ -164,7 +174,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Purges the first `n_pages` of a dirty run, without the lock while the kernel works.
+    /// Purges the first `n_pages` of a dirty run, or as many of them as one call may, without the lock while the kernel works.
     pub(super) fn purge_run<'a>(
         &'a self,
         mut state: Guard<'a, State, Futex, RANK>,
@@ -173,23 +183,77 @@ impl<O: Os> PageHeap<O> {
         now_ms: u32,
     ) -> Guard<'a, State, Futex, RANK> {
         let layout = self.layout();
-        // SAFETY: the run is dirty, hence free; labelled as in use it is this thread's alone until it is inserted again.
+        // SAFETY: the run is dirty, hence free; labelled as being purged it is this thread's alone until it is inserted again.
         unsafe {
-            let was_huge = (*layout.record(page)).is_huge.get();
-            state.take(layout, page, n_pages, Kind::Metadata);
-            state.n_purging += 1;
+            let record = &*layout.record(page);
+            let was_huge = record.is_huge.get();
+            let n_pages = self.bounded(page, n_pages, record);
+            state.take(layout, page, n_pages, Kind::Purging);
+            state.purging.push(layout, page);
             drop(state);
             let bytes = (n_pages as usize) << PAGE_BYTES_LOG2;
             let purged = self.purge_range(layout.page_start(page), bytes);
             let zeroes = purged && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes();
             let is_huge = was_huge && !(zeroes && self.forget_huge_pages(page, n_pages));
             let mut state = self.state.lock();
-            state.n_purging -= 1;
+            state.purging.remove(layout, page);
             state.end_use(layout, page);
             state.count_purge(purged, bytes);
             let kind = if zeroes { Kind::Clean } else { Kind::Stuck };
             state.insert(layout, page, n_pages, Free { kind, since_ms: now_ms, is_huge });
+            if state.n_waiting > 0 {
+                self.watch.purges.fetch_add(1, Ordering::Relaxed);
+                Futex::wake_all(&self.watch.purges);
+            }
             state
+        }
+    }
+
+    /// At most as many of `n_pages` as one call gives back: to the end of a huge page, where there may be some.
+    fn bounded(&self, page: u32, n_pages: u32, record: &Span) -> u32 {
+        let most = if record.is_huge.get() { self.to_huge_page_end(page, PURGE_PAGES_MOST) } else { PURGE_PAGES_MOST };
+        n_pages.min(most)
+    }
+
+    /// Waits until a run that others are purging is back; `Err` if that takes so long that it may never be.
+    pub(super) fn await_purge<'a>(
+        &'a self,
+        state: Guard<'a, State, Futex, RANK>,
+    ) -> Result<Guard<'a, State, Futex, RANK>, Guard<'a, State, Futex, RANK>> {
+        let mut state = state;
+        let (seen, since_ms) = (self.watch.purges.load(Ordering::Relaxed), self.now_ms());
+        loop {
+            state.n_waiting += 1;
+            drop(state);
+            Futex::wait_for(&self.watch.purges, seen, Some(WAIT_MS));
+            state = self.state.lock();
+            state.n_waiting -= 1;
+            if self.watch.purges.load(Ordering::Relaxed) != seen {
+                return Ok(state);
+            }
+            if self.now_ms().wrapping_sub(since_ms) >= WAIT_MS {
+                return Err(state);
+            }
+        }
+    }
+
+    /// Makes the runs dirty again that threads of the parent were purging at the fork: the child does not have these threads. To be called
+    /// in the child before anything else uses the heap, when the lock is let go.
+    pub(crate) fn adopt_purging_in_child(&self) {
+        let (layout, now_ms) = (self.layout(), self.now_ms());
+        let mut state = self.state.lock();
+        state.n_waiting = 0;
+        loop {
+            // SAFETY: runs in the list are nobody's in this process, and the lock is held. The kernel may have taken a part of their memory.
+            unsafe {
+                let page = state.purging.pop(layout);
+                if page == 0 {
+                    break;
+                }
+                let is_huge = (*layout.record(page)).is_huge.get();
+                let n_pages = state.end_use(layout, page);
+                state.insert(layout, page, n_pages, Free::dirty(now_ms, is_huge));
+            }
         }
     }
 
@@ -262,11 +326,6 @@ impl State {
     /// Whether there is something that only has to be left alone to be given back.
     fn may_get_old(&self) -> bool {
         self.oldest != 0 || self.shelf_pages != 0
-    }
-
-    /// Pages in spans and large blocks.
-    pub(super) fn in_use_pages(&self) -> u64 {
-        self.stats.small_pages + self.stats.large_pages
     }
 
     /// Dirty pages that may stay, whatever their age. See the module header.

@@ -27,7 +27,7 @@
 
 use crate::page::PageHeap;
 use crate::page::state::{Free, State};
-use crate::span::{Entry, Layout};
+use crate::span::{Entry, Layout, PageMap};
 use core::cell::Cell;
 use core::ptr;
 use freestone_base::count;
@@ -133,10 +133,10 @@ impl Shelf {
     /// Takes a run of `n_pages` for a block; its page, or `None`.
     ///
     /// # Safety
-    /// - The caller is the shelf's thread.
+    /// - The caller is the shelf's thread, and `map` is the page map of the window that its runs are in.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn take(&self, layout: &Layout, n_pages: u32) -> Option<u32> {
+    pub unsafe fn take(&self, map: PageMap, n_pages: u32) -> Option<u32> {
         let length = Length::of(n_pages).filter(|length| self.may_have.has(*length))?;
         let Some(page) = self.slots_for(length).iter().find_map(Slot::take) else {
             self.may_have.remove(length);
@@ -144,7 +144,7 @@ impl Shelf {
         };
         self.may_take.add(length);
         // SAFETY: the run is the caller's from the exchange on.
-        unsafe { layout.map.set_one(page, Entry::LARGE) };
+        unsafe { map.set_one(page, Entry::LARGE) };
         count::increment(&self.takes);
         Some(page)
     }

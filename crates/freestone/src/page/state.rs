@@ -2,14 +2,15 @@
 #![allow(unsafe_code)]
 //!
 //! ```text
-//! page 0 │ 1 … frontier-1                                       │ frontier …
-//! (none) │ runs in use, dirty, clean, stuck, reserved, in a row │ never used
+//! page 0 │ 1 … frontier-1                                                │ frontier …
+//! (none) │ runs in use, dirty, clean, stuck, reserved, purging, in a row │ never used
 //! ```
 //!
 //! Invariants
 //! - The runs partition `1..frontier`, except where another mapping was in the way (kind `None`).
 //! - No two neighbours are both clean, or both dirty, or both stuck, or both reserved: they are one run.
 //! - `ages` links the dirty runs, oldest first.
+//! - `purging` has the runs whose memory is being given back without the lock; they are in no set.
 //! - `stats` counts the pages of each kind.
 //!
 //! # Safety
@@ -19,7 +20,8 @@ use crate::page::huge::DENSE;
 use crate::page::purge::Churn;
 use crate::page::run_set::RunSet;
 use crate::page::shelf::Shelf;
-use crate::span::{Kind, Layout, Span};
+use crate::page::window::Committed;
+use crate::span::{Kind, Layout, Span, SpanList};
 use freestone_base::sync::Ordering;
 
 /// Pages of each kind, and what was done so far.
@@ -29,16 +31,20 @@ pub struct PageStats {
     pub small_pages: u64,
     /// Pages in large blocks.
     pub large_pages: u64,
-    /// Free pages with memory behind them, stuck ones included.
+    /// Pages in which thread heaps and the like are.
+    pub metadata_pages: u64,
+    /// Free pages with memory behind them that can be given back.
     pub dirty_pages: u64,
+    /// Free pages that the kernel would not take back, or takes when it needs them.
+    pub stuck_pages: u64,
+    /// Free pages that the kernel is taking back.
+    pub purging_pages: u64,
     /// Free pages without memory.
     pub clean_pages: u64,
     /// Free pages that are not mapped.
     pub reserved_pages: u64,
     /// Pages that somebody else has mapped.
     pub foreign_pages: u64,
-    /// Bytes of records, bitmaps, page map and thread heaps, as far as they were committed for use.
-    pub metadata_bytes: u64,
     /// Bytes given back to the operating system, ever.
     pub purged_bytes: u64,
     /// Calls that gave memory back, ever.
@@ -51,6 +57,14 @@ pub struct PageStats {
     pub peak_pages: u64,
     /// Bytes handed out without memory behind them, ever: a page fault for each OS page of them that is written.
     pub fresh_bytes: u64,
+}
+
+impl PageStats {
+    /// Pages that nobody uses and that may have memory behind them.
+    #[must_use]
+    pub fn free_with_memory(&self) -> u64 {
+        self.dirty_pages + self.stuck_pages + self.purging_pages
+    }
 }
 
 /// What is known of free pages.
@@ -86,8 +100,8 @@ impl Free {
 pub struct State {
     /// First page never committed.
     pub frontier: u32,
-    /// Chunks whose records and bitmaps are committed, from the first.
-    pub n_chunks: u32,
+    /// How far records, bitmaps and page map are committed: for all pages below the frontier.
+    pub committed: Committed,
     /// Dirty and stuck runs.
     pub dirty: RunSet,
     /// Clean runs.
@@ -107,7 +121,9 @@ pub struct State {
     /// See [`Churn`].
     pub churn: Churn,
     /// Runs taken out to be purged, and not back yet.
-    pub n_purging: u32,
+    pub purging: SpanList,
+    /// Threads that wait until such a run is back.
+    pub n_waiting: u32,
     /// The first of the shelves with an open slot, or null.
     pub shelves: *const Shelf,
     /// Pages of all open slots.
@@ -129,7 +145,7 @@ impl State {
     pub const fn empty() -> Self {
         Self {
             frontier: 1,
-            n_chunks: 0,
+            committed: Committed::NONE,
             dirty: RunSet::empty(),
             clean: RunSet::empty(),
             reserved: RunSet::empty(),
@@ -138,11 +154,13 @@ impl State {
             stats: PageStats {
                 small_pages: 0,
                 large_pages: 0,
+                metadata_pages: 0,
                 dirty_pages: 0,
+                stuck_pages: 0,
+                purging_pages: 0,
                 clean_pages: 0,
                 reserved_pages: 0,
                 foreign_pages: 0,
-                metadata_bytes: 0,
                 purged_bytes: 0,
                 n_purges: 0,
                 large_allocs: 0,
@@ -153,7 +171,8 @@ impl State {
             density: DENSE,
             last_large: 0,
             churn: Churn::NONE,
-            n_purging: 0,
+            purging: SpanList::new(),
+            n_waiting: 0,
             shelves: core::ptr::null(),
             shelf_pages: 0,
             looked_ms: 0,
@@ -165,13 +184,26 @@ impl State {
     /// Pages of a kind, to count up or down.
     fn count(&mut self, kind: Kind) -> &mut u64 {
         match kind {
-            Kind::Small | Kind::Metadata => &mut self.stats.small_pages,
+            Kind::Small => &mut self.stats.small_pages,
             Kind::Large => &mut self.stats.large_pages,
-            Kind::Dirty | Kind::Stuck => &mut self.stats.dirty_pages,
+            Kind::Metadata => &mut self.stats.metadata_pages,
+            Kind::Dirty => &mut self.stats.dirty_pages,
+            Kind::Stuck => &mut self.stats.stuck_pages,
+            Kind::Purging => &mut self.stats.purging_pages,
             Kind::Clean => &mut self.stats.clean_pages,
             Kind::Reserved => &mut self.stats.reserved_pages,
             Kind::None => &mut self.stats.foreign_pages,
         }
+    }
+
+    /// Pages in spans, large blocks and thread heaps.
+    pub(super) fn in_use_pages(&self) -> u64 {
+        self.stats.small_pages + self.stats.large_pages + self.stats.metadata_pages
+    }
+
+    /// Pages that nobody uses and that may have memory behind them.
+    pub(super) fn free_with_memory(&self) -> u64 {
+        self.stats.free_with_memory()
     }
 
     /// Writes the record of a run: its first and its last page.
@@ -284,8 +316,7 @@ impl State {
             }
         }
         *self.count(kind) += u64::from(n_pages);
-        let stats = &mut self.stats;
-        stats.peak_pages = stats.peak_pages.max(stats.small_pages + stats.large_pages + stats.dirty_pages);
+        self.stats.peak_pages = self.stats.peak_pages.max(self.in_use_pages() + self.free_with_memory());
         self.note_peak();
     }
 

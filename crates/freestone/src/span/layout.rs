@@ -1,25 +1,26 @@
 //! The window: the stretch of address space that everything lives in.
 //!
 //! ```text
-//! base                                          meta
+//! base
 //!  │ pages 0 … n-1, 64 KiB each                   │ records     │ bitmaps        │ page map
-//!  ├──────────────────────────────────────────────┼─────────────┼────────────────┼─────────────┤
+//!  ├───────────────▶ frontier ────────────────────┼────▶────────┼────▶───────────┼────▶────────┤
 //!   n × 65536                                       n × 64        n × 512          n × 4  bytes
 //! ```
 //!
-//! Nothing here is mapped by being in the window: arenas are committed page by page as the page heap grows, records and
-//! bitmaps in chunks of [`CHUNK_PAGES`] along with them, the page map whole but lazily (the kernel gives it memory where it
-//! is written).
+//! Nothing here is mapped by being in the window: pages, records, bitmaps and page map are each committed from their start on, as the
+//! page heap grows (`page::window`). So a window may be as large as it likes, whatever limits the process has.
 //!
-//! Invariants: `n` pages and their metadata fit between base and end; page 0 is never used, so that 0 can mean "none".
+//! [`Layout`] says where things are, and nothing else: it is arithmetic. [`View`] is what `free` looks an address up in: it knows how
+//! far the page map is committed, its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an
+//! address beyond its reach is then looked up again in the newest (`ThreadHeap::renew_view`). `docs/decisions/0016-what-is-committed-when.md`.
+//!
+//! Invariants: `n` pages and their metadata fit between base and end; page 0 is never used, so that 0 can mean "none"; the entries of
+//! all pages below a view's reach are committed, and stay so.
 
-use crate::span::page_map::PageMap;
+use crate::span::page_map::{Entry, PageMap};
 use crate::span::record::Span;
 use core::mem::size_of;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
-
-/// Records and bitmaps are committed for this many pages at a time: 64 MiB of pages, 576 KiB of metadata addresses.
-pub const CHUNK_PAGES: usize = 1024;
 
 /// Bytes of bitmap kept for each page: one bit a granule.
 pub const BITMAP_BYTES: usize = 512;
@@ -27,19 +28,20 @@ pub const BITMAP_BYTES: usize = 512;
 /// Bytes of window for each page: itself, its record, its bitmap, its page map entry.
 const WINDOW_BYTES_PER_PAGE: usize = PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES + size_of::<u32>();
 
-/// Fewest pages a window is worth having with: one chunk.
-pub const PAGES_LEAST: usize = CHUNK_PAGES;
+/// A window has a multiple of so many pages: records, bitmaps and page map then start at OS pages of any size.
+pub const PAGES_UNIT: usize = PAGE_BYTES / size_of::<Span>();
 
-/// Where things are. Copied into every thread heap, for the hot paths read it.
+const _: () = assert!((PAGES_UNIT * BITMAP_BYTES).is_multiple_of(PAGE_BYTES));
+
+/// Where things are.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
 pub struct Layout {
     /// Address of page 0.
-    pub base: *mut u8,
+    pub(crate) base: *mut u8,
     /// Number of pages.
-    pub n_pages: usize,
+    pub(crate) n_pages: usize,
     /// Entry of page 0.
-    pub map: PageMap,
+    pub(crate) map: PageMap,
 }
 
 // SAFETY: a `Layout` is three numbers; what may be done at these addresses is each user's to justify.
@@ -50,42 +52,20 @@ unsafe impl Send for Layout {}
 unsafe impl Sync for Layout {}
 
 impl Layout {
-    /// No window: every address is outside.
+    /// No window.
     pub const EMPTY: Self = Self { base: core::ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY };
 
     /// Lays out a window of `window_bytes` at `base`, or `None` if that is too small to be of use.
     #[must_use]
     pub fn new(base: *mut u8, window_bytes: usize) -> Option<Self> {
-        let n_pages = (window_bytes / WINDOW_BYTES_PER_PAGE) & !(CHUNK_PAGES - 1);
+        // Each array may be committed to the end of an OS page: the last one ends less than a page behind its last entry.
+        let n_pages = (window_bytes.checked_sub(PAGE_BYTES)? / WINDOW_BYTES_PER_PAGE) & !(PAGES_UNIT - 1);
         // Page numbers are kept in 32 bits.
-        if n_pages < PAGES_LEAST || n_pages > u32::MAX as usize {
+        if n_pages < PAGES_UNIT || n_pages > u32::MAX as usize {
             return None;
         }
         let map_offset = n_pages * (PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES);
         Some(Self { base, n_pages, map: PageMap::at(base.wrapping_add(map_offset)) })
-    }
-
-    /// Bytes of the page map.
-    #[must_use]
-    pub fn map_bytes(&self) -> usize {
-        self.n_pages * size_of::<u32>()
-    }
-
-    /// The page that holds `address`, or `None` outside the window.
-    #[inline(always)]
-    #[must_use]
-    pub fn page_of(&self, address: usize) -> Option<usize> {
-        let page = address.wrapping_sub(self.base.addr()) >> PAGE_BYTES_LOG2;
-        if page < self.n_pages { Some(page) } else { None }
-    }
-
-    /// The size class of a block, if it is in a small span, whoever owns it.
-    #[inline(always)]
-    #[must_use]
-    #[allow(unsafe_code)]
-    pub fn small_class(&self, address: usize) -> Option<usize> {
-        // SAFETY: inside the window the map can be read.
-        self.page_of(address).and_then(|page| unsafe { self.map.get(page) }.class())
     }
 
     /// Start of a page.
@@ -95,7 +75,7 @@ impl Layout {
         self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
     }
 
-    /// Record of a page. Readable once the page's chunk is committed.
+    /// Record of a page. Committed for pages below the frontier.
     #[inline]
     #[must_use]
     pub fn record(&self, page: u32) -> *mut Span {
@@ -109,7 +89,7 @@ impl Layout {
         ((record.addr() - self.records().addr()) / size_of::<Span>()) as u32
     }
 
-    /// First word of a page's bitmap. Usable once the page's chunk is committed.
+    /// First word of a page's bitmap. Committed for pages below the frontier.
     #[inline]
     #[must_use]
     pub fn bitmap(&self, page: u32) -> *mut u64 {
@@ -122,3 +102,83 @@ impl Layout {
         self.base.wrapping_add(self.n_pages << PAGE_BYTES_LOG2).cast()
     }
 }
+
+/// What an address is looked up in.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct View {
+    base: *mut u8,
+    /// Pages whose entries are committed, from page 0 on.
+    reach: usize,
+    map: PageMap,
+}
+
+// SAFETY: three numbers; the entries they lead to are atomics.
+#[allow(unsafe_code)]
+unsafe impl Send for View {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for View {}
+
+impl View {
+    /// No window: every address is outside.
+    pub const EMPTY: Self = Self { base: core::ptr::null_mut(), reach: 0, map: PageMap::EMPTY };
+
+    /// A view of the first `reach` pages.
+    ///
+    /// # Safety
+    /// - The page map is committed for these pages, and stays so.
+    #[allow(unsafe_code)]
+    #[must_use]
+    pub unsafe fn new(layout: &Layout, reach: usize) -> Self {
+        Self { base: layout.base, reach, map: layout.map }
+    }
+
+    /// The page map.
+    #[inline(always)]
+    #[must_use]
+    pub fn map(&self) -> PageMap {
+        self.map
+    }
+
+    /// Start of a page.
+    #[inline(always)]
+    #[must_use]
+    pub fn page_start(&self, page: u32) -> *mut u8 {
+        self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
+    }
+
+    /// Pages whose entries can be read.
+    #[inline]
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        self.reach
+    }
+
+    /// The page that holds `address`, or `None` beyond the reach, and outside the window.
+    #[inline(always)]
+    #[must_use]
+    pub fn page_of(&self, address: usize) -> Option<usize> {
+        let page = address.wrapping_sub(self.base.addr()) >> PAGE_BYTES_LOG2;
+        if page < self.reach { Some(page) } else { None }
+    }
+
+    /// The page map's entry for `address`, or `None` beyond the reach, and outside the window.
+    #[inline(always)]
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub fn entry(&self, address: usize) -> Option<Entry> {
+        // SAFETY: entries below the reach are committed (the promise of `View::new`).
+        self.page_of(address).map(|page| unsafe { self.map.get(page) })
+    }
+
+    /// The size class of a block, if it is in a small span, whoever owns it.
+    #[inline(always)]
+    #[must_use]
+    pub fn small_class(&self, address: usize) -> Option<usize> {
+        self.entry(address).and_then(Entry::class)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,8 @@
 //! relaxed: a live block's span cannot go away under its reader, and a change of owner is caught by whoever drains.
 //!
 //! # Safety
-//! The map is committed for all pages of the window before the first entry is read or written.
+//! The map is committed from its start on, as the page heap grows. Entries of pages below the frontier, and below a `View`'s reach, are
+//! committed, and stay so.
 
 use crate::size_class::{N_CLASSES, SizeClass};
 use freestone_base::sync::{AtomicU32, Ordering};
@@ -145,21 +146,21 @@ impl PageMap {
     /// The entry of `page`.
     ///
     /// # Safety
-    /// - The map is committed and `page` is inside the window.
+    /// - The entry is committed: `page` is below the frontier, or below a view's reach.
     #[inline(always)]
     #[must_use]
     pub unsafe fn get(self, page: usize) -> Entry {
-        // SAFETY: the caller's promise.
+        // SAFETY: the entry is committed (the caller's promise), aligned, and only ever accessed as an atomic.
         Entry(unsafe { (*self.0.add(page)).load(Ordering::Relaxed) })
     }
 
     /// Sets the entry of `page`.
     ///
     /// # Safety
-    /// - As for [`PageMap::set`].
+    /// - As for [`PageMap::get`], and the span that this page belongs to is the caller's.
     #[inline(always)]
     pub unsafe fn set_one(self, page: u32, entry: Entry) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the entry is committed (the caller's promise), aligned, and only ever accessed as an atomic.
         unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
     }
 
@@ -169,7 +170,7 @@ impl PageMap {
     /// - As for [`PageMap::get`], and the span that these pages belong to is the caller's.
     pub unsafe fn set(self, page: u32, n: u32, entry: Entry) {
         for page in page..page + n {
-            // SAFETY: the caller's promise.
+            // SAFETY: these entries are committed, and their span is the caller's (the caller's promise).
             unsafe { self.set_one(page, entry) }
         }
     }

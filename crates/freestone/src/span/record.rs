@@ -36,6 +36,8 @@ pub enum Kind {
     Metadata,
     /// Free; not mapped, for address space was short.
     Reserved,
+    /// Free; the kernel is taking its memory back. Nobody's but the one's who asked for that.
+    Purging,
 }
 
 impl Kind {

@@ -77,10 +77,10 @@ pub fn with_room(usable: usize, size: usize) -> usize {
 /// Finds out what an address is.
 #[must_use]
 pub fn locate<O: Os>(central: &Central<O>, block: *mut u8) -> Place {
-    let layout = central.pages.layout();
-    let Some(page) = layout.page_of(block.addr()) else { return Place::Wrong(Misuse::Foreign) };
-    // SAFETY: inside the window the map can be read.
-    let entry = unsafe { layout.map.get(page) };
+    let (layout, view) = (central.pages.layout(), central.pages.view());
+    let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
+        return Place::Wrong(Misuse::Foreign);
+    };
     if let Some(class) = entry.class() {
         return Place::Small { entry, class };
     }
@@ -141,11 +141,23 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn free(&self, block: *mut u8) {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
-            match locate(self.central(), block) {
+            match self.locate(block) {
                 Place::Small { entry, class } => self.free_small(block, entry, class),
                 Place::Large { page } => self.free_large(page),
                 Place::Wrong(what) => self.wrong(what, block),
             }
+        }
+    }
+
+    /// Finds out what an address is; from now on, the hot paths see as far.
+    ///
+    /// # Safety
+    /// - The heap is alive, and the caller is its thread.
+    unsafe fn locate(&self, block: *mut u8) -> Place {
+        // SAFETY: the heap is alive, and the caller's (the caller's promise).
+        unsafe {
+            self.renew_view();
+            locate(self.central(), block)
         }
     }
 
@@ -173,7 +185,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn usable_bytes(&self, block: *mut u8) -> Option<usize> {
         // SAFETY: the caller's promise.
         unsafe {
-            match locate(self.central(), block) {
+            match self.locate(block) {
                 Place::Small { class, .. } => Some(block_bytes(class)),
                 Place::Large { page } => Some(self.large_bytes(page)),
                 Place::Wrong(what) => {
@@ -193,7 +205,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn reallocate(&self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
-            match locate(self.central(), block) {
+            match self.locate(block) {
                 Place::Small { class, .. } if small_stays(block_bytes(class), size) => block,
                 Place::Small { entry, class } => {
                     let usable = block_bytes(class);
@@ -277,7 +289,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn resize_in_place(&self, block: *mut u8, size: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            match locate(self.central(), block) {
+            match self.locate(block) {
                 Place::Large { page } => self.resize_large(page, size),
                 _ => false,
             }

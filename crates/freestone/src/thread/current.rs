@@ -6,12 +6,15 @@
 //! preload (`thread_local!` in a shared object calls into the dynamic linker, which may allocate).
 //!
 //! ```text
-//!  nobody ── first use ──▶ a thread heap ── the thread ends ──▶ gone
+//!  nobody ── first use ──▶ starting ──▶ a thread heap ── the thread ends ──▶ gone
 //! ```
+//!
+//! A thread is *starting* while the allocator starts in it, or it gets its heap: locks may be its own then, so a signal handler that
+//! allocates meanwhile gets nothing rather than wait for the thread that it interrupted.
 //!
 //! # Safety
 //! The symbol is defined here and named after the crate's version, so that two versions can live in one process. The pointer is
-//! only ever one of the two statics or a record of a thread heap; all three are never unmapped.
+//! only ever one of the three statics or a record of a thread heap; none of them is ever unmapped.
 
 use crate::thread::ThreadHeap;
 use core::ptr;
@@ -22,6 +25,9 @@ pub type Heap = ThreadHeap<Linux>;
 
 /// What a thread's pointer is before its first use.
 static NOBODY: Heap = ThreadHeap::nobody();
+
+/// What it is while the thread gets its heap.
+static STARTING: Heap = ThreadHeap::nobody();
 
 /// What it is once the thread's heap is gone.
 static GONE: Heap = ThreadHeap::nobody();
@@ -130,6 +136,19 @@ pub(crate) fn get() -> &'static Heap {
 #[must_use]
 pub(crate) fn is_gone() -> bool {
     ptr::eq(slot::get(), &raw const GONE)
+}
+
+/// Whether this thread is about to get its heap.
+#[must_use]
+pub(crate) fn is_starting() -> bool {
+    ptr::eq(slot::get(), &raw const STARTING)
+}
+
+/// Marks this thread as starting, until [`set`] is called. Returns what it had: a thread that gets no heap is given that again.
+pub(crate) fn begin_start() -> &'static Heap {
+    let before = get();
+    slot::set(&raw const STARTING);
+    before
 }
 
 /// Makes `heap` this thread's.

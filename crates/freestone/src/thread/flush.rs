@@ -18,7 +18,7 @@
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Came, Home};
 use crate::span::record::Listed;
-use crate::span::{Entry, Layout, Owner, os_pages};
+use crate::span::{Entry, Layout, Owner, View, os_pages};
 use crate::thread::ThreadHeap;
 use core::ptr;
 use freestone_base::count;
@@ -168,7 +168,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn flush(&self, class: usize, keep: i64) {
         // SAFETY: the caller's promise; blocks in the bin are free and linked.
         unsafe {
-            let layout = self.layout();
+            // Blocks of any owner may be in the bin: all were handed out before they came here, and the newest view covers them.
+            let (layout, view) = (self.layout(), self.renew_view());
             let mut link: *mut *mut Node = self.head(class).as_ptr();
             for _ in 0..keep {
                 if (*link).is_null() {
@@ -185,7 +186,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 let next = (*block).next;
                 home = match home {
                     Some(same) if same.holds(block) => Some(same),
-                    _ => self.home_of(&layout, block, class),
+                    _ => self.home_of(&layout, &view, block, class),
                 };
                 // One by one while each of them may have been the last of an OS page.
                 let together = if self.gives_pages_back.get() { 1 } else { most - flushed };
@@ -207,11 +208,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// # Safety
     /// - As for [`ThreadHeap::overflow`]; `block` was in the bin of `class`.
     #[inline]
-    unsafe fn home_of<'a>(&self, layout: &'a Layout, block: *mut Node, class: usize) -> Option<Home<'a>> {
-        // SAFETY: the caller's promise; the map is committed for the whole window, and records for what is in the map.
+    unsafe fn home_of<'a>(&self, layout: &'a Layout, view: &View, block: *mut Node, class: usize) -> Option<Home<'a>> {
+        // SAFETY: the caller's promise; what has a class in the page map has a record.
         unsafe {
-            let page = layout.page_of(block.addr());
-            let entry = page.map_or(Entry::NONE, |page| layout.map.get(page));
+            let page = view.page_of(block.addr());
+            let entry = view.entry(block.addr()).unwrap_or(Entry::NONE);
             match (page, entry.class()) {
                 (Some(page), Some(_)) if entry.class_if_owned(self.tag()).is_some() => {
                     return Some(self.turn_home(layout, (*layout.record(page as u32)).first.load(Ordering::Relaxed)));

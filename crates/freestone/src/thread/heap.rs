@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!   0  layout   base, number of pages, page map        read by every free
+//!   0  view     base, reach, page map                  read by every free
 //!  24  tag      owner << 8
 //!  64  heads    [*block; 72]                           first free block of each bin
 //!      allocs   [u64; 72]                              blocks handed out, ever
@@ -27,7 +27,7 @@
 use crate::central::Central;
 use crate::page::{LargeList, Shelf};
 use crate::size_class::N_CLASSES;
-use crate::span::{Layout, Owner, PageMap, SpanList};
+use crate::span::{Owner, SpanList, View};
 use crate::thread::outbox::Outbox;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::offset_of;
@@ -112,7 +112,7 @@ impl<O: Os> core::fmt::Debug for ThreadHeap<O> {
 /// See the module header.
 #[repr(C, align(64))]
 pub struct ThreadHeap<O: Os + 'static> {
-    layout: Cell<Layout>,
+    view: Cell<View>,
     tag: Cell<u32>,
     life: AtomicU32,
     heads: [Cell<*mut Node>; N_CLASSES],
@@ -173,7 +173,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[must_use]
     pub(crate) const fn nobody() -> Self {
         Self {
-            layout: Cell::new(Layout { base: ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY }),
+            view: Cell::new(View::EMPTY),
             tag: Cell::new(Owner::NOBODY.tag()),
             life: AtomicU32::new(Life::Unborn as u32),
             heads: [const { Cell::new(ptr::null_mut()) }; N_CLASSES],
@@ -224,8 +224,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// Makes a zeroed or formerly used record a heap of `owner`, without a limit. Under the registry's lock, which a fork takes first: it
     /// finds every heap with its final role.
-    pub(crate) fn become_alive(&self, central: *const Central<O>, layout: Layout, owner: Owner, role: Role) {
-        self.layout.set(layout);
+    pub(crate) fn become_alive(&self, central: *const Central<O>, view: View, owner: Owner, role: Role) {
+        self.view.set(view);
         self.central.set(central);
         self.owner.set(owner);
         self.tag.set(owner.tag());
@@ -296,12 +296,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[must_use]
     pub fn is_nobody(&self) -> bool {
         self.central.get().is_null()
-    }
-
-    /// The window.
-    #[inline(always)]
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout.get()
     }
 
     /// The generation that owns its spans.
@@ -404,3 +398,4 @@ impl<O: Os + 'static> ThreadHeap<O> {
 }
 
 mod counts;
+mod view;

@@ -59,16 +59,15 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[inline(always)]
     #[must_use]
     pub(crate) fn allocate_kept(&self, size: usize) -> *mut u8 {
-        let layout = self.layout();
         let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return ptr::null_mut() };
-        // SAFETY: heaps are used by their threads.
-        let Some(page) = (unsafe { self.shelf.take(&layout, n_pages) }) else { return ptr::null_mut() };
+        // SAFETY: heaps are used by their threads; what is on the shelf is in this window.
+        let Some(page) = (unsafe { self.shelf.take(self.view().map(), n_pages) }) else { return ptr::null_mut() };
         let unpublished = self.unpublished_large.get() + Pages(n_pages).to_bytes().0 as i64;
         self.unpublished_large.set(unpublished);
         if unpublished > 0 {
             self.publish_large(0);
         }
-        layout.page_start(page)
+        self.view().page_start(page)
     }
 
     /// Frees the large block at `page` onto the shelf; `false` if there is no room for it.
@@ -145,7 +144,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             unsafe { central.pages.list_large(run.page, &self.large) };
         }
         self.publish_large(Pages(run.n_pages).to_bytes().0 as i64);
-        LargeBlock { start: self.layout().page_start(run.page), zero: run.zero }
+        LargeBlock { start: central.pages.layout().page_start(run.page), zero: run.zero }
     }
 
     /// Moves the contents of one large block to another by moving the memory behind them, and frees the first.

@@ -78,7 +78,7 @@ impl<O: Os + 'static> Threads<O> {
     /// # Safety
     /// - `central` outlives every heap born from it, and all births of this list use the same one.
     pub unsafe fn birth(&self, central: &Central<O>, role: Role) -> Option<&ThreadHeap<O>> {
-        let layout = *central.pages.open()?;
+        central.pages.open()?;
         let mut registry = self.registry.lock();
         let mut heap = registry.unborn;
         if heap.is_null() {
@@ -102,7 +102,7 @@ impl<O: Os + 'static> Threads<O> {
         let owner = self.next_owner(generations);
         // SAFETY: as above.
         let heap = unsafe { &*heap };
-        heap.become_alive(central, layout, owner, role);
+        heap.become_alive(central, central.pages.view(), owner, role);
         Some(heap)
     }
 
@@ -233,7 +233,8 @@ impl<O: Os + 'static> Threads<O> {
     pub unsafe fn unlock_after_fork(&self) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.iter().filter(|heap| heap.has_gate()).for_each(|heap| heap.gate.release_raw());
+            // Of all heaps: a fork handler may have made one explicit, or ended one, meanwhile. A gate that was not taken stays as it is.
+            self.iter().for_each(|heap| heap.gate.release_raw());
             self.registry.release_raw();
         }
     }
@@ -262,7 +263,7 @@ impl<O: Os + 'static> Threads<O> {
             unsafe {
                 while !block.is_null() {
                     let next = (*block).next;
-                    if let Some(class) = central.pages.layout().small_class(block.addr()) {
+                    if let Some(class) = central.pages.view().small_class(block.addr()) {
                         central.keep_loose(class, block);
                     }
                     block = next;

@@ -170,7 +170,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             // SAFETY: the caller's promise.
             unsafe {
                 let next = (*block).next;
-                if let Some(class) = self.layout().small_class(block.addr()) {
+                if let Some(class) = self.renew_view().small_class(block.addr()) {
                     self.route(block, class);
                 }
                 block = next;
@@ -222,7 +222,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let what = match refused {
             Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
             Refused::NotABlock => {
-                let offset = block.addr() - self.layout().page_start(page).addr();
+                // SAFETY: only heaps that are or were alive handle blocks.
+                let offset = block.addr() - unsafe { self.layout() }.page_start(page).addr();
                 let start = block_at(class, offset).0 * block_bytes;
                 Misuse::Interior { block_bytes, offset: offset - start }
             }
@@ -237,8 +238,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
 /// # Safety
 /// - `block` is a small block that is out.
 pub(crate) unsafe fn span_page<O: Os>(central: &Central<O>, block: *mut Node) -> u32 {
-    let layout = central.pages.layout();
-    let page = layout.page_of(block.addr()).unwrap_or(0) as u32;
-    // SAFETY: the page is in use, so its chunk is committed.
-    unsafe { (*layout.record(page)).first.load(Ordering::Relaxed) }
+    let page = central.pages.view().page_of(block.addr()).unwrap_or(0) as u32;
+    // SAFETY: the page is in use, so it has a record.
+    unsafe { central.span(page).first.load(Ordering::Relaxed) }
 }

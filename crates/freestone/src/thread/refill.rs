@@ -78,8 +78,12 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// - As for [`ThreadHeap::refill`].
     pub(crate) unsafe fn drain(&self) {
         let mut block = self.inbox.take();
-        // SAFETY: the chain is ours; its blocks are in transit.
+        if block.is_null() {
+            return;
+        }
+        // SAFETY: the chain is ours; its blocks are in transit, and were handed out before they were sent: the newest view covers them.
         unsafe {
+            self.renew_view();
             while !block.is_null() {
                 let next = (*block).next;
                 prefetch::for_write((*block.cast::<Sent>()).ahead);
@@ -94,10 +98,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// # Safety
     /// - `block` is a small block in transit; see also [`ThreadHeap::refill`].
     unsafe fn take_home(&self, block: *mut Node) {
-        let layout = self.layout();
-        // SAFETY: the block is in the window, whose map is committed.
+        // SAFETY: the block is in a span, which has entries and a record; it is this thread's.
         unsafe {
-            let entry = layout.map.get(layout.page_of(block.addr()).unwrap_or(0));
+            let entry = self.view().entry(block.addr()).unwrap_or(Entry::NONE);
             match (entry.class_if_owned(self.tag()), entry.class()) {
                 (Some(class), _) => {
                     (*block).next = self.head(class).get();
@@ -168,6 +171,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 }
                 central.span(next).listed.set(Listed::No);
                 spans.current.set(next);
+                // It may be beyond the reach that this heap's view had.
+                self.renew_view();
             }
         }
     }
@@ -177,9 +182,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// # Safety
     /// - As for [`ThreadHeap::refill`].
     unsafe fn fullest_partial(&self, class: usize) -> u32 {
-        let (layout, partial) = (self.layout(), &self.spans[class].partial);
+        let partial = &self.spans[class].partial;
         // SAFETY: the caller's promise.
         unsafe {
+            let layout = self.layout();
             let fullest = partial.iter(&layout).take(SEARCHED).max_by_key(|(_, span)| span.n_out.get());
             match fullest {
                 Some((page, _)) => {

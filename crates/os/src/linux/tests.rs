@@ -5,8 +5,8 @@ use super::*;
 fn memory_goes_through_its_states() {
     let os = Linux;
     let bytes = 1 << 20;
-    let window = (0..ATTEMPTS)
-        .filter_map(|attempt| os.propose_window(bytes, attempt))
+    let window = (0..)
+        .map_while(|attempt| os.propose_window(bytes, attempt))
         // SAFETY: the place was proposed just now.
         .find(|&at| unsafe { os.commit(at, bytes, false) }.is_ok())
         .unwrap();
@@ -36,16 +36,81 @@ fn windows_are_proposed_at_different_places() {
 }
 
 #[test]
-fn what_the_kernel_places_next_is_not_in_a_window_in_a_gap() {
-    let bytes = 1 << 36;
-    let window = Linux.propose_window(bytes, RANDOM_ATTEMPTS).unwrap();
-    // SAFETY: a new mapping, unmapped again.
-    unsafe {
-        let next = mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE);
-        let next = next.unwrap();
-        assert!(next.addr().abs_diff(window.addr()) >= bytes, "{next:?} overlaps {window:?}");
-        munmap(next, bytes).unwrap();
+fn windows_are_proposed_wherever_they_fit_and_then_where_the_kernel_has_a_gap() {
+    for (bytes, n_fitting) in [(WINDOW_BYTES, 1), (1 << 40, 2), (1 << 36, 3)] {
+        for attempt in 0..n_fitting * RANDOM_ATTEMPTS {
+            let places = &PLACES[(attempt / RANDOM_ATTEMPTS) as usize];
+            let at = Linux.propose_window(bytes, attempt).unwrap().addr();
+            assert!(places.start <= at && at + bytes <= places.end, "{at:x} is not in {places:x?}");
+        }
+        assert!(Linux.propose_window(bytes, n_fitting * RANDOM_ATTEMPTS + 1).is_none());
     }
+}
+
+/// Runs `f` in a child of this process: it has one thread, so that nobody else maps or unmaps anything meanwhile.
+fn in_a_process_of_its_own(f: impl FnOnce() -> bool) -> bool {
+    let mut status = 0;
+    // SAFETY: the child, a copy of a process of several threads, makes system calls and nothing else.
+    unsafe {
+        match libc::fork() {
+            0 => libc::_exit(i32::from(!f())),
+            child => assert_eq!(libc::waitpid(child, &mut status, 0), child),
+        }
+    }
+    status == 0
+}
+
+#[test]
+fn what_the_kernel_places_next_is_not_in_a_window_in_a_gap() {
+    assert!(in_a_process_of_its_own(|| {
+        let bytes = 1 << 36;
+        let Some(window) = find_gap(bytes) else { return false };
+        // SAFETY: a new mapping, which ends with the process.
+        let next = unsafe {
+            mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)
+        };
+        next.is_ok_and(|next| next.addr().abs_diff(window.addr()) >= bytes)
+    }));
+}
+
+/// The program has used up all of its address space: nothing can be mapped, and the answer is found all the same.
+#[test]
+fn whether_purging_zeroes_is_found_out_without_a_mapping() {
+    assert!(in_a_process_of_its_own(|| {
+        let bytes = 1 << 20;
+        // SAFETY: the memory is this process's, which ends with the call.
+        unsafe {
+            let Some(at) = (0..)
+                .map_while(|attempt| Linux.propose_window(bytes, attempt))
+                .find(|&at| Linux.commit(at, bytes, false).is_ok())
+            else {
+                return false;
+            };
+            PURGED.store(UNKNOWN, Ordering::Relaxed);
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::setrlimit(libc::RLIMIT_AS, &none) == 0
+                && !Linux.purge_zeroes()
+                && Linux.purge(at, bytes).is_ok()
+                && Linux.purge_zeroes()
+                && at.read() == 0
+        }
+    }));
+}
+
+/// Too many files are open: whether there are huge pages is not known, and asked again.
+#[test]
+fn huge_pages_that_could_not_be_asked_about_are_asked_about_again() {
+    assert!(in_a_process_of_its_own(|| {
+        let files = |most| libc::rlimit { rlim_cur: most, rlim_max: 4096 };
+        // SAFETY: limits of this process, which ends with the call.
+        unsafe {
+            libc::setrlimit(libc::RLIMIT_NOFILE, &files(0)) == 0
+                && huge_pages::on_request() == Err(Errno(libc::EMFILE))
+                && Linux.huge_page_bytes() == 0
+                && libc::setrlimit(libc::RLIMIT_NOFILE, &files(100)) == 0
+                && Ok(Linux.huge_page_bytes()) == huge_pages::on_request()
+        }
+    }));
 }
 
 #[test]

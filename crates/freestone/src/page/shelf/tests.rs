@@ -432,7 +432,7 @@ fn runs_on_shelves_are_in_use_for_the_page_heap() {
     let world = World::new(4096);
     let (_, block) = with_one_kept(&world, 100_000);
     world.central.pages.inspect(|_, layout| {
-        let page = layout.page_of(block.addr()).unwrap();
+        let page = world.central.pages.view().page_of(block.addr()).unwrap();
         // SAFETY: the page was in use, so it has a record and an entry.
         let (record, entry) = unsafe { (&*layout.record(page as u32), layout.map.get(page)) };
         assert_eq!((record.kind.get(), entry), (Kind::Large, Entry::KEPT));

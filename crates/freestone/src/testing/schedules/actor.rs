@@ -6,7 +6,6 @@
 
 use super::world::{Explicit, Seams, Stage};
 use crate::size_class::class_of_aligned;
-use crate::testing::World;
 use crate::thread::ThreadHeap;
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
@@ -206,20 +205,16 @@ impl Actor<'_> {
     }
 
     fn fork_in_parent(&mut self) {
-        lock_for_fork(&self.stage.world);
+        self.stage.lock_for_fork();
         scheduled::let_others_run();
         // SAFETY: this thread took the locks.
-        unsafe { unlock_after_fork(&self.stage.world) };
+        unsafe { self.stage.unlock_after_fork() };
     }
 
     /// Goes on as the child of a fork: all other threads vanish, wherever they are outside the locks.
     fn fork_into_child(&mut self) {
         let (stage, world) = (self.stage, &self.stage.world);
-        lock_for_fork(world);
-        if stage.is_child() {
-            // Another thread was first: this one is not there any more.
-            scheduled::let_others_run();
-        }
+        stage.lock_for_fork();
         scheduled::fork_alone();
         while stage.n_here() > 1 {
             spin_hint();
@@ -227,7 +222,8 @@ impl Actor<'_> {
         stage.become_child();
         // SAFETY: this thread took the locks, and is the only one.
         unsafe {
-            unlock_after_fork(world);
+            stage.unlock_after_fork();
+            world.central.pages.adopt_purging_in_child();
             world.threads.orphan_others(ptr::from_ref(self.heap));
         }
         stage.check("in the child, at its start");
@@ -256,23 +252,5 @@ impl Actor<'_> {
         }
         // SAFETY: the heap is this thread's, and used no more.
         unsafe { self.stage.world.threads.death(self.heap) };
-    }
-}
-
-/// As `api::fork` does before a fork.
-fn lock_for_fork(world: &World) {
-    world.threads.lock_for_fork();
-    world.central.lock_for_fork();
-}
-
-/// As `api::fork` does after it.
-///
-/// # Safety
-/// - This thread took the locks, or is the copy of the one that did.
-unsafe fn unlock_after_fork(world: &World) {
-    // SAFETY: the caller took them.
-    unsafe {
-        world.central.unlock_after_fork();
-        world.threads.unlock_after_fork();
     }
 }

@@ -12,6 +12,8 @@ use crate::config::key;
 use crate::span::Kind;
 use crate::testing::World;
 use crate::thread::ThreadHeap;
+use freestone_base::lock::Lock;
+use freestone_os::Futex;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::{Shadow, SplitMix};
 use std::cell::Cell;
@@ -81,6 +83,8 @@ pub(super) struct Stage {
     /// Sizes asked for.
     pub(super) sizes: Vec<usize>,
     owned: Mutex<Owned>,
+    /// Queues those who fork, as the lock of `api::pressure` does.
+    forks: Lock<(), Futex, 5>,
     here: Cell<usize>,
     /// In a forked child: only one thread is there, and what the others owned is lost.
     is_child: Cell<bool>,
@@ -121,6 +125,7 @@ impl Stage {
             n_steps: 10 + random.below(60),
             sizes,
             owned: Mutex::default(),
+            forks: Lock::new(()),
             here: Cell::new(n_threads),
             is_child: Cell::new(false),
         }
@@ -150,6 +155,28 @@ impl Stage {
     /// Whether this is a forked child.
     pub(super) fn is_child(&self) -> bool {
         self.is_child.get()
+    }
+
+    /// As `api::fork` does before a fork.
+    pub(super) fn lock_for_fork(&self) {
+        self.forks.acquire_raw();
+        Futex::begin_fork();
+        self.world.threads.lock_for_fork();
+        self.world.central.lock_for_fork();
+    }
+
+    /// As `api::fork` does after it.
+    ///
+    /// # Safety
+    /// - This thread took the locks with [`Stage::lock_for_fork`], or is the copy of the one that did.
+    pub(super) unsafe fn unlock_after_fork(&self) {
+        // SAFETY: the caller took them.
+        unsafe {
+            self.world.central.unlock_after_fork();
+            self.world.threads.unlock_after_fork();
+            Futex::end_fork();
+            self.forks.release_raw();
+        }
     }
 
     /// A block was handed out.

@@ -1,0 +1,98 @@
+//! Which ranks each thread holds, so that a lock taken out of order is seen the first time, not when two threads meet.
+//!
+//! ```text
+//! HELD[hash of the thread] = thread, count of rank 0, of rank 1, …
+//! ```
+//!
+//! Only where `debug_assertions` are on; nothing is compiled otherwise. No thread-local storage and no heap, so that it works inside the
+//! allocator, in signal handlers and in a forked child. Each thread writes its own entry only. Entries are kept: a thread's number is an
+//! address that later threads use again. Threads that find the table full go unchecked.
+
+use crate::lock::Parking;
+
+/// Whether ranks are checked.
+pub(super) const CHECKED: bool = cfg!(all(debug_assertions, not(loom)));
+
+/// Panics if the calling thread holds a lock of the same rank (unless `equal` is allowed) or of a higher one. A thread that forks may
+/// enter whatever it holds.
+#[inline]
+pub(super) fn may_take<P: Parking>(rank: u8, equal: bool) {
+    #[cfg(all(debug_assertions, not(loom)))]
+    if rank != 0 && (equal || !P::is_forking()) {
+        let highest = table::highest(P::this_thread());
+        assert!(
+            highest < rank || (equal && highest == rank),
+            "a lock of rank {rank} is taken while one of rank {highest} is held"
+        );
+    }
+    #[cfg(not(all(debug_assertions, not(loom))))]
+    let _ = (rank, equal);
+}
+
+/// Notes that the calling thread took a lock.
+#[inline]
+pub(super) fn taken<P: Parking>(rank: u8) {
+    #[cfg(all(debug_assertions, not(loom)))]
+    table::count(P::this_thread(), rank, true);
+    #[cfg(not(all(debug_assertions, not(loom))))]
+    let _ = rank;
+}
+
+/// Notes that the calling thread released a lock.
+#[inline]
+pub(super) fn released<P: Parking>(rank: u8) {
+    #[cfg(all(debug_assertions, not(loom)))]
+    table::count(P::this_thread(), rank, false);
+    #[cfg(not(all(debug_assertions, not(loom))))]
+    let _ = rank;
+}
+
+#[cfg(all(debug_assertions, not(loom)))]
+mod table {
+    use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+    /// Ranks are below this.
+    const RANKS: usize = 32;
+
+    /// Threads that can be told apart.
+    const THREADS: usize = 1024;
+
+    struct Held {
+        thread: AtomicUsize,
+        counts: [AtomicU8; RANKS],
+    }
+
+    static HELD: [Held; THREADS] =
+        [const { Held { thread: AtomicUsize::new(0), counts: [const { AtomicU8::new(0) }; RANKS] } }; THREADS];
+
+    /// The entry of a thread, made if need be; `None` if it has no number, or there is no room.
+    fn entry(thread: usize) -> Option<&'static Held> {
+        if thread == 0 {
+            return None;
+        }
+        let start = (thread >> 4).wrapping_mul(0x9E37_79B9) >> 8;
+        (0..THREADS).map(|step| &HELD[start.wrapping_add(step) % THREADS]).find(|held| {
+            let claimed = held.thread.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
+            claimed.is_ok() || claimed == Err(thread)
+        })
+    }
+
+    /// The highest rank that a thread holds; 0 if none.
+    pub(super) fn highest(thread: usize) -> u8 {
+        let Some(held) = entry(thread) else { return 0 };
+        let highest = held.counts.iter().rposition(|count| count.load(Ordering::Relaxed) != 0);
+        highest.unwrap_or(0) as u8
+    }
+
+    /// Counts a lock that a thread took, or released.
+    pub(super) fn count(thread: usize, rank: u8, taken: bool) {
+        if let Some(held) = entry(thread).filter(|_| rank != 0) {
+            let count = &held.counts[usize::from(rank) % RANKS];
+            let held = count.load(Ordering::Relaxed);
+            count.store(if taken { held.wrapping_add(1) } else { held.wrapping_sub(1) }, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(all(test, debug_assertions, not(loom)))]
+mod tests;

@@ -1,0 +1,94 @@
+extern crate std;
+use crate::lock::{Lock, Parking};
+use crate::sync::{AtomicU32, spin_hint};
+use std::panic::catch_unwind;
+use std::string::String;
+
+/// A number for each thread: the address of something of its own.
+struct Numbered;
+
+std::thread_local! {
+    static OWN: u64 = const { 0 };
+}
+
+impl Parking for Numbered {
+    fn wait(_word: &AtomicU32, _expected: u32) {
+        spin_hint();
+    }
+    fn wake_one(_word: &AtomicU32) {}
+    fn this_thread() -> usize {
+        OWN.with(|own| core::ptr::from_ref(own).addr())
+    }
+}
+
+type Ranked<const RANK: u8> = Lock<(), Numbered, RANK>;
+
+/// What the panic says that `wrong` ends in.
+fn complaint(wrong: fn()) -> String {
+    let panic = catch_unwind(wrong).expect_err("that order is wrong");
+    panic.downcast_ref::<String>().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_lock_of_a_lower_rank_panics() {
+    let said = complaint(|| {
+        let (page, registry) = (Ranked::<30>::new(()), Ranked::<10>::new(()));
+        let _page = page.lock();
+        let _registry = registry.lock();
+    });
+    assert_eq!(said, "a lock of rank 10 is taken while one of rank 30 is held");
+}
+
+#[test]
+fn a_second_lock_of_one_rank_panics_but_not_for_a_fork() {
+    let two = || (Ranked::<20>::new(()), Ranked::<20>::new(()));
+    let said = complaint(|| {
+        let (one, other) = (Ranked::<20>::new(()), Ranked::<20>::new(()));
+        let _one = one.lock();
+        let _other = other.lock();
+    });
+    assert_eq!(said, "a lock of rank 20 is taken while one of rank 20 is held");
+    let (one, other) = two();
+    one.acquire_raw();
+    other.acquire_raw();
+    // SAFETY: taken above, by this thread.
+    #[allow(unsafe_code)]
+    unsafe {
+        one.release_raw();
+        other.release_raw();
+    }
+}
+
+#[test]
+fn a_fork_that_takes_locks_in_falling_order_panics() {
+    let said = complaint(|| {
+        let (page, list) = (Ranked::<30>::new(()), Ranked::<20>::new(()));
+        page.acquire_raw();
+        let unwinding = catch_unwind(core::panic::AssertUnwindSafe(|| list.acquire_raw()));
+        // SAFETY: taken above, by this thread.
+        #[allow(unsafe_code)]
+        unsafe {
+            page.release_raw();
+        }
+        std::panic::resume_unwind(unwinding.expect_err("that order is wrong"));
+    });
+    assert_eq!(said, "a lock of rank 20 is taken while one of rank 30 is held");
+}
+
+#[test]
+fn what_was_released_is_forgotten_and_other_threads_do_not_count() {
+    let (page, registry) = (Ranked::<30>::new(()), Ranked::<10>::new(()));
+    drop(page.lock());
+    drop(registry.lock());
+    let _page = page.lock();
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(registry.lock()));
+    });
+}
+
+#[test]
+fn locks_without_a_rank_have_no_order() {
+    let (page, free) = (Ranked::<30>::new(()), Ranked::<0>::new(()));
+    let _page = page.lock();
+    let _free = free.lock();
+}

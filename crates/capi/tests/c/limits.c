@@ -1,0 +1,102 @@
+/* What is to be had under limits of address space, set before the start, after it, and raised; what an idle program costs. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+
+/* The first block of a program, so that the allocator has started. */
+static void *volatile first;
+
+static void say(const char *what, size_t number) {
+    char line[100];
+    int length = snprintf(line, sizeof line, "%s %zu\n", what, number);
+    if (write(1, line, (size_t)length) != length) {
+        _exit(3);
+    }
+}
+
+static void limit(int resource, rlim_t soft) {
+    struct rlimit both;
+    getrlimit(resource, &both);
+    both.rlim_cur = soft;
+    if (setrlimit(resource, &both)) {
+        perror("setrlimit");
+        _exit(2);
+    }
+}
+
+/* Takes pieces until there are none, or `most` bytes; each is written to. */
+static size_t fill(size_t piece, size_t most) {
+    size_t got = 0;
+    char *volatile block;
+    while (got < most && (block = malloc(piece))) {
+        *block = 1;
+        got += piece;
+    }
+    return got;
+}
+
+/* KiB of a line of /proc/self/status. */
+static size_t status(const char *key) {
+    static char line[256];
+    size_t kib = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, file)) {
+        if (!strncmp(line, key, strlen(key))) {
+            sscanf(line + strlen(key), ": %zu", &kib);
+        }
+    }
+    fclose(file);
+    return kib;
+}
+
+/* KiB of private writable mappings: what counts where memory is not overcommitted. */
+static size_t charge(void) {
+    static char line[1024];
+    size_t bytes = 0;
+    FILE *file = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, file)) {
+        size_t start, end;
+        char access[5];
+        sscanf(line, "%zx-%zx %4s", &start, &end, access);
+        if (access[1] == 'w' && access[3] == 'p') {
+            bytes += end - start;
+        }
+    }
+    fclose(file);
+    return bytes >> 10;
+}
+
+int main(int argc, char **argv) {
+    const char *part = argc > 1 ? argv[1] : "";
+    size_t piece = argc > 2 ? strtoul(argv[2], NULL, 10) : 65536;
+    first = malloc(1000);
+    if (!strcmp(part, "fill")) {
+        say("got", fill(piece, SIZE_MAX));
+    } else if (!strcmp(part, "later")) {
+        limit(RLIMIT_AS, 48 * MIB);
+        say("got", fill(piece, SIZE_MAX));
+    } else if (!strcmp(part, "raised")) {
+        say("got", fill(piece, 2048 * MIB));
+        limit(RLIMIT_AS, RLIM_INFINITY);
+        say("got", fill(piece, 2048 * MIB));
+    } else if (!strcmp(part, "locked")) {
+        if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
+            say("refused", 0);
+            return 0;
+        }
+        free(malloc(100));
+        free(malloc(100000));
+        say("resident", status("VmRSS"));
+    } else if (!strcmp(part, "charge")) {
+        say("charge", charge());
+    } else {
+        return 1;
+    }
+    return first ? 0 : 4;
+}

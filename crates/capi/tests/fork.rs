@@ -1,0 +1,110 @@
+//! Forks: beside stdio, with handlers of every kind, in generations, beside heaps and purges.
+
+mod harness;
+
+use harness::{Program, WAYS, Way, emulated, expect_silent, is_musl};
+
+/// qemu itself is not safe to fork while its threads work: such storms hang with the system's allocator as well.
+fn is_emulator() -> bool {
+    emulated("qemu is not safe to fork while its threads work")
+}
+
+fn run(arguments: &[&str]) {
+    for way in WAYS {
+        expect_silent(Program::new("fork.c", way).command().args(arguments), way);
+    }
+}
+
+#[test]
+fn our_locks_are_taken_after_the_handlers_of_every_constructor() {
+    if is_emulator() {
+        return;
+    }
+    run(&["last"]);
+}
+
+#[test]
+fn the_shared_library_registers_its_handlers_before_the_programs_first_instruction() {
+    if is_emulator() || is_musl() {
+        return;
+    }
+    for way in [Way::Preload, Way::Shared] {
+        let program = Program::with_flags("fork.c", way, &["-DASKS_FIRST"]);
+        expect_silent(program.command().arg("last"), way);
+    }
+}
+
+#[test]
+fn handlers_may_allocate_whenever_they_were_registered() {
+    if is_emulator() {
+        return;
+    }
+    run(&["handlers", "0"]);
+    run(&["handlers", "4"]);
+}
+
+#[test]
+fn a_handler_may_fork() {
+    if is_emulator() || is_musl() {
+        return;
+    }
+    run(&["inner"]);
+}
+
+#[test]
+fn sixteen_threads_fork_beside_stdio() {
+    if is_emulator() || is_musl() {
+        return;
+    }
+    for way in [Way::Preload, Way::Archive] {
+        expect_silent(Program::new("fork.c", way).command().arg("beside_stdio"), way);
+    }
+}
+
+#[test]
+fn a_program_of_one_thread_forks_within_stdio() {
+    if is_musl() {
+        return;
+    }
+    run(&["within_stdio"]);
+}
+
+#[test]
+fn three_hundred_generations_of_children() {
+    if is_emulator() {
+        return;
+    }
+    expect_silent(Program::new("fork.c", Way::Preload).command().arg("generations"), Way::Preload);
+}
+
+#[test]
+fn forks_beside_explicit_heaps_that_are_made_and_deleted() {
+    if is_emulator() {
+        return;
+    }
+    expect_silent(Program::new("fork.c", Way::Preload).command().arg("beside_heaps"), Way::Preload);
+}
+
+#[test]
+fn forks_beside_purges() {
+    if is_emulator() {
+        return;
+    }
+    expect_silent(Program::new("fork.c", Way::Preload).command().arg("beside_purges"), Way::Preload);
+}
+
+#[test]
+fn what_starts_a_process_without_fork_runs_no_handlers() {
+    if is_emulator() {
+        return;
+    }
+    run(&["without_handlers"]);
+}
+
+#[test]
+fn a_child_is_told_that_memory_is_short_though_the_parent_was_being_told() {
+    if is_emulator() {
+        return;
+    }
+    run(&["pressure"]);
+}

@@ -1,0 +1,91 @@
+//! Limits of address space and of data, small ones too, set at any time: as much is to be had as from the system's allocator.
+
+mod harness;
+
+use harness::{Program, Way, emulated, expect_silent};
+use std::process::Command;
+
+/// The numbers that `limits.c` prints, or nothing if it says that it was refused something.
+fn numbers(command: &mut Command, way: Way) -> Vec<u64> {
+    let said = expect_silent(command, way);
+    let parse = |line: &str| line.split_once(' ').and_then(|(_, number)| number.parse().ok());
+    said.lines().filter(|line| !line.starts_with("refused")).map(|line| parse(line).expect("a number")).collect()
+}
+
+/// `limits.c` with the system's allocator, and with ours.
+struct Pair([(Program, Way); 2]);
+
+impl Pair {
+    fn new() -> Self {
+        Self([Way::System, Way::Preload].map(|way| (Program::new("limits.c", way), way)))
+    }
+
+    /// What a part of it prints.
+    fn run(&self, setup: &str, arguments: &str) -> [Vec<u64>; 2] {
+        self.0.each_ref().map(|(program, way)| numbers(&mut program.command_after(setup, arguments), *way))
+    }
+}
+
+const WHY: &str = "the limit is the emulator's as well";
+
+/// At the least 95 % of what glibc hands out in pieces of 64 KiB, and 90 % in pieces of 64 bytes.
+#[test]
+fn what_is_to_be_had_under_a_small_limit_is_what_the_system_has_to_give() {
+    if emulated(WHY) {
+        return;
+    }
+    let pair = Pair::new();
+    for mib in [16, 32, 64, 96, 128, 256] {
+        for limit in ["-v", "-d"] {
+            for (piece, percent) in [(65536, 95), (64, 90), (3000, 90)] {
+                let [system, ours] = pair.run(&format!("ulimit {limit} {}", mib << 10), &format!("fill {piece}"));
+                let ours_percent = ours[0] * 100 / system[0];
+                println!("ulimit {limit} {mib} MiB, pieces of {piece}: {ours:?} of {system:?} bytes, {ours_percent} %");
+                assert!(ours_percent >= percent, "{ours_percent} % of {system:?} with ulimit {limit} {mib} MiB");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_is_set_later_leaves_as_much_as_the_system_leaves() {
+    if emulated(WHY) {
+        return;
+    }
+    let [system, ours] = Pair::new().run("true", "later");
+    assert!(ours[0] * 100 >= system[0] * 95, "{ours:?} of {system:?} bytes");
+}
+
+#[test]
+fn a_limit_that_is_raised_later_is_used() {
+    if emulated(WHY) {
+        return;
+    }
+    let pair = Pair::new();
+    for mib in [16, 100] {
+        let [system, ours] = pair.run(&format!("ulimit -S -v {}", mib << 10), "raised");
+        assert!(ours[0] * 100 >= system[0] * 95, "{ours:?} of {system:?} bytes");
+        assert_eq!(ours[1], 2 << 30);
+    }
+}
+
+#[test]
+fn locking_all_memory_makes_little_resident() {
+    if emulated("what is resident is the emulator's") {
+        return;
+    }
+    let [system, ours] = Pair::new().run("true", "locked");
+    if let (Some(system), Some(ours)) = (system.first(), ours.first()) {
+        assert!(*ours <= system + 3 * 1024, "{ours} KiB resident, {system} with the system's allocator");
+    }
+}
+
+/// What `vm.overcommit_memory=2` charges a small program.
+#[test]
+fn a_small_program_commits_at_most_2_mib_more_than_with_the_systems_allocator() {
+    if emulated("what is mapped is the emulator's") {
+        return;
+    }
+    let [system, ours] = Pair::new().run("true", "charge");
+    assert!(ours[0] <= system[0] + 2 * 1024, "{ours:?} KiB, {system:?} with the system's allocator");
+}

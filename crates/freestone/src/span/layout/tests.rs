@@ -1,0 +1,54 @@
+#![allow(unsafe_code)]
+use super::*;
+use freestone_base::ptr::from_exposed;
+
+/// Windows that nothing is mapped in: only arithmetic is done.
+fn layouts() -> impl Iterator<Item = (usize, Layout)> {
+    let base = from_exposed(0x2800_0000_0000);
+    [65 << 20, 80 << 20, 256 << 20, 1 << 36, 1 << 44]
+        .into_iter()
+        .filter_map(move |bytes| Some((bytes, Layout::new(base, bytes)?)))
+}
+
+#[test]
+fn pages_and_their_metadata_lie_in_the_window_one_behind_the_other_at_os_pages_of_any_size() {
+    for (bytes, layout) in layouts() {
+        let end_of_pages = layout.page_start(0).addr() + layout.n_pages * PAGE_BYTES;
+        let starts = [layout.record(0).addr(), layout.bitmap(0).addr(), layout.map.start().addr()];
+        assert_eq!(starts[0], end_of_pages);
+        assert_eq!(starts[1], starts[0] + layout.n_pages * size_of::<Span>());
+        assert_eq!(starts[2], starts[1] + layout.n_pages * BITMAP_BYTES);
+        assert!(starts.iter().all(|start| start % PAGE_BYTES == 0));
+        let end_of_map = starts[2] + (layout.n_pages * size_of::<u32>()).next_multiple_of(PAGE_BYTES);
+        assert!(end_of_map <= layout.base.addr() + bytes);
+    }
+}
+
+#[test]
+fn a_record_knows_its_page() {
+    for (_, layout) in layouts() {
+        for page in [0, 1, 77, layout.n_pages as u32 - 1] {
+            assert_eq!(layout.page_of_record(layout.record(page)), page);
+        }
+    }
+}
+
+#[test]
+fn windows_that_are_too_small_or_have_too_many_pages_are_refused() {
+    let base = from_exposed(1 << 40);
+    assert!(Layout::new(base, 64 << 20).is_none());
+    assert!(Layout::new(base, 1 << 50).is_none());
+    assert!(Layout::new(base, 0).is_none());
+}
+
+#[test]
+fn a_view_sees_as_far_as_its_reach_and_nothing_without_one() {
+    let (_, layout) = layouts().next().unwrap();
+    // SAFETY: no entry is read.
+    let view = unsafe { View::new(&layout, 10) };
+    let address = |page| layout.page_start(page).addr();
+    assert_eq!(view.page_of(address(9) + PAGE_BYTES - 1), Some(9));
+    assert_eq!((view.page_of(address(10)), view.entry(address(10))), (None, None));
+    assert_eq!(view.page_of(address(0) - 1), None);
+    assert_eq!((View::EMPTY.page_of(0), View::EMPTY.small_class(address(5))), (None, None));
+}
