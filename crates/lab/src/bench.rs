@@ -217,24 +217,37 @@ fn jobs(options: &Options) -> Result<Vec<Job>> {
         .collect()
 }
 
-/// Runs a trifle under each allocator: drops those that do not work or are not in the process, and fills in their versions.
-///
-/// # Errors
-/// Results cannot be written.
-pub(crate) fn prove(allocators: &[Allocator], measurement: &mut Measurement) -> Result<Vec<Allocator>> {
+/// The least a workload can do: its record says which library answered `malloc`, and what version it states.
+fn trifle(allocator: &Allocator) -> Result<WorkloadRecord> {
     let Some(workload) = workload::find("random_mixed") else {
         unreachable!("random_mixed is a built-in workload");
     };
-    let trifle = Job {
+    let job = Job {
         workload,
         params: vec!["ops=10000".into()],
         scale: Scale::Quick,
         limit: Duration::from_secs(30),
         subject: "proof".into(),
     };
+    run_once(&job, allocator, false)
+}
+
+/// The version an allocator states when it runs.
+///
+/// # Errors
+/// It does not run.
+pub(crate) fn stated_version(allocator: &Allocator) -> Result<String> {
+    Ok(trifle(allocator)?.allocator_version)
+}
+
+/// Runs a trifle under each allocator: drops those that do not work or are not in the process, and fills in their versions.
+///
+/// # Errors
+/// Results cannot be written.
+pub(crate) fn prove(allocators: &[Allocator], measurement: &mut Measurement) -> Result<Vec<Allocator>> {
     let mut proven = Vec::new();
     for allocator in allocators {
-        match run_once(&trifle, allocator, false) {
+        match trifle(allocator) {
             Ok(record) if is_expected(&record, allocator) => {
                 proven.push(Allocator { version: Some(record.allocator_version), ..allocator.clone() });
             }

@@ -225,7 +225,7 @@ fn print(summary: &Summary, subject: &str) {
         let ratio =
             |figure| cell(figure).and_then(|cell| cell.ratio).map_or_else(String::new, |ratio| bench::verdict(&ratio));
         vec![
-            allocator.clone(),
+            summary.label(allocator),
             value(Figure::Time, quantity::time),
             ratio(Figure::Time),
             value(Figure::Cpu, quantity::time),

@@ -112,7 +112,8 @@ fn print(records: &[Vec<Record>; 2], Seed(seed): Seed) {
         quantity::bytes(document),
         system.len().min(freestone.len())
     );
-    let mut table = table::new(&["".into(), "system".into(), "Freestone".into(), "Freestone / system".into()]);
+    let mut table =
+        table::new(&["".into(), label("system", system), label("freestone", freestone), "freestone / system".into()]);
     for row in ROWS {
         let series = |records: &[Record]| -> Vec<f64> { records.iter().map(row.figure).collect() };
         let (base, ours) = (series(system), series(freestone));
@@ -134,6 +135,12 @@ fn print(records: &[Vec<Record>; 2], Seed(seed): Seed) {
     println!("Next:  freestone run -- YOUR PROGRAM      your program under Freestone, with a summary of its memory");
     println!("       freestone compare -- YOUR PROGRAM  the same under every allocator at hand");
     println!("       freestone bench --quick            built-in workloads, with a report to open in a browser");
+}
+
+/// The name with the version that the library stated.
+fn label(name: &str, records: &[Record]) -> String {
+    let version = records.first().map(|record| record.allocator_version.clone());
+    Allocator { name: name.into(), version, ..Allocator::system() }.label()
 }
 
 /// `0.71` in words a newcomer understands. What may be claimed is decided where it is for every measurement: in [`statistics`].

@@ -113,7 +113,7 @@ impl Measurement {
         if interrupt::asked() {
             self.warn(Warning::Interrupted)?;
         }
-        let summary = Summary::of(&self.runs, baseline);
+        let summary = Summary::of(&self.runs, baseline).with_versions(&self.header.allocators);
         for warning in summary.doubts() {
             self.warn(warning)?;
         }

@@ -161,5 +161,7 @@ pub(super) fn reproduce_section(header: &Header) -> String {
 }
 
 fn header_of(summary: &Summary) -> Vec<String> {
-    std::iter::once(String::new()).chain(summary.allocators().iter().map(|name| escape(name))).collect()
+    std::iter::once(String::new())
+        .chain(summary.allocators().iter().map(|name| escape(&summary.heading(name)).replace('\n', "<br>")))
+        .collect()
 }
