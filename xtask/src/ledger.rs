@@ -61,7 +61,10 @@ fn add(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
         let entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
         let mut entries = entries.collect::<std::io::Result<Vec<_>>>()?;
         entries.sort();
-        return entries.iter().filter(|entry| entry.is_dir() || is_source(entry)).try_for_each(|entry| add(entry, hasher));
+        return entries
+            .iter()
+            .filter(|entry| entry.is_dir() || is_source(entry))
+            .try_for_each(|entry| add(entry, hasher));
     }
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.hash(hasher);
     Ok(())

@@ -5,7 +5,9 @@
 
 mod harness;
 
-use harness::{Program, WAYS, Way, emulated, expect_silent, foreign_target, is_musl, scratch, shared_library, succeed, text};
+use harness::{
+    Program, WAYS, Way, emulated, expect_silent, foreign_target, is_musl, scratch, shared_library, succeed, text,
+};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -222,6 +224,10 @@ fn beside_address_sanitizer_its_malloc_counts_and_our_heaps_work() {
         };
         expect_silent(&mut command("ordinary"), way);
         let output = command("use_after_free").output().expect("the program can be run");
-        assert!(!output.status.success() && text(&output).contains("heap-use-after-free"), "{way:?}: {}", text(&output));
+        assert!(
+            !output.status.success() && text(&output).contains("heap-use-after-free"),
+            "{way:?}: {}",
+            text(&output)
+        );
     }
 }
