@@ -173,8 +173,9 @@ fn take_over(folder: &Path, tested: &[&Mutant], ledger: &mut Ledger) -> Result<u
     Ok(n_seen)
 }
 
+/// A name as a regular expression that matches just it.
 fn escaped(name: &str) -> String {
-    name.chars().flat_map(|c| (!c.is_alphanumeric() && c != ' ').then_some('\\').into_iter().chain([c])).collect()
+    name.chars().flat_map(|c| r"\.+*?()|[]{}^$".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 fn report(module: &Module, ledger: &Ledger) -> Result<()> {
