@@ -9,14 +9,11 @@
 
 use crate::config::key;
 use crate::page::PageStats;
-use crate::span::Span;
-use crate::span::layout::{BITMAP_BYTES, CHUNK_PAGES};
 use crate::testing::World;
 use crate::thread::ThreadHeap;
-use freestone_base::align;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::fake::{Failure, Fake};
-use freestone_os::{Errno, Os};
+use freestone_os::Errno;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -161,10 +158,7 @@ fn mapped_bytes(world: &World) -> usize {
     let pages = &world.central.pages;
     let stats = pages.stats();
     let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages;
-    let n_chunks = pages.inspect(|state, _| state.n_chunks) as usize;
-    ((in_runs as usize) << PAGE_BYTES_LOG2)
-        + n_chunks * CHUNK_PAGES * (size_of::<Span>() + BITMAP_BYTES)
-        + align::up(pages.layout().map_bytes(), world.os().os_page_bytes())
+    ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state, _| state.committed.bytes())
 }
 
 type Workload = fn(&mut Play<'_>);
