@@ -11,9 +11,10 @@ use crate::config::key;
 use crate::page::PageStats;
 use crate::testing::World;
 use crate::thread::ThreadHeap;
+use crate::thread::heap::Role;
 use freestone_base::units::PAGE_BYTES_LOG2;
-use freestone_os::fake::{Failure, Fake};
 use freestone_os::Errno;
+use freestone_os::fake::{Failure, Fake};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -163,6 +164,9 @@ fn mapped_bytes(world: &World) -> usize {
 
 type Workload = fn(&mut Play<'_>);
 
+/// An option and its value, if a workload wants one.
+type Setting = Option<(usize, &'static str)>;
+
 fn small_blocks(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     (0..600).for_each(|at| play.allocate(heap, 16 + at * 7 % 3000, 1));
@@ -224,8 +228,9 @@ fn zeroed(play: &mut Play<'_>) {
 fn explicit_heaps(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     for _ in 0..3 {
-        let Some(explicit) = play.world.try_heap() else { return };
-        explicit.become_explicit(true);
+        // SAFETY: the world's central outlives its heaps.
+        let born = unsafe { play.world.threads.birth(&play.world.central, Role::Explicit) };
+        let Some(explicit) = born else { return };
         let before = play.blocks.len();
         (0..200).for_each(|at| play.allocate(explicit, 16 + at * 5, 1));
         (0..4).for_each(|at| play.allocate(explicit, 90 * KIB + at * 100 * KIB, 1));
@@ -271,8 +276,7 @@ fn remote_frees(play: &mut Play<'_>) {
         (0..3).for_each(|_| play.allocate(producer, 128 * KIB, 1));
         play.free(consumer, 1);
     }
-    // SAFETY: the heap is the play's.
-    unsafe { consumer.send_all() };
+    consumer.send_all();
 }
 
 /// As under `ulimit -v`: clean holes make way for longer blocks, and are mapped again.
@@ -288,7 +292,7 @@ fn little_address_space(play: &mut Play<'_>) {
 }
 
 /// A micro workload, and an option that changes how it has its memory.
-const WORKLOADS: [(&str, Workload, Option<(usize, &str)>); 13] = [
+const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("small blocks", small_blocks, None),
     ("large blocks", large_blocks, None),
     ("long blocks, huge pages", long_blocks, Some((key::THP, "auto"))),
