@@ -164,6 +164,9 @@ fn mapped_bytes(world: &World) -> usize {
 
 type Workload = fn(&mut Play<'_>);
 
+/// An option and its value, if a workload wants one.
+type Setting = Option<(usize, &'static str)>;
+
 fn small_blocks(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     (0..600).for_each(|at| play.allocate(heap, 16 + at * 7 % 3000, 1));
@@ -287,7 +290,7 @@ fn little_address_space(play: &mut Play<'_>) {
 }
 
 /// A micro workload, and an option that changes how it has its memory.
-const WORKLOADS: [(&str, Workload, Option<(usize, &str)>); 13] = [
+const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("small blocks", small_blocks, None),
     ("large blocks", large_blocks, None),
     ("long blocks, huge pages", long_blocks, Some((key::THP, "auto"))),
