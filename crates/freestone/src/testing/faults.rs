@@ -169,6 +169,9 @@ fn mapped_bytes(world: &World) -> usize {
 
 type Workload = fn(&mut Play<'_>);
 
+/// An option and its value.
+type Setting = Option<(usize, &'static str)>;
+
 fn small_blocks(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     (0..600).for_each(|at| play.allocate(heap, 16 + at * 7 % 3000, 1));
@@ -277,8 +280,7 @@ fn remote_frees(play: &mut Play<'_>) {
         (0..3).for_each(|_| play.allocate(producer, 128 * KIB, 1));
         play.free(consumer, 1);
     }
-    // SAFETY: the heap is the play's.
-    unsafe { consumer.send_all() };
+    consumer.send_all();
 }
 
 /// As under `ulimit -v`: clean holes make way for longer blocks, and are mapped again.
@@ -294,7 +296,7 @@ fn little_address_space(play: &mut Play<'_>) {
 }
 
 /// A micro workload, and an option that changes how it has its memory.
-const WORKLOADS: [(&str, Workload, Option<(usize, &str)>); 13] = [
+const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("small blocks", small_blocks, None),
     ("large blocks", large_blocks, None),
     ("long blocks, huge pages", long_blocks, Some((key::THP, "auto"))),
@@ -310,7 +312,7 @@ const WORKLOADS: [(&str, Workload, Option<(usize, &str)>); 13] = [
     ("little address space", little_address_space, None),
 ];
 
-fn world_for(option: Option<(usize, &str)>) -> World {
+fn world_for(option: Setting) -> World {
     let world = World::new(4096);
     if let Some((index, value)) = option {
         world.set(index, value);
@@ -322,7 +324,7 @@ fn world_for(option: Option<(usize, &str)>) -> World {
 }
 
 /// Plays a workload while the kernel fails as planned; says what went wrong.
-fn play(workload: Workload, option: Option<(usize, &str)>, failure: Failure, half_way: bool) -> Result<(), String> {
+fn play(workload: Workload, option: Setting, failure: Failure, half_way: bool) -> Result<(), String> {
     let case = || {
         let world = world_for(option);
         if half_way {
