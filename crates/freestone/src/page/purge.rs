@@ -356,8 +356,7 @@ impl State {
     }
 
     /// Remembers what is in use, if it is more than lately.
-    pub(super) fn note_peak(&mut self) {
-        let in_use = self.in_use_pages();
+    pub(super) fn note_peak(&mut self, in_use: u64) {
         self.churn.peak_pages[0] = self.churn.peak_pages[0].max(in_use);
     }
 

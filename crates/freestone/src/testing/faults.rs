@@ -306,7 +306,7 @@ const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("little address space", little_address_space, None),
 ];
 
-fn world_for(option: Option<(usize, &str)>) -> World {
+fn world_for(option: Setting) -> World {
     let world = World::new(4096);
     if let Some((index, value)) = option {
         world.set(index, value);
@@ -318,7 +318,7 @@ fn world_for(option: Option<(usize, &str)>) -> World {
 }
 
 /// Plays a workload while the kernel fails as planned; says what went wrong.
-fn play(workload: Workload, option: Option<(usize, &str)>, failure: Failure, half_way: bool) -> Result<(), String> {
+fn play(workload: Workload, option: Setting, failure: Failure, half_way: bool) -> Result<(), String> {
     let case = || {
         let world = world_for(option);
         if half_way {
