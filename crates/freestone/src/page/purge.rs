@@ -111,8 +111,8 @@ impl<O: Os> PageHeap<O> {
     /// Sleeps until there is something to look after, or `ms` have passed, or somebody calls [`PageHeap::wake`]; not at all if that was
     /// since `wakes`.
     pub fn sleep(&self, wakes: u32, ms: Option<u32>) {
-        self.watch.asleep.store(ms.is_none(), Ordering::SeqCst);
-        // What became dirty before the line above called nobody.
+        self.watch.asleep.store(ms.is_none(), Ordering::Relaxed);
+        // What became dirty before the line above called nobody; what does so after the lock below was taken sees that line.
         if ms.is_some() || !self.state.lock().may_get_old() {
             Futex::wait_for(&self.watch.wakes, wakes, ms);
         }
