@@ -17,15 +17,6 @@ struct Fault {
 
 const FAULTS: &[Fault] = &[
     Fault {
-        what: "an allocation fails at the limit for what is just being given back",
-        test: "memory_that_is_being_given_back_makes_no_allocation_fail",
-        changes: &[(
-            "crates/freestone/src/page/limit.rs",
-            "if wanted > limit || wanted + state.stats.purging_pages <= limit {",
-            "if limit < u64::MAX {",
-        )],
-    },
-    Fault {
         what: "an explicit heap adopts spans that others have blocks of",
         test: "heaps_are_deleted_whatever_is_on_its_way",
         changes: &[(
@@ -46,15 +37,6 @@ const FAULTS: &[Fault] = &[
             "crates/freestone/src/thread/refill.rs",
             "(*chain.last).next = self.head(class).replace(chain.first);",
             "self.head(class).set(chain.first);",
-        )],
-    },
-    Fault {
-        what: "a fork lets go of a gate that it never took",
-        test: "a_parent_goes_on_after_a_fork",
-        changes: &[(
-            "crates/freestone/src/thread/life.rs",
-            "heap.become_alive(central, central.pages.view(), owner, role);",
-            "heap.become_alive(central, central.pages.view(), owner, Role::Thread);\n        drop(registry);\n        heap.role.set(role);",
         )],
     },
 ];
