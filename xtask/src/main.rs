@@ -2,8 +2,11 @@
 
 mod hotpath;
 mod install;
+mod interpreted;
 mod lab;
 mod layers;
+mod ledger;
+mod mutants;
 mod orderings;
 mod platforms;
 mod process;
@@ -95,10 +98,26 @@ enum Command {
         #[arg(long)]
         put_back: bool,
     },
-    /// Miri, over everything that has no system call in it.
+    /// Miri, over every test of what has no system call in it, one at a time; goes on where it was.
     Miri {
-        /// Just this crate.
-        package: Option<String>,
+        #[command(flatten)]
+        chosen: interpreted::Chosen,
+    },
+    /// Mutation: which changes to the allocators no test minds; goes on where it was.
+    Mutants {
+        #[command(flatten)]
+        chosen: mutants::Chosen,
+    },
+    /// ThreadSanitizer over the tests that have threads.
+    Tsan,
+    /// The seams between process, threads, libraries and kernel.
+    Seams {
+        /// A million forks, a hundred thousand threads.
+        #[arg(long)]
+        long: bool,
+        /// Change settings of the machine (overcommit, huge pages) for as long as a test needs them; as root.
+        #[arg(long)]
+        machine: bool,
     },
     /// Fuzz one target, or each in turn.
     Fuzz {
@@ -147,10 +166,13 @@ fn main() -> Result<()> {
         Command::Tuning => tuning::write(),
         Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
         Command::Loom => proofs::loom(),
+        Command::Miri { chosen } => interpreted::miri(&chosen),
+        Command::Mutants { chosen } => mutants::run(&chosen),
+        Command::Tsan => proofs::tsan(),
+        Command::Seams { long, machine } => proofs::seams(long, machine),
         Command::Orderings { package, seconds, shard } => orderings::run(package.as_deref(), seconds, shard),
         Command::Shuttle { seconds, put_back: true, .. } => schedules::put_back(seconds),
         Command::Shuttle { seconds, seed, from, .. } => schedules::play(seconds, seed, from),
-        Command::Miri { package } => proofs::miri(package.as_deref()),
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),

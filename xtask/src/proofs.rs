@@ -1,10 +1,11 @@
-//! The long proofs: loom, Miri, fuzzing, fault injection, every short sequence of TLSF operations.
+//! The long proofs: loom, ThreadSanitizer, fuzzing, fault injection, the seams, every short sequence of TLSF operations. Miri is in
+//! `interpreted.rs`, mutation in `mutants.rs`.
 
 use crate::process::{cargo, command, is_installed, output, root, run, target};
 use anyhow::{Context, Result, bail};
 use std::fs;
 
-/// Crates that have loom models. `pool` joins as soon as it names loom in its manifest.
+/// Crates that have loom models.
 const MODELLED: [&str; 2] = ["base", "pool"];
 
 /// Runs the loom models in a target folder of their own: another `cfg` would rebuild everything else.
@@ -26,37 +27,46 @@ pub(crate) fn loom() -> Result<()> {
     Ok(())
 }
 
-/// Crates that Miri can run.
-const INTERPRETED: [&str; 4] = ["freestone-base", "freestone-tlsf", "freestone-pool", "freestone"];
-
-/// Runs Miri with strict provenance over what makes no system call; the heap over the fake kernel. All of it, or one crate.
-pub(crate) fn miri(chosen: Option<&str>) -> Result<()> {
-    let packages: Vec<_> = INTERPRETED.iter().filter(|name| chosen.is_none_or(|chosen| chosen == **name)).collect();
-    if packages.is_empty() {
-        bail!("Miri runs {}: name one of them, or none for all", INTERPRETED.join(", "));
-    }
-    let components = output(&mut command("rustup", &["+nightly", "component", "list", "--installed"]))
-        .context("Miri needs the nightly toolchain: `rustup toolchain install nightly`")?;
-    if !components.contains("miri") {
-        run(&mut command("rustup", &["+nightly", "component", "add", "miri", "rust-src"]))?;
-    }
-    for package in packages {
-        println!("== miri: {package}");
-        let mut command =
-            command("rustup", &["run", "nightly", "cargo", "miri", "test", "--tests", "--package", package]);
-        // The heap's window is an address agreed with the kernel: `base::ptr` exposes it.
-        let provenance = if *package == "freestone" { "permissive" } else { "strict" };
-        let flags = format!("-Zmiri-{provenance}-provenance -Zmiri-disable-isolation");
-        command.env("MIRIFLAGS", flags).env_remove("RUSTUP_TOOLCHAIN");
-        run(command.env("CARGO_TARGET_DIR", target().join("miri")).env("PROPTEST_CASES", "4"))?;
+/// Runs the tests that have threads under ThreadSanitizer, without suppressions, with a standard library built for it.
+pub(crate) fn tsan() -> Result<()> {
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+    for (package, target_of_crate, filter) in WITH_THREADS {
+        println!("== tsan: {package} {}", target_of_crate.join(" "));
+        let mut command = command("rustup", &["run", "nightly", "cargo", "test", "-Zbuild-std", "--target", TARGET]);
+        command.args(["--package", package]).args(target_of_crate).arg("--").args(filter);
+        command.env_remove("RUSTUP_TOOLCHAIN").env("RUSTFLAGS", "-Zsanitizer=thread").env("PROPTEST_CASES", "16");
+        run(command.env("TSAN_OPTIONS", "halt_on_error=1").env("CARGO_TARGET_DIR", target().join("tsan")))
+            .context("ThreadSanitizer needs the nightly toolchain with rust-src")?;
     }
     Ok(())
+}
+
+/// Packages whose tests have threads, which of their targets those are in, and a filter.
+const WITH_THREADS: [(&str, &[&str], &[&str]); 5] = [
+    ("freestone-base", &["--lib"], &[]),
+    ("freestone-pool", &["--lib", "--test", "threads", "--test", "typed"], &[]),
+    ("freestone-tlsf", &["--test", "allocator"], &[]),
+    ("freestone", &["--lib"], &["page::shelf"]),
+    ("freestone", &["--test", "threads"], &[]),
+];
+
+/// Runs the tests of the seams (`crates/capi/tests/seams.rs`): their long forms, or with settings of the machine changed.
+pub(crate) fn seams(long: bool, machine: bool) -> Result<()> {
+    let mut command = cargo(&["test", "--package", "freestone-capi", "--test", "seams", "--", "--nocapture"]);
+    if long {
+        command.env("SEAMS_LONG", "1");
+    }
+    if machine {
+        command.env("SEAMS_MACHINE", "1");
+    }
+    run(&mut command)
 }
 
 /// The targets that a sanitizer cannot help, as their headers say.
 const WITHOUT_SANITIZER: [&str; 2] = ["c_interface", "heap"];
 
-/// Fuzzes one target, or each in turn.
+/// Fuzzes one target, or each in turn. A target begins with the inputs in `fuzz/seeds` and those it found in earlier runs
+/// (`fuzz/corpus`, which is not in the tree), and so goes on where it was.
 pub(crate) fn fuzz(chosen: Option<&str>, seconds: u32) -> Result<()> {
     if !is_installed("cargo-fuzz") {
         bail!("fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`");
@@ -75,7 +85,10 @@ pub(crate) fn fuzz(chosen: Option<&str>, seconds: u32) -> Result<()> {
     for name in targets.lines().filter(|target| chosen.is_none_or(|name| name == *target)) {
         println!("== fuzz: {name}, {seconds} s");
         let sanitizer = if WITHOUT_SANITIZER.contains(&name) { "none" } else { "address" };
-        let arguments = ["run", "--sanitizer", sanitizer, name, "--", &limit];
+        let (corpus, seeds) = (format!("fuzz/corpus/{name}"), format!("fuzz/seeds/{name}"));
+        fs::create_dir_all(root().join(&corpus))?;
+        // It writes what it finds into the first folder.
+        let arguments = ["run", "--sanitizer", sanitizer, name, &corpus, &seeds, "--", &limit];
         run(cargo_fuzz(&arguments).env("CARGO_TARGET_DIR", target().join("fuzz")))?;
     }
     Ok(())

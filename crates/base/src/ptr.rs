@@ -15,3 +15,6 @@ pub fn from_exposed<T>(address: usize) -> *mut T {
 pub fn expose<T>(pointer: *mut T) -> usize {
     pointer.expose_provenance()
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use std::format;
 use std::ptr::NonNull;
 use std::string::String;
 
-/// Window of a world: enough for two chunks' worth of pages where patience is short.
+/// Window of a world: more than one unit of pages where patience is short.
 pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// A central over a fake kernel and its heaps.
@@ -97,3 +97,6 @@ impl Subject for OneHeap<'_> {
         self.world.check()
     }
 }
+
+#[cfg(test)]
+mod faults;

@@ -34,3 +34,12 @@ fn counting_up_adds() {
     add(&counter, 5);
     assert_eq!(counter.load(Ordering::Relaxed), 7);
 }
+
+#[test]
+fn counting_down_subtracts_and_goes_below_zero() {
+    let counter = AtomicI64::new(1);
+    decrement(&counter);
+    assert_eq!(counter.load(Ordering::Relaxed), 0);
+    decrement(&counter);
+    assert_eq!(counter.load(Ordering::Relaxed), -1);
+}

@@ -8,6 +8,7 @@ fn what_is_put_is_taken_once_and_a_closed_slot_refuses() {
     let slot = Slot::closed();
     assert!(slot.is_closed() && !slot.put(7) && slot.take().is_none() && slot.close().is_none());
     slot.open(7);
+    assert!(!slot.is_closed());
     assert!(!slot.put(8), "a slot holds one number");
     assert_eq!((slot.take(), slot.take()), (Some(7), None));
     assert!(slot.put(u32::MAX) && slot.peek() == u32::MAX);
@@ -22,6 +23,7 @@ fn what_is_put_is_taken_once_and_a_closed_slot_refuses() {
 fn only_what_was_not_used_between_two_looks_is_idle() {
     let slot = Slot::closed();
     assert_eq!(slot.close_if_idle(), None);
+    assert!(slot.is_closed() && !slot.put(3), "a look opens nothing");
     slot.open(3);
     assert_eq!(slot.close_if_idle(), None);
     assert_eq!(slot.take(), Some(3));

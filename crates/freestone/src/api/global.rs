@@ -250,9 +250,14 @@ fn born() -> Option<&'static Heap> {
 }
 
 /// The hook at a thread's end.
-unsafe extern "C" fn on_thread_exit(heap: *mut c_void) {
-    // SAFETY: the hook's value is the heap that `born` put there.
-    let heap = unsafe { &*heap.cast_const().cast::<Heap>() };
+///
+/// Which heap that is, the thread's own pointer says, not the hook's value: copies of the library in several link namespaces
+/// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
+unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
+    let heap = current::get();
+    if heap.is_nobody() {
+        return;
+    }
     let round = heap.exit_rounds.get();
     heap.exit_rounds.set(round + 1);
     if round < EXIT_ROUNDS {

@@ -46,3 +46,10 @@ fn no_product_wraps_to_a_small_region() {
     assert!(Shape::aligned(1, 1, 1 << (usize::BITS - 1)).is_err());
     assert!(Shape::new(most / 4, 1).is_ok());
 }
+
+#[test]
+fn the_largest_pool_is_one_whose_bookkeeping_fits_too() {
+    let most = (isize::MAX as usize - groups::bytes(1) - HEADS_BYTES) / (8 + size_of::<AtomicU32>());
+    assert!(Shape::new(8, most).is_ok());
+    assert_eq!(Shape::new(8, most + 1), Err(Error::TooLarge { block_bytes: 8, count: most + 1 }));
+}

@@ -1,0 +1,233 @@
+//! The seams: where a process, its threads, its libraries and the kernel begin, end or meet. `docs/testing.md` has the table.
+//!
+//! With `SEAMS_LONG=1` (`cargo xtask seams --long`) the storms are as long as the table says; with `SEAMS_MACHINE=1` settings of
+//! the machine are changed for as long as a test needs them, which only root may, and only where nobody else minds.
+
+mod harness;
+
+use harness::{
+    Program, WAYS, Way, emulated, expect_silent, foreign_target, is_musl, scratch, shared_library, succeed, text,
+};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs a part in each way and passes on what it printed: counts, or why it skipped.
+fn run(source: &str, arguments: &[&str]) {
+    for way in WAYS {
+        let said = expect_silent(Program::new(source, way).command().args(arguments), way);
+        print!("{way:?}: {said}");
+    }
+}
+
+/// As many of something as a short test affords, or as the long form asks for.
+fn count(short: u32, long: u32) -> String {
+    if std::env::var_os("SEAMS_LONG").is_some() { long } else { short }.to_string()
+}
+
+fn order(part: &str) {
+    if emulated("a program cannot start itself again") {
+        return;
+    }
+    for way in WAYS {
+        let said = expect_silent(Program::new("seams_order.c", way).command().arg(part), way);
+        let cases = said.trim_start_matches('.').split_whitespace().next().expect("the number of cases");
+        assert_eq!(said.matches('.').count().to_string(), cases, "{way:?}: as many were reached as were started");
+    }
+}
+
+#[test]
+fn each_entry_point_may_be_the_first_call_in_each_place_of_a_process() {
+    order("first");
+}
+
+#[test]
+fn a_block_of_each_place_may_be_freed_in_each_later_place() {
+    order("pairs");
+}
+
+/// The plugin of `seams_load.c`.
+fn plugin() -> PathBuf {
+    let path = scratch("programs").join("seams-plugin.so");
+    let draft = scratch("programs").join(format!("seams-plugin-{}.so", std::process::id()));
+    let mut compile = Command::new(harness::c_compiler());
+    compile.args(["-O1", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-o"]);
+    succeed(compile.arg(&draft).arg(harness::crate_dir().join("tests/c/seams_plugin.c")));
+    std::fs::rename(&draft, &path).expect("a file of our own can be renamed");
+    path
+}
+
+/// Files that the dynamic linker takes for other libraries, for their names differ.
+fn copies(test: &str) -> [PathBuf; 2] {
+    [1, 2].map(|number| {
+        let to = scratch("programs").join(format!("seams-{test}-{number}.so"));
+        std::fs::copy(shared_library(), &to).expect("the target folder can be written");
+        to
+    })
+}
+
+fn load(way: Way, part: &str, libraries: &[PathBuf]) {
+    expect_silent(Program::new("seams_load.c", way).command().arg(part).args(libraries), way);
+}
+
+#[test]
+fn a_library_that_comes_and_goes_takes_no_block_with_it() {
+    if is_musl() {
+        println!("skipped: musl unloads no library");
+        return;
+    }
+    WAYS.into_iter().for_each(|way| load(way, "plugin", &[plugin()]));
+}
+
+#[test]
+fn a_closed_copy_of_the_library_stays() {
+    let [copy, _] = copies("close");
+    WAYS.into_iter().for_each(|way| load(way, "close", std::slice::from_ref(&copy)));
+}
+
+#[test]
+fn three_copies_in_one_process_keep_to_their_own_blocks() {
+    let copies = copies("three");
+    WAYS.into_iter().for_each(|way| load(way, "copies", &copies));
+}
+
+#[test]
+fn a_copy_in_a_namespace_of_its_own_keeps_to_its_own_blocks() {
+    if is_musl() {
+        println!("skipped: musl has no dlmopen");
+        return;
+    }
+    let [copy, _] = copies("namespace");
+    WAYS.into_iter().for_each(|way| load(way, "namespace", std::slice::from_ref(&copy)));
+}
+
+#[test]
+fn every_call_fits_on_a_small_stack() {
+    if emulated("threads of an emulator have its stacks") {
+        return;
+    }
+    run("seams_threads.c", &["small_stacks"]);
+}
+
+#[test]
+fn a_handler_on_a_stack_of_its_own_allocates_where_no_call_is_interrupted() {
+    run("seams_threads.c", &["signals"]);
+}
+
+#[test]
+fn no_call_is_a_cancellation_point_and_a_cancelled_thread_leaves_its_blocks() {
+    run("seams_threads.c", &["cancellation"]);
+}
+
+#[test]
+fn locked_memory_is_what_the_program_uses_and_calloc_is_zero() {
+    if emulated("what is locked is the emulator's") {
+        return;
+    }
+    run("seams_threads.c", &["locked"]);
+}
+
+#[test]
+fn sixteen_threads_fork_beside_stdio() {
+    if emulated("qemu itself is not safe to fork while its threads work") {
+        return;
+    }
+    run("seams_fork.c", &["forks", &count(800, 1_000_000)]);
+}
+
+#[test]
+fn sixteen_threads_spawn_programs() {
+    if emulated("the programs would have to be the target's") {
+        return;
+    }
+    run("seams_fork.c", &["spawns", &count(160, 20_000)]);
+}
+
+#[test]
+fn children_of_vfork_leave_no_lock_behind() {
+    if emulated("qemu makes vfork a fork") {
+        return;
+    }
+    run("seams_fork.c", &["vforks", &count(640, 100_000)]);
+}
+
+#[test]
+fn memory_that_no_child_gets_harms_no_child() {
+    if emulated("qemu has its own memory") {
+        return;
+    }
+    run("seams_fork.c", &["not_for_children", "0"]);
+}
+
+#[test]
+fn threads_that_die_with_live_blocks_leave_nothing_else() {
+    run("seams_fork.c", &["threads", &count(3000, 100_000)]);
+}
+
+#[test]
+fn at_the_mapping_limit_free_and_purge_work_and_what_was_had_is_had_again() {
+    if emulated("the limit is the emulator's as well") {
+        return;
+    }
+    run("seams_kernel.c", &["mappings"]);
+}
+
+#[test]
+fn no_file_of_proc_or_sys_is_needed() {
+    if emulated("qemu needs /proc") {
+        return;
+    }
+    run("seams_kernel.c", &["no_files"]);
+    run("seams_kernel.c", &["empty_root"]);
+}
+
+#[test]
+fn blocks_may_be_longer_than_4_gib() {
+    if emulated("the address space is the emulator's") {
+        return;
+    }
+    run("seams_kernel.c", &["huge_sizes"]);
+}
+
+/// One test, for the settings are one machine's.
+#[test]
+fn each_way_of_overcommitting_and_huge_pages_always() {
+    if emulated("the machine's settings are not its own") {
+        return;
+    }
+    for part in ["overcommit_0", "overcommit_1", "overcommit_2", "huge_pages"] {
+        run("seams_kernel.c", &[part]);
+    }
+}
+
+/// AddressSanitizer's `malloc` is found first, whichever way the library comes; where it cannot be, its runtime says so and ends.
+#[test]
+fn beside_address_sanitizer_its_malloc_counts_and_our_heaps_work() {
+    let probe = scratch("programs").join("asan-probe.c");
+    std::fs::write(&probe, "int main(void) { return 0; }\n").expect("the target folder can be written");
+    let mut compile = Command::new(harness::c_compiler());
+    compile.args(["-fsanitize=address", "-static-libasan", "-o"]).arg(probe.with_extension("out")).arg(&probe);
+    if foreign_target().is_some() || !compile.output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: the compiler has no AddressSanitizer");
+        return;
+    }
+    for (way, flags) in [
+        (Way::Shared, &["-fsanitize=address"][..]),
+        (Way::Shared, &["-fsanitize=address", "-static-libasan"]),
+        (Way::Preload, &["-fsanitize=address", "-static-libasan"]),
+    ] {
+        let program = Program::with_flags("seams_asan.c", way, flags);
+        // Leaks are looked for by another thread that has to trace this one, which not every machine allows.
+        let command = |part| {
+            let mut command = program.command();
+            command.arg(part).env("ASAN_OPTIONS", "detect_leaks=0");
+            command
+        };
+        expect_silent(&mut command("ordinary"), way);
+        let output = command("use_after_free").output().expect("the program can be run");
+        assert!(
+            !output.status.success() && text(&output).contains("heap-use-after-free"),
+            "{way:?}: {}",
+            text(&output)
+        );
+    }
+}

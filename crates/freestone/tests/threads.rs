@@ -1,0 +1,103 @@
+//! The heap as a Rust program has it, from several threads over the real kernel: blocks that change threads, threads that end while
+//! others free their blocks, explicit heaps. Under ThreadSanitizer (`cargo xtask tsan`) every access is checked for an order.
+#![allow(unsafe_code, reason = "the allocator's interface is unsafe")]
+
+use freestone::Freestone;
+use std::alloc::{GlobalAlloc, Layout};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// Rounds: less where each access is watched.
+const ROUNDS: usize = if cfg!(debug_assertions) { 4_000 } else { 20_000 };
+
+/// A block with its layout, filled with a byte by the thread that sends it.
+struct Block {
+    start: *mut u8,
+    layout: Layout,
+    filling: u8,
+}
+
+// SAFETY: a block belongs to whoever has this value, and is used by nobody else.
+unsafe impl Send for Block {}
+
+impl Block {
+    fn new(seed: usize) -> Self {
+        let size = match seed % 50 {
+            0 => 100_000 + seed % 7 * 65_536,
+            _ => 1 + seed * 37 % 3000,
+        };
+        let layout = Layout::from_size_align(size, 1 << (seed % 7)).unwrap();
+        // SAFETY: the layout has bytes.
+        let start = unsafe { Freestone.alloc(layout) };
+        assert!(!start.is_null());
+        let filling = seed as u8;
+        // SAFETY: just allocated, and that long.
+        unsafe { start.write_bytes(filling, size) };
+        Self { start, layout, filling }
+    }
+
+    fn grown(mut self) -> Self {
+        let size = self.layout.size() * 2;
+        // SAFETY: in use, with this layout.
+        self.start = unsafe { Freestone.realloc(self.start, self.layout, size) };
+        assert!(!self.start.is_null());
+        self.layout = Layout::from_size_align(size, self.layout.align()).unwrap();
+        self
+    }
+
+    fn end(self) {
+        // SAFETY: in use, that long at least; used no more.
+        unsafe {
+            assert_eq!(self.start.read(), self.filling);
+            Freestone.dealloc(self.start, self.layout);
+        }
+    }
+}
+
+/// Each thread sends every other block on to the next thread and frees what it gets.
+fn passes_on(seed: usize, to: &Sender<Block>, from: &Receiver<Block>) {
+    for round in 0..ROUNDS {
+        let block = Block::new(seed + round);
+        match round % 4 {
+            0 => block.end(),
+            1 => block.grown().end(),
+            // The other end may be over: the block is freed here then.
+            _ => to.send(block).unwrap_or_else(|refused| refused.0.end()),
+        }
+        from.try_iter().take(3).for_each(Block::end);
+    }
+}
+
+#[test]
+fn blocks_that_go_round_between_threads_keep_their_contents() {
+    let (to, from): (Vec<_>, Vec<_>) = (0..4).map(|_| channel()).unzip();
+    let mut to = to;
+    to.rotate_left(1);
+    let left: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = to
+            .into_iter()
+            .zip(from)
+            .enumerate()
+            .map(|(number, (to, from))| {
+                scope.spawn(move || {
+                    passes_on(number * 1000, &to, &from);
+                    from
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    // Their threads are gone: these blocks are nobody's.
+    left.iter().flat_map(Receiver::try_iter).for_each(Block::end);
+}
+
+#[test]
+fn threads_end_while_others_free_their_blocks() {
+    for generation in 0..50 {
+        let (to, from) = channel();
+        let mother = thread::spawn(move || (0..100).for_each(|n| to.send(Block::new(generation * 100 + n)).unwrap()));
+        let freer = thread::spawn(move || from.iter().for_each(Block::end));
+        mother.join().unwrap();
+        freer.join().unwrap();
+    }
+}

@@ -1,0 +1,132 @@
+//! Bookkeeping that was written over, and blocks at the edges of what was carved: each is named, none is believed.
+#![allow(unsafe_code, reason = "damage is done on purpose")]
+
+mod subject;
+
+use freestone_pool::{Error, FixedPool, Shape, SharedPool};
+use std::ptr::NonNull;
+use subject::Memory;
+
+const COUNT: usize = 70;
+
+const SHAPE: Shape = match Shape::new(48, COUNT) {
+    Ok(shape) => shape,
+    Err(_) => panic!("no such pool"),
+};
+
+/// A fixed pool of which every block was carved and blocks 5 and 66, of two groups, are free; and the second group's link to the first.
+fn two_groups(memory: &Memory) -> (FixedPool<'_>, Vec<NonNull<u8>>, NonNull<usize>) {
+    let mut pool = memory.fixed(SHAPE);
+    let blocks: Vec<_> = (0..COUNT).map(|_| pool.allocate().unwrap()).collect();
+    for index in [5, 66] {
+        // SAFETY: given back once.
+        unsafe { pool.deallocate(blocks[index]) }.unwrap();
+    }
+    // SAFETY: behind the blocks lie the groups, 16 bytes each, of which the link is the second half.
+    let link = unsafe { memory.start.byte_add(COUNT * SHAPE.spacing() + 24) };
+    (pool, blocks, link.cast())
+}
+
+#[test]
+fn a_list_that_ends_too_soon_is_found() {
+    let memory = Memory::new(SHAPE.region_bytes(), 0xA5);
+    let (pool, blocks, link) = two_groups(&memory);
+    assert_eq!(pool.check(), Ok(()));
+    // SAFETY: inside the memory; the pool is not at work.
+    unsafe { link.write(usize::MAX) };
+    assert_eq!(pool.check(), Err(Error::Damaged { block: blocks[0].addr().get() }));
+}
+
+#[test]
+fn a_list_that_leads_nowhere_is_damage_and_not_exhaustion() {
+    let memory = Memory::new(SHAPE.region_bytes(), 0xA5);
+    let (mut pool, blocks, link) = two_groups(&memory);
+    // SAFETY: as above.
+    unsafe { link.write(9) };
+    assert_eq!(pool.allocate(), Ok(blocks[66]));
+    let damaged = Err(Error::Damaged { block: blocks[0].addr().get() });
+    assert_eq!((pool.allocate(), pool.allocate_zeroed()), (damaged, damaged));
+}
+
+#[test]
+fn the_block_behind_the_last_that_was_carved_is_not_in_use() {
+    let memory = Memory::new(SHAPE.region_bytes(), 0);
+    let mut pool = memory.fixed(SHAPE);
+    let blocks: Vec<_> = (0..64).map(|_| pool.allocate().unwrap()).collect();
+    // SAFETY: inside the blocks.
+    let next = unsafe { blocks[63].byte_add(SHAPE.spacing()) };
+    let never = Error::NeverAllocated { block: next.addr().get(), bytes: 48 };
+    assert_eq!(pool.usable_size(next), Err(never));
+    assert_eq!((pool.leaks().count(), pool.stats().n_used), (64, 64));
+}
+
+#[test]
+fn a_wrong_link_of_a_shared_pool_is_found() {
+    const IN_USE: u32 = u32::MAX;
+    const KEPT: u32 = u32::MAX - 1;
+    let memory = Memory::new(SHAPE.shared_region_bytes(), 0xA5);
+    let mut pool = memory.shared(SHAPE);
+    let blocks: Vec<_> = (0..8).map(|_| pool.allocate().unwrap()).collect();
+    let index = |block: NonNull<u8>| (block.addr().get() - memory.start.addr().get()) / SHAPE.spacing();
+    for block in &blocks[..3] {
+        // SAFETY: given back once.
+        unsafe { pool.deallocate(*block) }.unwrap();
+    }
+    assert_eq!(pool.check(), Ok(()));
+    // SAFETY: behind the blocks lies a link of 4 bytes for each.
+    let link = |block| unsafe { memory.start.byte_add(COUNT * SHAPE.spacing() + 4 * index(block)).cast::<u32>() };
+    let mut damage = |block: NonNull<u8>, wrong: u32| {
+        // SAFETY: inside the memory; the pool is not at work.
+        unsafe {
+            let right = link(block).replace(wrong);
+            let found = pool.check();
+            link(block).write(right);
+            assert_eq!(pool.check(), Ok(()));
+            found
+        }
+    };
+    // The list begins with the last that came back.
+    let (first, used) = (blocks[2], blocks[5]);
+    let named = |block: NonNull<u8>| Err(Error::Damaged { block: block.addr().get() });
+    assert_eq!(damage(first, KEPT), named(memory.start), "a list cut short");
+    assert_eq!(damage(first, IN_USE), named(memory.start), "a free block marked as in use");
+    assert_eq!(damage(first, COUNT as u32 + 9), named(first), "a link past the blocks");
+    assert_eq!(damage(first, index(used) as u32 + 1), named(first), "a link to a block in use");
+    assert_eq!(damage(used, KEPT), named(memory.start), "a block that is neither in use nor free");
+    assert!(damage(first, index(first) as u32 + 1).is_err(), "a circle");
+}
+
+/// A block that comes back is cleared, also in memory that began as zeroes; a fresh one need not be.
+#[test]
+fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_comes_again() {
+    let memory = Memory::new(SHAPE.shared_region_bytes(), 0);
+    // SAFETY: zero, and nobody else's.
+    let pool = unsafe { SharedPool::new_zeroed_at(SHAPE, memory.start, memory.bytes()) }.unwrap();
+    let mut magazine = pool.magazine();
+    for _ in 0..3 * COUNT {
+        let (block, other) = (pool.allocate_zeroed().unwrap(), magazine.allocate_zeroed().unwrap());
+        for block in [block, other] {
+            // SAFETY: in use, and that long.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), SHAPE.block_bytes()) };
+            assert!(bytes.iter().all(|&byte| byte == 0));
+            bytes.fill(0xFF);
+        }
+        // SAFETY: given back once.
+        unsafe {
+            pool.deallocate(block).unwrap();
+            magazine.deallocate(other).unwrap();
+        }
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn as_many_blocks_as_links_can_name_are_not_too_many() {
+    let memory = Memory::new(64, 0);
+    let shape = |count| Shape::new(8, count).unwrap();
+    let most = u32::MAX as usize - 2;
+    // SAFETY: nothing is written to a refused region.
+    let made = |count| unsafe { SharedPool::new_at(shape(count), memory.start, memory.bytes()) }.err();
+    assert!(matches!(made(most), Some(Error::RegionTooSmall { .. })));
+    assert_eq!(made(most + 1), Some(Error::TooLarge { block_bytes: 8, count: most + 1 }));
+}

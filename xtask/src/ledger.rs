@@ -1,0 +1,75 @@
+//! What a long command has seen so far: a file of lines under the target folder, so that the command may be ended and started again.
+//!
+//! A line is `fingerprint verdict name`. The fingerprint is of the sources that the verdict is about: when they change, the line counts
+//! no more. Lines are only ever appended; the last one about a name wins.
+
+use crate::process::target;
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// See the module header.
+pub(crate) struct Ledger {
+    file: PathBuf,
+    verdicts: BTreeMap<(String, String), String>,
+}
+
+impl Ledger {
+    /// The ledger called `name`, with what it has.
+    pub(crate) fn open(name: &str) -> Result<Self> {
+        let folder = target().join("proofs");
+        fs::create_dir_all(&folder)?;
+        let file = folder.join(name);
+        let text = if file.exists() { fs::read_to_string(&file)? } else { String::new() };
+        let mut verdicts = BTreeMap::new();
+        for line in text.lines() {
+            let mut parts = line.splitn(3, ' ');
+            if let (Some(fingerprint), Some(verdict), Some(name)) = (parts.next(), parts.next(), parts.next()) {
+                verdicts.insert((fingerprint.to_owned(), name.to_owned()), verdict.to_owned());
+            }
+        }
+        Ok(Self { file, verdicts })
+    }
+
+    /// What was seen of `name` with these sources.
+    pub(crate) fn verdict(&self, fingerprint: &str, name: &str) -> Option<&str> {
+        self.verdicts.get(&(fingerprint.to_owned(), name.to_owned())).map(String::as_str)
+    }
+
+    /// Writes a verdict, a word, down at once.
+    pub(crate) fn write(&mut self, fingerprint: &str, verdict: &str, name: &str) -> Result<()> {
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&self.file)?;
+        writeln!(file, "{fingerprint} {verdict} {name}")
+            .with_context(|| format!("cannot write {}", self.file.display()))?;
+        self.verdicts.insert((fingerprint.to_owned(), name.to_owned()), verdict.to_owned());
+        Ok(())
+    }
+}
+
+/// A number for the contents of some files and of all Rust sources in some folders.
+pub(crate) fn fingerprint(paths: &[PathBuf]) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    paths.iter().try_for_each(|path| add(path, &mut hasher))?;
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn add(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
+    if path.is_dir() {
+        let entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
+        let mut entries = entries.collect::<std::io::Result<Vec<_>>>()?;
+        entries.sort();
+        return entries
+            .iter()
+            .filter(|entry| entry.is_dir() || is_source(entry))
+            .try_for_each(|entry| add(entry, hasher));
+    }
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.hash(hasher);
+    Ok(())
+}
+
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs")
+}
