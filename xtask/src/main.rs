@@ -7,10 +7,13 @@ mod lab;
 mod layers;
 mod ledger;
 mod mutants;
+mod orderings;
 mod platforms;
 mod process;
 mod programs;
 mod proofs;
+mod schedules;
+mod scratch;
 mod steps;
 mod tlsf_bound;
 mod tuning;
@@ -69,6 +72,32 @@ enum Command {
     },
     /// The loom models of every crate that has some.
     Loom,
+    /// Weaken every atomic ordering in turn, and list those that no loom model minds; goes on where it stopped.
+    Orderings {
+        /// Just those of this crate: base, pool or freestone.
+        package: Option<String>,
+        /// Stop after so many seconds.
+        #[arg(long)]
+        seconds: Option<u64>,
+        /// Try one in N, the K-th: K/N.
+        #[arg(long, value_name = "K/N", default_value = "0/1", value_parser = shard)]
+        shard: (usize, usize),
+    },
+    /// The model of the whole heap under schedules.
+    Shuttle {
+        /// Seconds for each of its tests.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+        /// Play just this seed.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// Put faults back that were in the heap once, and see whether the model finds them.
+        #[arg(long)]
+        put_back: bool,
+    },
     /// Miri, over every test of what has no system call in it, one at a time; goes on where it was.
     Miri {
         #[command(flatten)]
@@ -119,6 +148,15 @@ enum Command {
     },
 }
 
+/// Reads `K/N`.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let (k, n) = text.split_once('/').ok_or("write K/N")?;
+    match (k.parse(), n.parse()) {
+        (Ok(k), Ok(n)) if k < n => Ok((k, n)),
+        _ => Err("write K/N, with K below N".into()),
+    }
+}
+
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test { only, list } => steps::test(only.as_deref(), list),
@@ -132,6 +170,9 @@ fn main() -> Result<()> {
         Command::Mutants { chosen } => mutants::run(&chosen),
         Command::Tsan => proofs::tsan(),
         Command::Seams { long, machine } => proofs::seams(long, machine),
+        Command::Orderings { package, seconds, shard } => orderings::run(package.as_deref(), seconds, shard),
+        Command::Shuttle { seconds, put_back: true, .. } => schedules::put_back(seconds),
+        Command::Shuttle { seconds, seed, from, .. } => schedules::play(seconds, seed, from),
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the steps, in order of how soon they fail.
 
 use crate::process::{self, cargo, output, run};
-use crate::{hotpath, lab, layers, platforms, programs, proofs, tlsf_bound, tuning};
+use crate::{hotpath, lab, layers, platforms, programs, proofs, schedules, tlsf_bound, tuning};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "fmt", what: "formatting", run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step { name: "layers", what: "no upward arrow between crates or modules", run: layers::check_workspace },
     Step { name: "tuning", what: "docs/tuning.md matches the option table", run: tuning::check },
@@ -24,6 +24,7 @@ const STEPS: [Step; 14] = [
     Step { name: "i686", what: "TLSF on 32 bits", run: i686 },
     Step { name: "platforms", what: "lints for AArch64 and musl", run: platforms::check },
     Step { name: "loom", what: "models of concurrent code", run: proofs::loom },
+    Step { name: "shuttle", what: "the whole heap under schedules, a few seconds of them", run: schedules::short },
     Step { name: "doc", what: "documentation builds without a warning", run: doc },
     Step { name: "lab", what: "a peer is built and measured, and nothing differs from itself", run: lab::check },
     Step { name: "go", what: "the Go module", run: go },

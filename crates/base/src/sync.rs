@@ -1,9 +1,10 @@
-//! The atomics door: `core`'s atomics, or loom's under `--cfg loom`.
+//! The atomics door: `core`'s atomics, loom's under `--cfg loom`, or scheduled ones under `--cfg shuttle`.
 //!
-//! Code that takes its atomics from here runs unchanged in a loom model. `docs/concurrency.md` lists every atomic of the
-//! workspace with its orderings.
+//! Code that takes its atomics from here runs unchanged in a model. loom explores every interleaving and every ordering of a few calls
+//! (`tests.rs` beside each module); shuttle explores random interleavings of the whole heap (`freestone::testing::schedules`).
+//! `docs/concurrency.md` lists every atomic of the workspace with its orderings.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
@@ -11,12 +12,21 @@ pub use core::sync::atomic::{
 pub use loom::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
+#[cfg(shuttle)]
+pub use scheduled::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Tells the processor (or loom) that this thread waits in a loop.
+#[cfg(all(test, loom))]
+pub(crate) mod parked;
+#[cfg(shuttle)]
+pub mod scheduled;
+
+/// Tells the processor (or the model) that this thread waits in a loop.
 #[inline]
 pub fn spin_hint() {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     core::hint::spin_loop();
     #[cfg(loom)]
     loom::thread::yield_now();
+    #[cfg(shuttle)]
+    scheduled::let_others_run();
 }

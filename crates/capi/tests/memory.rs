@@ -16,6 +16,14 @@ fn memory_goes_back_when_every_thread_sleeps() {
 }
 
 #[test]
+fn the_background_thread_sleeps_where_nothing_gets_old() {
+    if emulated("the emulator's threads run when ours sleep") {
+        return;
+    }
+    run("dirty_for_good", &[("FREESTONE_DECAY_MS", "4294967295")]);
+}
+
+#[test]
 fn no_thread_comes_where_none_is_wanted() {
     run("no_background", &[("FREESTONE_BACKGROUND", "off")]);
     run("no_background", &[("FREESTONE_PROFILE", "realtime")]);

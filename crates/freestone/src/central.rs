@@ -96,7 +96,7 @@ impl<O: Os> Central<O> {
     /// The record of the span at `page`.
     ///
     /// # Safety
-    /// - The page's chunk is committed.
+    /// - The page is below the frontier: it has a record.
     #[must_use]
     pub unsafe fn span(&self, page: u32) -> &Span {
         // SAFETY: the caller's promise; records are never unmapped.

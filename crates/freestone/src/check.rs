@@ -12,9 +12,10 @@ use crate::page::Shelf;
 use crate::page::state::State;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
-use crate::span::{Entry, Kind, Layout, Owner, blocks};
+use crate::span::{Entry, Kind, Layout, Owner, Span, blocks};
 use crate::thread::heap::Life;
 use crate::thread::{ThreadHeap, Threads};
+use core::ptr;
 use freestone_base::inbox::Node;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
@@ -43,10 +44,19 @@ fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
 /// - No other thread is inside the allocator.
 pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result<(), Broken> {
     let os_page_bytes = central.pages.os().os_page_bytes();
+    let orphans = threads.iter().any(|heap| heap.life() == Life::Orphaned);
+    // What a thread was doing that did not come along into a forked child stays half done: in its own spans, in new ones, and in those
+    // whose last block it had just brought home.
+    let is_lost = |span: &Span, entry| {
+        let owner = span.owner.load(Ordering::Relaxed);
+        let is_owner =
+            |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && ptr::from_ref(heap).cast() == owner.cast_const();
+        orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
+    };
     let n_small = central.pages.inspect(|state, layout| {
         check_free_sets(state, layout)?;
         check_shelves(state, layout)?;
-        check_pages(state, layout, os_page_bytes)
+        check_pages(state, layout, os_page_bytes, is_lost)
     })?;
     let mut n_listed = 0;
     for class in 0..N_CLASSES {
@@ -65,12 +75,16 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
         // SAFETY: the caller's promise.
         n_listed += unsafe { check_heap(central, heap) }?;
     }
-    let orphans = threads.iter().any(|heap| heap.life() == Life::Orphaned);
     hold(orphans || n_listed == n_small, "every small span is in one list", 0)
 }
 
-/// Walks the runs; returns how many small spans there are.
-fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u32, Broken> {
+/// Walks the runs; returns how many small spans there are. Small spans that are `is_lost` have been left in any state.
+fn check_pages(
+    state: &State,
+    layout: &Layout,
+    os_page_bytes: usize,
+    is_lost: impl Fn(&Span, Entry) -> bool,
+) -> Result<u32, Broken> {
     let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
     let mut pages = [0u64; N_KINDS];
     while page < state.frontier {
@@ -83,19 +97,22 @@ fn check_pages(state: &State, layout: &Layout, os_page_bytes: usize) -> Result<u
         hold(last.first.load(Ordering::Relaxed) == page && last.kind.get() == kind, "a run's ends agree", page)?;
         let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck | Kind::Reserved);
         hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
+        // SAFETY: entries of pages below the frontier are committed.
+        let entry = unsafe { layout.map.get(page as usize) };
+        let lost = kind == Kind::Small && is_lost(record, entry);
         if kind == Kind::Small {
-            check_span(layout, page, os_page_bytes)?;
+            if !lost {
+                check_span(layout, page, os_page_bytes)?;
+            }
             n_small += 1;
         }
         pages[kind as usize] += u64::from(n);
-        // SAFETY: entries of pages below the frontier are committed.
-        let entry = unsafe { layout.map.get(page as usize) };
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
             Kind::Large => entry == Entry::LARGE || entry == Entry::KEPT,
             _ => entry == Entry::NONE,
         };
-        hold(expected, "the page map says what a run is", page)?;
+        hold(expected || lost, "the page map says what a run is", page)?;
         before = kind;
         page += n;
     }

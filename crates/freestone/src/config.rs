@@ -126,7 +126,7 @@ pub static OPTIONS: [OptionSpec; 15] = [
         unit: Unit::Words(&["auto", "on", "off"]),
         default: "auto",
         bounds: (0, 0),
-        effect: "whether a thread of the allocator gives back what is older than decay_ms; auto: once the program has threads itself",
+        effect: "whether a thread of the allocator gives back what is older than decay_ms; auto: while the program has more than one itself",
     },
     OptionSpec {
         key: "purge",

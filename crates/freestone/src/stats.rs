@@ -5,9 +5,11 @@
 //!  live        in blocks that the program holds (whole blocks, not what was asked for)
 //!  cached      in free blocks kept by threads, or on their way home
 //!  fragmented  in spans, but in no block that is out: free, or never carved
-//!  dirty       in free runs that still have memory behind them
-//!  metadata    span records, bitmaps, page map and thread heaps in use
+//!  dirty       in free runs that still have memory behind them, and in those that the kernel is taking back
+//!  metadata    thread heaps; span records, bitmaps and page map as far as pages were ever in use
 //! ```
+//!
+//! Where every byte of every block was written, that is what the kernel counts as resident.
 //!
 //! Layer: beside `config`; only the numbers. `api::snapshot` takes them.
 

@@ -4,6 +4,9 @@
 //! # Safety
 //! A [`World`] outlives its heaps, and each test runs them from one thread at a time unless it says so.
 
+#[cfg(shuttle)]
+mod schedules;
+
 use crate::central::Central;
 use crate::check::check;
 use crate::thread::heap::Role;
@@ -15,8 +18,8 @@ use std::format;
 use std::ptr::NonNull;
 use std::string::String;
 
-/// Window of a world: enough for two chunks' worth of pages where patience is short.
-pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing)) { 80 << 20 } else { 256 << 20 };
+/// Window of a world: more than one unit of pages where patience is short.
+pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// A central over a fake kernel and its heaps.
 pub(crate) struct World {
@@ -94,3 +97,6 @@ impl Subject for OneHeap<'_> {
         self.world.check()
     }
 }
+
+#[cfg(test)]
+mod faults;

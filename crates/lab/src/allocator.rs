@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// What a library that states no version is said to have stated.
+pub(crate) const UNSTATED: &str = "unstated";
+
 /// An allocator that can be measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Allocator {
@@ -33,6 +36,20 @@ impl Allocator {
     pub(crate) fn in_library(name: &str, library: PathBuf) -> Self {
         let library = library.canonicalize().unwrap_or(library);
         Self { name: name.into(), library: Some(library), version: None, environment: Vec::new() }
+    }
+
+    /// Its name with its version, as tables show it: `mimalloc 3.3.2`, `system (glibc 2.36)`; the bare name where no version was stated.
+    pub(crate) fn label(&self) -> String {
+        let Some(stated) = self.version.as_deref().filter(|&version| version != UNSTATED) else {
+            return self.name.clone();
+        };
+        // What stands in brackets is where it comes from.
+        let stated = stated.split(" (").next().unwrap_or(stated);
+        match stated.split_once(' ') {
+            Some((product, version)) if self.name.starts_with(product) => format!("{} {version}", self.name),
+            None if stated.starts_with(|letter: char| letter.is_ascii_digit()) => format!("{} {stated}", self.name),
+            _ => format!("{} ({stated})", self.name),
+        }
     }
 
     /// The same allocator under another name and with options set.
@@ -136,4 +153,25 @@ fn at_hand() -> Selection {
             .push(format!("not built, so not measured: {list}. `freestone peers build` builds them in a few minutes"));
     }
     selection
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_the_name_with_the_version_that_the_library_states() {
+        let label = |name: &str, version: &str| {
+            Allocator { version: Some(version.into()), ..Allocator::in_library(name, PathBuf::new()) }.label()
+        };
+        assert_eq!(label("mimalloc", "mimalloc 3.3.2 (libmimalloc-sys 0.1.49)"), "mimalloc 3.3.2");
+        assert_eq!(label("mimalloc2", "mimalloc 2.3.2 (libmimalloc-sys 0.1.49, feature v2)"), "mimalloc2 2.3.2");
+        assert_eq!(label("tcmalloc", "tcmalloc crate-0.1.14 (Google's)"), "tcmalloc crate-0.1.14");
+        assert_eq!(label("system", "glibc 2.36"), "system (glibc 2.36)");
+        assert_eq!(label("system again", "glibc 2.36"), "system again (glibc 2.36)");
+        assert_eq!(label("freestone", "0.1.0"), "freestone 0.1.0");
+        assert_eq!(label("mine", "jemalloc 5.3.1 (elsewhere)"), "mine (jemalloc 5.3.1)");
+        assert_eq!(label("mine", UNSTATED), "mine");
+        assert_eq!(Allocator::system().label(), "system", "before it has run");
+    }
 }

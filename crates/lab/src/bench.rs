@@ -1,7 +1,7 @@
 //! `freestone bench`: built-in workloads under every allocator at hand, in interleaved rounds.
 //!
-//! Order of runs: workload by workload, round by round; within a round every allocator once, and the first one changes from round to round,
-//! so that what the machine does over time falls on all alike. Before that each allocator proves itself: the workload's process says which file
+//! Order of runs: workload by workload, round by round; within a round every allocator once, in an order drawn by chance, so that what the machine
+//! does over time favours none. Before that each allocator proves itself: the workload's process says which file
 //! answers its `malloc`, and this must be the library it was started with.
 
 mod instructions;
@@ -54,6 +54,9 @@ pub(crate) struct Options {
     /// Measure the first allocator against itself; fails if a difference is claimed anywhere
     #[arg(long)]
     self_test: bool,
+    /// Seed of the order in which allocators run within each round: that of a results file repeats its order [default: drawn]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u32>,
     /// Results file to write [default: freestone-results/TIME-bench.jsonl]
     #[arg(short, long)]
     out: Option<PathBuf>,
@@ -137,7 +140,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     if options.self_test {
         selection.allocators = self_test::against_themselves(selection.allocators);
     }
-    let mut measurement = Measurement::begin("bench", options.out.as_deref(), &selection.allocators)?;
+    let mut measurement = Measurement::begin("bench", options.out.as_deref(), options.seed, &selection.allocators)?;
     for what in selection.missing.into_iter().chain(absent) {
         measurement.warn(Warning::Missing { what })?;
     }
@@ -214,24 +217,37 @@ fn jobs(options: &Options) -> Result<Vec<Job>> {
         .collect()
 }
 
-/// Runs a trifle under each allocator: drops those that do not work or are not in the process, and fills in their versions.
-///
-/// # Errors
-/// Results cannot be written.
-pub(crate) fn prove(allocators: &[Allocator], measurement: &mut Measurement) -> Result<Vec<Allocator>> {
+/// The least a workload can do: its record says which library answered `malloc`, and what version it states.
+fn trifle(allocator: &Allocator) -> Result<WorkloadRecord> {
     let Some(workload) = workload::find("random_mixed") else {
         unreachable!("random_mixed is a built-in workload");
     };
-    let trifle = Job {
+    let job = Job {
         workload,
         params: vec!["ops=10000".into()],
         scale: Scale::Quick,
         limit: Duration::from_secs(30),
         subject: "proof".into(),
     };
+    run_once(&job, allocator, false)
+}
+
+/// The version an allocator states when it runs.
+///
+/// # Errors
+/// It does not run.
+pub(crate) fn stated_version(allocator: &Allocator) -> Result<String> {
+    Ok(trifle(allocator)?.allocator_version)
+}
+
+/// Runs a trifle under each allocator: drops those that do not work or are not in the process, and fills in their versions.
+///
+/// # Errors
+/// Results cannot be written.
+pub(crate) fn prove(allocators: &[Allocator], measurement: &mut Measurement) -> Result<Vec<Allocator>> {
     let mut proven = Vec::new();
     for allocator in allocators {
-        match run_once(&trifle, allocator, false) {
+        match trifle(allocator) {
             Ok(record) if is_expected(&record, allocator) => {
                 proven.push(Allocator { version: Some(record.allocator_version), ..allocator.clone() });
             }

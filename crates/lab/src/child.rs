@@ -3,7 +3,7 @@
 //! The child leads a process group of its own: when time is up, everything it started is ended with it.
 //!
 //! # Safety
-//! `kill` with the number of a group this module created and has not yet waited for.
+//! `kill` with the number of a child that has not been waited for, or of the group it leads.
 #![allow(unsafe_code)]
 
 use crate::interrupt;
@@ -77,6 +77,12 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<End> {
         child.wait()?;
         return Ok(end);
     }
+}
+
+/// Sends `signal` to a child that the caller has not found ended.
+pub(crate) fn send(child: &Child, signal: libc::c_int) {
+    // SAFETY: only the owner of `child` waits for it, and has not, so the number still means it.
+    unsafe { libc::kill(child.id() as i32, signal) };
 }
 
 /// Ends the child's process group.

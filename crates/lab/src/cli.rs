@@ -1,7 +1,8 @@
 //! The command line.
 
+use crate::executable::CannotRun;
 use crate::{bench, compare, experiment, interrupt, options, report, run};
-use anyhow::Result;
+use anyhow::{Error, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::io;
 
@@ -45,7 +46,7 @@ enum Command {
 pub(crate) fn main() -> Result<u8> {
     interrupt::end_with_the_reader();
     match Cli::parse().command {
-        Command::Run(options) => run::main(&options),
+        Command::Run(options) => run::main(&options).map(unless_interrupted),
         Command::Compare(options) => compare::main(&options).map(unless_interrupted),
         Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
@@ -70,7 +71,12 @@ fn print_manual() -> Result<()> {
     Ok(())
 }
 
-/// What a shell reports of a command that Ctrl-C ended, so that a script does not take half a measurement for a whole one.
+/// What a shell reports of a command that the signal ended, so that a script does not take half a measurement for a whole one.
 fn unless_interrupted(status: u8) -> u8 {
-    if interrupt::asked() { 130 } else { status }
+    interrupt::asked_by().map_or(status, |signal| 128 + signal as u8)
+}
+
+/// The exit status after an error: of a command that cannot be run the shell's, of a measurement that was stopped the signal's.
+pub(crate) fn status_of(error: &Error) -> u8 {
+    unless_interrupted(error.downcast_ref::<CannotRun>().map_or(2, |refused| refused.status))
 }

@@ -2,8 +2,9 @@
 
 use crate::allocator::Allocator;
 use crate::child::{self, End};
+use crate::executable::CannotRun;
 use crate::launch::Launched;
-use crate::{bench, checkout};
+use crate::{bench, checkout, interrupt};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;
@@ -63,8 +64,8 @@ pub(crate) fn launcher(arguments: &[OsString], allocator: &Allocator, report: &P
 pub(crate) fn read_report(report: &Path) -> Result<Launched> {
     let text = fs::read_to_string(report).context("the measuring process left no report")?;
     let launched: Launched = serde_json::from_str(&text).context("the measuring process left a damaged report")?;
-    match &launched.start_error {
-        Some(error) => bail!("the command could not be started: {error}"),
+    match launched.start_error {
+        Some(error) => Err(CannotRun::new(launched.exit as u8, error).into()),
         None => Ok(launched),
     }
 }
@@ -93,7 +94,7 @@ pub(crate) fn run_captured(arguments: &[OsString], allocator: &Allocator, limit:
     })
 }
 
-/// Runs `arguments` on this terminal, with its input and output, and calls `while_running` again and again meanwhile.
+/// Runs `arguments` on this terminal, with its input and output, passes signals on to it, and calls `while_running` again and again meanwhile.
 ///
 /// # Errors
 /// It cannot be started.
@@ -105,8 +106,10 @@ pub(crate) fn run_attached(
     let report = Scratch::new("launch");
     let mut command = launcher(arguments, allocator, report.path(), false)?;
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    let mut child = command.spawn().context("the measuring process could not be started")?;
+    let mut child =
+        interrupt::while_blocked(|| command.spawn()).context("the measuring process could not be started")?;
     loop {
+        interrupt::kept().for_each(|signal| child::send(&child, signal));
         if child.try_wait().context("the measuring process could not be waited for")?.is_some() {
             return read_report(report.path());
         }

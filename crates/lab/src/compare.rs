@@ -1,4 +1,4 @@
-//! `freestone compare`: the same command under every allocator at hand, A B C A B C…, after a warm-up that proves the allocator was there.
+//! `freestone compare`: the same command under every allocator at hand, in interleaved rounds, after a warm-up that proves the allocator was there.
 //!
 //! In the warm-up each run is watched to its exit and the library looked for among its mappings: an allocator that was not in the process has no
 //! figures. Exit statuses and outputs are compared with the baseline's. For a client and a server, `--server` is started under each allocator
@@ -6,6 +6,7 @@
 
 use crate::allocator::{self, Allocator};
 use crate::command::{self, Ran};
+use crate::executable::CannotRun;
 use crate::measure::Measurement;
 use crate::results::Outcome;
 use crate::summary::{Figure, Summary};
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// Accept commands whose exit status is not 0
     #[arg(long)]
     ignore_failure: bool,
+    /// Seed of the order in which allocators run within each round: that of a results file repeats its order [default: drawn]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u32>,
     /// Results file to write [default: freestone-results/TIME-compare.jsonl]
     #[arg(short, long)]
     out: Option<PathBuf>,
@@ -65,9 +69,9 @@ struct Expected {
 pub(crate) fn main(options: &Options) -> Result<u8> {
     let watched = watched_program(options)?;
     let path = executable::find_command(&watched)?;
-    executable::find_command(&options.command[0].to_string_lossy())?;
+    executable::find_command(&options.command[0])?;
     let selection = allocator::select(&options.allocators)?;
-    let mut measurement = Measurement::begin("compare", options.out.as_deref(), &selection.allocators)?;
+    let mut measurement = Measurement::begin("compare", options.out.as_deref(), options.seed, &selection.allocators)?;
     for what in selection.missing {
         measurement.warn(Warning::Missing { what })?;
     }
@@ -94,10 +98,10 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
-fn watched_program(options: &Options) -> Result<String> {
+fn watched_program(options: &Options) -> Result<OsString> {
     match &options.server {
-        Some(server) => server.split_whitespace().next().map(str::to_owned).context("--server names no command"),
-        None => Ok(options.command[0].to_string_lossy().into_owned()),
+        Some(server) => server.split_whitespace().next().map(OsString::from).context("--server names no command"),
+        None => Ok(options.command[0].clone()),
     }
 }
 
@@ -138,6 +142,8 @@ fn warm_up(
         }
         let ran = match run_once(options, &allocator, true) {
             Ok(ran) => ran,
+            // What cannot be run at all cannot be run under any other.
+            Err(error) if error.is::<CannotRun>() => return Err(error),
             Err(error) => {
                 measurement.give_up(subject, &allocator.name, format!("{error:#}"))?;
                 continue;
@@ -150,7 +156,7 @@ fn warm_up(
             continue;
         }
         if ran.launched.exit != 0 && !options.ignore_failure {
-            let how = ending(ran.launched.exit);
+            let how = ran.launched.ending();
             let what = format!("{how}: {} (--ignore-failure measures it all the same)", ran.said);
             measurement.give_up(subject, &allocator.name, what)?;
             continue;
@@ -161,21 +167,6 @@ fn warm_up(
         proven.push(allocator);
     }
     Ok((proven, expected.unwrap_or(Expected { exit: 0, output: None })))
-}
-
-/// How a command ended, of its exit status as a shell would give it.
-fn ending(exit: i32) -> String {
-    const NAMED: [(i32, &str); 5] = [
-        (libc::SIGSEGV, "SIGSEGV"),
-        (libc::SIGABRT, "SIGABRT"),
-        (libc::SIGBUS, "SIGBUS"),
-        (libc::SIGILL, "SIGILL"),
-        (libc::SIGKILL, "SIGKILL"),
-    ];
-    match NAMED.iter().find(|(number, _)| exit == 128 + number) {
-        Some((number, name)) => format!("ended by signal {number} ({name})"),
-        None => format!("exit status {exit}"),
-    }
 }
 
 /// The first run decides what is expected; a command whose output varies by itself is not held to it.
@@ -199,8 +190,8 @@ fn rounds(
     measurement.doubt_rounds(options.rounds.get(), allocators.len())?;
     let bar = progress::bar((options.rounds.get() * allocators.len()) as u64);
     for round in 0..options.rounds.get() {
-        for turn in 0..allocators.len() {
-            let allocator = &allocators[(turn + round) % allocators.len()];
+        for turn in measurement.seed.order(subject, round, allocators.len()) {
+            let allocator = &allocators[turn];
             bar.set_message(allocator.name.clone());
             if !interrupt::asked() && !measurement.is_given_up(subject, &allocator.name) {
                 match run_once(options, allocator, false) {
@@ -234,7 +225,7 @@ fn print(summary: &Summary, subject: &str) {
         let ratio =
             |figure| cell(figure).and_then(|cell| cell.ratio).map_or_else(String::new, |ratio| bench::verdict(&ratio));
         vec![
-            allocator.clone(),
+            summary.label(allocator),
             value(Figure::Time, quantity::time),
             ratio(Figure::Time),
             value(Figure::Cpu, quantity::time),

@@ -6,8 +6,9 @@
 pub(crate) mod program;
 
 use crate::allocator::{self, Allocator};
-use crate::statistics::{self, Ratio, Verdict};
-use crate::{command, interrupt, progress, quantity, table};
+use crate::order::Seed;
+use crate::statistics::{self, ENOUGH_ROUNDS, Ratio, Verdict};
+use crate::{bench, command, interrupt, progress, quantity, table};
 use anyhow::{Context, Result, bail};
 use program::Record;
 use serde_json::json;
@@ -45,17 +46,17 @@ const ROWS: &[Row] = &[
 ///
 /// # Errors
 /// Freestone's library cannot be had, or the program fails.
-pub(crate) fn compare(rounds: usize, as_json: bool) -> Result<()> {
+pub(crate) fn compare(rounds: usize, seed: Option<u32>, as_json: bool) -> Result<()> {
     if rounds == 0 {
         bail!("--rounds 0 measures nothing; give 1 or more");
     }
     interrupt::listen();
+    let seed = Seed::given_or_drawn(seed);
     let pair = [Allocator::system(), allocator::freestone()?];
     let mut records: [Vec<Record>; 2] = [Vec::new(), Vec::new()];
     let bar = progress::bar((rounds * 2) as u64);
     for round in 0..rounds {
-        for turn in 0..2 {
-            let which = (round + turn) % 2;
+        for which in seed.order(SUBCOMMAND, round, 2) {
             bar.set_message(format!("the demo under {}", pair[which].name));
             if !interrupt::asked() {
                 match one(&pair[which]) {
@@ -70,9 +71,12 @@ pub(crate) fn compare(rounds: usize, as_json: bool) -> Result<()> {
     bar.finish_and_clear();
     check(&records)?;
     if as_json {
-        println!("{}", serde_json::to_string_pretty(&json!({"system": records[0], "freestone": records[1]}))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&json!({"seed": seed, "system": records[0], "freestone": records[1]}))?
+        );
     } else {
-        print(&records);
+        print(&records, seed);
     }
     Ok(())
 }
@@ -99,16 +103,17 @@ fn check(records: &[Vec<Record>; 2]) -> Result<()> {
     Ok(())
 }
 
-fn print(records: &[Vec<Record>; 2]) {
+fn print(records: &[Vec<Record>; 2], Seed(seed): Seed) {
     let [system, freestone] = records;
     let (document, threads) = (system[0].document_bytes as f64, system[0].threads);
     println!(
         "The demo parsed a JSON document of {}, indexed it, transformed it on {threads} threads and dropped it,\n{} times under each \
-         allocator, in turn. Both computed the same result. Figures are medians.\n",
+         allocator, in an order drawn by chance (--seed {seed}). Both computed the same result. Figures are medians; of ratios, with their 95 % interval.\n",
         quantity::bytes(document),
         system.len().min(freestone.len())
     );
-    let mut table = table::new(&["".into(), "system".into(), "Freestone".into(), "Freestone / system".into()]);
+    let mut table =
+        table::new(&["".into(), label("system", system), label("freestone", freestone), "freestone / system".into()]);
     for row in ROWS {
         let series = |records: &[Record]| -> Vec<f64> { records.iter().map(row.figure).collect() };
         let (base, ours) = (series(system), series(freestone));
@@ -122,20 +127,32 @@ fn print(records: &[Vec<Record>; 2]) {
         ]);
     }
     println!("{table}\n");
+    if system.len().min(freestone.len()) < ENOUGH_ROUNDS {
+        println!(
+            "With fewer than {ENOUGH_ROUNDS} rounds only the steadiest differences can be told from chance; --rounds asks for more.\n"
+        );
+    }
     println!("Next:  freestone run -- YOUR PROGRAM      your program under Freestone, with a summary of its memory");
     println!("       freestone compare -- YOUR PROGRAM  the same under every allocator at hand");
     println!("       freestone bench --quick            built-in workloads, with a report to open in a browser");
 }
 
-/// `0.71` in words a newcomer understands.
+/// The name with the version that the library stated.
+fn label(name: &str, records: &[Record]) -> String {
+    let version = records.first().map(|record| record.allocator_version.clone());
+    Allocator { name: name.into(), version, ..Allocator::system() }.label()
+}
+
+/// `0.71` in words a newcomer understands. What may be claimed is decided where it is for every measurement: in [`statistics`].
 fn in_words(ratio: &Ratio) -> String {
     let percent = (ratio.median - 1.0).abs() * 100.0;
-    // With a handful of rounds the strict test has no power; the demo says so instead of hiding the figure.
-    let sure =
-        ratio.verdict != Verdict::NoDifferenceSeen || (ratio.rounds < 6 && (ratio.low > 1.0 || ratio.high < 1.0));
-    match (sure && percent >= 2.5, ratio.median < 1.0) {
-        (false, _) => "about the same".into(),
-        (true, true) => format!("{:.2}  ({percent:.0} % less)", ratio.median),
-        (true, false) => format!("{:.2}  ({percent:.0} % more)", ratio.median),
-    }
+    let than = match ratio.verdict {
+        Verdict::NoDifferenceSeen => return "no difference seen".into(),
+        Verdict::Less => "less",
+        Verdict::More => "more",
+    };
+    format!("{}  ({percent:.0} % {than})", bench::verdict(ratio))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,9 @@
 use anyhow::{Context, Result, bail};
 use object::read::elf::FileHeader;
 use object::{Endianness, Object, ObjectSymbol, elf};
+use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -28,30 +30,87 @@ impl std::fmt::Display for Obstacle {
     }
 }
 
+/// A command that cannot be run, and the exit status that says so, as a shell has it.
+#[derive(Debug)]
+pub(crate) struct CannotRun {
+    /// [`NOT_FOUND`](Self::NOT_FOUND) or [`NOT_RUNNABLE`](Self::NOT_RUNNABLE).
+    pub(crate) status: u8,
+    message: String,
+}
+
+impl CannotRun {
+    /// There is no such command.
+    pub(crate) const NOT_FOUND: u8 = 127;
+    /// It is there and cannot be run.
+    pub(crate) const NOT_RUNNABLE: u8 = 126;
+
+    /// With a message that says what to do.
+    pub(crate) fn new(status: u8, message: String) -> Self {
+        Self { status, message }
+    }
+}
+
+impl std::fmt::Display for CannotRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CannotRun {}
+
 /// The file that `name` starts, as a shell would find it.
 ///
 /// # Errors
 /// There is none, or it cannot be executed.
-pub(crate) fn find_command(name: &str) -> Result<PathBuf> {
-    if name.contains('/') {
-        let path = PathBuf::from(name);
-        let metadata = fs::metadata(&path).with_context(|| format!("command '{name}': there is no such file"))?;
-        if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
-            bail!(
-                "command '{name}' is not an executable file; if it is a script, chmod +x it or start it with its interpreter"
-            );
-        }
-        return Ok(path);
+pub(crate) fn find_command(name: impl AsRef<OsStr>) -> Result<PathBuf, CannotRun> {
+    let name = Path::new(name.as_ref());
+    if name.as_os_str().as_encoded_bytes().contains(&b'/') {
+        return match refusal(name) {
+            None => Ok(name.to_path_buf()),
+            Some(refusal) => Err(refusal),
+        };
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let candidates = std::env::split_paths(&path).map(|folder| folder.join(name));
-    let is_executable = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    let mut refused = None;
+    for candidate in candidates.filter(|_| !name.as_os_str().is_empty()) {
+        match refusal(&candidate) {
+            None => return Ok(candidate),
+            // A folder in PATH may hold a folder of this name: nobody means it.
+            Some(refusal) if refusal.status == CannotRun::NOT_RUNNABLE && candidate.is_file() => {
+                refused.get_or_insert(refusal);
+            }
+            Some(_) => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| {
+        let what = "was not found in PATH; check its spelling, or give its path";
+        CannotRun::new(CannotRun::NOT_FOUND, format!("command '{}' {what}", name.display()))
+    }))
+}
+
+/// Why the file at `path` cannot be executed, as far as its metadata tell.
+fn refusal(path: &Path) -> Option<CannotRun> {
+    let (status, why) = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (CannotRun::NOT_FOUND, "there is no such file".into()),
+        Err(error) => (CannotRun::NOT_RUNNABLE, error.to_string()),
+        Ok(found) if found.is_dir() => (CannotRun::NOT_RUNNABLE, "it is a directory".into()),
+        Ok(found) if !found.is_file() || found.permissions().mode() & 0o111 == 0 => (
+            CannotRun::NOT_RUNNABLE,
+            "it is not an executable file; if it is a script, chmod +x it or start it with its interpreter".into(),
+        ),
+        Ok(_) => return None,
     };
-    candidates
-        .into_iter()
-        .find(is_executable)
-        .with_context(|| format!("command '{name}' was not found in PATH; check its spelling, or give its path"))
+    Some(CannotRun::new(status, format!("command '{}': {why}", path.display())))
+}
+
+/// Whether a file the kernel refuses as a program may be a script without a first line that names its interpreter: shells read such a file
+/// themselves, unless there is a zero in its first line.
+pub(crate) fn may_be_script(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut beginning));
+    let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    read.is_ok() && !first_line.contains(&0) && !beginning.starts_with(&elf::ELFMAG)
 }
 
 /// What keeps a preloaded allocator out of `command`, as far as its file tells. Scripts are judged by their interpreter.

@@ -39,6 +39,9 @@ pub(crate) struct Options {
     /// Seconds one run may take before it is ended
     #[arg(long, default_value = "120")]
     timeout: NonZeroU64,
+    /// Seed of the order in which allocators run within each round: that of a results file repeats its order [default: drawn]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u32>,
     /// Results file to write [default: freestone-results/TIME-experiment-X.jsonl]
     #[arg(short, long)]
     out: Option<PathBuf>,
@@ -74,8 +77,12 @@ struct Experiment {
 pub(crate) fn main(options: &Options) -> Result<()> {
     let letter = ["a", "b", "c", "d", "e"][options.which as usize];
     let selection = allocator::select(&options.allocators)?;
-    let mut measurement =
-        Measurement::begin(&format!("experiment-{letter}"), options.out.as_deref(), &selection.allocators)?;
+    let mut measurement = Measurement::begin(
+        &format!("experiment-{letter}"),
+        options.out.as_deref(),
+        options.seed,
+        &selection.allocators,
+    )?;
     for what in selection.missing {
         measurement.warn(Warning::Missing { what })?;
     }

@@ -4,6 +4,9 @@
 //! process, which has touched next to nothing, does, waits for it with `wait4`, and writes what the kernel counted to REPORT.
 //! PRELOAD (`-`: none) enters the environment of the command only.
 //!
+//! It shares the process group of the lab and its command. What a terminal sends reaches the command by itself; what the lab sends, this process
+//! passes on; signals from elsewhere are the lab's to answer.
+//!
 //! With WATCH = 1 the command is traced from exec to exit, and the libraries mapped at its exit are searched for PRELOAD: the proof that
 //! the allocator was in the process, without a race. Tracing stops the command a few times, so such a run is not timed.
 //!
@@ -11,13 +14,18 @@
 //! Calls of the C library with pointers to locals; between fork and exec only async-signal-safe calls are made.
 #![allow(unsafe_code)]
 
+mod program;
+
+use crate::executable::CannotRun;
+use crate::interrupt::Awaited;
 use crate::workload::process_view::nanoseconds;
+use program::Program;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::os::unix::process::parent_id;
+use std::process::ExitCode;
 use std::time::Instant;
-use std::{fs, io, mem};
+use std::{env, fs, io, mem};
 
 /// What the kernel counted of one command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,6 +48,29 @@ pub(crate) struct Launched {
     pub(crate) was_mapped: Option<bool>,
 }
 
+impl Launched {
+    /// How the command ended, in words; its exit status is given as a shell gives it.
+    pub(crate) fn ending(&self) -> String {
+        const NAMED: [(i32, &str); 11] = [
+            (libc::SIGHUP, "SIGHUP"),
+            (libc::SIGINT, "SIGINT"),
+            (libc::SIGQUIT, "SIGQUIT"),
+            (libc::SIGILL, "SIGILL"),
+            (libc::SIGABRT, "SIGABRT"),
+            (libc::SIGBUS, "SIGBUS"),
+            (libc::SIGFPE, "SIGFPE"),
+            (libc::SIGKILL, "SIGKILL"),
+            (libc::SIGSEGV, "SIGSEGV"),
+            (libc::SIGPIPE, "SIGPIPE"),
+            (libc::SIGTERM, "SIGTERM"),
+        ];
+        match NAMED.iter().find(|(number, _)| self.exit == 128 + number) {
+            Some((number, name)) => format!("ended by signal {number} ({name})"),
+            None => format!("exit status {}", self.exit),
+        }
+    }
+}
+
 /// Runs the command and writes the report.
 pub(crate) fn main(args: &[OsString]) -> ExitCode {
     let [report, preload, watch, separator, program, rest @ ..] = args else {
@@ -47,13 +78,16 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
         return ExitCode::from(2);
     };
     debug_assert_eq!(separator, "--");
-    let watch = watch == "1";
-    let mut command = Command::new(program);
-    command.args(rest);
+    let awaited = Awaited::block();
     if preload != "-" {
-        command.env("LD_PRELOAD", with_inherited(preload));
+        // SAFETY: this process has one thread.
+        unsafe { env::set_var("LD_PRELOAD", with_inherited(preload)) };
     }
-    let launched = launch(command, watch.then(|| preload.to_string_lossy().into_owned()));
+    let watched = (watch == "1").then(|| preload.to_string_lossy().into_owned());
+    let launched = match Program::find(program, rest) {
+        Ok(program) => launch(program, watched.as_deref(), awaited),
+        Err(refused) => not_started(&refused),
+    };
     let text = serde_json::to_string(&launched).unwrap_or_default();
     if let Err(error) = fs::write(report, text) {
         eprintln!("freestone launch: the report {} could not be written: {error}", report.display());
@@ -63,49 +97,42 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
 
 fn with_inherited(preload: &OsString) -> OsString {
     let mut all = preload.clone();
-    if let Some(inherited) = std::env::var_os("LD_PRELOAD").filter(|inherited| !inherited.is_empty()) {
+    if let Some(inherited) = env::var_os("LD_PRELOAD").filter(|inherited| !inherited.is_empty()) {
         all.push(":");
         all.push(inherited);
     }
     all
 }
 
-fn launch(mut command: Command, watched: Option<String>) -> Launched {
-    let traced = watched.is_some();
-    let prepare = move || {
-        if traced {
-            // SAFETY: asks to be traced by the parent; async-signal-safe.
-            unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
-        }
-        Ok(())
-    };
-    // SAFETY: the closure calls only ptrace.
-    unsafe { command.pre_exec(prepare) };
+fn launch(program: Program, watched: Option<&str>, awaited: Awaited) -> Launched {
+    let lab = parent_id();
     let began = Instant::now();
-    let child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => return failed(&error),
+    let pid = match program.start(watched.is_some(), awaited) {
+        Ok(pid) => pid,
+        Err(refused) => return not_started(&refused),
     };
-    // SAFETY: sets the disposition of a signal to "ignore": Ctrl-C is for the command, whose end is waited for.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
-    let pid = child.id() as libc::pid_t;
-    let mut was_mapped = watched.as_ref().map(|_| false);
+    let mut was_mapped = watched.map(|_| false);
     let (status, usage) = loop {
-        // SAFETY: all-zero is a valid rusage; both can be written.
-        let mut usage: libc::rusage = unsafe { mem::zeroed() };
-        let mut status = 0;
-        // SAFETY: as above; the child is this process's own.
-        let waited = unsafe { libc::wait4(pid, &mut status, 0, &mut usage) };
-        if waited < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return failed(&io::Error::last_os_error());
-        }
-        if waited == pid && libc::WIFSTOPPED(status) {
-            if let Some(library) = &watched {
-                let mapped = resume(pid, status, library);
-                was_mapped = was_mapped.map(|before| before || mapped);
+        match wait(pid) {
+            Ok(Some((status, _))) if libc::WIFSTOPPED(status) => {
+                if let Some(library) = watched {
+                    let mapped = resume(pid, status, library);
+                    was_mapped = was_mapped.map(|before| before || mapped);
+                }
             }
-        } else if waited == pid {
-            break (status, usage);
+            Ok(Some(ended)) => break ended,
+            Ok(None) => {
+                if let Some(signal) = awaited.wait_for_one_from(lab) {
+                    // SAFETY: the command has not been waited for, so the number is still its own.
+                    unsafe { libc::kill(pid, signal) };
+                }
+            }
+            Err(error) => {
+                return not_started(&CannotRun::new(
+                    CannotRun::NOT_RUNNABLE,
+                    format!("it cannot be waited for: {error}"),
+                ));
+            }
         }
     };
     Launched {
@@ -117,6 +144,19 @@ fn launch(mut command: Command, watched: Option<String>) -> Launched {
         minor_faults: usage.ru_minflt as u64,
         peak_rss_bytes: usage.ru_maxrss as u64 * 1024,
         was_mapped,
+    }
+}
+
+/// What has become of the command: `None` while it runs on.
+fn wait(pid: libc::pid_t) -> io::Result<Option<(libc::c_int, libc::rusage)>> {
+    // SAFETY: all-zero is a valid rusage.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    let mut status = 0;
+    // SAFETY: both can be written; the child is this process's own.
+    match unsafe { libc::wait4(pid, &mut status, libc::WNOHANG, &mut usage) } {
+        0 => Ok(None),
+        waited if waited == pid => Ok(Some((status, usage))),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -136,11 +176,10 @@ fn resume(pid: libc::pid_t, status: libc::c_int, library: &str) -> bool {
     mapped
 }
 
-fn failed(error: &io::Error) -> Launched {
-    let exit = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+fn not_started(refused: &CannotRun) -> Launched {
     Launched {
-        exit,
-        start_error: Some(error.to_string()),
+        exit: refused.status.into(),
+        start_error: Some(refused.to_string()),
         wall_ns: 0,
         user_ns: 0,
         system_ns: 0,

@@ -9,6 +9,7 @@
 //! | [`allocator`], [`executable`], [`checkout`] | what can be preloaded, and where it is |
 //! | [`command`], [`server`], [`child`], [`launch`], [`interrupt`] | running something to its end, and what the kernel counted |
 //! | [`exit_report`], [`timeline`] | what the library said at exit; memory over time |
+//! | [`order`] | who runs when within a round |
 //! | [`measure`], [`results`], [`record`] | what was measured, kept on disk as it comes |
 //! | [`summary`], [`statistics`], [`standing`] | medians, ratios, what may be claimed; who leads, and where Freestone does not |
 //! | [`machine`], [`warning`] | where, and reasons for doubt |
@@ -31,6 +32,7 @@ mod machine;
 mod measure;
 mod names;
 mod options;
+mod order;
 mod peers;
 mod plot;
 mod progress;
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("freestone: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(cli::status_of(&error))
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::allocator::Allocator;
 use crate::machine::Machine;
+use crate::order::Seed;
 use crate::results::{Header, Outcome, Run, Writer};
 use crate::statistics::ENOUGH_ROUNDS;
 use crate::summary::Summary;
@@ -23,21 +24,24 @@ pub(crate) struct Measurement {
     pub(crate) warnings: Vec<Warning>,
     /// The header of the file.
     pub(crate) header: Header,
+    /// What the order of runs within each round is drawn from.
+    pub(crate) seed: Seed,
     given_up: BTreeSet<(String, String)>,
 }
 
 impl Measurement {
-    /// Begins one; `what` enters the file's name unless `out` names it.
+    /// Begins one; `what` enters the file's name unless `out` names it; a seed that is not given is drawn.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn begin(what: &str, out: Option<&Path>, allocators: &[Allocator]) -> Result<Self> {
+    pub(crate) fn begin(what: &str, out: Option<&Path>, seed: Option<u32>, allocators: &[Allocator]) -> Result<Self> {
         interrupt::listen();
-        let header = Header::new(Machine::here(), allocators);
+        let seed = Seed::given_or_drawn(seed);
+        let header = Header::new(Machine::here(), seed, allocators);
         let path = out.map_or_else(|| results::new_path(what), Path::to_path_buf);
         let writer = Writer::create(&path, &header)?;
         let mut measurement =
-            Self { writer, runs: Vec::new(), warnings: Vec::new(), header, given_up: BTreeSet::new() };
+            Self { writer, runs: Vec::new(), warnings: Vec::new(), header, seed, given_up: BTreeSet::new() };
         for warning in Warning::of_machine(&measurement.header.machine.clone()) {
             measurement.warn(warning)?;
         }
@@ -109,7 +113,7 @@ impl Measurement {
         if interrupt::asked() {
             self.warn(Warning::Interrupted)?;
         }
-        let summary = Summary::of(&self.runs, baseline);
+        let summary = Summary::of(&self.runs, baseline).with_versions(&self.header.allocators);
         for warning in summary.doubts() {
             self.warn(warning)?;
         }
@@ -121,7 +125,7 @@ impl Measurement {
         for warning in warning::told(&self.warnings) {
             eprintln!("warning: {warning}");
         }
-        eprintln!("results: {}", self.path().display());
+        eprintln!("results: {} (the order within rounds: --seed {})", self.path().display(), self.seed.0);
     }
 
     /// The results file.

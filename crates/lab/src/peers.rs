@@ -1,7 +1,7 @@
 //! `freestone peers`: builds the allocators to compare with, and lists them.
 
-use crate::allocator::{self, PEERS, Peer};
-use crate::{names, progress, table};
+use crate::allocator::{self, Allocator, PEERS, Peer};
+use crate::{bench, names, progress, table};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -38,12 +38,16 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
 }
 
 fn list() {
-    let mut table = table::text(&["peer", "source", "library"].map(str::to_owned));
+    let mut table = table::text(&["peer", "source", "version it states", "library"].map(str::to_owned));
     for peer in PEERS {
-        let library = allocator::built_peer(peer);
-        let shown =
-            library.map_or_else(|| "not built: freestone peers build".into(), |path| path.display().to_string());
-        table.add_row(vec![peer.name.to_owned(), peer.source.to_owned(), shown]);
+        let [version, library] = match allocator::built_peer(peer) {
+            Some(library) => {
+                let stated = bench::stated_version(&Allocator::in_library(peer.name, library.clone()));
+                [stated.unwrap_or_else(|error| format!("none: {error:#}")), library.display().to_string()]
+            }
+            None => [String::new(), "not built: freestone peers build".into()],
+        };
+        table.add_row(vec![peer.name.to_owned(), peer.source.to_owned(), version, library]);
     }
     println!("{table}");
 }

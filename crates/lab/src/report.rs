@@ -73,7 +73,7 @@ pub(crate) fn write(files: &[PathBuf], page: &Path) -> Result<()> {
 
 fn render(latest: &Results, all: &[(PathBuf, Results)]) -> Result<String> {
     let baseline = latest.header.allocators.first().map_or("system", |allocator| allocator.name.as_str());
-    let summary = Summary::of(&latest.runs, baseline);
+    let summary = Summary::of(&latest.runs, baseline).with_versions(&latest.header.allocators);
     let mut warnings = latest.warnings.clone();
     warnings.extend(between_files(all));
     let mut body = String::new();

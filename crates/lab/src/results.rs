@@ -6,6 +6,7 @@
 use crate::allocator::Allocator;
 use crate::launch::Launched;
 use crate::machine::Machine;
+use crate::order::Seed;
 use crate::record::WorkloadRecord;
 use crate::warning::Warning;
 use anyhow::{Context, Result, bail};
@@ -36,13 +37,16 @@ pub(crate) struct Header {
     pub(crate) lab: String,
     /// Where.
     pub(crate) machine: Machine,
+    /// What the order of runs within each round is drawn from; files of older labs have none.
+    #[serde(default)]
+    pub(crate) seed: Option<Seed>,
     /// What was compared, the baseline first.
     pub(crate) allocators: Vec<Allocator>,
 }
 
 impl Header {
     /// A header for a measurement that begins now.
-    pub(crate) fn new(machine: Machine, allocators: &[Allocator]) -> Self {
+    pub(crate) fn new(machine: Machine, seed: Seed, allocators: &[Allocator]) -> Self {
         Self {
             format: FORMAT.into(),
             version: VERSION,
@@ -50,6 +54,7 @@ impl Header {
             started_unix: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs()),
             lab: env!("CARGO_PKG_VERSION").into(),
             machine,
+            seed: Some(seed),
             allocators: allocators.to_vec(),
         }
     }

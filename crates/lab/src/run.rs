@@ -1,16 +1,20 @@
 //! `freestone run`: any command under Freestone, with a summary of its memory when it ends; without a command, the demo.
 //!
-//! The command keeps its terminal, input and exit status. The summary goes to stderr, for stdout is the command's.
+//! The command keeps its terminal, input and exit status, and gets the signals that are sent to the lab, which ends when the command has. The summary
+//! goes to stderr, for stdout is the command's.
 
 use crate::allocator::{self, Allocator};
 use crate::exit_report::{self, Report};
 use crate::launch::Launched;
+use crate::statistics::ENOUGH_ROUNDS;
 use crate::{command, demo, executable, interrupt, quantity, timeline};
 use anyhow::Result;
 use command::Scratch;
 use serde_json::json;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What `freestone run` was asked to do.
@@ -24,8 +28,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     /// Rounds of the demo, each once under the system's allocator and once under Freestone
-    #[arg(short, long, default_value_t = 4, conflicts_with = "command")]
+    #[arg(short, long, default_value_t = ENOUGH_ROUNDS, conflicts_with = "command")]
     rounds: usize,
+    /// Seed of the order of the two within each round of the demo [default: drawn]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "command")]
+    seed: Option<u32>,
     /// Print the summary as JSON (on stderr when there is a command)
     #[arg(long)]
     json: bool,
@@ -40,17 +47,17 @@ pub(crate) struct Options {
 /// The command or the allocator cannot be found.
 pub(crate) fn main(options: &Options) -> Result<u8> {
     let Some(program) = options.command.first() else {
-        return demo::compare(options.rounds, options.json).map(|()| 0);
+        return demo::compare(options.rounds, options.seed, options.json).map(|()| 0);
     };
-    let path = executable::find_command(&program.to_string_lossy())?;
+    let path = executable::find_command(program)?;
     let mut selection = allocator::select(std::slice::from_ref(&options.allocator))?;
     let mut allocator = selection.allocators.remove(0);
+    interrupt::keep_for_the_command();
     let file = Scratch::new("report");
     allocator.environment.push((exit_report::VARIABLE.into(), file.path().display().to_string()));
     if options.timeline.is_some() {
         allocator.environment.push((exit_report::STEP_VARIABLE.into(), timeline::STEP_MS.to_string()));
     }
-    interrupt::listen();
     let mut timeline = options.timeline.as_ref().map(|_| timeline::Timeline::new());
     let launched = command::run_attached(&options.command, &allocator, |launcher| {
         if let Some(timeline) = &mut timeline {
@@ -58,16 +65,20 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         }
     })?;
     let report = Report::read(file.path());
+    drop(file);
     let presence = presence(&allocator, &report, &path);
-    if options.json {
-        eprintln!("{}", as_json(&options.command, &allocator, &launched, &report, &presence));
+    let mut text = if options.json {
+        format!("{}\n", as_json(&options.command, &allocator, &launched, &report, &presence))
     } else {
-        print(&options.command, &allocator, &launched, &report, &presence);
-    }
+        summary(&options.command, &allocator, &launched, &report, &presence)
+    };
     if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
         let [table, picture] = timeline.write(file, &report)?;
-        eprintln!("  timeline       {} and {}", table.display(), picture.display());
+        let _ = writeln!(text, "  timeline       {} and {}", table.display(), picture.display());
     }
+    // The terminal may be gone, and that is why the command ended: its exit status still counts.
+    interrupt::outlive_the_reader();
+    let _ = std::io::stderr().write_all(text.as_bytes());
     Ok(launched.exit.clamp(0, 255) as u8)
 }
 
@@ -94,38 +105,43 @@ fn presence(allocator: &Allocator, report: &Report, path: &Path) -> Presence {
     }
 }
 
-fn print(arguments: &[OsString], allocator: &Allocator, launched: &Launched, report: &Report, presence: &Presence) {
+/// The summary of one run.
+fn summary(
+    arguments: &[OsString],
+    allocator: &Allocator,
+    launched: &Launched,
+    report: &Report,
+    presence: &Presence,
+) -> String {
     let title = match presence {
         Presence::Proven | Presence::Likely => format!("ran under {}", allocator.name),
         Presence::Absent(why) => format!("did NOT run under {}: {why}", allocator.name),
     };
     let name = arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    eprintln!("\nfreestone: {name} {title}");
+    let mut lines = vec![String::new(), format!("freestone: {name} {title}")];
+    let mut line = |name: &str, text: String| lines.push(format!("  {name:14} {text}"));
     if let Some(version) = &report.version {
-        eprintln!("  library        freestone {version}, in {} process{}", report.started, plural(report.started));
+        line("library", format!("freestone {version}, in {} process{}", report.started, plural(report.started)));
     }
     for (name, text) in memory(report) {
-        eprintln!("  {name:14} {text}");
+        line(name, text);
     }
     if report.unfinished() > 0 {
-        eprintln!(
-            "  not reported   {} process{} ended by a signal or _exit, so only the kernel's figures cover them",
-            report.unfinished(),
-            plural(report.unfinished())
-        );
+        let (unfinished, ending) = (report.unfinished(), plural(report.unfinished()));
+        let why = "ended by a signal or _exit, so only the kernel's figures cover them";
+        line("not reported", format!("{unfinished} process{ending} {why}"));
     }
     let whose = if report.started > 1 { ", of the largest process" } else { "" };
-    eprintln!("  peak RSS       {}{whose}", quantity::bytes(launched.peak_rss_bytes as f64));
-    eprintln!("  page faults    {}", quantity::count(launched.minor_faults));
-    eprintln!(
-        "  time           {} (user {}, system {})",
-        quantity::time(launched.wall_ns as f64),
-        quantity::time(launched.user_ns as f64),
-        quantity::time(launched.system_ns as f64)
-    );
+    line("peak RSS", format!("{}{whose}", quantity::bytes(launched.peak_rss_bytes as f64)));
+    line("page faults", quantity::count(launched.minor_faults));
+    let [wall, user, system] =
+        [launched.wall_ns, launched.user_ns, launched.system_ns].map(|ns| quantity::time(ns as f64));
+    line("time", format!("{wall} (user {user}, system {system})"));
     if launched.exit != 0 {
-        eprintln!("  exit status    {}", launched.exit);
+        line("end", launched.ending());
     }
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// What the library itself counted. Of several processes the blocks are added up, but memory is that of one, the largest, in every line: a sum of

@@ -2,14 +2,10 @@
 //!
 //! The time is the client's; memory, faults and processor time are the server's. The server is asked to end (SIGTERM) when the client has, and
 //! must be gone within ten seconds.
-//!
-//! # Safety
-//! `kill` with the number of a child that has not been waited for.
-#![allow(unsafe_code)]
 
 use crate::allocator::Allocator;
-use crate::child;
 use crate::command::{self, Ran, Scratch};
+use crate::{child, interrupt};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -34,7 +30,7 @@ pub(crate) fn run(
     let report = Scratch::new("server");
     let mut launcher = command::launcher(server, allocator, report.path(), allocator.library.is_some())?;
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    let mut running = launcher.spawn().context("the server could not be started")?;
+    let mut running = interrupt::while_blocked(|| launcher.spawn()).context("the server could not be started")?;
     thread::sleep(wait);
     if running.try_wait().context("the server could not be watched")?.is_some() {
         let launched = command::read_report(report.path())?;
@@ -49,14 +45,11 @@ pub(crate) fn run(
     Ok(ran)
 }
 
-/// Asks everything below the launcher to end, and makes sure.
+/// Asks the server to end, through its launcher, and makes sure; at once if the lab itself is to stop.
 fn end(launcher: &mut Child) -> Result<()> {
-    for pid in crate::run::children(launcher.id()) {
-        // SAFETY: the launcher has not been waited for, so its child's number is still its own.
-        unsafe { libc::kill(pid as i32, libc::SIGTERM) };
-    }
+    child::send(launcher, libc::SIGTERM);
     let asked = Instant::now();
-    while asked.elapsed() < FAREWELL {
+    while asked.elapsed() < FAREWELL && !interrupt::asked() {
         if launcher.try_wait().context("the server could not be waited for")?.is_some() {
             return Ok(());
         }
@@ -64,5 +57,8 @@ fn end(launcher: &mut Child) -> Result<()> {
     }
     child::end_group(launcher);
     launcher.wait().context("the server could not be waited for")?;
+    if interrupt::asked() {
+        bail!("interrupted");
+    }
     bail!("the server did not end within {} s of SIGTERM and was killed", FAREWELL.as_secs())
 }

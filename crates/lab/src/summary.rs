@@ -1,5 +1,6 @@
 //! From runs to comparisons: per subject and allocator the medians, and the ratios to the baseline.
 
+use crate::allocator::Allocator;
 use crate::launch::Launched;
 use crate::record::{Counters, Latency, WorkloadRecord};
 use crate::results::{Outcome, Run};
@@ -76,6 +77,7 @@ pub(crate) struct Summary {
     allocators: Vec<String>,
     series: BTreeMap<(String, String), Series>,
     figures: Vec<Run>,
+    labels: BTreeMap<String, String>,
 }
 
 impl Summary {
@@ -87,6 +89,7 @@ impl Summary {
             allocators: Vec::new(),
             series: BTreeMap::new(),
             figures: Vec::new(),
+            labels: BTreeMap::new(),
         };
         for run in runs {
             if matches!(run.outcome, Outcome::Figure { .. }) {
@@ -110,6 +113,26 @@ impl Summary {
             summary.allocators.insert(0, first);
         }
         summary
+    }
+
+    /// The same, with the versions these allocators stated.
+    pub(crate) fn with_versions(self, allocators: &[Allocator]) -> Self {
+        let labels = allocators.iter().map(|allocator| (allocator.name.clone(), allocator.label()));
+        Self { labels: labels.collect(), ..self }
+    }
+
+    /// How tables name an allocator: with its version, where it is known.
+    pub(crate) fn label(&self, allocator: &str) -> String {
+        self.labels.get(allocator).map_or_else(|| allocator.to_owned(), String::clone)
+    }
+
+    /// The label above a column of figures: the version on a line of its own.
+    pub(crate) fn heading(&self, allocator: &str) -> String {
+        let label = self.label(allocator);
+        match label.strip_prefix(allocator).and_then(|rest| rest.strip_prefix(' ')) {
+            Some(version) => format!("{allocator}\n{version}"),
+            None => label,
+        }
     }
 
     /// What was measured.

@@ -44,7 +44,8 @@ fn parts(widths: &[usize], kept: usize, width: usize) -> Vec<Vec<usize>> {
 }
 
 fn widths(header: &[String], rows: &[Vec<String>]) -> Vec<usize> {
-    let wide = |row: &[String], column: usize| row.get(column).map_or(0, |text| console::measure_text_width(text));
+    let of_text = |text: &String| text.lines().map(console::measure_text_width).max().unwrap_or(0);
+    let wide = |row: &[String], column: usize| row.get(column).map_or(0, of_text);
     (0..header.len())
         .map(|column| rows.iter().map(|row| wide(row, column)).fold(wide(header, column), usize::max))
         .collect()

@@ -14,7 +14,7 @@ pub(crate) mod heap;
 mod meter;
 pub(crate) mod params;
 pub(crate) mod process_view;
-mod random;
+pub(crate) mod random;
 
 mod alloc_free_pair;
 mod binary_trees;

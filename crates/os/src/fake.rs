@@ -18,9 +18,22 @@
 use crate::{Errno, NotMoved, Os, Prefault, Target};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::vec::Vec;
+#[cfg(not(shuttle))]
 use freestone_base::lock::{Guard, Lock, Spin};
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_base::units::PAGE_BYTES;
+
+/// What the kernel knows, and nobody interrupts it: one call at a time.
+#[cfg(not(shuttle))]
+type Known = Lock<State>;
+#[cfg(not(shuttle))]
+type Inside<'kernel> = Guard<'kernel, State, Spin, 0>;
+
+/// In the model under schedules another thread may run before a call and after it, never inside: a fork leaves no call half made.
+#[cfg(shuttle)]
+type Known = std::sync::Mutex<State>;
+#[cfg(shuttle)]
+type Inside<'kernel> = std::sync::MutexGuard<'kernel, State>;
 
 /// When a call fails.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +53,7 @@ pub struct Fake {
     /// Whether purges wait, and how many do.
     holds_purges: AtomicBool,
     n_held: AtomicU32,
-    state: Lock<State>,
+    state: Known,
 }
 
 #[derive(Debug, Default)]
@@ -77,7 +90,7 @@ impl Fake {
             window_bytes,
             holds_purges: AtomicBool::new(false),
             n_held: AtomicU32::new(0),
-            state: Lock::new(State::default()),
+            state: Known::new(State::default()),
         }
     }
 
@@ -176,17 +189,24 @@ impl Fake {
         self.lock().huge.iter().filter(|&&page| page).count() * self.os_page_bytes
     }
 
-    fn lock(&self) -> Guard<'_, State, Spin, 0> {
+    #[cfg(not(shuttle))]
+    fn lock(&self) -> Inside<'_> {
         self.state.lock()
     }
 
+    #[cfg(shuttle)]
+    fn lock(&self) -> Inside<'_> {
+        freestone_base::sync::scheduled::kernel_point();
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     /// Counts a call and fails it if it is its turn.
-    fn call(&self) -> Result<Guard<'_, State, Spin, 0>, Errno> {
+    fn call(&self) -> Result<Inside<'_>, Errno> {
         self.call_or_half_way(|_| ())
     }
 
     /// As [`Fake::call`]; `half` does what the call has done when it fails half-way.
-    fn call_or_half_way(&self, half: impl FnOnce(&mut State)) -> Result<Guard<'_, State, Spin, 0>, Errno> {
+    fn call_or_half_way(&self, half: impl FnOnce(&mut State)) -> Result<Inside<'_>, Errno> {
         let mut state = self.lock();
         let this = state.n_calls;
         state.n_calls += 1;

@@ -1,11 +1,8 @@
 //! Waiting for a lock word in the kernel.
 
-use crate::process;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use freestone_base::lock::Parking;
 use freestone_base::sync::AtomicU32;
-use rustix::thread::futex;
-use rustix::thread::futex::Timespec;
 
 /// Parks waiters on the lock's own word.
 #[derive(Debug)]
@@ -27,36 +24,76 @@ impl Futex {
 
     /// Returns when `word` may have changed from `expected`, or after `ms` milliseconds if that is given; may return early.
     pub fn wait_for(word: &AtomicU32, expected: u32, ms: Option<u32>) {
-        let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
-        // As below: the caller looks again.
-        let _ = futex::wait(word, futex::Flags::PRIVATE, expected, timeout.as_ref());
+        kernel::wait(word, expected, ms);
     }
 
     /// Wakes everybody who waits for `word` to change.
     pub fn wake_all(word: &AtomicU32) {
-        let _ = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
+        kernel::wake(word, i32::MAX as u32);
     }
 }
 
 impl Parking for Futex {
     fn wait(word: &AtomicU32, expected: u32) {
-        // Any outcome (woken, interrupted, changed before we slept) sends the caller back to look at the word.
-        let _ = futex::wait(word, futex::Flags::PRIVATE, expected, None);
+        kernel::wait(word, expected, None);
     }
 
     fn wake_one(word: &AtomicU32) {
-        let _ = futex::wake(word, futex::Flags::PRIVATE, 1);
+        kernel::wake(word, 1);
     }
 
     fn this_thread() -> usize {
-        // Threads of a model under schedules are one thread of the operating system.
-        if cfg!(shuttle) { 0 } else { process::errno_address() }
+        kernel::this_thread()
     }
 
     fn is_forking() -> bool {
         // Only this thread itself writes its own number, and takes it away.
         let forking = FORKING.load(Ordering::Relaxed);
         forking != 0 && forking == Self::this_thread()
+    }
+}
+
+#[cfg(not(shuttle))]
+mod kernel {
+    use super::AtomicU32;
+    use crate::process;
+    use rustix::thread::futex::{self, Flags, Timespec};
+
+    pub(super) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
+        let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
+        // Any outcome (woken, interrupted, changed before we slept, too late) sends the caller back to look at the word.
+        let _ = futex::wait(word, Flags::PRIVATE, expected, timeout.as_ref());
+    }
+
+    pub(super) fn wake(word: &AtomicU32, most: u32) {
+        let _ = futex::wake(word, Flags::PRIVATE, most);
+    }
+
+    pub(super) fn this_thread() -> usize {
+        process::errno_address()
+    }
+}
+
+/// The kernel of the model under schedules, whose threads are one thread of the operating system.
+#[cfg(shuttle)]
+mod kernel {
+    use super::AtomicU32;
+    use freestone_base::sync::scheduled;
+
+    pub(super) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
+        match ms {
+            // A time that is given has passed at once.
+            Some(_) => scheduled::let_others_run(),
+            None => scheduled::sleep(word, expected),
+        }
+    }
+
+    pub(super) fn wake(word: &AtomicU32, most: u32) {
+        scheduled::wake(word, most);
+    }
+
+    pub(super) fn this_thread() -> usize {
+        scheduled::this_thread()
     }
 }
 

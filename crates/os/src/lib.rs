@@ -24,6 +24,8 @@
 
 #[cfg(feature = "fake")]
 extern crate alloc;
+#[cfg(all(feature = "fake", shuttle))]
+extern crate std;
 
 mod append;
 pub mod cgroup;

@@ -67,7 +67,10 @@ pub fn id() -> i32 {
 
 /// Lets other threads run.
 pub fn yield_now() {
+    #[cfg(not(shuttle))]
     rustix::thread::sched_yield();
+    #[cfg(shuttle)]
+    freestone_base::sync::scheduled::let_others_run();
 }
 
 /// Gives this thread a name, for those who look at the process from outside.
@@ -84,6 +87,7 @@ pub fn errno() -> crate::Errno {
 }
 
 /// The address of this thread's `errno`: no other living thread has it, and a forked child's thread keeps it.
+#[cfg(not(shuttle))]
 pub(crate) fn errno_address() -> usize {
     // SAFETY: the function has no conditions; only the address is used.
     unsafe { libc::__errno_location() }.addr()

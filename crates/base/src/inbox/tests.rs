@@ -4,11 +4,13 @@ use super::*;
 use std::boxed::Box;
 use std::vec::Vec;
 
+#[cfg(not(loom))]
 fn node() -> *mut Node {
     Box::into_raw(Box::new(Node { next: ptr::null_mut() }))
 }
 
 /// Frees a chain and returns its length.
+#[cfg(not(loom))]
 fn consume(mut chain: *mut Node) -> usize {
     let mut len = 0;
     while !chain.is_null() {
@@ -52,52 +54,129 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
     assert_eq!(consume(inbox.take()), 1);
 }
 
-/// Two threads hand blocks over while the owner drains and then dies: each block is seen exactly once.
+/// Blocks whose contents are loom's own cells: a look at one that nothing orders after its pusher's writing is a data race.
 #[cfg(loom)]
-#[test]
-fn every_block_reaches_the_owner_or_stays_with_its_pusher() {
+mod models {
+    use super::*;
+    use loom::cell::UnsafeCell;
     use std::sync::Arc;
-    loom::model(|| {
-        let inbox = Arc::new(Inbox::new());
-        let pushers: Vec<_> = (0..2)
-            .map(|_| {
-                let inbox = Arc::clone(&inbox);
-                loom::thread::spawn(move || {
-                    let node = node();
-                    // SAFETY: a chain of one that is ours.
-                    if unsafe { inbox.push(node, node) } { 0 } else { consume(node) }
-                })
-            })
-            .collect();
-        let mut seen = consume(inbox.take());
-        seen += consume(inbox.close());
-        seen += pushers.into_iter().map(|pusher| pusher.join().unwrap()).sum::<usize>();
-        assert_eq!(seen, 2);
-        assert!(inbox.is_empty());
-    });
-}
 
-/// A block in transit while its span is abandoned: the pusher either finds the inbox open, and the closer passes the block
-/// on, or is refused, and then sees that the span has no owner any more.
-#[cfg(loom)]
-#[test]
-fn a_refused_pusher_sees_what_the_owner_did_before_it_closed() {
-    use crate::sync::AtomicU32;
-    use std::sync::Arc;
-    loom::model(|| {
-        let shared = Arc::new((Inbox::new(), AtomicU32::new(7)));
+    #[repr(C)]
+    struct Block {
+        node: Node,
+        contents: UnsafeCell<u32>,
+    }
+
+    /// A block that its pusher has written to.
+    fn written() -> *mut Node {
+        let block = Block { node: Node { next: ptr::null_mut() }, contents: UnsafeCell::new(0) };
+        // SAFETY: nobody else knows of the block.
+        block.contents.with_mut(|contents| unsafe { *contents = 7 });
+        Box::into_raw(Box::new(block)).cast()
+    }
+
+    /// Looks at the contents of a chain, writes to them, frees it, and says how long it was.
+    fn use_up(mut chain: *mut Node) -> usize {
+        let mut len = 0;
+        while !chain.is_null() {
+            // SAFETY: every block was made by `written` and is taken once.
+            let block = unsafe { Box::from_raw(chain.cast::<Block>()) };
+            // SAFETY: the block is this thread's, which is what the model is about.
+            block.contents.with_mut(|contents| unsafe { assert_eq!(core::mem::replace(&mut *contents, 0), 7) });
+            chain = block.node.next;
+            len += 1;
+        }
+        len
+    }
+
+    /// Pushes a written block; how many the pusher was left with.
+    fn send(inbox: &Inbox) -> usize {
+        let block = written();
+        // SAFETY: a chain of one that is ours.
+        if unsafe { inbox.push(block, block) } { 0 } else { use_up(block) }
+    }
+
+    /// Two threads hand blocks over while the owner drains and then dies: each block is seen exactly once, with its contents.
+    #[test]
+    fn every_block_reaches_the_owner_or_stays_with_its_pusher() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new());
+            let pushers: Vec<_> = (0..2)
+                .map(|_| {
+                    let inbox = Arc::clone(&inbox);
+                    loom::thread::spawn(move || send(&inbox))
+                })
+                .collect();
+            let mut seen = use_up(inbox.take());
+            seen += use_up(inbox.close());
+            seen += pushers.into_iter().map(|pusher| pusher.join().unwrap()).sum::<usize>();
+            assert_eq!(seen, 2);
+            assert!(inbox.is_empty());
+        });
+    }
+
+    /// The owner drains twice and does not die: what it takes, it may write to.
+    #[test]
+    fn what_is_taken_has_the_contents_that_were_pushed() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new());
+            let other = Arc::clone(&inbox);
+            let pusher = loom::thread::spawn(move || send(&other) + send(&other));
+            let mut seen = use_up(inbox.take()) + use_up(inbox.take());
+            assert_eq!(pusher.join().unwrap(), 0);
+            seen += use_up(inbox.take());
+            assert_eq!(seen, 2);
+        });
+    }
+
+    /// A block in transit while its span is abandoned: the pusher either finds the inbox open, and the closer passes the block
+    /// on, or is refused, and then sees what the owner wrote before it closed. `pushes`: the refusal comes with the first look, or with
+    /// an exchange that failed.
+    fn refused(pushes: usize) {
+        let shared = Arc::new((Inbox::new(), UnsafeCell::new(7)));
         let other = Arc::clone(&shared);
         let pusher = loom::thread::spawn(move || {
-            let node = node();
-            // SAFETY: a chain of one that is ours.
-            if unsafe { other.0.push(node, node) } {
-                return 0;
+            let mut left = 0;
+            for _ in 0..pushes {
+                let block = written();
+                // SAFETY: a chain of one that is ours.
+                if !unsafe { other.0.push(block, block) } {
+                    // SAFETY: the closer has written it and does not any more.
+                    assert_eq!(other.1.with(|owner| unsafe { *owner }), 0, "refused before the span was abandoned");
+                    left += use_up(block);
+                }
             }
-            assert_eq!(other.1.load(Ordering::Relaxed), 0, "refused before the span was abandoned");
-            consume(node)
+            left
         });
-        shared.1.store(0, Ordering::Relaxed);
-        let seen = consume(shared.0.close()) + pusher.join().unwrap();
-        assert_eq!(seen, 1);
-    });
+        // SAFETY: nobody reads it before the inbox is closed.
+        shared.1.with_mut(|owner| unsafe { *owner = 0 });
+        let seen = use_up(shared.0.close()) + pusher.join().unwrap();
+        assert_eq!(seen, pushes);
+    }
+
+    #[test]
+    fn a_refused_pusher_sees_what_the_owner_did_before_it_closed() {
+        loom::model(|| refused(1));
+    }
+
+    #[test]
+    fn a_pusher_that_is_refused_at_its_second_block_sees_it_too() {
+        loom::model(|| refused(2));
+    }
+
+    /// The record is born again: what was closed is open, and the next owner gets what is pushed to it.
+    #[test]
+    fn an_inbox_that_is_opened_again_loses_nothing() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new());
+            let other = Arc::clone(&inbox);
+            let pusher = loom::thread::spawn(move || send(&other));
+            let mut seen = use_up(inbox.close());
+            inbox.open();
+            seen += use_up(inbox.take());
+            seen += pusher.join().unwrap();
+            seen += use_up(inbox.take());
+            assert_eq!(seen, 1);
+        });
+    }
 }

@@ -1,3 +1,4 @@
+#![allow(unsafe_code)]
 extern crate std;
 use super::*;
 use std::sync::Arc;
@@ -27,15 +28,75 @@ fn a_held_lock_is_not_given_out_again() {
     assert_eq!(*lock.try_lock().unwrap(), 7);
 }
 
+/// The value is loom's own cell: two accesses that the lock does not order are a data race, whatever the value comes to. Waiting is a
+/// kernel's: a wake-up that is lost is a deadlock.
 #[cfg(loom)]
-#[test]
-fn two_threads_never_meet_inside() {
-    loom::model(|| {
-        let lock: Arc<Lock<u32>> = Arc::new(Lock::new(0));
-        let other = Arc::clone(&lock);
-        let thread = loom::thread::spawn(move || *other.lock() += 1);
-        *lock.lock() += 1;
-        thread.join().unwrap();
-        assert_eq!(*lock.lock(), 2);
-    });
+mod models {
+    use super::*;
+    use crate::sync::parked::Parked;
+    use loom::cell::UnsafeCell;
+    use std::vec::Vec;
+
+    type Counter<P> = Arc<Lock<UnsafeCell<u32>, P>>;
+
+    fn count<P: Parking>(cell: &UnsafeCell<u32>) {
+        // SAFETY: the lock is held, which is what the model is about.
+        cell.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    fn meet<P: Parking + 'static>(n_threads: usize, enter: fn(&Counter<P>)) {
+        let lock: Counter<P> = Arc::new(Lock::new(UnsafeCell::new(0)));
+        let threads: Vec<_> = (1..n_threads)
+            .map(|_| {
+                let lock = Arc::clone(&lock);
+                loom::thread::spawn(move || enter(&lock))
+            })
+            .collect();
+        enter(&lock);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let guard = lock.lock();
+        // SAFETY: as above.
+        let counted = guard.with(|value| unsafe { *value });
+        assert_eq!(counted, n_threads as u32);
+    }
+
+    #[test]
+    fn two_threads_never_meet_inside_and_none_sleeps_for_ever() {
+        loom::model(|| meet::<Parked>(2, |lock| count::<Parked>(&lock.lock())));
+    }
+
+    /// Three threads, of which two may sleep at once; all schedules of two preemptions.
+    #[test]
+    fn three_threads_never_meet_inside_and_none_sleeps_for_ever() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| meet::<Parked>(3, |lock| count::<Parked>(&lock.lock())));
+    }
+
+    #[test]
+    fn two_threads_that_spin_never_meet_inside() {
+        loom::model(|| meet::<Spin>(2, |lock| count::<Spin>(&lock.lock())));
+    }
+
+    #[test]
+    fn a_thread_that_only_tries_never_meets_another_inside() {
+        loom::model(|| {
+            meet::<Parked>(2, |lock| {
+                let tried = lock.try_lock();
+                count::<Parked>(&tried.unwrap_or_else(|| lock.lock()));
+            });
+        });
+    }
+
+    #[test]
+    fn what_was_written_before_a_fork_is_seen_after_it() {
+        loom::model(|| {
+            meet::<Parked>(2, |lock| {
+                lock.acquire_raw();
+                // SAFETY: taken in the line above.
+                unsafe { lock.release_raw() };
+                count::<Parked>(&lock.lock());
+            });
+        });
+    }
 }

@@ -1,5 +1,7 @@
+#![allow(unsafe_code)]
 extern crate std;
 use super::*;
+#[cfg(not(loom))]
 use crate::lock::Spin;
 use std::sync::Arc;
 
@@ -14,26 +16,6 @@ fn a_failed_attempt_may_be_made_again() {
     assert!(once.is_done());
 }
 
-#[cfg(loom)]
-#[test]
-fn two_threads_initialise_once_and_both_see_it() {
-    use crate::sync::AtomicU32;
-    loom::model(|| {
-        let shared = Arc::new((Once::<Spin>::new(), AtomicU32::new(0)));
-        let run = |shared: &(Once<Spin>, AtomicU32)| {
-            shared.0.call(|| {
-                shared.1.store(shared.1.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                true
-            });
-            assert_eq!(shared.1.load(Ordering::Relaxed), 1);
-        };
-        let other = Arc::clone(&shared);
-        let thread = loom::thread::spawn(move || run(&other));
-        run(&shared);
-        thread.join().unwrap();
-    });
-}
-
 #[cfg(not(loom))]
 #[test]
 fn threads_that_arrive_together_find_it_done() {
@@ -45,4 +27,97 @@ fn threads_that_arrive_together_find_it_done() {
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// What the attempt writes is loom's own cell, and waiting is a kernel's.
+#[cfg(loom)]
+mod models {
+    use super::*;
+    use crate::sync::parked::Parked;
+    use loom::cell::UnsafeCell;
+    use std::vec::Vec;
+
+    struct Shared {
+        once: Once<Parked>,
+        written: UnsafeCell<u32>,
+    }
+
+    impl Shared {
+        fn new() -> Arc<Self> {
+            Arc::new(Self { once: Once::new(), written: UnsafeCell::new(0) })
+        }
+
+        fn read(&self) -> u32 {
+            // SAFETY: nobody writes once it is done, which is what the model is about.
+            self.written.with(|value| unsafe { *value })
+        }
+
+        /// Writes, and says whether that was enough: the attempt before `succeeds_at` fails.
+        fn attempt(&self, succeeds_at: u32) -> bool {
+            // SAFETY: attempts come one after the other, which is what the model is about.
+            self.written.with_mut(|value| unsafe {
+                *value += 1;
+                *value == succeeds_at
+            })
+        }
+    }
+
+    fn together(n_threads: usize, run: fn(&Shared)) -> Arc<Shared> {
+        let shared = Shared::new();
+        let threads: Vec<_> = (1..n_threads)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                loom::thread::spawn(move || run(&shared))
+            })
+            .collect();
+        run(&shared);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        shared
+    }
+
+    #[test]
+    fn everybody_sees_what_the_attempt_wrote() {
+        let run = |shared: &Shared| {
+            assert!(shared.once.call(|| shared.attempt(1)));
+            assert_eq!(shared.read(), 1);
+        };
+        loom::model(move || drop(together(2, run)));
+    }
+
+    /// Two may sleep at once: the one who is woken wakes the other.
+    #[test]
+    fn nobody_waits_for_ever() {
+        let run = |shared: &Shared| {
+            assert!(shared.once.call(|| shared.attempt(1)));
+            assert_eq!(shared.read(), 1);
+        };
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || drop(together(3, run)));
+    }
+
+    #[test]
+    fn an_attempt_sees_what_one_that_failed_wrote() {
+        let run = |shared: &Shared| {
+            if shared.once.call(|| shared.attempt(2)) {
+                assert_eq!(shared.read(), 2);
+            }
+        };
+        loom::model(move || assert!(together(2, run).once.is_done()));
+    }
+
+    #[test]
+    fn who_finds_it_done_sees_what_the_attempt_wrote() {
+        loom::model(|| {
+            let shared = Shared::new();
+            let other = Arc::clone(&shared);
+            let looker = loom::thread::spawn(move || {
+                if other.once.is_done() {
+                    assert_eq!(other.read(), 1);
+                }
+            });
+            assert!(shared.once.call(|| shared.attempt(1)));
+            looker.join().unwrap();
+        });
+    }
 }

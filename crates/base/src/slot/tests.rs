@@ -1,3 +1,4 @@
+#![allow(unsafe_code)]
 extern crate std;
 use super::*;
 
@@ -35,37 +36,102 @@ fn only_what_was_not_used_between_two_looks_is_idle() {
     assert_eq!(slot.close_if_idle(), Some(Had::Nothing));
 }
 
-/// The keeper takes and puts while another looks twice and closes: the number is somebody's, once, with what it names.
+/// What the number names is loom's own cell: whoever has the number writes to it, and two who have it at once, or one after the other with
+/// nothing between them, are a data race.
 #[cfg(loom)]
-#[test]
-fn a_number_is_the_keepers_or_the_closers() {
+mod models {
+    use super::*;
+    use loom::cell::UnsafeCell;
     use std::sync::Arc;
-    // Written by whoever has the number, with no order of its own: a write that the next holder does not see is lost.
-    fn write(named: &AtomicU64) {
-        named.store(named.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+
+    struct Shared {
+        slot: Slot,
+        named: UnsafeCell<u64>,
     }
-    loom::model(|| {
-        let (slot, named) = (Arc::new(Slot::closed()), Arc::new(AtomicU64::new(0)));
-        slot.open(1);
-        let keeper = {
-            let (slot, named) = (Arc::clone(&slot), Arc::clone(&named));
-            loom::thread::spawn(move || {
-                let took = slot.take() == Some(1);
-                if took {
-                    write(&named);
-                }
-                (took, took && !slot.put(1))
-            })
-        };
-        let closed = [slot.close_if_idle(), slot.close_if_idle(), slot.close()];
-        let n_closed = closed.iter().filter(|had| **had == Some(Had::Number(1))).count();
-        if n_closed > 0 {
-            write(&named);
+
+    impl Shared {
+        fn closed() -> Arc<Self> {
+            Arc::new(Self { slot: Slot::closed(), named: UnsafeCell::new(0) })
         }
-        let (took, kept) = keeper.join().unwrap();
-        assert_eq!(closed[0], None, "it was not looked at before");
-        assert_eq!(n_closed + usize::from(kept), 1);
-        assert_eq!(named.load(Ordering::Relaxed), u64::from(took) + n_closed as u64);
-        assert!(slot.is_closed());
-    });
+
+        fn write(&self) {
+            // SAFETY: the caller has the number, which is what the model is about.
+            self.named.with_mut(|named| unsafe { *named += 1 });
+        }
+
+        /// Takes the number, uses it and puts it back: whether it was there, and whether it is still the keeper's.
+        fn keep(&self) -> (bool, bool) {
+            let took = self.slot.take() == Some(1);
+            if took {
+                self.write();
+            }
+            (took, took && !self.slot.put(1))
+        }
+    }
+
+    /// The keeper takes and puts while another looks twice and closes: the number is somebody's, once, with what it names.
+    #[test]
+    fn a_number_is_the_keepers_or_the_closers() {
+        loom::model(|| {
+            let shared = Shared::closed();
+            shared.slot.open(1);
+            let other = Arc::clone(&shared);
+            let keeper = loom::thread::spawn(move || other.keep());
+            let closed = [shared.slot.close_if_idle(), shared.slot.close_if_idle(), shared.slot.close()];
+            let n_closed = closed.iter().filter(|had| **had == Some(Had::Number(1))).count();
+            if n_closed > 0 {
+                shared.write();
+            }
+            let (took, kept) = keeper.join().unwrap();
+            assert_eq!(closed[0], None, "it was not looked at before");
+            assert_eq!(n_closed + usize::from(kept), 1);
+            // SAFETY: the keeper is gone.
+            assert_eq!(shared.named.with(|named| unsafe { *named }), u64::from(took) + n_closed as u64);
+            assert!(shared.slot.is_closed());
+        });
+    }
+
+    /// Somebody opens the slot with a run that it wrote to: the keeper takes the run with that.
+    #[test]
+    fn what_a_slot_is_opened_with_passes_to_the_keeper() {
+        loom::model(|| {
+            let shared = Shared::closed();
+            let other = Arc::clone(&shared);
+            let keeper = loom::thread::spawn(move || other.keep());
+            shared.write();
+            shared.slot.open(1);
+            let (took, kept) = keeper.join().unwrap();
+            assert!(!kept && shared.slot.close() == Some(Had::Number(1)));
+            // SAFETY: the keeper is gone.
+            assert_eq!(shared.named.with(|named| unsafe { *named }), 1 + u64::from(took));
+        });
+    }
+
+    /// The keeper puts, and the closer closes at once, or when it has looked before: it may write to what it got.
+    fn closed_after_a_put(close: fn(&Slot) -> Option<Had>) {
+        let shared = Shared::closed();
+        shared.slot.open(1);
+        assert_eq!(shared.slot.take(), Some(1));
+        let other = Arc::clone(&shared);
+        let keeper = loom::thread::spawn(move || {
+            other.write();
+            other.slot.put(1)
+        });
+        let had = close(&shared.slot);
+        if had == Some(Had::Number(1)) {
+            shared.write();
+        }
+        let put = keeper.join().unwrap();
+        assert_eq!(put, had != Some(Had::Nothing), "{had:?}");
+    }
+
+    #[test]
+    fn a_closer_gets_what_was_put_with_what_it_names() {
+        loom::model(|| closed_after_a_put(Slot::close));
+    }
+
+    #[test]
+    fn a_closer_of_idle_slots_gets_what_was_put_with_what_it_names() {
+        loom::model(|| closed_after_a_put(|slot| slot.close_if_idle().or_else(|| slot.close_if_idle())));
+    }
 }

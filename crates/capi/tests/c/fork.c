@@ -269,7 +269,18 @@ static void beside_stdio(void) {
     unlink(long_line);
 }
 
-/* A program of one thread forks from within stdio: the list of streams is its own before, and nobody's afterwards in the child. */
+static void *uses_stdio_too(void *unused) {
+    uses_stdio();
+    return unused;
+}
+
+static void another_uses_stdio(void) {
+    pthread_t thread;
+    start(&thread, uses_stdio_too, NULL);
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
+/* A program of one thread forks, also from within stdio: the list of streams is its own before, and nobody's afterwards in the child. */
 
 static ssize_t forks_in_write(void *unused, const char *text, size_t size) {
     (void)unused;
@@ -279,12 +290,13 @@ static ssize_t forks_in_write(void *unused, const char *text, size_t size) {
 }
 
 static void within_stdio(void) {
+    fork_once(another_uses_stdio);
     cookie_io_functions_t functions = {.write = forks_in_write};
     FILE *file = fopencookie(NULL, "w", functions);
     EXPECT(file && fputs("text", file) >= 0);
     EXPECT(fflush(NULL) == 0);
     fclose(file);
-    uses_stdio();
+    another_uses_stdio();
 }
 
 static void generations(int n) {

@@ -48,6 +48,13 @@ static int background_threads(void) {
     return n;
 }
 
+/* Waits until there are as many of these threads as expected, however busy the machine is: a thread names itself, once it runs. */
+static void expect_background_threads(int expected) {
+    while (background_threads() != expected) {
+        sleep_ms(10);
+    }
+}
+
 enum { N_BLOCKS = 200000, BLOCK_BYTES = 500 };
 static void *blocks[N_BLOCKS];
 
@@ -84,17 +91,13 @@ static void background(int expected) {
     pthread_barrier_init(&leave, NULL, 2);
     EXPECT(pthread_create(&thread, NULL, burst_and_wait, NULL) == 0);
     pthread_barrier_wait(&burst_over);
-    EXPECT(background_threads() == expected);
+    expect_background_threads(expected);
     if (expected) {
         freestone_stats_t stats = {.size = sizeof stats};
-        for (int wait = 0; wait < 100; wait++) {
+        do {
             sleep_ms(50);
             EXPECT(freestone_stats(&stats) == 0);
-            if (stats.dirty == 0) {
-                break;
-            }
-        }
-        EXPECT(stats.dirty == 0);
+        } while (stats.dirty != 0);
         EXPECT(resident_mib() < 30);
     }
     pid_t child = fork();
@@ -107,6 +110,43 @@ static void background(int expected) {
     }
     int status = 0;
     EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    pthread_barrier_wait(&leave);
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
+/* Nanoseconds that the background thread ran; 0 if it is not there. */
+static unsigned long long background_ran_ns(void) {
+    char path[300], line[300];
+    unsigned long long ns = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    EXPECT(tasks);
+    for (struct dirent *task; (task = readdir(tasks));) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+        if (line_of(path, "Name:", line, sizeof line) && strstr(line, "freestone")) {
+            snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
+            EXPECT(line_of(path, "", line, sizeof line));
+            ns = strtoull(line, NULL, 10);
+        }
+    }
+    closedir(tasks);
+    return ns;
+}
+
+/* Much is dirty, and never gets old: the background thread sleeps all the same. */
+static void dirty_for_good(void) {
+    pthread_t thread;
+    pthread_barrier_init(&burst_over, NULL, 2);
+    pthread_barrier_init(&leave, NULL, 2);
+    EXPECT(pthread_create(&thread, NULL, burst_and_wait, NULL) == 0);
+    pthread_barrier_wait(&burst_over);
+    expect_background_threads(1);
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0 && stats.dirty > 0);
+    unsigned long long before;
+    do {
+        before = background_ran_ns();
+        sleep_ms(100);
+    } while (before == 0 || background_ran_ns() != before);
     pthread_barrier_wait(&leave);
     EXPECT(pthread_join(thread, NULL) == 0);
 }
@@ -305,20 +345,23 @@ static void *comes_and_goes(void *unused) {
     return unused;
 }
 
-/* And goes back by itself while the thread sleeps. */
+/* And goes back by itself while the thread sleeps. Nothing gets old before that: what is counted depends on no clock. */
 static void kept(void) {
     pthread_t thread;
+    EXPECT(freestone_option_set("decay_ms", "4294967295") == 0);
     pthread_barrier_init(&burst_over, NULL, 2);
     pthread_barrier_init(&leave, NULL, 2);
     EXPECT(pthread_create(&thread, NULL, comes_and_goes, NULL) == 0);
     pthread_barrier_wait(&burst_over);
     freestone_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_stats(&stats) == 0 && stats.cached >= KEPT_BYTES);
-    for (int wait = 0; wait < 100 && stats.cached + stats.dirty >= KEPT_BYTES; wait++) {
+    EXPECT(freestone_option_set("decay_ms", "200") == 0);
+    /* The background thread sleeps for as long as there was to sleep before: this wakes it. */
+    free(HIDE((char *)malloc(KEPT_BYTES)));
+    while (stats.cached + stats.dirty >= KEPT_BYTES) {
         sleep_ms(50);
         EXPECT(freestone_stats(&stats) == 0);
     }
-    EXPECT(stats.cached + stats.dirty < KEPT_BYTES);
     pthread_barrier_wait(&leave);
     EXPECT(pthread_join(thread, NULL) == 0);
 }
@@ -329,6 +372,8 @@ int main(int n, char **arguments) {
     const char *part = arguments[1];
     if (!strcmp(part, "background")) {
         background(1);
+    } else if (!strcmp(part, "dirty_for_good")) {
+        dirty_for_good();
     } else if (!strcmp(part, "no_background")) {
         background(0);
     } else if (!strcmp(part, "main_thread_leaves")) {

@@ -11,6 +11,7 @@
 
 use crate::api::{global, pressure};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
+use crate::thread::any::is_possible;
 use crate::thread::current;
 use crate::thread::large::LargeBlock;
 use core::ptr;
@@ -114,7 +115,8 @@ fn any(size: usize, align: usize) -> LargeBlock {
         // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
         global::with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
     };
-    let block = pressure::watch(attempt(), |block| block.start.is_null(), attempt);
+    let is_short = |block: &LargeBlock| block.start.is_null() && is_possible(&global::central().pages, size, align);
+    let block = pressure::watch(attempt(), is_short, attempt);
     global::background().start_if_due();
     block
 }

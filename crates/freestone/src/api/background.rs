@@ -17,7 +17,7 @@
 //! of its stack cache held, `malloc` is not. So births only say that it is due. It is joined by the thread whose heap has just gone, in that
 //! thread's exit hook, where no lock is held; joining takes the lock of the stack cache, and waits for what the thread does last.
 //!
-//! A program whose threads come and go one at a time would start and join it with each of them: once it has ended, it rests.
+//! A program whose threads come and go one at a time would start and join it with each of them: when it has ended a few times, it rests.
 //!
 //! # Safety
 //! `pthread_*` functions get attributes and sets that were initialised here. `thread` is written by who moved the state from none to
@@ -44,8 +44,12 @@ const STACK_BYTES: usize = 128 * 1024;
 /// It looks this many times in a decay time.
 const LOOKS: u32 = 4;
 
-/// It is not started again for so long after its end: to start and join it takes 0.1 ms.
-const REST_MS: u64 = 20;
+/// It ends this many times in [`PERIOD_MS`] at most: then it is not started again before the period is over. To start and join it takes
+/// 0.1 ms. What a program gets in the rest of the period, and frees without asking for more later, goes back on activity alone.
+const ENDS_MOST: u32 = 4;
+
+/// See [`ENDS_MOST`].
+const PERIOD_MS: u64 = 100;
 
 /// Whether it is there, or ought to be.
 pub struct BackgroundThread {
@@ -53,8 +57,10 @@ pub struct BackgroundThread {
     due: AtomicBool,
     /// Threads that have a heap.
     n_threads: AtomicU32,
-    /// When it ended last; 0: never.
-    ended_ms: AtomicU64,
+    /// When the period began, and how often it has ended in it; written while the state is ending.
+    period_ms: AtomicU64,
+    /// See `period_ms`.
+    n_ends: AtomicU32,
     thread: UnsafeCell<MaybeUninit<libc::pthread_t>>,
 }
 
@@ -69,7 +75,8 @@ impl BackgroundThread {
             state: AtomicU32::new(NONE),
             due: AtomicBool::new(false),
             n_threads: AtomicU32::new(0),
-            ended_ms: AtomicU64::new(0),
+            period_ms: AtomicU64::new(0),
+            n_ends: AtomicU32::new(0),
             thread: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
@@ -91,6 +98,7 @@ impl BackgroundThread {
     /// In a forked child only the calling thread is there, and its heap if it has one.
     pub(super) fn forked(&self, has_heap: bool) {
         self.state.store(NONE, Ordering::Relaxed);
+        self.n_ends.store(0, Ordering::Relaxed);
         self.n_threads.store(u32::from(has_heap), Ordering::Relaxed);
         self.judge(u32::from(has_heap));
     }
@@ -132,8 +140,7 @@ impl BackgroundThread {
 
     #[cold]
     fn start(&self) {
-        let ended_ms = self.ended_ms.load(Ordering::Relaxed);
-        if ended_ms != 0 && now_ms().saturating_sub(ended_ms) < REST_MS || Futex::is_forking() {
+        if self.rests() || Futex::is_forking() {
             // It stays due.
             return;
         }
@@ -166,10 +173,26 @@ impl BackgroundThread {
         global::central().pages.wake();
         // SAFETY: this thread moved the state from running to ending.
         unsafe { join((*self.thread.get()).assume_init()) };
-        self.ended_ms.store(now_ms(), Ordering::Relaxed);
+        self.note_end();
         self.state.store(NONE, Ordering::SeqCst);
         // Threads may have come meanwhile.
         self.judge(self.n_threads.load(Ordering::SeqCst));
+    }
+
+    fn note_end(&self) {
+        let (now, n_ends) = (now_ms(), self.n_ends.load(Ordering::Relaxed));
+        if now.saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS {
+            self.n_ends.store(n_ends + 1, Ordering::Relaxed);
+        } else {
+            self.period_ms.store(now, Ordering::Relaxed);
+            self.n_ends.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it has ended so often lately that it is not started again for a while.
+    fn rests(&self) -> bool {
+        self.n_ends.load(Ordering::Relaxed) >= ENDS_MOST
+            && now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
     }
 
     fn is_ending(&self) -> bool {

@@ -20,6 +20,7 @@
 use crate::api::{free, global, pressure};
 use crate::config::Mistake;
 use crate::size_class::{block_bytes, class_of_aligned};
+use crate::thread::any;
 use crate::thread::current::Heap as Record;
 use crate::thread::heap::Role;
 use core::alloc::Layout;
@@ -86,7 +87,10 @@ impl Heap {
             drop(gate);
             attempt()
         };
-        NonNull::new(pressure::watch(attempt(), |block| block.is_null(), again))
+        let is_short = |block: &*mut u8| {
+            block.is_null() && any::is_possible(&global::central().pages, layout.size(), layout.align())
+        };
+        NonNull::new(pressure::watch(attempt(), is_short, again))
     }
 
     /// Frees a block, of this heap or any other.

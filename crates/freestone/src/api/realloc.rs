@@ -9,7 +9,7 @@
 use crate::api::alloc::or_enomem;
 use crate::api::{global, pressure};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::thread::any::{Place, locate, small_stays, with_room};
+use crate::thread::any::{Place, is_possible, locate, small_stays, with_room};
 use crate::thread::current;
 use core::ptr;
 
@@ -65,7 +65,7 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
         return moved;
     }
     // SAFETY: as above.
-    unsafe { reallocate_under_pressure(moved, block, size, align) }
+    unsafe { reallocate_under_pressure(moved, block, (size, align)) }
 }
 
 /// # Safety
@@ -80,9 +80,14 @@ unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
 /// # Safety
 /// - See the module header; if `moved` is null the block is as it was.
 #[cold]
-unsafe fn reallocate_under_pressure(moved: *mut u8, block: *mut u8, size: usize, align: usize) -> *mut u8 {
+unsafe fn reallocate_under_pressure(moved: *mut u8, block: *mut u8, (size, align): (usize, usize)) -> *mut u8 {
     // A wrong pointer has been named, and stays wrong.
-    let is_short = |moved: &*mut u8| moved.is_null() && !matches!(locate(global::central(), block), Place::Wrong(_));
+    let is_short = |moved: &*mut u8| {
+        let central = global::central();
+        moved.is_null()
+            && is_possible(&central.pages, size, align)
+            && !matches!(locate(central, block), Place::Wrong(_))
+    };
     // SAFETY: the caller's promise.
     or_enomem(pressure::watch(moved, is_short, || unsafe { attempt(block, size, align) }))
 }

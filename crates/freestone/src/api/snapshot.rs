@@ -4,14 +4,21 @@
 
 use crate::Stats;
 use crate::api::global;
+use crate::central::Central;
 use crate::size_class::{N_CLASSES, block_bytes};
+use crate::thread::Threads;
 use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES;
+use freestone_os::Os;
 
 /// What the process's allocator holds now.
 #[must_use]
 pub fn snapshot() -> Stats {
-    let (central, threads) = (global::central(), global::threads());
+    of(global::central(), global::threads())
+}
+
+/// What heaps and what they share hold now.
+fn of<O: Os + 'static>(central: &Central<O>, threads: &Threads<O>) -> Stats {
     let pages = central.pages.stats();
     let mut stats = Stats {
         dirty: pages.free_with_memory() * PAGE_BYTES as u64,
@@ -53,3 +60,6 @@ pub fn snapshot() -> Stats {
         [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);
     stats.settle(live, out, spans, (large, kept))
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,6 +141,9 @@ impl<O: Os> PageHeap<O> {
     /// `None` when memory or the window runs out, or the hard limit is reached. What is on shelves comes before clean memory.
     pub fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
         let layout = self.open()?;
+        if !self.could_hold(n_pages, align_pages) {
+            return None;
+        }
         let (huge_pages, n_pages) =
             if kind == Kind::Large { self.huge_pages_by_experience(n_pages) } else { (0, n_pages) };
         let searched = n_pages.checked_add(align_pages - 1)?;
@@ -170,6 +173,14 @@ impl<O: Os> PageHeap<O> {
             }
         }
         self.take_clean(state, layout, n_pages, (n_pages, align_pages.max(huge_pages)), kind, huge_pages > 0)
+    }
+
+    /// Whether the window has as many pages in a row at all, the first a multiple of `align_pages`: what it has not is refused before
+    /// anything is given back for it. Yes before the window is open.
+    #[must_use]
+    pub fn could_hold(&self, n_pages: u32, align_pages: u32) -> bool {
+        let n_all = self.layout().n_pages;
+        n_all == 0 || (n_pages as usize).saturating_add(align_pages as usize) <= n_all
     }
 
     /// Takes pages without memory behind them; `room` is how many must be free in a row, and the alignment of the first.
@@ -219,6 +230,9 @@ impl<O: Os> PageHeap<O> {
         let searched = n_pages + align_pages - 1;
         // SAFETY: the caller's promise, under the lock.
         unsafe {
+            if kind != Kind::Large {
+                self.end_huge(layout, page);
+            }
             let was = Free::of(&*layout.record(page));
             state.take(layout, page, searched, kind);
             let first = self.align_up(layout, page, align_pages);

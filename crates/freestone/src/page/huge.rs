@@ -7,8 +7,9 @@
 //! - a large block, unless the large blocks before it were found hardly written: each is looked at when the next one is asked for, and
 //!   when it is freed. So a program of sparse tables, or of stacks, pays for one of them; a program of buffers pays for none.
 //!
-//! Pages that were asked for are remembered in the run (`is_huge`); giving them back takes the request back, so that small spans made
-//! of them later do not pay with 2 MiB each.
+//! Pages that were asked for are remembered in the run (`is_huge`). The request is taken back when the memory is given back, and when
+//! something else than a large block is made of a part of the run: small spans, whose OS pages go back one by one, would pay with 2 MiB
+//! for the next byte.
 //!
 //! # Safety
 //! As stated at each function.
@@ -16,7 +17,7 @@
 use crate::config::Thp;
 use crate::page::PageHeap;
 use crate::page::state::State;
-use crate::span::{Kind, Span};
+use crate::span::{Kind, Layout, Span};
 use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 use freestone_os::Os;
@@ -105,7 +106,7 @@ impl<O: Os> PageHeap<O> {
     /// Takes the request for huge pages back; whether that worked.
     ///
     /// # Safety
-    /// - `page` starts a run of `n_pages` that is the caller's, without memory behind it.
+    /// - `page` starts a run of `n_pages` that is the caller's, or free and the lock is held.
     pub(super) unsafe fn forget_huge_pages(&self, page: u32, n_pages: u32) -> bool {
         let bytes = (n_pages as usize) << PAGE_BYTES_LOG2;
         if self.settings.thp() != Thp::Auto {
@@ -113,6 +114,20 @@ impl<O: Os> PageHeap<O> {
         }
         // SAFETY: the caller's promise.
         unsafe { self.os.advise_huge(self.layout().page_start(page), bytes, false) }.is_ok()
+    }
+
+    /// Takes the request for huge pages in a free run back, for something else than a large block is going to be made of it.
+    ///
+    /// # Safety
+    /// - `page` starts a free run; under the lock.
+    pub(super) unsafe fn end_huge(&self, layout: &Layout, page: u32) {
+        // SAFETY: the caller's promise. Where the kernel declines the run stays marked.
+        unsafe {
+            let record = &*layout.record(page);
+            if record.is_huge.get() {
+                record.is_huge.set(!self.forget_huge_pages(page, record.pages.get()));
+            }
+        }
     }
 
     /// How densely a large block was written, in parts of [`DENSE`]; `None` if it is too small to say anything about others.

@@ -77,7 +77,7 @@ impl<O: Os> PageHeap<O> {
     /// `None` when that is not to be had.
     pub fn allocate_roomy(&self, n_pages: u32) -> Option<Run> {
         let layout = self.open()?;
-        let room = n_pages.checked_mul(ROOM_FACTOR)?;
+        let room = n_pages.checked_mul(ROOM_FACTOR).filter(|room| self.could_hold(*room, 1))?;
         let state = self.state.lock();
         let huge_pages = self.huge_pages_for(room);
         self.take_clean(state, layout, n_pages, (room, huge_pages.max(1)), Kind::Large, huge_pages > 0)
@@ -142,10 +142,13 @@ impl<O: Os> PageHeap<O> {
         // SAFETY: the caller's promise.
         let all = unsafe { (*layout.record(page)).pages.get() };
         let (next, more) = (page + all, n_pages - all);
+        if page as usize + n_pages as usize >= layout.n_pages {
+            return false;
+        }
         let Some(mut state) = self.keep_limits(self.state.lock(), more) else { return false };
         // SAFETY: the caller's promise; under the lock. The page behind a run starts a run, or is at the frontier.
         unsafe {
-            if next >= state.frontier && (state.frontier as usize + more as usize) < layout.n_pages {
+            if next >= state.frontier {
                 // The block is the last thing before the frontier: grow under it.
                 if self.commit(&mut state, layout, more).is_err() {
                     return false;

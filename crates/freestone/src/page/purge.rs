@@ -111,9 +111,11 @@ impl<O: Os> PageHeap<O> {
     /// Sleeps until there is something to look after, or `ms` have passed, or somebody calls [`PageHeap::wake`]; not at all if that was
     /// since `wakes`.
     pub fn sleep(&self, wakes: u32, ms: Option<u32>) {
-        self.watch.asleep.store(ms.is_none(), Ordering::SeqCst);
+        // Without a decay time nothing gets old, however dirty.
+        let waits_for_dirt = ms.is_none() && self.settings.decay_ms().is_some();
+        self.watch.asleep.store(waits_for_dirt, Ordering::SeqCst);
         // What became dirty before the line above called nobody.
-        if ms.is_some() || !self.state.lock().may_get_old() {
+        if !waits_for_dirt || !self.state.lock().may_get_old() {
             Futex::wait_for(&self.watch.wakes, wakes, ms);
         }
         self.watch.asleep.store(false, Ordering::Relaxed);

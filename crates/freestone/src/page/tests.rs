@@ -442,3 +442,49 @@ fn what_was_purged_lazily_does_not_make_every_free_a_call_of_the_kernel() {
     }
     world.check().unwrap();
 }
+
+#[test]
+fn huge_pages_are_no_longer_asked_for_where_a_block_becomes_small_spans() {
+    let world = World::new(4096);
+    world.os().give_huge_pages(HUGE_BYTES);
+    let heap = world.heap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let block = heap.allocate(8 * MIB, 1).start;
+        assert_eq!(world.os().huge_bytes(), 8 * MIB);
+        heap.free(block);
+        assert_eq!((dirty_bytes(&world), world.os().huge_bytes()), (8 * MIB as u64, 8 * MIB));
+        let small = loop {
+            let small = heap.allocate(1000, 1).start;
+            if (block..block.add(8 * MIB)).contains(&small) {
+                break small;
+            }
+        };
+        assert_eq!(world.os().huge_bytes(), 0, "a span at {small:?} would get huge pages");
+    }
+    world.check().unwrap();
+}
+
+/// What cannot be had even if all is given back.
+#[test]
+fn impossible_sizes_give_nothing_back() {
+    let world = World::new(4096);
+    world.set(key::LIMIT, "40m");
+    world.set(key::LIMIT_HARD, "60m");
+    let heap = dirty_mib(&world, 10);
+    let block = heap.allocate_large(100, 1).start;
+    let before = (dirty_bytes(&world), world.os().purged_bytes());
+    world.os().plan(None);
+    let window = crate::testing::WINDOW_BYTES;
+    for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (window, 1), (1, window), (1 << 45, 1)] {
+        // SAFETY: the heap and the block are this test's.
+        unsafe {
+            assert!(heap.allocate(size, align).start.is_null() && heap.allocate_large(size, align).start.is_null());
+            assert!(size == 1 || heap.reallocate(block, size, align).is_null());
+        }
+        assert!(!crate::thread::any::is_possible(&world.central.pages, size, align));
+    }
+    assert_eq!(((dirty_bytes(&world), world.os().purged_bytes()), world.os().n_calls()), (before, 0));
+    assert!(!world.central.pages.is_pressed());
+    world.check().unwrap();
+}

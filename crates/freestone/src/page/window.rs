@@ -7,7 +7,7 @@
 //!  page map  █░░░░░···                        · not mapped
 //! ```
 //!
-//! Each of the three arrays is committed from its start up to a watermark of its own, in whole OS pages. A step goes half as far again as
+//! `docs/decisions/0016-what-is-committed-when.md` has the reasons. Each of the three arrays is committed from its start up to a watermark of its own, in whole OS pages. A step goes half as far again as
 //! is needed, so that the number of steps is logarithmic in the size of the heap: 14 to the first GiB. Where that is refused it goes just
 //! as far as is needed. Metadata is 580 bytes for 65,536, less than a hundredth; ahead of need is less than a two-hundredth.
 //!

@@ -17,14 +17,14 @@
 
 use crate::central::Central;
 use crate::misuse::{Misuse, misuse};
-use crate::page::Moved;
+use crate::page::{Moved, PageHeap};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Kind, Owner};
 use crate::thread::ThreadHeap;
 use crate::thread::large::LargeBlock;
 use core::ptr;
 use freestone_base::sync::Ordering;
-use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_base::units::{Bytes, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// A small block stays as long as this part of it is used: less than what [`QUADRUPLE_MAX`] leaves of a block that has just got room.
@@ -72,6 +72,16 @@ pub fn small_stays(usable: usize, size: usize) -> bool {
 pub fn with_room(usable: usize, size: usize) -> usize {
     let factor = if usable <= QUADRUPLE_MAX { 4 } else { 2 };
     if size > usable && size < usable.saturating_mul(2) { usable.saturating_mul(factor) } else { size }
+}
+
+/// Whether there could be a block of `size` bytes aligned to `align`, if all memory were free. For what is impossible nothing is given
+/// back, and nobody is told that memory is short.
+#[must_use]
+pub fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
+    let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
+    size <= isize::MAX as usize
+        && align <= ALIGN_MAX
+        && u32::try_from(align >> PAGE_BYTES_LOG2).is_ok_and(|align_pages| pages.could_hold(n_pages, align_pages))
 }
 
 /// Finds out what an address is.

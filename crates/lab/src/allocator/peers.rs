@@ -11,18 +11,18 @@ use std::path::PathBuf;
 pub(crate) struct Peer {
     /// Its name in tables.
     pub(crate) name: &'static str,
-    /// Where it comes from.
+    /// What it is, and the registry crate it comes from.
     pub(crate) source: &'static str,
 }
 
 /// Every peer, in the order of the tables.
 pub(crate) static PEERS: &[Peer] = &[
-    Peer { name: "mimalloc", source: "mimalloc 3, libmimalloc-sys 0.1.49" },
-    Peer { name: "mimalloc2", source: "mimalloc 2, libmimalloc-sys 0.1.49 with its v2 feature" },
-    Peer { name: "jemalloc", source: "jemalloc 5.3.1, tikv-jemalloc-sys 0.7.1" },
-    Peer { name: "snmalloc", source: "snmalloc 0.7, snmalloc-sys 0.7.6" },
-    Peer { name: "rpmalloc", source: "rpmalloc 1.4, rpmalloc-sys 0.2.3" },
-    Peer { name: "tcmalloc", source: "Google's tcmalloc, libtcmalloc-sys 0.1.14" },
+    Peer { name: "mimalloc", source: "mimalloc 3, of libmimalloc-sys" },
+    Peer { name: "mimalloc2", source: "mimalloc 2, of libmimalloc-sys with its feature v2" },
+    Peer { name: "jemalloc", source: "jemalloc, of tikv-jemalloc-sys" },
+    Peer { name: "snmalloc", source: "snmalloc, of snmalloc-sys" },
+    Peer { name: "rpmalloc", source: "rpmalloc, of rpmalloc-sys" },
+    Peer { name: "tcmalloc", source: "Google's tcmalloc, of libtcmalloc-sys" },
 ];
 
 /// The peer's library, if it has been built.

@@ -1,4 +1,4 @@
-//! Rounds: every contender once a round, in an order that rotates, each run a process of its own.
+//! Rounds: every contender once a round, in an order drawn by chance, each run a process of its own.
 
 use crate::allocator::Allocator;
 use crate::child::{self, End};
@@ -70,8 +70,8 @@ pub(crate) fn measure_all(
             measurement.keep(&job.subject, LOOP_ONLY, 0, Outcome::Workload(Box::new(record)))?;
         }
         for round in 0..rounds_of(job, rounds) {
-            for turn in 0..contenders.len() {
-                let contender = &contenders[(turn + round) % contenders.len()];
+            for turn in measurement.seed.order(&job.subject, round, contenders.len()) {
+                let contender = &contenders[turn];
                 bar.set_message(format!("{} under {}", job.subject, contender.allocator.name));
                 measure_one(job, contender, round, measurement)?;
                 bar.inc(1);

@@ -34,6 +34,11 @@ fn base(summary: &Summary) -> &str {
     summary.allocators().first().map_or("", String::as_str)
 }
 
+/// The heads of the columns of all allocators.
+fn headings(summary: &Summary) -> impl Iterator<Item = String> {
+    summary.allocators().iter().map(|name| summary.heading(name))
+}
+
 /// Prints who needs least, and where Freestone does not; nothing with a single allocator.
 pub(crate) fn print_standing(summary: &Summary) {
     for aspect in &ASPECTS {
@@ -73,9 +78,9 @@ fn figure_table(
     let others = || summary.allocators().iter().skip(1);
     let has_loop = |subject: &String| summary.cell(subject, LOOP_ONLY, figure).is_some();
     let loops = figure == Figure::Time && summary.subjects().iter().any(has_loop);
-    let mut header = vec![String::new(), base(summary).to_owned()];
+    let mut header = vec![String::new(), summary.heading(base(summary))];
     header.extend(loops.then(|| "loop alone".to_owned()));
-    header.extend(others().cloned());
+    header.extend(others().map(|name| summary.heading(name)));
     let row = |subject: &String| {
         let plain = |allocator| summary.cell(subject, allocator, figure).map(|cell| show(cell.median));
         let multiple = |cell: Cell| cell.ratio.as_ref().map_or_else(|| show(cell.median), say);
@@ -135,7 +140,7 @@ fn print_own_figures(summary: &Summary) {
     }
     println!("\nWhat the workloads themselves report");
     let mut header = vec![String::new(), String::new()];
-    header.extend(summary.allocators().iter().cloned());
+    header.extend(headings(summary));
     table::print(&header, &rows, 2);
 }
 
@@ -148,7 +153,7 @@ fn print_latencies(summary: &Summary) {
         header.extend(first.percentiles.iter().map(|(percentile, _)| quantity::percentile(*percentile)));
         let row = |(allocator, latency): &(&String, Latency)| {
             let times = latency.percentiles.iter().map(|&(_, nanoseconds)| quantity::time(nanoseconds as f64));
-            std::iter::once((*allocator).clone()).chain(times).collect()
+            std::iter::once(summary.label(allocator)).chain(times).collect()
         };
         table::print(&header, &found.iter().map(row).collect::<Vec<_>>(), 1);
     }
@@ -156,7 +161,7 @@ fn print_latencies(summary: &Summary) {
 
 fn print_counts(summary: &Summary, figure: Figure, title: &str) {
     let mut header = vec![String::new()];
-    header.extend(summary.allocators().iter().cloned());
+    header.extend(headings(summary));
     let mut rows = Vec::new();
     for subject in summary.subjects() {
         let cells: Vec<Option<Cell>> =

@@ -52,6 +52,8 @@ pub(crate) struct Record {
     pub(crate) checksum: u64,
     /// The file that answered `malloc`.
     pub(crate) malloc_library: String,
+    /// The allocator's version as it states it.
+    pub(crate) allocator_version: String,
 }
 
 impl Record {
@@ -107,6 +109,7 @@ fn run() -> serde_json::Result<String> {
         rss_after_bytes: RssReader::open().map_or(0, |reader| reader.bytes()),
         checksum,
         malloc_library: process_view::malloc_library(),
+        allocator_version: process_view::allocator_version(),
     })
 }
 

@@ -15,6 +15,9 @@ fn a_command_that_does_not_exist_is_named() {
     assert!(text("no-such-command-here").contains("'no-such-command-here' was not found in PATH"));
     assert!(text("/no/such/file").contains("no such file"));
     assert!(text("/etc/passwd").contains("not an executable file"));
+    assert!(text("").contains("'' was not found"));
+    let status = |name: &str| find_command(name).unwrap_err().status;
+    assert_eq!(["no-such-command-here", "/no/such/file", "/etc/passwd", "/etc"].map(status), [127, 127, 126, 126]);
 }
 
 #[test]

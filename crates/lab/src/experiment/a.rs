@@ -61,7 +61,11 @@ fn of_amount(summary: &Summary, ops: &str, shown_ops: &str) -> Comparison {
         return comparison;
     }
     for allocator in summary.allocators() {
-        let mut row = vec![if is_inside(allocator) { allocator.clone() } else { format!("malloc, {allocator}") }];
+        let mut row = vec![if is_inside(allocator) {
+            allocator.clone()
+        } else {
+            format!("malloc, {}", summary.label(allocator))
+        }];
         row.extend(SIZES.iter().map(|(bytes, _, _)| shown(summary, &subject(bytes, ops), allocator, Figure::Time)));
         comparison.rows.push(row);
     }

@@ -109,7 +109,7 @@ fn mixed(summary: &Summary) -> Comparison {
         let cycles = summary.cell(MIXED, allocator, Figure::Cycles);
         let cycles = cycles.map_or("not counted".into(), |cell| format!("{} M", quantity::digits(cell.median)));
         comparison.rows.push(vec![
-            allocator.to_owned(),
+            summary.label(allocator),
             mops(summary, MIXED, allocator),
             published.map_or("–", |row| row.1).into(),
             shown(summary, MIXED, allocator, Figure::Faults),
@@ -131,7 +131,7 @@ fn tiny(summary: &Summary) -> Comparison {
     let title = format!("B: tiny_hot, 8 to 128 bytes; published for HAKMEM: {PUBLISHED_TINY} M ops/s");
     let mut comparison = Comparison::new(title, &["", "M ops/s"]);
     comparison.rows =
-        plain(summary).map(|allocator| vec![allocator.to_owned(), mops(summary, TINY, allocator)]).collect();
+        plain(summary).map(|allocator| vec![summary.label(allocator), mops(summary, TINY, allocator)]).collect();
     comparison
 }
 
@@ -144,7 +144,7 @@ fn remedy_table(summary: &Summary, workload: &str, params: &[&str]) -> Compariso
     }
     let figures = [Figure::Cpu, Figure::Time, Figure::Faults, Figure::PeakRss];
     let plain = figures.map(|figure| shown(summary, &subject, FREESTONE, figure));
-    comparison.rows.push([vec![FREESTONE.to_owned()], plain.into()].concat());
+    comparison.rows.push([vec![summary.label(FREESTONE)], plain.into()].concat());
     for allocator in summary.allocators().iter().filter(|allocator| is_remedy(allocator)) {
         let ratios = figures.map(|figure| {
             let ratio = summary.ratio(&subject, allocator, FREESTONE, figure);

@@ -64,7 +64,7 @@ pub(super) fn comparisons(summary: &Summary) -> Vec<Comparison> {
     for allocator in summary.allocators().iter().filter(|name| summary.cell(TREES, name, Figure::Time).is_some()) {
         let ratio = summary.cell(TREES, allocator, Figure::Time).and_then(|cell| cell.ratio);
         trees.rows.push(vec![
-            allocator.clone(),
+            summary.label(allocator),
             shown(summary, TREES, allocator, Figure::Time),
             ratio.map_or_else(String::new, |ratio| bench::verdict(&ratio)),
             shown(summary, TREES, allocator, Figure::PeakRss),

@@ -78,7 +78,7 @@ fn web_server(summary: &Summary) -> Comparison {
             Some(format!("{:.3}", cell.median * record.operations as f64 * PUBLISHED_RUNS / 1e9))
         });
         let published = PUBLISHED.iter().find(|(name, _)| name == allocator).map_or("–", |(_, seconds)| seconds);
-        comparison.rows.push(vec![allocator.clone(), total.unwrap_or_else(|| "–".into()), published.to_owned()]);
+        comparison.rows.push(vec![summary.label(allocator), total.unwrap_or_else(|| "–".into()), published.to_owned()]);
     }
     for (name, seconds) in PUBLISHED.iter().filter(|(name, _)| !summary.allocators().iter().any(|one| one == name)) {
         comparison.rows.push(vec![(*name).to_owned(), "–".into(), (*seconds).to_owned()]);
@@ -94,7 +94,7 @@ fn pool(summary: &Summary, oversize: &str, said: &str) -> Comparison {
     comparison.header.extend(CALLS.map(|(calls, _)| quantity::count(calls.parse().unwrap_or(0))));
     for allocator in summary.allocators() {
         let times = CALLS.map(|calls| shown(summary, &pool_subject(calls, oversize), allocator, Figure::Time));
-        comparison.rows.push([&[allocator.clone()][..], &times].concat());
+        comparison.rows.push([&[summary.label(allocator)][..], &times].concat());
     }
     comparison
 }

@@ -74,7 +74,7 @@ fn of_size(summary: &Summary, limit: &str, title: &str) -> Comparison {
             Some(quantity::time(cell.median * record.operations as f64))
         });
         comparison.rows.push(vec![
-            allocator.clone(),
+            summary.label(allocator),
             moved,
             of(|row| row.moved),
             shown(summary, &subject, allocator, Figure::PeakRss),

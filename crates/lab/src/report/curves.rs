@@ -32,14 +32,14 @@ pub(super) fn latency_section(summary: &Summary) -> Result<String> {
         let title = format!("{subject}: time of one operation");
         let svg = plot::percentiles(&title, &labels, &series, Theme::Page)?;
         // Writing to a string does not fail.
-        let _ = write!(content, "<figure>{svg}{}</figure>", legend(found.iter().map(|&(name, _)| name)));
+        let _ = write!(content, "<figure>{svg}{}</figure>", legend(summary, found.iter().map(|&(name, _)| name)));
         let mut header = vec![escape(subject)];
         header.extend(labels.iter().map(|label| escape(label)));
         let rows: Vec<Vec<String>> = found
             .iter()
             .map(|(allocator, latency)| {
                 let times = latency.percentiles.iter().map(|&(_, ns)| quantity::time(ns as f64));
-                std::iter::once(escape(allocator)).chain(times).collect()
+                std::iter::once(escape(&summary.label(allocator))).chain(times).collect()
             })
             .collect();
         content.push_str(&super::page::table(&header, &rows));
@@ -73,7 +73,7 @@ pub(super) fn memory_section(summary: &Summary) -> Result<String> {
             .collect();
         let svg = plot::lines(&format!("{subject}: resident memory"), "seconds", "MiB", &series, Theme::Page)?;
         let models = subject.split(' ').next().and_then(workload::find).map_or("", |workload| workload.models);
-        let legend = legend(series.iter().map(|(name, _)| name));
+        let legend = legend(summary, series.iter().map(|(name, _)| name));
         let _ = write!(content, "<figure>{svg}{legend}</figure><p class=\"note\">{}</p>", escape(models));
     }
     Ok(section("Memory over time", "Does it come back once the load stops? One run of each allocator.", &content))

@@ -3,6 +3,7 @@
 use super::page::{escape, section, table};
 use crate::command;
 use crate::experiment;
+use crate::order::Seed;
 use crate::results::Header;
 use crate::statistics::Verdict;
 use crate::summary::{Cell, Figure, Summary};
@@ -145,6 +146,12 @@ pub(super) fn reproduce_section(header: &Header) -> String {
     if let Some(first) = words.first_mut() {
         *first = "freestone".into();
     }
+    let is_seed = |word: &String| word == "--seed" || word.starts_with("--seed=");
+    if let (Some(Seed(seed)), false) = (header.seed, header.command.iter().any(is_seed)) {
+        // Behind the subcommand: what follows `--` is somebody else's.
+        let words_of_seed = ["--seed".into(), seed.to_string().into()];
+        words.splice(words.len().min(2)..words.len().min(2), words_of_seed);
+    }
     let command = command::shown(&words);
     section(
         "Measure it again",
@@ -154,5 +161,7 @@ pub(super) fn reproduce_section(header: &Header) -> String {
 }
 
 fn header_of(summary: &Summary) -> Vec<String> {
-    std::iter::once(String::new()).chain(summary.allocators().iter().map(|name| escape(name))).collect()
+    std::iter::once(String::new())
+        .chain(summary.allocators().iter().map(|name| escape(&summary.heading(name)).replace('\n', "<br>")))
+        .collect()
 }

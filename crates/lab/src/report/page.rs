@@ -32,13 +32,15 @@ pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
          <h1>Memory allocators, measured</h1><p class=\"sub\">{}</p>{}</header>\n<main>{body}</main></body></html>\n",
         escape(&listed),
         escape(&subtitle),
-        legend(names)
+        legend(summary, names)
     )
 }
 
 /// Allocators with their colours.
-pub(super) fn legend<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
-    let item = |name: &String| format!("<li><i style=\"background:{}\"></i>{}</li>", plot::colour(name), escape(name));
+pub(super) fn legend<'a>(summary: &Summary, names: impl IntoIterator<Item = &'a String>) -> String {
+    let item = |name: &String| {
+        format!("<li><i style=\"background:{}\"></i>{}</li>", plot::colour(name), escape(&summary.label(name)))
+    };
     format!("<ul class=\"legend\">{}</ul>", names.into_iter().map(item).collect::<String>())
 }
 

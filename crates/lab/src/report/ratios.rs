@@ -70,7 +70,7 @@ fn chart(summary: &Summary, subject: &str, figure: Figure, scale: f64) -> String
         return String::new();
     }
     let height = rows.len() as f64 * ROW + FOOT;
-    let longest = rows.iter().map(|(name, _)| spoken(name).chars().count()).max().unwrap_or(0);
+    let longest = rows.iter().map(|(name, _)| spoken(&summary.label(name)).chars().count()).max().unwrap_or(0);
     let left = (longest as f64 * LETTER + 12.0).clamp(NAMES[0], NAMES[1]);
     let at = |ratio: f64| {
         let half = (WIDTH - left - RIGHT) / 2.0;
@@ -79,7 +79,7 @@ fn chart(summary: &Summary, subject: &str, figure: Figure, scale: f64) -> String
     let mut svg = axis(summary, subject, figure, height, scale, &at);
     for (index, (allocator, ratio)) in rows.iter().enumerate() {
         let y = index as f64 * ROW + ROW / 2.0;
-        svg.push_str(&row(allocator, ratio, y, &at));
+        svg.push_str(&row(&summary.label(allocator), plot::colour(allocator), ratio, y, &at));
     }
     format!(
         "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{} of {}\">{svg}</svg>",
@@ -118,8 +118,7 @@ fn axis(summary: &Summary, subject: &str, figure: Figure, height: f64, scale: f6
     svg
 }
 
-fn row(allocator: &str, ratio: &Ratio, y: f64, at: &dyn Fn(f64) -> f64) -> String {
-    let colour = plot::colour(allocator);
+fn row(label: &str, colour: &str, ratio: &Ratio, y: f64, at: &dyn Fn(f64) -> f64) -> String {
     let (fill, tone) = match ratio.verdict {
         Verdict::NoDifferenceSeen => ("var(--card)", "same"),
         Verdict::Less => (colour, "less"),
@@ -132,11 +131,11 @@ fn row(allocator: &str, ratio: &Ratio, y: f64, at: &dyn Fn(f64) -> f64) -> Strin
          <title>{}: {:.3} ({:.3} to {:.3}), {} rounds</title></circle>\
          <text x=\"{WIDTH}\" y=\"{:.1}\" font-size=\"13\" text-anchor=\"end\" class=\"{tone}\">{:.2}</text>",
         y + 4.5,
-        escape(&spoken(allocator)),
+        escape(&spoken(label)),
         at(ratio.low),
         at(ratio.high),
         at(ratio.median),
-        escape(allocator),
+        escape(label),
         ratio.median,
         ratio.low,
         ratio.high,

@@ -3,6 +3,7 @@ mod browser;
 use super::*;
 use crate::allocator::Allocator;
 use crate::machine::Machine;
+use crate::order::Seed;
 use crate::results::{Header, Outcome, Run};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ fn sample() -> Results {
 fn sample_of(allocators: &[(u64, &str)]) -> Results {
     let library = |name| Allocator::in_library(name, PathBuf::from("/lib/other.so"));
     let described: Vec<Allocator> = allocators.iter().map(|&(_, name)| library(name)).collect();
-    let header = Header::new(Machine::here(), &described);
+    let header = Header::new(Machine::here(), Seed(7), &described);
     let mut runs = Vec::new();
     for round in 0..7 {
         for &(factor, allocator) in allocators {

@@ -52,7 +52,11 @@ fn lines_of(summary: &Summary) -> String {
 
 fn line(summary: &Summary, allocator: &str) -> String {
     let cells: String = ASPECTS.iter().map(|aspect| cell(summary, allocator, aspect)).collect();
-    format!("<tr><th><i style=\"background:{}\"></i>{}</th>{cells}</tr>", plot::colour(allocator), escape(allocator))
+    format!(
+        "<tr><th><i style=\"background:{}\"></i>{}</th>{cells}</tr>",
+        plot::colour(allocator),
+        escape(&summary.label(allocator))
+    )
 }
 
 /// The mean, and how it came about: a bar of the subjects that are better, equal and worse.

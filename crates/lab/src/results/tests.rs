@@ -1,7 +1,7 @@
 use super::*;
 
 fn sample() -> (Header, Run) {
-    let header = Header::new(Machine::here(), &[Allocator::system()]);
+    let header = Header::new(Machine::here(), Seed(7), &[Allocator::system()]);
     let outcome = Outcome::Figure { name: "moved".into(), value: 10.0 };
     (header, Run { subject: "experiment E".into(), allocator: "system".into(), round: 0, outcome })
 }

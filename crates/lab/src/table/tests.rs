@@ -13,7 +13,8 @@ fn a_table_too_wide_becomes_several_with_the_same_first_columns() {
 #[test]
 fn what_was_planned_is_as_wide_as_what_is_printed() {
     let words = |row: &[&str]| row.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let (header, row) = (words(&["", "system", "µ"]), words(&["random_mixed", "1.0 µs", "0.71  0.69–0.73"]));
+    let (header, row) =
+        (words(&["", "system\n(glibc 2.36)", "µ"]), words(&["random_mixed", "1.0 µs", "0.71  0.69–0.73"]));
     let planned: usize = widths(&header, std::slice::from_ref(&row)).iter().map(|width| width + GAP).sum();
     let mut table = new(&header);
     table.add_row(row);

@@ -188,7 +188,11 @@ pub(crate) fn allocator_version() -> String {
             return unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
         }
     }
-    if malloc_library().contains("libc.so") { format!("glibc {}", glibc_version()) } else { String::from("unstated") }
+    if malloc_library().contains("libc.so") {
+        format!("glibc {}", glibc_version())
+    } else {
+        String::from(crate::allocator::UNSTATED)
+    }
 }
 
 /// The version of the C library.

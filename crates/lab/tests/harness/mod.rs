@@ -1,13 +1,27 @@
 //! Runs the `freestone` command as a user would, without a terminal.
+//!
+//! # Safety
+//! Between fork and exec, dispositions of signals are set, which is async-signal-safe.
+#![allow(unsafe_code)]
 #![allow(dead_code, reason = "each test binary uses its share")]
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The command, not yet started.
+/// The command, not yet started. It ignores no signal, even if the tests were started in the background of a script, which ignores some.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_freestone"));
     command.args(arguments).current_dir(scratch());
+    let ignore_nothing = || {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+            // SAFETY: sets a disposition to the default, which calls no code of this program.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure calls only signal.
+    unsafe { command.pre_exec(ignore_nothing) };
     command
 }
 

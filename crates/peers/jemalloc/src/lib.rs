@@ -3,10 +3,36 @@
 //! # Safety
 //! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
 
+use core::ffi::{c_char, c_int, c_void};
+use core::fmt::{self, Write};
+use core::ptr;
+use peer_shim::version::{self, Writer};
 use tikv_jemalloc_sys as _;
 
+/// Writes the version the library itself has.
+fn version(text: &mut Writer<'_>) -> fmt::Result {
+    let mut stated: *const c_char = ptr::null();
+    let mut size = size_of::<*const c_char>();
+    // SAFETY: this entry is a pointer to a C string constant, and there is room for a pointer; nothing is set. Should the entry be missing, null stays.
+    let stated = unsafe {
+        _rjem_mallctl(c"version".as_ptr(), (&raw mut stated).cast(), &mut size, ptr::null_mut(), 0);
+        version::release(stated)
+    };
+    write!(text, "jemalloc {stated} (tikv-jemalloc-sys {})", peer_shim::locked!("tikv-jemalloc-sys"))
+}
+
+unsafe extern "C" {
+    fn _rjem_mallctl(
+        name: *const c_char,
+        old: *mut c_void,
+        old_size: *mut usize,
+        new: *mut c_void,
+        new_size: usize,
+    ) -> c_int;
+}
+
 peer_shim::peer! {
-    version: c"jemalloc 5.3.1 (tikv-jemalloc-sys 0.7.1)",
+    version: version,
     malloc: _rjem_malloc,
     free: _rjem_free,
     calloc: _rjem_calloc,

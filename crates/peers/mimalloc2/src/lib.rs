@@ -3,10 +3,29 @@
 //! # Safety
 //! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
 
+use core::ffi::c_int;
+use core::fmt::{self, Write};
 use libmimalloc_sys as _;
+use peer_shim::version::Writer;
+
+/// Writes the version the library itself has: major, and two digits each of minor and patch.
+fn version(text: &mut Writer<'_>) -> fmt::Result {
+    // SAFETY: the function has no preconditions.
+    let version = unsafe { mi_version() };
+    let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
+    write!(
+        text,
+        "mimalloc {major}.{minor}.{patch} (libmimalloc-sys {}, feature v2)",
+        peer_shim::locked!("libmimalloc-sys")
+    )
+}
+
+unsafe extern "C" {
+    fn mi_version() -> c_int;
+}
 
 peer_shim::peer! {
-    version: c"mimalloc 2.3.2 (libmimalloc-sys 0.1.49, v2)",
+    version: version,
     malloc: mi_malloc,
     free: mi_free,
     calloc: mi_calloc,

@@ -5,12 +5,23 @@
 //! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::fmt::{self, Write};
+use peer_shim::version::Writer;
 use rpmalloc_sys as _;
 
 mod threads;
 
+// The library states no version: another crate may hold another one.
+const _: () =
+    assert!(matches!(peer_shim::locked!("rpmalloc-sys").as_bytes(), b"0.2.3"), "which rpmalloc is in this crate?");
+
+/// Writes the version, which is the newest in the change log beside the sources.
+fn version(text: &mut Writer<'_>) -> fmt::Result {
+    write!(text, "rpmalloc 1.4.3 (rpmalloc-sys {})", peer_shim::locked!("rpmalloc-sys"))
+}
+
 peer_shim::peer! {
-    version: c"rpmalloc 1.4.3 (rpmalloc-sys 0.2.3)",
+    version: version,
     malloc: rpmalloc,
     free: rpfree,
     calloc: rpcalloc,

@@ -8,14 +8,19 @@
 //! | `malloc`, `free`, `calloc`, `realloc`, `posix_memalign`, `aligned_alloc`, `malloc_usable_size` | the one of the same meaning |
 //! | `memalign`, `valloc`, `pvalloc` | `aligned_alloc` of the peer |
 //! | `reallocarray` | `realloc` after an overflow check |
-//! | `freestone_peer_version` | a C string: the registry crate and the version of the allocator inside it |
+//! | `freestone_peer_version` | a C string: the allocator with its version, and the registry crate it was built from |
 //!
-//! The last is how the lab learns what it measured, and proves that the library was in the process.
+//! The last is how the lab learns what it measured. Where the allocator knows its own version, that is asked for when the program runs; the crate's
+//! version comes from the lock file ([`locked!`]).
 #![no_std]
+
+pub mod version;
+
+include!(concat!(env!("OUT_DIR"), "/locked.rs"));
 
 /// Exports the malloc family from the crate that invokes it.
 ///
-/// Each name given is an `extern "C"` function of the peer with the signature of the C function before the colon.
+/// `version` is a function that writes the version. Each other name given is an `extern "C"` function of the peer with the signature of the C function before the colon.
 #[macro_export]
 macro_rules! export_malloc_family {
     (
@@ -28,11 +33,11 @@ macro_rules! export_malloc_family {
         aligned_alloc: $aligned_alloc:path,
         malloc_usable_size: $usable_size:path $(,)?
     ) => {
-        /// The registry crate and the allocator's version, as a C string.
+        /// The allocator with its version, and the registry crate, as a C string.
         #[unsafe(no_mangle)]
         pub extern "C" fn freestone_peer_version() -> *const core::ffi::c_char {
-            const VERSION: &core::ffi::CStr = $version;
-            VERSION.as_ptr()
+            static TEXT: $crate::version::Text = $crate::version::Text::new();
+            TEXT.of($version)
         }
 
         /// # Safety

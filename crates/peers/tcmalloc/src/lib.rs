@@ -3,10 +3,17 @@
 //! # Safety
 //! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
 
+use core::fmt::{self, Write};
 use libtcmalloc_sys as _;
+use peer_shim::version::Writer;
+
+/// Writes the version. Google's tcmalloc has none; the crate's says which state of it this is.
+fn version(text: &mut Writer<'_>) -> fmt::Result {
+    write!(text, "tcmalloc crate-{} (Google's, libtcmalloc-sys, 8 KiB pages)", peer_shim::locked!("libtcmalloc-sys"))
+}
 
 peer_shim::peer! {
-    version: c"tcmalloc, 8 KiB pages (libtcmalloc-sys 0.1.14)",
+    version: version,
     malloc: TCMallocInternalMalloc,
     free: TCMallocInternalFree,
     calloc: TCMallocInternalCalloc,

@@ -1,0 +1,29 @@
+//! Parking for loom models: a kernel's futex, so that a wake-up that is lost shows as a deadlock.
+
+use crate::lock::Parking;
+use crate::sync::{AtomicU32, Ordering};
+use loom::sync::{Condvar, Mutex};
+
+loom::lazy_static! {
+    /// The kernel's queue. A model has one word that threads wait for.
+    static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+}
+
+/// See the module header.
+#[derive(Debug)]
+pub(crate) struct Parked;
+
+impl Parking for Parked {
+    fn wait(word: &AtomicU32, expected: u32) {
+        let queue = QUEUE.0.lock().unwrap();
+        // The kernel looks with its lock held: whoever changes the word wakes after that.
+        if word.load(Ordering::Relaxed) == expected {
+            drop(QUEUE.1.wait(queue));
+        }
+    }
+
+    fn wake_one(_word: &AtomicU32) {
+        let _queue = QUEUE.0.lock().unwrap();
+        QUEUE.1.notify_one();
+    }
+}

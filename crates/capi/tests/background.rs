@@ -1,0 +1,55 @@
+//! The allocator's own thread comes and goes with the program's; threads that start and end in every way.
+
+mod harness;
+
+use harness::{Program, WAYS, Way, emulated, expect_silent, is_musl};
+
+fn run(ways: &[Way], part: &str) {
+    if emulated("qemu's threads are not the program's") {
+        return;
+    }
+    for &way in ways {
+        expect_silent(Program::new("background.c", way).command().arg(part), way);
+    }
+}
+
+#[test]
+fn a_program_whose_threads_are_joined_is_one_without_threads_again() {
+    run(&WAYS, "comes_and_goes");
+}
+
+#[test]
+fn the_last_thread_may_end_with_a_cancellation_pending() {
+    run(&[Way::Preload, Way::Archive], "ends_in_every_way");
+}
+
+#[test]
+fn threads_end_at_once_while_others_start_and_fork() {
+    run(&[Way::Preload, Way::Archive], "storm");
+}
+
+#[test]
+fn the_process_ends_with_its_last_thread_though_the_first_left() {
+    run(&WAYS, "first_leaves");
+}
+
+#[test]
+fn the_background_thread_follows_its_option() {
+    run(&[Way::Preload], "follows_the_option");
+}
+
+#[test]
+fn the_background_thread_is_scheduled_like_the_first_thread_whoever_starts_it() {
+    run(&[Way::Preload], "scheduling");
+}
+
+#[test]
+fn a_signal_handler_that_allocates_amid_the_first_malloc_of_a_process_or_a_thread_ends() {
+    if emulated("an emulator does not stop after every instruction") || is_musl() {
+        return;
+    }
+    for part in ["interrupted", "interrupted_thread"] {
+        let program = Program::new("background.c", Way::Archive);
+        expect_silent(program.command().arg(part).env("FREESTONE_BACKGROUND", "off"), Way::Archive);
+    }
+}

@@ -1,0 +1,373 @@
+/* The allocator's own thread comes and goes with the program's; threads that start and end in every way; by argument. Every part must
+   end: an alarm sees to it. */
+#define _GNU_SOURCE
+#include "expect.h"
+#include "freestone.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static void *volatile sink;
+
+/* Threads of this process, and the allocator's own among them (0: none). Nothing here allocates with `malloc`. */
+static int tasks(int *own) {
+    char entries[4096];
+    int n = 0, folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY);
+    EXPECT(folder >= 0);
+    *own = 0;
+    long bytes;
+    while ((bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < bytes; at += *(unsigned short *)(entries + at + 16)) {
+            const char *name = entries + at + 19;
+            char path[64], comm[32] = "";
+            if (name[0] == '.') {
+                continue;
+            }
+            n++;
+            snprintf(path, sizeof path, "/proc/self/task/%s/comm", name);
+            int file = open(path, O_RDONLY);
+            if (file >= 0 && read(file, comm, sizeof comm - 1) > 0 && !strcmp(comm, "freestone\n")) {
+                *own = atoi(name);
+            }
+            close(file);
+        }
+    }
+    close(folder);
+    return n;
+}
+
+static void allocates(void) {
+    void *blocks[300];
+    for (int i = 0; i < 300; i++) {
+        EXPECT(blocks[i] = malloc((size_t)i * 100 + 1));
+        memset(blocks[i], i, (size_t)i * 100 + 1);
+    }
+    for (int i = 0; i < 300; i++) {
+        free(blocks[i]);
+    }
+}
+
+static int is_over;
+
+/* Allocates until it is told to end, also what no cache of its thread holds. */
+static void *works(void *unused) {
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+        allocates();
+        EXPECT(sink = malloc(3 << 20));
+        free(sink);
+        usleep(1000);
+    }
+    return unused;
+}
+
+static void *visits(void *unused) {
+    allocates();
+    return unused;
+}
+
+static void start(pthread_t *thread, void *(*body)(void *)) {
+    EXPECT(pthread_create(thread, NULL, body, NULL) == 0);
+}
+
+/* A thread that was joined may be there for the kernel for a moment still; one that nobody ends is there for ever. */
+static void wait_until_alone(void) {
+    int own;
+    while (tasks(&own) != 1) {
+        usleep(1000);
+    }
+}
+
+static void wait_until_there(int *own) {
+    while (tasks(own), *own == 0) {
+        usleep(1000);
+    }
+}
+
+/* With threads it is there; when the last of them is joined it is not; with the next ones it is again. */
+static void comes_and_goes(void) {
+    for (int round = 0; round < 3; round++) {
+        pthread_t threads[4];
+        int own;
+        is_over = 0;
+        allocates();
+        for (int i = 0; i < 4; i++) {
+            start(&threads[i], works);
+        }
+        wait_until_there(&own);
+        is_over = 1;
+        for (int i = 0; i < 4; i++) {
+            EXPECT(pthread_join(threads[i], NULL) == 0);
+        }
+        wait_until_alone();
+        while (unshare(CLONE_NEWUSER) != 0 && errno == EINVAL) {
+            usleep(1000);
+        }
+    }
+}
+
+static void *cancels_itself(void *unused) {
+    works(unused);
+    pthread_cancel(pthread_self());
+    return unused;
+}
+
+static void *leaves(void *unused) {
+    works(unused);
+    pthread_exit(unused);
+}
+
+/* The last thread ends by its return with a cancellation pending, and by `pthread_exit`. */
+static void ends_in_every_way(void) {
+    void *(*bodies[])(void *) = {cancels_itself, leaves};
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        int own;
+        is_over = 0;
+        allocates();
+        start(&thread, bodies[i]);
+        wait_until_there(&own);
+        is_over = 1;
+        EXPECT(pthread_join(thread, NULL) == 0);
+        wait_until_alone();
+    }
+}
+
+/* Many threads end at once, while others start and the process forks. */
+static void storm(void) {
+    allocates();
+    for (int round = 0; round < 150; round++) {
+        pthread_t threads[8];
+        for (int i = 0; i < 8; i++) {
+            start(&threads[i], visits);
+        }
+        pid_t child = fork();
+        EXPECT(child >= 0);
+        if (child == 0) {
+            alarm(60);
+            pthread_t thread;
+            int own;
+            is_over = 0;
+            if (round % 50 == 0) {
+                start(&thread, works);
+                wait_until_there(&own);
+                is_over = 1;
+                EXPECT(pthread_join(thread, NULL) == 0);
+            }
+            wait_until_alone();
+            _exit(0);
+        }
+        int status;
+        EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        for (int i = 0; i < 8; i++) {
+            EXPECT(pthread_join(threads[i], NULL) == 0);
+        }
+        if (round % 10 == 0) {
+            /* Its rest is over, so that it starts again. */
+            usleep(25000);
+        }
+    }
+    wait_until_alone();
+}
+
+static void *outlives(void *unused) {
+    usleep(50000);
+    allocates();
+    return unused;
+}
+
+/* The first thread leaves before the others; the process ends with the last of them. */
+static void first_leaves(void) {
+    pthread_t thread;
+    allocates();
+    start(&thread, works);
+    int own;
+    wait_until_there(&own);
+    start(&thread, outlives);
+    is_over = 1;
+    pthread_exit(NULL);
+}
+
+/* Under `background=on` and `off`, changed while it runs. */
+static void follows_the_option(void) {
+    pthread_t thread;
+    int own;
+    allocates();
+    start(&thread, works);
+    wait_until_there(&own);
+    EXPECT(freestone_option_set("background", "off") == 0);
+    while (tasks(&own), own != 0) {
+        usleep(1000);
+    }
+    EXPECT(freestone_option_set("background", "on") == 0);
+    wait_until_there(&own);
+    is_over = 1;
+    EXPECT(pthread_join(thread, NULL) == 0);
+    EXPECT(tasks(&own) >= 2 && own != 0);
+    EXPECT(freestone_option_set("background", "auto") == 0);
+    wait_until_alone();
+}
+
+/* A thread that is scheduled in a way of its own starts it; it is scheduled like the first thread. */
+
+static void *is_scheduled_otherwise(void *unused) {
+    struct sched_param none = {0};
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(*(int *)unused, &one);
+    EXPECT(sched_setscheduler(0, SCHED_BATCH, &none) == 0);
+    EXPECT(sched_setaffinity(0, sizeof one, &one) == 0);
+    EXPECT(setpriority(PRIO_PROCESS, 0, 7) == 0);
+    return works(NULL);
+}
+
+static void scheduling(void) {
+    cpu_set_t all, own_set;
+    EXPECT(sched_getaffinity(0, sizeof all, &all) == 0);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &all)) {
+        cpu++;
+    }
+    allocates();
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, is_scheduled_otherwise, &cpu) == 0);
+    int own;
+    wait_until_there(&own);
+    /* Its first steps are under way; only root may take niceness back. */
+    for (;;) {
+        EXPECT(sched_getaffinity(own, sizeof own_set, &own_set) == 0);
+        if (CPU_EQUAL(&all, &own_set) && sched_getscheduler(own) == SCHED_OTHER &&
+            (geteuid() != 0 || getpriority(PRIO_PROCESS, (id_t)own) == getpriority(PRIO_PROCESS, 0))) {
+            break;
+        }
+        usleep(1000);
+    }
+    is_over = 1;
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
+#if defined __x86_64__ && defined __GLIBC__
+/* A signal handler allocates after one step or another of the first `malloc`: the processor stops after every instruction. To be run with
+   `background=off`, for a thread that is started meanwhile cannot have the signal. */
+
+static volatile long n_steps, at_step;
+static void *volatile from_handler;
+static void *volatile to_free;
+static volatile int was_refused;
+
+static void steps(int signal) {
+    (void)signal;
+    if (++n_steps == at_step) {
+        int before = errno;
+        errno = 0;
+        from_handler = malloc(100);
+        was_refused = !from_handler;
+        EXPECT(from_handler || errno == ENOMEM);
+        free(to_free);
+        free(from_handler);
+        errno = before;
+    }
+}
+
+static void *lends(void *unused) {
+    (void)unused;
+    return malloc(3000);
+}
+
+static void *is_interrupted(void *unused) {
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    void *block = malloc(200);
+    __asm__ volatile("pushfq; andq $-0x101, (%%rsp); popfq" ::: "memory", "cc");
+    EXPECT(block);
+    memset(block, 1, 200);
+    free(block);
+    return unused;
+}
+
+static void interrupt_at(long step, int in_thread) {
+    struct sigaction action = {.sa_handler = steps};
+    EXPECT(sigaction(SIGTRAP, &action, NULL) == 0);
+    at_step = step;
+    pthread_t thread;
+    if (in_thread) {
+        /* A block of another thread for the handler to free. */
+        start(&thread, lends);
+        void *lent;
+        EXPECT(pthread_join(thread, &lent) == 0);
+        to_free = lent;
+        start(&thread, is_interrupted);
+        EXPECT(pthread_join(thread, NULL) == 0);
+    } else {
+        is_interrupted(NULL);
+    }
+    allocates();
+    /* What the handler freed is freed: of the block of 3000 bytes nothing is live. */
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0 && stats.live < 3000);
+}
+
+/* From the first step at which the handler is refused to the first at which it is not any more, whatever the handler does it ends. */
+static int interrupted(long step, int in_thread) {
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child == 0) {
+        alarm(10);
+        interrupt_at(step, in_thread);
+        if (n_steps < step) {
+            _exit(3);
+        }
+        _exit(was_refused ? 2 : 0);
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void interrupted_everywhere(int in_thread) {
+    int n_refused = 0;
+    for (long step = 1;; step += 1 + step / 10) {
+        int answer = interrupted(step, in_thread);
+        EXPECT(answer == 0 || answer == 2 || answer == 3);
+        n_refused += answer == 2;
+        if (answer == 3 || (answer == 0 && n_refused > 0)) {
+            break;
+        }
+    }
+    EXPECT(n_refused > 3);
+}
+#else
+static void interrupted_everywhere(int in_thread) {
+    (void)in_thread;
+}
+#endif
+
+/* Before the program's first `malloc`: `fork` and `waitpid` do not allocate, nor does `alarm`. */
+int main(int argc, char **argv) {
+    EXPECT(argc > 1);
+    alarm(100);
+    const char *part = argv[1];
+    if (!strcmp(part, "comes_and_goes")) {
+        comes_and_goes();
+    } else if (!strcmp(part, "ends_in_every_way")) {
+        ends_in_every_way();
+    } else if (!strcmp(part, "storm")) {
+        storm();
+    } else if (!strcmp(part, "first_leaves")) {
+        first_leaves();
+    } else if (!strcmp(part, "follows_the_option")) {
+        follows_the_option();
+    } else if (!strcmp(part, "scheduling")) {
+        scheduling();
+    } else if (!strcmp(part, "interrupted")) {
+        interrupted_everywhere(0);
+    } else if (!strcmp(part, "interrupted_thread")) {
+        interrupted_everywhere(1);
+    } else {
+        EXPECT(!"a part of that name");
+    }
+    return 0;
+}

@@ -1,0 +1,163 @@
+/* The allocator under system call filters, written by hand: calls that are refused, and calls that end the process. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+#define MOST_CALLS 16
+
+/* Answers `listed` to the listed calls, and `others` to all others. */
+static void filter(const long *calls, size_t n, unsigned listed, unsigned others) {
+    struct sock_filter program[2 * MOST_CALLS + 2];
+    unsigned short length = 0;
+    program[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (size_t at = 0; at < n && at < MOST_CALLS; at++) {
+        program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[at], 0, 1);
+        program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, listed);
+    }
+    program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, others);
+    struct sock_fprog both = {length, program};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &both)) {
+        /* Filters cannot be had here: nothing is tested. */
+        _exit(77);
+    }
+}
+
+static void fail(const char *what) {
+    (void)!write(2, what, strlen(what));
+    (void)!write(2, "\n", 1);
+    _exit(1);
+}
+
+/* A block whose bytes are all `size`, cut to eight bits. */
+static char *made(char *block, size_t size) {
+    if (!block) {
+        fail("malloc failed");
+    }
+    return memset(block, (int)(size & 0xff), size);
+}
+
+/* Everything that comes to the kernel by and by: many small blocks, large ones that come, grow and go, more than 32 MiB in all. */
+static void work(void) {
+    static char *kept[2000];
+    for (size_t at = 0; at < LENGTH(kept); at++) {
+        kept[at] = made(malloc(20000), 20000);
+    }
+    for (int round = 0; round < 5; round++) {
+        char *block = made(malloc(9 * MIB), 9 * MIB);
+        char *wall = made(malloc(1 * MIB), 1 * MIB);
+        block = realloc(block, 30 * MIB);
+        if (!block || block[9 * MIB - 1] != (char)(9 * MIB & 0xff)) {
+            fail("realloc failed, or lost bytes");
+        }
+        errno = 7;
+        free(wall);
+        free(block);
+        if (errno != 7) {
+            fail("free changed errno");
+        }
+        char *zero = calloc(1, 5 * MIB);
+        for (size_t at = 0; at < 5 * MIB; at += 999) {
+            if (!zero || zero[at]) {
+                fail("calloc is not zero");
+            }
+        }
+        free(zero);
+    }
+    for (size_t at = 0; at < LENGTH(kept); at++) {
+        free(kept[at]);
+    }
+}
+
+static const long FEW[] = {SYS_mmap, SYS_munmap, SYS_madvise, SYS_futex, SYS_write, SYS_exit_group};
+static const long FEWEST[] = {SYS_mmap, SYS_write, SYS_exit_group};
+
+static atomic_int go, done;
+
+/* A thread that was there before the filter, and allocates after it; it does not end, for that would need more calls. */
+static void *second(void *unused) {
+    while (!atomic_load(&go)) {
+    }
+    filter(FEW, LENGTH(FEW), SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
+    made(malloc(100), 100);
+    work();
+    atomic_store(&done, 1);
+    for (;;) {
+    }
+    return unused;
+}
+
+/* Runs this program's part `work` from its very start with each of some calls refused. */
+static int each_refused(char *self, unsigned error) {
+    static const struct {
+        const char *name;
+        long call;
+    } CALLS[] = {
+        {"sysinfo", SYS_sysinfo},         {"prlimit64", SYS_prlimit64},       {"getrandom", SYS_getrandom},
+        {"madvise", SYS_madvise},         {"mremap", SYS_mremap},             {"mincore", SYS_mincore},
+        {"sched_yield", SYS_sched_yield}, {"clock_gettime", SYS_clock_gettime}, {"futex", SYS_futex},
+        {"clone", SYS_clone},             {"clone3", SYS_clone3},             {"prctl", SYS_prctl},
+        {"getpid", SYS_getpid},           {"rt_sigprocmask", SYS_rt_sigprocmask},
+    };
+    for (size_t at = 0; at < LENGTH(CALLS); at++) {
+        pid_t child = fork();
+        if (!child) {
+            filter(&CALLS[at].call, 1, SECCOMP_RET_ERRNO | error, SECCOMP_RET_ALLOW);
+            execl(self, self, "work", NULL);
+            _exit(3);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+            return 77;
+        }
+        if (status) {
+            fprintf(stderr, "%s refused with error %u: status %#x\n", CALLS[at].name, error, status);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const char *part = argc > 1 ? argv[1] : "";
+    if (!strcmp(part, "work")) {
+        work();
+        _exit(0);
+    }
+    if (!strcmp(part, "each_refused")) {
+        int refused = each_refused(argv[0], EPERM);
+        return refused ? refused : each_refused(argv[0], ENOSYS);
+    }
+    free(malloc(100));
+    if (!strcmp(part, "all_refused")) {
+        filter(FEWEST, LENGTH(FEWEST), SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM);
+        work();
+        _exit(0);
+    }
+    if (!strcmp(part, "killed")) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, second, NULL)) {
+            return 2;
+        }
+        filter(FEW, LENGTH(FEW), SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
+        work();
+        atomic_store(&go, 1);
+        while (!atomic_load(&done)) {
+        }
+        _exit(0);
+    }
+    return 1;
+}

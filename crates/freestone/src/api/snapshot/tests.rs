@@ -1,0 +1,63 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::config::key;
+use crate::span::Layout;
+use freestone_os::Linux;
+use std::boxed::Box;
+use std::fs;
+use std::vec::Vec;
+
+/// Resident bytes of the mappings inside a window, as the kernel tells them.
+fn resident_bytes(layout: &Layout) -> u64 {
+    let start = layout.base.addr();
+    let end = layout.map.start().addr() + layout.map_bytes();
+    let (mut inside, mut bytes) = (false, 0);
+    for line in fs::read_to_string("/proc/self/smaps").unwrap().lines() {
+        let first = line.split_whitespace().next().unwrap_or("");
+        if let Some((from, _)) = first.split_once('-') {
+            inside = usize::from_str_radix(from, 16).is_ok_and(|from| (start..end).contains(&from));
+        } else if inside && first == "Rss:" {
+            bytes += line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024;
+        }
+    }
+    bytes
+}
+
+/// Heaps of their own over the kernel; every byte of every block is written, and of every span nearly every block is used.
+#[test]
+#[cfg_attr(miri, ignore = "asks the kernel")]
+fn statistics_add_up_to_what_the_kernel_says_is_resident() {
+    let (central, threads) = (Box::new(Central::new(Linux)), Threads::new());
+    central.pages.settings.set(key::THP, b"off").unwrap();
+    // SAFETY: the central is boxed and outlives the heaps; heaps and blocks are this test's.
+    unsafe {
+        let heaps: Vec<_> = (0..3).map(|_| threads.birth(&central).unwrap()).collect();
+        let stats = of(&central, &threads);
+        assert_eq!(
+            (stats.live, stats.cached, stats.fragmented),
+            (0, 0, 0),
+            "thread heaps are metadata, and nothing else"
+        );
+        let mut blocks = Vec::new();
+        for heap in &heaps {
+            for at in 0..40_000 {
+                let size = if at % 1000 == 999 { 500_000 } else { [16, 200, 1000, 3000][at % 4] };
+                let block = heap.allocate(size, 1).start;
+                block.write_bytes(1, heap.usable_bytes(block).unwrap());
+                blocks.push((*heap, block));
+            }
+        }
+        let (stats, resident) = (of(&central, &threads), resident_bytes(central.pages.layout()));
+        assert_eq!(stats.live + stats.cached + stats.fragmented + stats.dirty + stats.metadata, stats.committed);
+        assert!(stats.committed.abs_diff(resident) * 50 <= resident, "{resident} bytes are resident: {stats:?}");
+        // What goes back in single OS pages of spans stays counted as fragmented: from here on the sum is an upper bound.
+        blocks.into_iter().for_each(|(heap, block)| heap.free(block));
+        let stats = of(&central, &threads);
+        assert!(resident_bytes(central.pages.layout()) <= stats.committed, "more is resident than {stats:?}");
+        heaps.iter().for_each(|heap| threads.death(heap));
+        central.pages.purge();
+        let (stats, resident) = (of(&central, &threads), resident_bytes(central.pages.layout()));
+        assert_eq!(stats.committed, stats.metadata, "nothing else is left: {stats:?}");
+        assert!(resident <= stats.metadata, "{resident} bytes are resident for {stats:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! What the threads of a scenario share, and what the program owns: the shadow.
+#![allow(unsafe_code)]
+//!
+//! Invariants of the program that the threads play: a block is freed once, by whoever took it out of `blocks`; a heap is deleted when all its
+//! blocks were taken out and nobody is using it or freeing one of them.
+//!
+//! # Safety
+//! Blocks are read and written by the shadow for the sizes they were asked for.
+
+use crate::check::check;
+use crate::config::key;
+use crate::span::Kind;
+use crate::testing::World;
+use crate::thread::ThreadHeap;
+use freestone_base::lock::Lock;
+use freestone_os::Futex;
+use freestone_os::fake::Fake;
+use freestone_testkit::ops::{Shadow, SplitMix};
+use std::cell::Cell;
+use std::format;
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::vec::Vec;
+
+/// Which seams of the heap a scenario drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seams {
+    /// Births, deaths, remote frees, ticks, purges.
+    Threads,
+    /// And explicit heaps.
+    Heaps,
+    /// And forks, seen from the parent.
+    Parents,
+    /// And a fork, seen from the child.
+    Children,
+    /// Large blocks alone, just within the hard limit.
+    Limits,
+    /// All but the last.
+    All,
+}
+
+/// A block that the program owns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) start: NonNull<u8>,
+    pub(super) bytes: usize,
+    /// The explicit heap it was allocated from.
+    pub(super) heap: Option<usize>,
+}
+
+// SAFETY: a block is whoever's has it.
+unsafe impl Send for Block {}
+
+/// An explicit heap of the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Explicit {
+    pub(super) record: *const ThreadHeap<Fake>,
+    /// Threads that are allocating from it, or freeing a block of it.
+    pub(super) n_busy: u32,
+    /// Somebody is deleting it, or has.
+    pub(super) is_deleted: bool,
+    /// Somebody is behind its gate.
+    pub(super) is_entered: bool,
+}
+
+// SAFETY: records are never unmapped while the world lives.
+unsafe impl Send for Explicit {}
+
+/// What the program owns.
+#[derive(Debug, Default)]
+pub(super) struct Owned {
+    pub(super) shadow: Shadow,
+    pub(super) blocks: Vec<Block>,
+    pub(super) heaps: Vec<Explicit>,
+}
+
+/// A world and the program in it.
+pub(super) struct Stage {
+    pub(super) world: World,
+    pub(super) seams: Seams,
+    pub(super) n_threads: usize,
+    pub(super) n_steps: usize,
+    /// Sizes asked for.
+    pub(super) sizes: Vec<usize>,
+    owned: Mutex<Owned>,
+    /// Queues those who fork, as the lock of `api::pressure` does.
+    forks: Lock<(), Futex, 5>,
+    here: Cell<usize>,
+    /// In a forked child: only one thread is there, and what the others owned is lost.
+    is_child: Cell<bool>,
+}
+
+// SAFETY: all threads of a model run on one thread of the operating system.
+unsafe impl Sync for Stage {}
+// SAFETY: as above.
+unsafe impl Send for Stage {}
+
+impl Stage {
+    /// Draws a world.
+    pub(super) fn draw(seams: Seams, random: &mut SplitMix) -> Self {
+        let world = World::new([4096, 16384][random.below(2)]);
+        let n_threads = if seams == Seams::Limits { 2 } else { 2 + random.below(3) };
+        let pick = |random: &mut SplitMix, values: &[&'static str]| values[random.below(values.len())];
+        world.set(key::DECAY_MS, pick(random, &["0", "1", "1", "10", "1000"]));
+        world.set(key::DIRTY_MAX, pick(random, &["0", "256k", "16m"]));
+        world.set(key::BIN_MAX, pick(random, &["1", "4", "64", "4096"]));
+        if random.below(4) == 0 {
+            world.set(key::PURGE, "free");
+        }
+        let mut sizes: Vec<_> = if seams == Seams::Limits {
+            // Blocks that the limit has room for, one for each thread; see `actor`.
+            world.set(key::DIRTY_MAX, pick(random, &["0", "256k"]));
+            world.set(key::LIMIT_HARD, "9m");
+            [1 << 20, 2 << 20, 3 << 20].to_vec()
+        } else {
+            // Few classes, so that threads meet in one; those of few blocks a span, so that spans come and go.
+            let all = [16, 48, 512, 1024, 4000, 8000, 16_000, 30_000, 70_000, 200_000, 1 << 20];
+            (0..1 + random.below(4)).map(|_| all[random.below(all.len())]).collect()
+        };
+        sizes.dedup();
+        Self {
+            world,
+            seams,
+            n_threads,
+            n_steps: 10 + random.below(60),
+            sizes,
+            owned: Mutex::default(),
+            forks: Lock::new(()),
+            here: Cell::new(n_threads),
+            is_child: Cell::new(false),
+        }
+    }
+
+    /// What the program owns. Nothing of the heap is to be called meanwhile.
+    pub(super) fn owned(&self) -> MutexGuard<'_, Owned> {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a thread is gone.
+    pub(super) fn left(&self) {
+        self.here.set(self.here.get() - 1);
+    }
+
+    /// Threads there are.
+    pub(super) fn n_here(&self) -> usize {
+        self.here.get()
+    }
+
+    /// In a forked child: what threads that are gone were using is used by nobody.
+    pub(super) fn become_child(&self) {
+        self.is_child.set(true);
+        self.owned().heaps.iter_mut().for_each(|heap| heap.n_busy = 0);
+    }
+
+    /// Whether this is a forked child.
+    pub(super) fn is_child(&self) -> bool {
+        self.is_child.get()
+    }
+
+    /// As `api::fork` does before a fork.
+    pub(super) fn lock_for_fork(&self) {
+        self.forks.acquire_raw();
+        Futex::begin_fork();
+        self.world.threads.lock_for_fork();
+        self.world.central.lock_for_fork();
+    }
+
+    /// As `api::fork` does after it.
+    ///
+    /// # Safety
+    /// - This thread took the locks with [`Stage::lock_for_fork`], or is the copy of the one that did.
+    pub(super) unsafe fn unlock_after_fork(&self) {
+        // SAFETY: the caller took them.
+        unsafe {
+            self.world.central.unlock_after_fork();
+            self.world.threads.unlock_after_fork();
+            Futex::end_fork();
+            self.forks.release_raw();
+        }
+    }
+
+    /// A block was handed out.
+    pub(super) fn handed_out(&self, start: NonNull<u8>, bytes: usize, heap: Option<usize>) {
+        let mut owned = self.owned();
+        owned.shadow.handed_out(start, bytes, 1).unwrap_or_else(|violation| panic!("{violation}"));
+        owned.blocks.push(Block { start, bytes, heap });
+    }
+
+    /// Takes a block of the program's to be freed, if it has one of a heap that nobody deletes.
+    pub(super) fn take_block(&self, random: &mut SplitMix) -> Option<Block> {
+        let mut owned = self.owned();
+        let n = owned.blocks.len();
+        let at = if n == 0 { return None } else { random.below(n) };
+        let block = owned.blocks.swap_remove(at);
+        owned.give_back(block);
+        if let Some(heap) = block.heap {
+            owned.heaps[heap].n_busy += 1;
+        }
+        Some(block)
+    }
+
+    /// A block that was taken is freed.
+    pub(super) fn freed(&self, block: Block) {
+        if let Some(heap) = block.heap {
+            self.owned().heaps[heap].n_busy -= 1;
+        }
+    }
+
+    /// The end, with no thread there any more: everything is freed and every heap ends, and nothing is left.
+    pub(super) fn settle(&self) {
+        let (world, own) = (&self.world, self.world.heap());
+        let n_heaps = self.owned().heaps.len();
+        for number in 0..n_heaps {
+            self.delete_heap(number);
+        }
+        let mut random = SplitMix(0);
+        while let Some(block) = self.take_block(&mut random) {
+            // SAFETY: the block is the program's, which gives it up.
+            unsafe { own.free(block.start.as_ptr()) };
+        }
+        // SAFETY: the heap is this thread's, and used no more.
+        unsafe { world.threads.death(own) };
+        if self.is_child() {
+            return;
+        }
+        self.check("at the end");
+        let left = world.central.pages.inspect(|state, layout| {
+            let mut page = 1;
+            while page < state.frontier {
+                // SAFETY: records below the frontier are committed.
+                let span = unsafe { &*layout.record(page) };
+                match span.kind.get() {
+                    Kind::Small => {
+                        return Some(format!("{} blocks of the span at page {page} never came home", span.n_out.get()));
+                    }
+                    Kind::Large => return Some(format!("the large block at page {page} is in use by nobody")),
+                    _ => page += span.pages.get(),
+                }
+            }
+            None
+        });
+        assert!(left.is_none(), "{}", left.unwrap_or_default());
+        assert_eq!(world.threads.n_alive(), 0);
+    }
+
+    /// Every invariant of the heap, when no thread is inside.
+    pub(super) fn check(&self, when: &str) {
+        // SAFETY: nobody is inside.
+        if let Err(broken) = unsafe { check(&self.world.central, &self.world.threads) } {
+            // SAFETY: pages that `check` names have records.
+            panic!("{when}: {broken:?}: {:?}", unsafe { self.world.central.span(broken.page) });
+        }
+    }
+
+    /// Deletes an explicit heap, with what is left in it, once nobody is using it; if nobody else does.
+    pub(super) fn delete_heap(&self, number: usize) {
+        let record = {
+            let mut owned = self.owned();
+            if core::mem::replace(&mut owned.heaps[number].is_deleted, true) {
+                return;
+            }
+            let (with_it, rest): (Vec<_>, Vec<_>) = owned.blocks.iter().partition(|block| block.heap == Some(number));
+            owned.blocks = rest;
+            with_it.into_iter().for_each(|block| owned.give_back(block));
+            owned.heaps[number].record
+        };
+        while self.owned().heaps[number].n_busy > 0 {
+            freestone_base::sync::spin_hint();
+        }
+        let mut late: Vec<Block> = Vec::new();
+        {
+            // What was allocated while we waited goes with it, too.
+            let mut owned = self.owned();
+            let (with_it, rest): (Vec<_>, Vec<_>) = owned.blocks.iter().partition(|block| block.heap == Some(number));
+            owned.blocks = rest;
+            late.extend(with_it);
+            late.iter().for_each(|block| owned.give_back(*block));
+        }
+        // SAFETY: no block of the heap is used any more, and nobody else uses the heap.
+        unsafe { self.world.threads.destroy(&*record) };
+    }
+}
+
+impl Owned {
+    /// The program gives a block up: it holds what was written to it.
+    pub(super) fn give_back(&mut self, block: Block) {
+        self.shadow.giving_back(block.start).unwrap_or_else(|violation| panic!("{violation}"));
+    }
+
+    /// An explicit heap that nobody deletes, with the caller among those who use it.
+    pub(super) fn use_heap(&mut self, random: &mut SplitMix) -> Option<usize> {
+        let alive: Vec<_> = (0..self.heaps.len()).filter(|at| !self.heaps[*at].is_deleted).collect();
+        let number = if alive.is_empty() { return None } else { alive[random.below(alive.len())] };
+        self.heaps[number].n_busy += 1;
+        Some(number)
+    }
+}

@@ -1,0 +1,121 @@
+//! `cargo xtask shuttle`: the model of the whole heap under schedules, and proof that it finds faults.
+
+use crate::process::{cargo, run, target};
+use crate::scratch::{Outcome, Scratch, outcome, replaced};
+use anyhow::{Result, bail};
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A fault that was in the heap once, and how to put it back.
+struct Fault {
+    what: &'static str,
+    /// The test that is to find it.
+    test: &'static str,
+    changes: &'static [(&'static str, &'static str, &'static str)],
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        what: "an explicit heap adopts spans that others have blocks of",
+        test: "heaps_are_deleted_whatever_is_on_its_way",
+        changes: &[(
+            "crates/freestone/src/thread/refill.rs",
+            "if next == 0 && !self.is_explicit() {",
+            "if next == 0 {",
+        )],
+    },
+    Fault {
+        what: "blocks of an explicit heap wait in the outbox of who freed them",
+        test: "heaps_are_deleted_whatever_is_on_its_way",
+        changes: &[("crates/freestone/src/thread/outbox.rs", "if generation.is_explicit() {", "if false {")],
+    },
+    Fault {
+        what: "a batch overwrites the bin that the decay tick filled meanwhile",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[(
+            "crates/freestone/src/thread/refill.rs",
+            "(*chain.last).next = self.head(class).replace(chain.first);",
+            "self.head(class).set(chain.first);",
+        )],
+    },
+    Fault {
+        what: "a fork lets go of a gate that it never took",
+        test: "a_parent_goes_on_after_a_fork",
+        changes: &[(
+            "crates/freestone/src/thread/life.rs",
+            "heap.become_alive(central, layout, owner, role);",
+            "heap.become_alive(central, layout, owner, Role::Thread);\n        drop(registry);\n        heap.role.set(role);",
+        )],
+    },
+];
+
+/// The arguments of cargo that run the models; `debug_assertions` stay on.
+const TEST: [&str; 5] = ["test", "--package", "freestone", "--lib", "testing::schedules"];
+
+fn told(command: &mut Command, seconds: u64, seed: Option<u64>, from: u64) -> &mut Command {
+    command.env("FREESTONE_MODEL_SECONDS", seconds.to_string()).env("FREESTONE_MODEL_FROM", from.to_string());
+    if let Some(seed) = seed {
+        command.env("FREESTONE_MODEL_SEED", seed.to_string());
+    }
+    command.env("FREESTONE_MODEL_LOG", target().join("shuttle.seed")).env("RUST_BACKTRACE", "0")
+}
+
+/// Plays each model for so many seconds, or one seed.
+pub(crate) fn play(seconds: u64, seed: Option<u64>, from: u64) -> Result<()> {
+    let mut command = cargo(&TEST);
+    command.args(["--", "--nocapture", "--test-threads", "1"]);
+    command.env("RUSTFLAGS", "--cfg shuttle").env("CARGO_TARGET_DIR", target().join("shuttle"));
+    run(told(&mut command, seconds, seed, from))
+}
+
+/// What the ordinary test command plays.
+pub(crate) fn short() -> Result<()> {
+    play(3, None, 0)
+}
+
+/// Puts each fault back, and says what the model said of it and after how many schedules.
+pub(crate) fn put_back(seconds: u64) -> Result<()> {
+    let scratch = Scratch::copy()?;
+    let mut n_missed = 0;
+    for fault in FAULTS {
+        let begun = Instant::now();
+        let said = with_changes(&scratch, fault.changes, |scratch| {
+            let mut command = scratch.cargo("shuttle", &TEST[..4]);
+            let name = format!("testing::schedules::{}", fault.test);
+            command.args([&name, "--", "--exact", "--nocapture", "--test-threads", "1"]);
+            outcome(told(&mut command, seconds, None, 0), Duration::from_secs(seconds + 300))
+        })?;
+        let seed = fs::read_to_string(target().join("shuttle.seed")).unwrap_or_default();
+        match said {
+            Outcome::Failed(text) if text.contains("could not compile") => bail!("does not compile:\n{text}"),
+            Outcome::Failed(text) => {
+                let line = text.lines().find(|line| line.contains(": seed "));
+                println!(
+                    "found: {}: {}",
+                    fault.what,
+                    line.map_or_else(|| format!("the process died with {seed}"), str::to_owned)
+                );
+            }
+            Outcome::TooLong => println!("found: {}: it never ended with {seed}", fault.what),
+            Outcome::Passed => {
+                n_missed += 1;
+                println!("MISSED: {} ({:.0} s)", fault.what, begun.elapsed().as_secs_f64());
+            }
+        }
+    }
+    if n_missed > 0 {
+        bail!("the model misses {n_missed} of {} faults", FAULTS.len());
+    }
+    Ok(())
+}
+
+fn with_changes<R>(
+    scratch: &Scratch,
+    changes: &[(&str, &str, &str)],
+    check: impl FnOnce(&Scratch) -> Result<R>,
+) -> Result<R> {
+    let Some(((file, from, to), rest)) = changes.split_first() else { return check(scratch) };
+    let text = replaced(&fs::read_to_string(scratch.path(file))?, from, to)?;
+    scratch.with(file, &text, |scratch| with_changes(scratch, rest, check))
+}

@@ -1,0 +1,121 @@
+//! A copy of the tree in which a line is changed to see whether the tests notice.
+
+use crate::process::{root, target};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The copy.
+pub(crate) struct Scratch {
+    folder: PathBuf,
+}
+
+/// What a command came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It succeeded.
+    Passed,
+    /// It failed; its output.
+    Failed(String),
+    /// It took longer than it was given.
+    TooLong,
+}
+
+impl Scratch {
+    /// A fresh copy of everything that is built, under `target/scratch`.
+    pub(crate) fn copy() -> Result<Self> {
+        let folder = target().join("scratch/tree");
+        for name in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "layers.dag"] {
+            copy_changed(&root().join(name), &folder.join(name))?;
+        }
+        for name in ["crates", "xtask"] {
+            copy_folder(&root().join(name), &folder.join(name))?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// Where a file of the tree is in the copy.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Runs `check` with `file` reading `text`; the file is as before afterwards.
+    pub(crate) fn with<R>(&self, file: &str, text: &str, check: impl FnOnce(&Self) -> Result<R>) -> Result<R> {
+        let path = self.path(file);
+        let before = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        fs::write(&path, text)?;
+        let checked = check(self);
+        fs::write(&path, before)?;
+        checked
+    }
+
+    /// Cargo in the copy, with the `cfg` of a model, building in a folder of its own.
+    pub(crate) fn cargo(&self, cfg: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+        command.args(arguments).current_dir(&self.folder);
+        command.env("RUSTFLAGS", format!("--cfg {cfg}")).env("RUST_BACKTRACE", "0");
+        command.env("CARGO_TARGET_DIR", target().join("scratch").join(cfg));
+        command
+    }
+}
+
+/// Runs a command quietly, for at most so long.
+pub(crate) fn outcome(command: &mut Command, most: Duration) -> Result<Outcome> {
+    let output = target().join("scratch/output");
+    let file = fs::File::create(&output)?;
+    let mut child = command
+        .stdout(Stdio::from(file.try_clone()?))
+        .stderr(Stdio::from(file))
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    let ends = Instant::now() + most;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            let text = String::from_utf8_lossy(&fs::read(&output)?).into_owned();
+            return Ok(if status.success() { Outcome::Passed } else { Outcome::Failed(text) });
+        }
+        if Instant::now() > ends {
+            child.kill()?;
+            child.wait()?;
+            return Ok(Outcome::TooLong);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Replaces `from`, which must be there once, by `to`.
+pub(crate) fn replaced(text: &str, from: &str, to: &str) -> Result<String> {
+    ensure!(text.matches(from).count() == 1, "`{from}` is not there, or not once");
+    Ok(text.replacen(from, to, 1))
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if entry.file_type()?.is_dir() {
+            if name != "target" {
+                copy_folder(&path, &to.join(name))?;
+            }
+        } else if entry.file_type()?.is_file() {
+            copy_changed(&path, &to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies what differs: cargo builds again what was written.
+fn copy_changed(from: &Path, to: &Path) -> Result<()> {
+    let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+    if fs::read(to).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(to, bytes)?;
+    Ok(())
+}
