@@ -33,6 +33,8 @@ pub(crate) fn tsan() -> Result<()> {
     for (package, target_of_crate, filter) in WITH_THREADS {
         println!("== tsan: {package} {}", target_of_crate.join(" "));
         let mut command = command("rustup", &["run", "nightly", "cargo", "test", "-Zbuild-std", "--target", TARGET]);
+        // A standard library is built for one way to panic, and tests unwind.
+        command.args(["--config", "profile.dev.panic=\"unwind\""]);
         command.args(["--package", package]).args(target_of_crate).arg("--").args(filter);
         command.env_remove("RUSTUP_TOOLCHAIN").env("RUSTFLAGS", "-Zsanitizer=thread").env("PROPTEST_CASES", "16");
         run(command.env("TSAN_OPTIONS", "halt_on_error=1").env("CARGO_TARGET_DIR", target().join("tsan")))

@@ -1,4 +1,4 @@
-//! Bookkeeping that was written over, and blocks at the edges of what was carved: each is named, none is believed.
+//! Bookkeeping: what was written over is named and never believed, and blocks at the edges of what was carved count right.
 #![allow(unsafe_code, reason = "damage is done on purpose")]
 
 mod subject;
@@ -129,4 +129,44 @@ fn as_many_blocks_as_links_can_name_are_not_too_many() {
     let made = |count| unsafe { SharedPool::new_at(shape(count), memory.start, memory.bytes()) }.err();
     assert!(matches!(made(most), Some(Error::RegionTooSmall { .. })));
     assert_eq!(made(most + 1), Some(Error::TooLarge { block_bytes: 8, count: most + 1 }));
+}
+
+/// A magazine that carves stops where a cache line of links begins, so that the next one begins there.
+#[test]
+fn magazines_carve_to_the_end_of_a_line_of_links() {
+    // Lines are fetched in pairs: 32 links of 4 bytes.
+    const TOGETHER: usize = 32;
+    for count in 320..320 + 2 * TOGETHER {
+        let shape = Shape::new(8, count).unwrap();
+        let memory = Memory::new(shape.shared_region_bytes(), 0xA5);
+        let pool = memory.shared(shape);
+        let (mut first, mut second) = (pool.magazine(), pool.magazine());
+        let begun = (memory.start.addr().get() + count * shape.spacing()) / 4 % TOGETHER;
+        let carved = |magazine: &mut freestone_pool::Magazine<'_, '_>| {
+            let before = pool.stats().n_fresh;
+            magazine.allocate().unwrap();
+            before - pool.stats().n_fresh
+        };
+        let (n_first, n_second) = (carved(&mut first), carved(&mut second));
+        assert_eq!((n_first + begun) % TOGETHER, 0, "{count} blocks: links begin {begun} into a line");
+        assert_eq!((n_second, n_first), (n_first + begun, n_second - begun), "{count} blocks");
+    }
+}
+
+#[test]
+fn a_block_given_back_unchecked_is_not_in_use() {
+    let memory = Memory::new(SHAPE.shared_region_bytes(), 0xA5);
+    let mut pool = memory.shared(SHAPE);
+    let mut magazine = pool.magazine();
+    let (kept, listed) = (magazine.allocate().unwrap(), pool.allocate().unwrap());
+    assert_eq!(pool.stats().n_used, 2);
+    // SAFETY: in use, and given back once.
+    unsafe {
+        magazine.deallocate_unchecked(kept);
+        assert_eq!(pool.stats().n_used, 1);
+        pool.deallocate_unchecked(listed);
+    }
+    assert_eq!((pool.stats().n_used, pool.leaks().count()), (0, 0));
+    drop(magazine);
+    assert_eq!(pool.check(), Ok(()));
 }

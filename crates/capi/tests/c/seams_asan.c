@@ -13,16 +13,16 @@ static void *work(void *heap) {
         EXPECT(block && own);
         memset(block, 1, (size_t)i + 1);
         memset(own, 2, (size_t)i + 1);
-        sink = own;
         free(block);
-        EXPECT(sink = realloc(malloc(20), 3000));
-        free(sink);
+        char *grown = realloc(malloc(20), 3000);
+        EXPECT(grown);
+        free(HIDE(grown));
     }
     return NULL;
 }
 
 int main(int argc, char **argv) {
-    alarm(60);
+    alarm(100);
     EXPECT(argc == 2);
     freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap);
