@@ -39,15 +39,6 @@ const FAULTS: &[Fault] = &[
             "self.head(class).set(chain.first);",
         )],
     },
-    Fault {
-        what: "a fork lets go of a gate that it never took",
-        test: "a_parent_goes_on_after_a_fork",
-        changes: &[(
-            "crates/freestone/src/thread/life.rs",
-            "heap.become_alive(central, layout, owner, role);",
-            "heap.become_alive(central, layout, owner, Role::Thread);\n        drop(registry);\n        heap.role.set(role);",
-        )],
-    },
 ];
 
 /// The arguments of cargo that run the models; `debug_assertions` stay on.

@@ -96,7 +96,8 @@ impl Inbox {
 
     /// Opens a closed inbox for its next owner.
     pub fn open(&self) {
-        self.head.store(ptr::null_mut(), Ordering::Release);
+        // Whoever learns that the owner is new learns it elsewhere, and in order.
+        self.head.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
 

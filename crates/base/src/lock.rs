@@ -140,13 +140,28 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     /// is true, the thread may take it as if it were free. Several locks of one rank may be taken so.
     pub fn acquire_raw(&self) {
         ranks::may_take::<P>(RANK, true);
-        if self.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if !self.take_soon() {
             self.lock_contended();
             if self.state.swap(FORK, Ordering::Relaxed) == CONTENDED {
                 self.state.fetch_or(WAITED_FOR, Ordering::Relaxed);
             }
         }
         ranks::taken::<P>(RANK);
+    }
+
+    /// Takes the lock for a fork if it comes free within about a millisecond. A thread that parks is overtaken by those that come later;
+    /// one that needs every lock there is would be overtaken for seconds.
+    fn take_soon(&self) -> bool {
+        const TRIES: u32 = if cfg!(any(loom, miri)) { 1 } else { 50_000 };
+        for _ in 0..TRIES {
+            if self.state.load(Ordering::Relaxed) == FREE
+                && self.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                return true;
+            }
+            spin_hint();
+        }
+        false
     }
 
     /// Releases a lock taken by [`Lock::acquire_raw`]; one that was not is left as it is.

@@ -22,6 +22,8 @@ const LIFE: &str = include_str!("../../freestone/src/thread/life.rs");
 const OUTBOX: &str = include_str!("../../freestone/src/thread/outbox.rs");
 const REFILL: &str = include_str!("../../freestone/src/thread/refill.rs");
 const GLOBAL: &str = include_str!("../../freestone/src/api/global.rs");
+const PAGES: &str = include_str!("../../freestone/src/page/heap.rs");
+const BACKGROUND: &str = include_str!("../../freestone/src/api/background.rs");
 const PURGE: &str = include_str!("../../freestone/src/page/purge.rs");
 const REPORT: &str = include_str!("../../freestone/src/api/report.rs");
 const PRESSURE: &str = include_str!("../../freestone/src/api/pressure.rs");
@@ -271,19 +273,69 @@ fn who_finds_a_report_path_reads_what_was_set() {
 #[test]
 fn calls_for_relief_come_one_after_the_other() {
     loom::model(|| {
-        let shared = Arc::new((AtomicBool::new(false), UnsafeCell::new(0)));
-        let tell = |shared: &(AtomicBool, UnsafeCell<u32>)| {
-            if shared.0.swap(true, stated(PRESSURE, "fn make_room(", "busy.swap(")) {
+        let shared = Arc::new((AtomicU32::new(0), UnsafeCell::new(0)));
+        let tell = |shared: &(AtomicU32, UnsafeCell<u32>)| {
+            let order = |nth| nth_stated(PRESSURE, "fn make_room(", "teller.compare_exchange(", nth);
+            if shared.0.compare_exchange(0, 7, order(0), order(1)).is_err() {
                 return;
             }
             // SAFETY: nobody else is being told.
             shared.1.with_mut(|told| unsafe { *told += 1 });
-            shared.0.store(false, stated(PRESSURE, "fn make_room(", "busy.store("));
+            shared.0.store(0, stated(PRESSURE, "fn make_room(", "teller.store("));
         };
         let other = Arc::clone(&shared);
         let teller = loom::thread::spawn(move || tell(&other));
         tell(&shared);
         teller.join().unwrap();
+    });
+}
+
+#[test]
+fn who_sees_how_far_the_page_map_reaches_finds_it_committed() {
+    loom::model(|| {
+        let shared = Arc::new((UnsafeCell::new(0), AtomicU32::new(0)));
+        let other = Arc::clone(&shared);
+        let reader = loom::thread::spawn(move || {
+            if other.1.load(stated(PAGES, "fn reach(", "reach.load(")) > 0 {
+                // SAFETY: committed before it was in reach.
+                assert_eq!(other.0.with(|layout| unsafe { *layout }), 7);
+            }
+        });
+        // SAFETY: nobody reads before it is in reach.
+        shared.0.with_mut(|layout| unsafe { *layout = 7 });
+        shared.1.store(1, stated(PAGES, "fn publish_reach(", "reach.store("));
+        reader.join().unwrap();
+    });
+}
+
+const NONE: u32 = 0;
+const STARTING: u32 = 1;
+const RUNNING: u32 = 2;
+const ENDING: u32 = 3;
+
+/// Whoever starts the background thread writes down which it is, and whoever ends it reads that; several threads do both.
+#[test]
+fn who_ends_the_background_thread_knows_which_it_is() {
+    loom::model(|| {
+        let shared = Arc::new((AtomicU32::new(NONE), UnsafeCell::new(0)));
+        let start_and_end = |shared: &(AtomicU32, UnsafeCell<u32>)| {
+            let order = |nth| nth_stated(BACKGROUND, "fn start(", "state.compare_exchange(", nth);
+            if shared.0.compare_exchange(NONE, STARTING, order(0), order(1)).is_ok() {
+                // SAFETY: this thread moved the state from none to starting.
+                shared.1.with_mut(|thread| unsafe { *thread = 7 });
+                shared.0.store(RUNNING, stated(BACKGROUND, "fn start(", "state.store(RUNNING"));
+            }
+            let order = |nth| nth_stated(BACKGROUND, "fn end(", "state.compare_exchange(", nth);
+            if shared.0.compare_exchange(RUNNING, ENDING, order(0), order(1)).is_ok() {
+                // SAFETY: this thread moved the state from running to ending.
+                shared.1.with(|thread| unsafe { assert_eq!(*thread, 7) });
+                shared.0.store(NONE, stated(BACKGROUND, "fn end(", "state.store(NONE"));
+            }
+        };
+        let other = Arc::clone(&shared);
+        let thread = loom::thread::spawn(move || start_and_end(&other));
+        start_and_end(&shared);
+        thread.join().unwrap();
     });
 }
 

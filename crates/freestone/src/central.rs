@@ -120,7 +120,7 @@ impl<O: Os> Central<O> {
             let class = span.class.get();
             let list = self.lists[class as usize].lock();
             let layout = self.pages.layout();
-            span.owner.store(ptr::null_mut(), Ordering::Release);
+            span.owner.store(ptr::null_mut(), Ordering::Relaxed);
             layout.map.set(page, span.pages.get(), Entry::small(Owner::ABANDONED, class));
             if span.n_free.get() == 0 && span.fresh.get() == 0 {
                 list.full.push(layout, page);
@@ -162,7 +162,7 @@ impl<O: Os> Central<O> {
         // SAFETY: the caller's promise; under the lock an ownerless span is ours.
         unsafe {
             let span = self.span(page);
-            if !span.owner.load(Ordering::Acquire).is_null() {
+            if !span.owner.load(Ordering::Relaxed).is_null() {
                 return Offered::Owned;
             }
             let was_full = span.n_free.get() == 0 && span.fresh.get() == 0;

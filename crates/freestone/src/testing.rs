@@ -42,13 +42,16 @@ impl World {
     }
 
     pub(crate) fn try_heap(&self) -> Option<&ThreadHeap<Fake>> {
-        // SAFETY: the central is boxed and outlives the borrow.
-        unsafe { self.threads.birth(&self.central, Role::Thread) }
+        self.try_birth(Role::Thread)
     }
 
     pub(crate) fn explicit_heap(&self) -> &ThreadHeap<Fake> {
-        // SAFETY: as above.
-        unsafe { self.threads.birth(&self.central, Role::Explicit) }.expect("the fake kernel has memory")
+        self.try_birth(Role::Explicit).expect("the fake kernel has memory")
+    }
+
+    pub(crate) fn try_birth(&self, role: Role) -> Option<&ThreadHeap<Fake>> {
+        // SAFETY: the central is boxed and outlives the borrow.
+        unsafe { self.threads.birth(&self.central, role) }
     }
 
     /// Sets the option `index`, one of `config::key`.

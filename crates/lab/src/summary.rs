@@ -115,10 +115,13 @@ impl Summary {
         summary
     }
 
-    /// The same, with the versions these allocators stated.
-    pub(crate) fn with_versions(self, allocators: &[Allocator]) -> Self {
-        let labels = allocators.iter().map(|allocator| (allocator.name.clone(), allocator.label()));
-        Self { labels: labels.collect(), ..self }
+    /// The same, with the versions these allocators stated, and in their order: runs come in an order drawn by chance. What is none of them, but a
+    /// heap inside the process or an option under test, comes behind them by name.
+    pub(crate) fn with_versions(mut self, allocators: &[Allocator]) -> Self {
+        self.labels = allocators.iter().map(|allocator| (allocator.name.clone(), allocator.label())).collect();
+        let place = |name: &str| allocators.iter().position(|one| one.name == name).unwrap_or(usize::MAX);
+        self.allocators.sort_by(|one, other| (place(one), one).cmp(&(place(other), other)));
+        self
     }
 
     /// How tables name an allocator: with its version, where it is known.

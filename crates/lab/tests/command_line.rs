@@ -81,11 +81,13 @@ fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
         out.to_str().unwrap(),
     ];
     let output = freestone(&arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let cells = summary["cells"].as_array().unwrap();
     let verdicts: Vec<_> = cells.iter().filter_map(|cell| cell["cell"]["ratio"]["verdict"].as_str()).collect();
     assert!(verdicts.len() >= 6, "both workloads are compared in time, processor time, memory and faults");
+    // On a busy machine chance may claim a difference once in a long while. Whether it does is not the point here, but that the status says so.
+    let equal = verdicts.iter().all(|&verdict| verdict == "no_difference_seen");
+    assert_eq!(output.status.success(), equal, "{}", String::from_utf8_lossy(&output.stderr));
     let page = std::fs::read_to_string(out.with_extension("html")).unwrap();
     assert!(page.contains("<h2>Workload by workload</h2>"));
 }
@@ -240,8 +242,26 @@ fn a_timeline_shows_what_the_kernel_and_the_library_say_of_every_process() {
     if !installed("sh") || !installed("python3") {
         return;
     }
-    // Two processes with 40 MiB of blocks each (larger than what python3 keeps in a heap of its own), then a while in which they hold little.
-    let program = "import time; a = [bytes(1000) for _ in range(42000)]; time.sleep(0.5); del a; time.sleep(0.7)";
+    // Two processes with 40 MiB of blocks each (larger than what python3 keeps in a heap of its own), then a while in which they hold little. How
+    // long that is they read in the library's report: both hold until each was sampled ten times, and then each waits for ten samples more.
+    let program = r#"
+import json, os, time
+def samples(holding):
+    counts = {}
+    for line in open(os.environ["FREESTONE_REPORT"]):
+        if line.endswith("}\n"):
+            line = json.loads(line)
+            if line["event"] == "sample" and (line["live_bytes"] > 40 << 20) == holding:
+                counts[line["pid"]] = counts.get(line["pid"], 0) + 1
+    return counts
+blocks = [bytes(1000) for _ in range(42000)]
+while sum(count >= 10 for count in samples(True).values()) < 2:
+    time.sleep(0.01)
+del blocks
+before = samples(False).get(os.getpid(), 0)
+while samples(False).get(os.getpid(), 0) < before + 10:
+    time.sleep(0.01)
+"#;
     let script = format!("python3 -c '{program}' & python3 -c '{program}'; wait");
     let (table, picture) = (file("timeline.csv"), file("timeline.svg"));
     let said = succeeded(&freestone(&["run", "--timeline", &picture, "--", "sh", "-c", &script]));

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A short measurement of one workload.
 const SHORT: [&str; 8] = ["bench", "tiny_hot", "-a", "system", "--rounds", "2", "-p", "tiny_hot.ops=20000"];
@@ -86,7 +86,7 @@ fn a_program_that_is_not_installed_is_left_out() {
 fn without_go_the_rest_of_experiment_a_is_measured() {
     let path = path_with("empty", None);
     let out = file("no-go.jsonl");
-    let arguments = ["experiment", "A", "-a", "system", "--rounds", "1", "--timeout", "1", "--no-report", "-o", &out];
+    let arguments = ["experiment", "A", "-a", "system", "--rounds", "1", "--timeout", "20", "--no-report", "-o", &out];
     let output = command(&arguments).env("PATH", path).output().unwrap();
     holds(&succeeded(&output), &["Go is not installed (go.dev/dl)"]);
     holds(&String::from_utf8_lossy(&output.stdout), &["published, TLSF"]);
@@ -112,11 +112,10 @@ fn ctrl_c_keeps_what_was_measured() {
     let out = file("interrupted.jsonl");
     let _ = fs::remove_file(&out);
     let mut long = command(&["bench", "tiny_hot", "larson", "-a", "system", "--rounds", "10000", "-o", &out]);
-    let lab = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lab = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = || fs::read_to_string(&out).unwrap_or_default().matches("\"round\":").count();
-    let began = Instant::now();
     while lines() < 3 {
-        assert!(began.elapsed() < Duration::from_secs(120), "no round was finished");
+        assert!(lab.try_wait().unwrap().is_none(), "the lab ended before it was asked to");
         std::thread::sleep(Duration::from_millis(20));
     }
     succeeded(&Command::new("kill").args(["-INT", &lab.id().to_string()]).output().unwrap());

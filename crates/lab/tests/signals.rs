@@ -68,7 +68,7 @@ fn says(signals: &[&str]) -> String {
     // `wait` is what a signal interrupts; the sleeper keeps none of the pipes.
     format!(
         "{traps} trap 'echo got the end; kill $sleeper; exit 7' ALRM; \
-         sleep 1000 >/dev/null 2>&1 & sleeper=$!; echo ready; while :; do wait; done"
+         sleep 1000 >/dev/null 2>&1 & sleeper=$!; echo ready; while kill -0 $sleeper; do wait $sleeper; done"
     )
 }
 

@@ -407,7 +407,7 @@ static void hears(size_t in_use, void *unused) {
 }
 
 static void *asks_too_much(void *unused) {
-    sink = malloc((size_t)1 << 50);
+    sink = malloc((size_t)512 << 20);
     EXPECT(!sink);
     return unused;
 }
@@ -437,6 +437,7 @@ static void forks_while_told(size_t in_use, void *unused) {
 }
 
 static void pressure(void) {
+    EXPECT(freestone_option_set("limit_hard", "256m") == 0);
     freestone_on_pressure(hears, NULL);
     pthread_t thread;
     start(&thread, asks_too_much, NULL);

@@ -56,7 +56,7 @@ extern "C" fn at_load() {
 pub(super) fn hook() {
     // A linker takes an object out of an archive for a symbol that is asked for, and with it this constructor.
     core::hint::black_box(&AT_LOAD);
-    if !global::forks().hooked.swap(true, Ordering::AcqRel) {
+    if !global::forks().hooked.swap(true, Ordering::Relaxed) {
         // SAFETY: the handlers below are functions without state.
         unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
     }

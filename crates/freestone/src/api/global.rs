@@ -117,7 +117,7 @@ pub fn start() -> bool {
         }
     }
     // These may allocate, which has to find the allocator started.
-    if !GLOBAL.hooked.load(Ordering::Relaxed) && !GLOBAL.hooked.swap(true, Ordering::AcqRel) {
+    if !GLOBAL.hooked.load(Ordering::Relaxed) && !GLOBAL.hooked.swap(true, Ordering::Relaxed) {
         fork::hook();
         report::at_start();
     }
@@ -204,7 +204,7 @@ fn fallback() -> Option<&'static Heap> {
         current::set(before);
         let born = born?;
         let pointer = ptr::from_ref(born).cast_mut();
-        if GLOBAL.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        if GLOBAL.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
             // Another thread was first.
             // SAFETY: born above, and seen by nobody.
             unsafe { GLOBAL.threads.death(born) };

@@ -113,8 +113,8 @@ impl<O: Os> PageHeap<O> {
     pub fn sleep(&self, wakes: u32, ms: Option<u32>) {
         // Without a decay time nothing gets old, however dirty.
         let waits_for_dirt = ms.is_none() && self.settings.decay_ms().is_some();
-        self.watch.asleep.store(waits_for_dirt, Ordering::SeqCst);
-        // What became dirty before the line above called nobody.
+        self.watch.asleep.store(waits_for_dirt, Ordering::Relaxed);
+        // What became dirty before the line above called nobody; what does so after the lock below was taken sees that line.
         if !waits_for_dirt || !self.state.lock().may_get_old() {
             Futex::wait_for(&self.watch.wakes, wakes, ms);
         }
@@ -356,8 +356,7 @@ impl State {
     }
 
     /// Remembers what is in use, if it is more than lately.
-    pub(super) fn note_peak(&mut self) {
-        let in_use = self.in_use_pages();
+    pub(super) fn note_peak(&mut self, in_use: u64) {
         self.churn.peak_pages[0] = self.churn.peak_pages[0].max(in_use);
     }
 

@@ -316,8 +316,9 @@ impl State {
             }
         }
         *self.count(kind) += u64::from(n_pages);
-        self.stats.peak_pages = self.stats.peak_pages.max(self.in_use_pages() + self.free_with_memory());
-        self.note_peak();
+        let in_use = self.in_use_pages();
+        self.stats.peak_pages = self.stats.peak_pages.max(in_use + self.free_with_memory());
+        self.note_peak(in_use);
     }
 
     /// Ends a use: the pages are nobody's until inserted.

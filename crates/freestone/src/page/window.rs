@@ -53,10 +53,22 @@ impl Committed {
         (self.bitmaps / BITMAP_BYTES).min(self.records / size_of::<Span>()).min(self.map / size_of::<u32>())
     }
 
+    /// Bytes in all.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bitmaps + self.records + self.map
+    }
+
     /// Pages of the window that have an entry.
     #[must_use]
     pub fn reach(&self, layout: &Layout) -> usize {
         (self.map / size_of::<u32>()).min(layout.n_pages)
+    }
+
+    /// Bytes of all three together.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bitmaps + self.records + self.map
     }
 
     /// Sees to the metadata of the first `n_pages`, and ahead of that if that is to be had.

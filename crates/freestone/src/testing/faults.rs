@@ -9,14 +9,12 @@
 
 use crate::config::key;
 use crate::page::PageStats;
-use crate::span::Span;
-use crate::span::layout::{BITMAP_BYTES, CHUNK_PAGES};
 use crate::testing::World;
 use crate::thread::ThreadHeap;
-use freestone_base::align;
+use crate::thread::heap::Role;
 use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::Errno;
 use freestone_os::fake::{Failure, Fake};
-use freestone_os::{Errno, Os};
 use std::format;
 use std::string::String;
 use std::vec::Vec;
@@ -161,13 +159,13 @@ fn mapped_bytes(world: &World) -> usize {
     let pages = &world.central.pages;
     let stats = pages.stats();
     let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages;
-    let n_chunks = pages.inspect(|state, _| state.n_chunks) as usize;
-    ((in_runs as usize) << PAGE_BYTES_LOG2)
-        + n_chunks * CHUNK_PAGES * (size_of::<Span>() + BITMAP_BYTES)
-        + align::up(pages.layout().map_bytes(), world.os().os_page_bytes())
+    ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state, _| state.committed.bytes())
 }
 
 type Workload = fn(&mut Play<'_>);
+
+/// An option and its value, if a workload wants one.
+type Setting = Option<(usize, &'static str)>;
 
 fn small_blocks(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
@@ -230,8 +228,7 @@ fn zeroed(play: &mut Play<'_>) {
 fn explicit_heaps(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     for _ in 0..3 {
-        let Some(explicit) = play.world.try_heap() else { return };
-        explicit.become_explicit(true);
+        let Some(explicit) = play.world.try_birth(Role::Explicit) else { return };
         let before = play.blocks.len();
         (0..200).for_each(|at| play.allocate(explicit, 16 + at * 5, 1));
         (0..4).for_each(|at| play.allocate(explicit, 90 * KIB + at * 100 * KIB, 1));
@@ -277,8 +274,7 @@ fn remote_frees(play: &mut Play<'_>) {
         (0..3).for_each(|_| play.allocate(producer, 128 * KIB, 1));
         play.free(consumer, 1);
     }
-    // SAFETY: the heap is the play's.
-    unsafe { consumer.send_all() };
+    consumer.send_all();
 }
 
 /// As under `ulimit -v`: clean holes make way for longer blocks, and are mapped again.
@@ -294,7 +290,7 @@ fn little_address_space(play: &mut Play<'_>) {
 }
 
 /// A micro workload, and an option that changes how it has its memory.
-const WORKLOADS: [(&str, Workload, Option<(usize, &str)>); 13] = [
+const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("small blocks", small_blocks, None),
     ("large blocks", large_blocks, None),
     ("long blocks, huge pages", long_blocks, Some((key::THP, "auto"))),
@@ -310,7 +306,7 @@ const WORKLOADS: [(&str, Workload, Option<(usize, &str)>); 13] = [
     ("little address space", little_address_space, None),
 ];
 
-fn world_for(option: Option<(usize, &str)>) -> World {
+fn world_for(option: Setting) -> World {
     let world = World::new(4096);
     if let Some((index, value)) = option {
         world.set(index, value);
@@ -322,7 +318,7 @@ fn world_for(option: Option<(usize, &str)>) -> World {
 }
 
 /// Plays a workload while the kernel fails as planned; says what went wrong.
-fn play(workload: Workload, option: Option<(usize, &str)>, failure: Failure, half_way: bool) -> Result<(), String> {
+fn play(workload: Workload, option: Setting, failure: Failure, half_way: bool) -> Result<(), String> {
     let case = || {
         let world = world_for(option);
         if half_way {

@@ -233,13 +233,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.role.set(role);
         self.small_pages.set(0);
         self.limit_pages.set(u64::MAX);
-        self.life.store(Life::Alive as u32, Ordering::Release);
+        self.life.store(Life::Alive as u32, Ordering::Relaxed);
         self.inbox.open();
     }
 
     /// Where the heap is in its life.
     pub(crate) fn life(&self) -> Life {
-        match self.life.load(Ordering::Acquire) {
+        match self.life.load(Ordering::Relaxed) {
             0 => Life::Unborn,
             1 => Life::Alive,
             _ => Life::Orphaned,
@@ -248,7 +248,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// Moves the heap on in its life.
     pub(crate) fn set_life(&self, life: Life) {
-        self.life.store(life as u32, Ordering::Release);
+        self.life.store(life as u32, Ordering::Relaxed);
     }
 
     /// Whether the heap is used by whichever thread holds its gate.

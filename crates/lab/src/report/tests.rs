@@ -138,6 +138,17 @@ fn contenders_with_long_names_are_told_apart() {
 }
 
 #[test]
+fn allocators_stand_in_the_order_asked_for_with_their_versions_whoever_ran_first() {
+    let mut results = sample_of(&[(1, "system"), (2, "mimalloc"), (3, "jemalloc")]);
+    results.header.allocators[1].version = Some("mimalloc 3.3.2 (libmimalloc-sys 0.1.49)".into());
+    results.runs.reverse();
+    let summary = Summary::of(&results.runs, "system").with_versions(&results.header.allocators);
+    assert_eq!(summary.allocators(), ["system", "mimalloc", "jemalloc"]);
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    assert!(html.contains("<th>mimalloc<br>3.3.2</th>") && html.contains("</i>mimalloc 3.3.2</li>"));
+}
+
+#[test]
 fn both_themes_have_their_colours() {
     let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
     assert!(html.contains("prefers-color-scheme: dark"));

@@ -2,6 +2,7 @@
 use super::*;
 use crate::config::key;
 use crate::span::Layout;
+use crate::thread::heap::Role;
 use freestone_os::Linux;
 use std::boxed::Box;
 use std::fs;
@@ -10,7 +11,7 @@ use std::vec::Vec;
 /// Resident bytes of the mappings inside a window, as the kernel tells them.
 fn resident_bytes(layout: &Layout) -> u64 {
     let start = layout.base.addr();
-    let end = layout.map.start().addr() + layout.map_bytes();
+    let end = layout.map.start().addr() + layout.n_pages * size_of::<u32>();
     let (mut inside, mut bytes) = (false, 0);
     for line in fs::read_to_string("/proc/self/smaps").unwrap().lines() {
         let first = line.split_whitespace().next().unwrap_or("");
@@ -31,7 +32,7 @@ fn statistics_add_up_to_what_the_kernel_says_is_resident() {
     central.pages.settings.set(key::THP, b"off").unwrap();
     // SAFETY: the central is boxed and outlives the heaps; heaps and blocks are this test's.
     unsafe {
-        let heaps: Vec<_> = (0..3).map(|_| threads.birth(&central).unwrap()).collect();
+        let heaps: Vec<_> = (0..3).map(|_| threads.birth(&central, Role::Thread).unwrap()).collect();
         let stats = of(&central, &threads);
         assert_eq!(
             (stats.live, stats.cached, stats.fragmented),
