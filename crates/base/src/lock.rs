@@ -3,6 +3,7 @@
 //! ```text
 //! state: 0 free ── lock ──▶ 1 held ── someone waits ──▶ 2 held, wake one on release
 //!             └─ acquire_raw ─▶ FORK + n: held across a fork, and entered n times meanwhile by the thread that forks
+//!  1, 2 ── acquire_raw ──▶ WANTED + 1, 2 ── release ──▶ FORK: handed over; nobody else can take it in between
 //! ```
 //!
 //! Invariants: the state is 0 exactly when nobody is inside; a release that saw 2 wakes one waiter; the thread that holds a lock across a
@@ -23,6 +24,10 @@ pub trait Parking {
     fn wait(word: &AtomicU32, expected: u32);
     /// Lets one waiter on `word` go on.
     fn wake_one(word: &AtomicU32);
+    /// Lets all waiters on `word` go on. Needed where [`Lock::acquire_raw`] is used; where waiting does not sleep, nothing has to be done.
+    fn wake_all(word: &AtomicU32) {
+        Self::wake_one(word);
+    }
     /// A number that no other living thread has, and that the thread keeps in a forked child; 0 where there is none to be had.
     fn this_thread() -> usize {
         0
@@ -51,6 +56,8 @@ const CONTENDED: u32 = 2;
 const FORK: u32 = 1 << 31;
 /// Someone waits for the end of the fork.
 const WAITED_FOR: u32 = 1 << 30;
+/// A thread that forks waits: the next release hands the lock to it.
+const WANTED: u32 = 1 << 29;
 
 /// A value that one thread at a time may touch. `RANK`: see the module header.
 pub struct Lock<T, P: Parking = Spin, const RANK: u8 = 0> {
@@ -124,7 +131,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
             spin_hint();
         }
         loop {
-            let marked = if seen & FORK == 0 { CONTENDED } else { seen | WAITED_FOR };
+            let marked = if seen <= CONTENDED { CONTENDED } else { seen | WAITED_FOR };
             match self.state.compare_exchange(seen, marked, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(FREE) => return,
                 Ok(_) => {
@@ -140,28 +147,41 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     /// is true, the thread may take it as if it were free. Several locks of one rank may be taken so.
     pub fn acquire_raw(&self) {
         ranks::may_take::<P>(RANK, true);
-        if !self.take_soon() {
-            self.lock_contended();
-            if self.state.swap(FORK, Ordering::Relaxed) == CONTENDED {
-                self.state.fetch_or(WAITED_FOR, Ordering::Relaxed);
-            }
+        if self.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.acquire_raw_contended();
         }
         ranks::taken::<P>(RANK);
     }
 
-    /// Takes the lock for a fork if it comes free within about a millisecond. A thread that parks is overtaken by those that come later;
-    /// one that needs every lock there is would be overtaken for seconds.
-    fn take_soon(&self) -> bool {
-        const TRIES: u32 = if cfg!(any(loom, miri)) { 1 } else { 50_000 };
-        for _ in 0..TRIES {
-            if self.state.load(Ordering::Relaxed) == FREE
-                && self.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            {
-                return true;
+    /// Waits for the one release after which the lock is this thread's. Without that, those that come later would overtake it again and again,
+    /// and a fork needs every lock there is.
+    #[cold]
+    fn acquire_raw_contended(&self) {
+        let mut seen = self.state.load(Ordering::Relaxed);
+        loop {
+            let is_others = seen & (FORK | WANTED) != 0;
+            let marked = match seen {
+                FREE => FORK,
+                _ if is_others => seen | WAITED_FOR,
+                _ => seen | WANTED,
+            };
+            match self.state.compare_exchange(seen, marked, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(FREE) => return,
+                Ok(_) if is_others => {
+                    P::wait(&self.state, marked);
+                    seen = self.state.load(Ordering::Relaxed);
+                }
+                Ok(_) => {
+                    seen = marked;
+                    while seen & WANTED != 0 {
+                        P::wait(&self.state, seen);
+                        seen = self.state.load(Ordering::Acquire);
+                    }
+                    return;
+                }
+                Err(now) => seen = now,
             }
-            spin_hint();
         }
-        false
     }
 
     /// Releases a lock taken by [`Lock::acquire_raw`]; one that was not is left as it is.
@@ -190,18 +210,31 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         if ranks::CHECKED && self.state.load(Ordering::Relaxed) & FORK == 0 {
             ranks::released::<P>(RANK);
         }
-        let was = self.state.fetch_sub(1, Ordering::Release);
-        if was != HELD {
-            self.release_contended(was);
+        if self.state.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
+            self.release_contended();
         }
     }
 
-    /// Lets a waiter go on, unless the lock stays held across a fork.
+    /// Lets a waiter go on, or hands the lock to a thread that forks; within this thread's own fork it stays held.
     #[cold]
-    fn release_contended(&self, was: u32) {
-        if was & FORK == 0 {
-            self.state.store(FREE, Ordering::Release);
-            P::wake_one(&self.state);
+    fn release_contended(&self) {
+        let mut seen = self.state.load(Ordering::Relaxed);
+        loop {
+            if seen & FORK != 0 {
+                self.state.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+            let is_waited_for = seen & WAITED_FOR != 0 || seen & CONTENDED != 0;
+            let next = match (seen & WANTED != 0, is_waited_for) {
+                (false, _) => FREE,
+                (true, false) => FORK,
+                (true, true) => FORK | WAITED_FOR,
+            };
+            match self.state.compare_exchange(seen, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) if next != FREE => return P::wake_all(&self.state),
+                Ok(_) => return P::wake_one(&self.state),
+                Err(now) => seen = now,
+            }
         }
     }
 

@@ -26,11 +26,6 @@ impl Futex {
     pub fn wait_for(word: &AtomicU32, expected: u32, ms: Option<u32>) {
         kernel::wait(word, expected, ms);
     }
-
-    /// Wakes everybody who waits for `word` to change.
-    pub fn wake_all(word: &AtomicU32) {
-        kernel::wake(word, i32::MAX as u32);
-    }
 }
 
 impl Parking for Futex {
@@ -40,6 +35,10 @@ impl Parking for Futex {
 
     fn wake_one(word: &AtomicU32) {
         kernel::wake(word, 1);
+    }
+
+    fn wake_all(word: &AtomicU32) {
+        kernel::wake(word, i32::MAX as u32);
     }
 
     fn this_thread() -> usize {

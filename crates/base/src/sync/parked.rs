@@ -26,4 +26,9 @@ impl Parking for Parked {
         let _queue = QUEUE.0.lock().unwrap();
         QUEUE.1.notify_one();
     }
+
+    fn wake_all(_word: &AtomicU32) {
+        let _queue = QUEUE.0.lock().unwrap();
+        QUEUE.1.notify_all();
+    }
 }

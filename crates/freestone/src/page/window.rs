@@ -65,12 +65,6 @@ impl Committed {
         (self.map / size_of::<u32>()).min(layout.n_pages)
     }
 
-    /// Bytes of all three together.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        self.bitmaps + self.records + self.map
-    }
-
     /// Sees to the metadata of the first `n_pages`, and ahead of that if that is to be had.
     ///
     /// # Errors
