@@ -4,6 +4,7 @@
 //! state: 0 free ── lock ──▶ 1 held ── someone waits ──▶ 2 held, wake one on release
 //!             └─ acquire_raw ─▶ FORK + n: held across a fork, and entered n times meanwhile by the thread that forks
 //!  1, 2 ── acquire_raw ──▶ WANTED + 1, 2 ── release ──▶ FORK: handed over; nobody else can take it in between
+//!  1, 2 ── overtaken too often ──▶ STARVED + 1, 2 ── release ──▶ GRANTED ──▶ 2: handed over likewise
 //! ```
 //!
 //! Invariants: the state is 0 exactly when nobody is inside; a release that saw 2 wakes one waiter; the thread that holds a lock across a
@@ -58,6 +59,13 @@ const FORK: u32 = 1 << 31;
 const WAITED_FOR: u32 = 1 << 30;
 /// A thread that forks waits: the next release hands the lock to it.
 const WANTED: u32 = 1 << 29;
+/// A thread that was overtaken too often waits: the next release hands the lock to it.
+const STARVED: u32 = 1 << 28;
+/// The lock has been handed to that thread, which has not noticed yet.
+const GRANTED: u32 = 1 << 27;
+
+/// A thread that slept so often for one entry asks for the lock to be handed over. Handing over costs everybody a sleep, so it is rare.
+const SLEEPS_MOST: u32 = if cfg!(loom) { 1 } else { 16 };
 
 /// A value that one thread at a time may touch. `RANK`: see the module header.
 pub struct Lock<T, P: Parking = Spin, const RANK: u8 = 0> {
@@ -130,7 +138,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
             }
             spin_hint();
         }
-        loop {
+        for _ in 0..SLEEPS_MOST {
             let marked = if seen <= CONTENDED { CONTENDED } else { seen | WAITED_FOR };
             match self.state.compare_exchange(seen, marked, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(FREE) => return,
@@ -141,6 +149,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
                 Err(now) => seen = now,
             }
         }
+        self.be_handed(CONTENDED, STARVED);
     }
 
     /// Takes the lock and leaves it taken: for a fork handler, which must hold every lock across the fork. While [`Parking::is_forking`]
@@ -148,22 +157,23 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     pub fn acquire_raw(&self) {
         ranks::may_take::<P>(RANK, true);
         if self.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.acquire_raw_contended();
+            self.be_handed(FORK, WANTED);
         }
         ranks::taken::<P>(RANK);
     }
 
-    /// Waits for the one release after which the lock is this thread's. Without that, those that come later would overtake it again and again,
-    /// and a fork needs every lock there is.
+    /// Takes the lock, into the state `taken`, when it is free, or else at the next release: `mark` asks for that. Without it, those that come
+    /// later would overtake this thread again and again.
     #[cold]
-    fn acquire_raw_contended(&self) {
+    fn be_handed(&self, taken: u32, mark: u32) {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
-            let is_others = seen & (FORK | WANTED) != 0;
+            // One thread at a time is handed the lock; during a fork nobody is.
+            let is_others = seen & (FORK | WANTED | STARVED | GRANTED) != 0;
             let marked = match seen {
-                FREE => FORK,
+                FREE => taken,
                 _ if is_others => seen | WAITED_FOR,
-                _ => seen | WANTED,
+                _ => seen | mark,
             };
             match self.state.compare_exchange(seen, marked, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(FREE) => return,
@@ -173,9 +183,13 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
                 }
                 Ok(_) => {
                     seen = marked;
-                    while seen & WANTED != 0 {
+                    while seen & mark != 0 {
                         P::wait(&self.state, seen);
                         seen = self.state.load(Ordering::Acquire);
+                    }
+                    if seen & GRANTED != 0 {
+                        // Whoever has marked it in between waits.
+                        self.state.swap(CONTENDED, Ordering::Relaxed);
                     }
                     return;
                 }
@@ -224,11 +238,12 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
                 self.state.fetch_sub(1, Ordering::Relaxed);
                 return;
             }
-            let is_waited_for = seen & WAITED_FOR != 0 || seen & CONTENDED != 0;
-            let next = match (seen & WANTED != 0, is_waited_for) {
-                (false, _) => FREE,
-                (true, false) => FORK,
-                (true, true) => FORK | WAITED_FOR,
+            let is_waited_for = seen & (WAITED_FOR | CONTENDED) != 0;
+            let next = match seen & (WANTED | STARVED) {
+                0 => FREE,
+                STARVED => GRANTED,
+                _ if is_waited_for => FORK | WAITED_FOR,
+                _ => FORK,
             };
             match self.state.compare_exchange(seen, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) if next != FREE => return P::wake_all(&self.state),
