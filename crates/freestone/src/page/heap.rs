@@ -364,7 +364,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see
-    /// [`PageHeap::adopt_purging_in_child`].
+    /// `adopt_purging_in_child`.
     pub fn lock_for_fork(&self) {
         self.state.acquire_raw();
     }

@@ -17,7 +17,7 @@
 //! - The blocks in a bin: `len = moved + frees - allocs`, with `frees = granted - room`. Exact, and computed only when needed.
 //! - `room` is never more than what the bin lacks to its capacity, whatever was allocated meanwhile: it errs on the early side.
 //! - A bin may hold blocks of any owner: a Rust `dealloc` of a known layout does not ask. Flushing sorts them.
-//! - The heap of a thread that has none ([`ThreadHeap::nobody`]) has empty bins, no room, and a tag that matches nothing: every hot
+//! - The heap of a thread that has none (`nobody`) has empty bins, no room, and a tag that matches nothing: every hot
 //!   path leaves it by a branch it has to make anyway, and never writes to it.
 //!
 //! # Safety
@@ -284,7 +284,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// What it shares with the others.
     ///
     /// # Safety
-    /// - The heap is or was alive: [`ThreadHeap::nobody`] has no central.
+    /// - The heap is or was alive: `nobody` has no central.
     #[inline]
     pub(crate) unsafe fn central(&self) -> &Central<O> {
         // SAFETY: set at birth to a `Central` that outlives all its heaps (the contract of `Threads::birth`).
@@ -346,7 +346,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// free that found the block to be this heap's.
     ///
     /// # Safety
-    /// - `block` is a block of `class` that nobody uses any more, and this is not [`ThreadHeap::nobody`].
+    /// - `block` is a block of `class` that nobody uses any more, and this is not `nobody`.
     #[inline(always)]
     #[must_use]
     pub unsafe fn push(&self, class: usize, block: *mut u8) -> bool {
@@ -359,7 +359,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     }
 
     /// Puts a block into a bin if there is room; `false` if not, and the block is still the caller's. Right for any heap, also
-    /// [`ThreadHeap::nobody`]: for frees that do not ask whose the block is.
+    /// `nobody`: for frees that do not ask whose the block is.
     ///
     /// # Safety
     /// - `block` is a block of `class` that nobody uses any more.

@@ -55,7 +55,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.enter_large(run)
     }
 
-    /// Allocates a large block of at least `size` bytes from the shelf; null if there is none, and on [`ThreadHeap::nobody`].
+    /// Allocates a large block of at least `size` bytes from the shelf; null if there is none, and on `nobody`.
     #[inline(always)]
     #[must_use]
     pub(crate) fn allocate_kept(&self, size: usize) -> *mut u8 {

@@ -45,7 +45,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Where things are in the window.
     ///
     /// # Safety
-    /// - The heap is or was alive: [`ThreadHeap::nobody`] has no window.
+    /// - The heap is or was alive: `nobody` has no window.
     #[inline]
     pub(crate) unsafe fn layout(&self) -> Layout {
         // SAFETY: the heap is or was alive (the caller's promise).
