@@ -21,6 +21,8 @@ use core::ops::{Deref, DerefMut};
 
 /// How a thread waits for a lock word to change.
 pub trait Parking {
+    /// A thread that waited so often for one entry asks for the lock to be handed over. Handing over costs everybody a sleep, so it is rare.
+    const WAITS_MOST: u32 = 16;
     /// Returns when `word` may have changed from `expected`; may return early.
     fn wait(word: &AtomicU32, expected: u32);
     /// Lets one waiter on `word` go on.
@@ -63,9 +65,6 @@ const WANTED: u32 = 1 << 29;
 const STARVED: u32 = 1 << 28;
 /// The lock has been handed to that thread, which has not noticed yet.
 const GRANTED: u32 = 1 << 27;
-
-/// A thread that slept so often for one entry asks for the lock to be handed over. Handing over costs everybody a sleep, so it is rare.
-const SLEEPS_MOST: u32 = if cfg!(loom) { 1 } else { 16 };
 
 /// A value that one thread at a time may touch. `RANK`: see the module header.
 pub struct Lock<T, P: Parking = Spin, const RANK: u8 = 0> {
@@ -138,7 +137,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
             }
             spin_hint();
         }
-        for _ in 0..SLEEPS_MOST {
+        for _ in 0..P::WAITS_MOST {
             let marked = if seen <= CONTENDED { CONTENDED } else { seen | WAITED_FOR };
             match self.state.compare_exchange(seen, marked, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(FREE) => return,

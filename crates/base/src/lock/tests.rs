@@ -33,7 +33,7 @@ fn a_held_lock_is_not_given_out_again() {
 #[cfg(loom)]
 mod models {
     use super::*;
-    use crate::sync::parked::Parked;
+    use crate::sync::parked::{Impatient, Parked};
     use loom::cell::UnsafeCell;
     use std::vec::Vec;
 
@@ -71,6 +71,14 @@ mod models {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         model.check(|| meet::<Parked>(3, |lock| count::<Parked>(&lock.lock())));
+    }
+
+    /// As above, where every thread that has to wait is handed the lock.
+    #[test]
+    fn threads_that_are_handed_the_lock_never_meet_inside_and_none_sleeps_for_ever() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| meet::<Impatient>(3, |lock| count::<Impatient>(&lock.lock())));
     }
 
     #[test]

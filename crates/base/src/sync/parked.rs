@@ -14,6 +14,8 @@ loom::lazy_static! {
 pub(crate) struct Parked;
 
 impl Parking for Parked {
+    const WAITS_MOST: u32 = 2;
+
     fn wait(word: &AtomicU32, expected: u32) {
         let queue = QUEUE.0.lock().unwrap();
         // The kernel looks with its lock held: whoever changes the word wakes after that.
@@ -30,5 +32,25 @@ impl Parking for Parked {
     fn wake_all(_word: &AtomicU32) {
         let _queue = QUEUE.0.lock().unwrap();
         QUEUE.1.notify_all();
+    }
+}
+
+/// As [`Parked`], for threads that ask for the lock to be handed over as soon as they have to wait.
+#[derive(Debug)]
+pub(crate) struct Impatient;
+
+impl Parking for Impatient {
+    const WAITS_MOST: u32 = 0;
+
+    fn wait(word: &AtomicU32, expected: u32) {
+        Parked::wait(word, expected);
+    }
+
+    fn wake_one(word: &AtomicU32) {
+        Parked::wake_one(word);
+    }
+
+    fn wake_all(word: &AtomicU32) {
+        Parked::wake_all(word);
     }
 }
