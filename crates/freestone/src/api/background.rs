@@ -108,7 +108,7 @@ impl BackgroundThread {
         let n_threads = self.n_threads.load(Ordering::SeqCst);
         if Self::is_wanted(n_threads) {
             self.judge(n_threads);
-            global::central().pages.wake();
+            global::shared().pages.wake();
         } else {
             self.end();
         }
@@ -116,7 +116,7 @@ impl BackgroundThread {
 
     /// Whether it is wanted while so many threads have a heap.
     fn is_wanted(n_threads: u32) -> bool {
-        let settings = &global::central().pages.settings;
+        let settings = global::shared().settings();
         match settings.background() {
             Background::Auto => n_threads > 1 || (n_threads > 0 && settings.report_ms().is_some()),
             Background::On => n_threads > 0,
@@ -170,7 +170,7 @@ impl BackgroundThread {
         {
             return;
         }
-        global::central().pages.wake();
+        global::shared().pages.wake();
         // SAFETY: this thread moved the state from running to ending.
         unsafe { join((*self.thread.get()).assume_init()) };
         self.note_end();
@@ -201,7 +201,7 @@ impl BackgroundThread {
 }
 
 fn now_ms() -> u64 {
-    global::central().pages.os().now_ms()
+    global::shared().os().now_ms()
 }
 
 /// Starts the thread, with every signal blocked; `errno` is kept.
@@ -252,7 +252,7 @@ unsafe fn join(thread: libc::pthread_t) {
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     process::name_thread(c"freestone");
     scheduling::like_the_first_thread();
-    let (pages, this) = (&global::central().pages, global::background());
+    let (pages, this) = (&global::shared().pages, global::background());
     loop {
         let seen = pages.wakes();
         // After reading `seen`: who ends the thread says so first, and wakes it then.
@@ -260,7 +260,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
             return ptr::null_mut();
         }
         let dirty = pages.tidy_now();
-        let settings = &pages.settings;
+        let settings = global::shared().settings();
         let look_ms = if dirty { settings.decay_ms().map(|decay_ms| (decay_ms / LOOKS).max(1)) } else { None };
         if settings.report_ms().is_some() {
             report::sample();
