@@ -7,8 +7,7 @@
 //! `malloc` and `free` are counted whole, `ret` included. `Box::new` and its drop are inlined into their callers; what frames them
 //! in the example (`push`, `pop`, `ret`) is not theirs and not counted.
 
-use crate::process::{cargo, command, output, root, run as run_command, target};
-use crate::steps::build_library;
+use crate::process::{build_library, cargo, command, output, root, run as run_command, target};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::fs;

@@ -12,8 +12,12 @@ mod platforms;
 mod process;
 mod programs;
 mod proofs;
+#[cfg(test)]
+mod samples;
 mod schedules;
 mod scratch;
+mod sizes;
+mod source;
 mod steps;
 mod tlsf_bound;
 mod tuning;
@@ -59,6 +63,8 @@ enum Command {
         #[arg(long, default_value_t = 6)]
         length: u32,
     },
+    /// List every arrow between files that lies on a circle.
+    Circles,
     /// Write docs/tuning.md anew from the option table.
     Tuning,
     /// Install library, header, pkg-config and CMake files, man page and command.
@@ -163,6 +169,7 @@ fn main() -> Result<()> {
         Command::Hotpath { bless } => hotpath::run(bless),
         Command::TlsfBound { operations } => tlsf_bound::check(operations),
         Command::TlsfSequences { length } => proofs::tlsf_sequences(length),
+        Command::Circles => layers::list_circles(),
         Command::Tuning => tuning::write(),
         Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
         Command::Loom => proofs::loom(),

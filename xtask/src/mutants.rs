@@ -51,7 +51,7 @@ const MODULES: [Module; 8] = [
     Module {
         name: "central",
         package: "freestone",
-        files: &["crates/freestone/src/central.rs", "crates/freestone/src/central/**"],
+        files: &["crates/freestone/src/central.rs", "crates/freestone/src/central/**", "crates/freestone/src/usage.rs"],
         tests: &["--lib"],
     },
     Module {

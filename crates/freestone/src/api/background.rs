@@ -107,7 +107,7 @@ impl BackgroundThread {
     pub(super) fn option_changed(&self) {
         if self.is_wanted() {
             self.judge();
-            global::central().pages.wake();
+            global::shared().pages.wake();
         } else {
             self.end();
         }
@@ -120,7 +120,7 @@ impl BackgroundThread {
     fn is_wanted(&self) -> bool {
         fence(Ordering::SeqCst);
         let n_threads = self.n_threads.load(Ordering::Relaxed);
-        let settings = &global::central().pages.settings;
+        let settings = global::shared().settings();
         match settings.background() {
             Background::Auto => n_threads > 1 || (n_threads > 0 && settings.report_ms().is_some()),
             Background::On => n_threads > 0,
@@ -175,7 +175,7 @@ impl BackgroundThread {
         {
             return;
         }
-        global::central().pages.wake();
+        global::shared().pages.wake();
         // SAFETY: this thread moved the state from running to ending.
         unsafe { join((*self.thread.get()).assume_init()) };
         self.note_end();
@@ -206,7 +206,7 @@ impl BackgroundThread {
 }
 
 fn now_ms() -> u64 {
-    global::central().pages.os().now_ms()
+    global::shared().os().now_ms()
 }
 
 /// Starts the thread, with every signal blocked; `errno` is kept.
@@ -257,7 +257,7 @@ unsafe fn join(thread: libc::pthread_t) {
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     process::name_thread(c"freestone");
     scheduling::like_the_first_thread();
-    let (pages, this) = (&global::central().pages, global::background());
+    let (pages, this) = (&global::shared().pages, global::background());
     loop {
         let seen = pages.wakes();
         // After reading `seen`: who ends the thread says so first, and wakes it then.
@@ -265,7 +265,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
             return ptr::null_mut();
         }
         let dirty = pages.tidy_now();
-        let settings = &pages.settings;
+        let settings = global::shared().settings();
         let look_ms = if dirty { settings.decay_ms().map(|decay_ms| (decay_ms / LOOKS).max(1)) } else { None };
         if settings.report_ms().is_some() {
             report::sample();
