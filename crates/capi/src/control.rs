@@ -6,7 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use freestone_os::{Errno, process};
-use heap::api::{global, options, pressure, report, snapshot};
+use heap::{Callback, Freestone};
 
 /// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` says how many the
 /// caller knows.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
         process::set_errno(Errno::INVAL);
         return -1;
     }
-    let now = snapshot::snapshot();
+    let now = Freestone.stats();
     let all = FreestoneStats {
         size: size.min(size_of::<FreestoneStats>()),
         live: now.live,
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
 /// Gives all memory that is free back to the operating system now. The bytes given back.
 #[unsafe(no_mangle)]
 pub extern "C" fn freestone_purge() -> usize {
-    global::purge()
+    Freestone.purge()
 }
 
 /// Makes `callback` what is called, with `argument`, when memory is short; null: nothing.
@@ -80,9 +80,9 @@ pub extern "C" fn freestone_purge() -> usize {
 /// # Safety
 /// - The function may be called with the argument at any time, by any thread, until another one is set and calls under way are over.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_on_pressure(callback: Option<pressure::Callback>, argument: *mut c_void) {
+pub unsafe extern "C" fn freestone_on_pressure(callback: Option<Callback>, argument: *mut c_void) {
     // SAFETY: the caller's promise.
-    unsafe { pressure::on_pressure(callback, argument) }
+    unsafe { Freestone.on_pressure(callback, argument) }
 }
 
 /// Sets an option by name. 0, or -1 and `EINVAL` if there is none of that name or the value does not suit it.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn freestone_on_pressure(callback: Option<pressure::Callba
 pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     let set = match unsafe { (text(name), text(value)) } {
-        (Some(name), Some(value)) => options::set(name, value).is_ok(),
+        (Some(name), Some(value)) => Freestone.set_option(name, value).is_ok(),
         _ => false,
     };
     if !set {
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
     // SAFETY: the caller's promise.
-    match unsafe { text(name) }.and_then(options::get) {
+    match unsafe { text(name) }.and_then(|name| Freestone.option(name)) {
         Some(value) => i64::try_from(value).unwrap_or(i64::MAX),
         None => {
             process::set_errno(Errno::INVAL);
@@ -142,7 +142,7 @@ pub extern "C" fn freestone_version() -> *const c_char {
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = {
     extern "C" fn at_exit() {
-        report::at_exit();
+        Freestone.report_exit();
     }
     at_exit
 };

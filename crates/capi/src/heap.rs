@@ -10,8 +10,7 @@ use core::alloc::Layout;
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_os::{Errno, process};
-use heap::Heap;
-use heap::api::{alloc, free};
+use heap::{Heap, door};
 
 fn fail(errno: Errno) -> *mut c_void {
     process::set_errno(errno);
@@ -23,7 +22,7 @@ fn fail(errno: Errno) -> *mut c_void {
 pub extern "C" fn freestone_heap_new() -> *mut Heap {
     // SAFETY: the promise about the heap's end is the one documented for `freestone_heap_delete`.
     let heap = unsafe { Heap::new() };
-    let place: *mut Heap = alloc::allocate(size_of::<Heap>()).cast();
+    let place: *mut Heap = door::allocate(size_of::<Heap>()).cast();
     match (heap, place.is_null()) {
         (Some(heap), false) => {
             // SAFETY: the block is large enough and 16-byte aligned.
@@ -33,7 +32,7 @@ pub extern "C" fn freestone_heap_new() -> *mut Heap {
         (_, place_is_null) => {
             if !place_is_null {
                 // SAFETY: allocated above, used by nobody.
-                unsafe { free::free(place.cast()) };
+                unsafe { door::free(place.cast()) };
             }
             fail(Errno::NOMEM).cast()
         }
@@ -68,7 +67,7 @@ pub unsafe extern "C" fn freestone_heap_delete(heap: *mut Heap) {
     // SAFETY: the caller's promise; the handle was written by `freestone_heap_new`.
     unsafe {
         ptr::drop_in_place(heap);
-        free::free(heap.cast());
+        door::free(heap.cast());
     }
 }
 
@@ -126,10 +125,10 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_v
     unsafe {
         let Some(old) = NonNull::new(block.cast::<u8>()) else { return freestone_heap_malloc(heap, size) };
         if size == 0 {
-            free::free(old.as_ptr());
+            door::free(old.as_ptr());
             return ptr::null_mut();
         }
-        let usable = free::usable_size(old.as_ptr());
+        let usable = door::usable_size(old.as_ptr());
         if usable == 0 {
             // Named already: the policy is to go on.
             return fail(Errno::INVAL);

@@ -18,7 +18,7 @@ use error::{FreestonePoolError, OK, Refusal};
 use freestone_base::align;
 use freestone_os::{Errno, process};
 use freestone_pool::Error;
-use heap::api::{alloc, free};
+use heap::door;
 use place::{Blocks, FreestonePoolShape, Plan, Pool};
 
 /// `freestone_pool_stats_t` of `freestone.h`.
@@ -99,13 +99,14 @@ pub unsafe extern "C" fn freestone_pool_new(
             Ok(plan) => plan,
             Err(refusal) => return refused(error, Refusal::Of(refusal)),
         };
-        let Some(memory) = NonNull::new(alloc::allocate_zeroed(plan.bytes, plan.align)) else {
+        // The alignment of a plan is a power of two.
+        let Some(memory) = NonNull::new(door::allocate_zeroed(plan.bytes, plan.align)) else {
             return refused(error, Refusal::NoMemory { bytes: plan.bytes });
         };
         match plan.carry_out(memory, true) {
             Ok(pool) => pool.as_ptr(),
             Err(refusal) => {
-                free::free(memory.as_ptr());
+                door::free(memory.as_ptr());
                 refused(error, Refusal::Of(refusal))
             }
         }
@@ -174,7 +175,7 @@ pub unsafe extern "C" fn freestone_pool_delete(pool: *mut Pool, error: *mut Free
         }
         let code = outcome(error, ask!(pool, |blocks| blocks.check_idle()));
         if code == OK && (*pool).is_owner {
-            free::free(pool.cast());
+            door::free(pool.cast());
         }
         code
     }

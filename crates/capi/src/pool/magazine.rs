@@ -14,7 +14,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use freestone_pool::Magazine;
-use heap::api::{alloc, free};
+use heap::door;
 
 /// What a handle points to.
 pub struct CMagazine {
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn freestone_magazine_new(pool: *mut Pool, error: *mut Fre
         let pool: &'static Pool = &*pool;
         let Blocks::Shared(blocks) = &pool.blocks else { return refused(error, Refusal::NotShared) };
         let bytes = size_of::<CMagazine>();
-        let Some(place) = NonNull::new(alloc::allocate(bytes).cast::<CMagazine>()) else {
+        let Some(place) = NonNull::new(door::allocate(bytes).cast::<CMagazine>()) else {
             return refused(error, Refusal::NoMemory { bytes });
         };
         pool.n_magazines.fetch_add(1, Ordering::Relaxed);
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn freestone_magazine_delete(magazine: *mut CMagazine) {
         let n_magazines = (*magazine).n_magazines;
         magazine.drop_in_place();
         n_magazines.fetch_sub(1, Ordering::Release);
-        free::free(magazine.cast());
+        door::free(magazine.cast());
     }
 }
 
