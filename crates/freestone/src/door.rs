@@ -81,7 +81,7 @@ pub struct InstanceHeap<'i, O: Os + 'static> {
     threads: &'i Threads<O>,
     record: &'i ThreadHeap<O>,
     /// The heap belongs to the thread that made it.
-    not_send: PhantomData<*mut ()>,
+    not_send: PhantomData<*const u8>,
 }
 
 impl<O: Os + 'static> InstanceHeap<'_, O> {

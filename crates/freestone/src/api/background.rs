@@ -31,7 +31,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 use freestone_base::lock::Parking;
-use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use freestone_os::{Futex, Linux, Os, process, scheduling};
 
 const NONE: u32 = 0;
@@ -89,14 +89,14 @@ impl BackgroundThread {
 
     /// Notes that a thread got its heap.
     pub(super) fn thread_born(&self, shared: &Shared<Linux>) {
-        let n_threads = self.n_threads.fetch_add(1, Ordering::SeqCst) + 1;
-        self.set_due_if_wanted(shared, n_threads);
+        self.n_threads.fetch_add(1, Ordering::Relaxed);
+        self.set_due_if_wanted(shared);
     }
 
     /// Notes that the calling thread's heap is gone. If too few are left, the background thread has ended when this returns.
     pub(super) fn thread_gone(&self, shared: &Shared<Linux>) {
-        let n_threads = self.n_threads.fetch_sub(1, Ordering::SeqCst) - 1;
-        if !is_wanted(shared, n_threads) {
+        self.n_threads.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_wanted(shared) {
             self.end(shared);
         }
     }
@@ -106,22 +106,37 @@ impl BackgroundThread {
         self.state.store(NONE, Ordering::Relaxed);
         self.n_ends.store(0, Ordering::Relaxed);
         self.n_threads.store(u32::from(has_heap), Ordering::Relaxed);
-        self.set_due_if_wanted(shared, u32::from(has_heap));
+        self.set_due_if_wanted(shared);
     }
 
     /// Starts, ends or wakes the thread as the options now say.
     pub(super) fn option_changed(&self, shared: &Shared<Linux>) {
-        let n_threads = self.n_threads.load(Ordering::SeqCst);
-        if is_wanted(shared, n_threads) {
-            self.set_due_if_wanted(shared, n_threads);
+        if self.is_wanted(shared) {
+            self.set_due_if_wanted(shared);
             shared.pages.wake();
         } else {
             self.end(shared);
         }
     }
 
-    fn set_due_if_wanted(&self, shared: &Shared<Linux>, n_threads: u32) {
-        if self.state.load(Ordering::Relaxed) == NONE && is_wanted(shared, n_threads) {
+    /// Whether the thread should exist, given how many threads have a heap now.
+    ///
+    /// Several threads write `n_threads`, `state` or an option, and then read the other two here or in `set_due_if_wanted`. The fence makes sure
+    /// that of two of them at least one sees what the other wrote, and starts or ends the thread.
+    fn is_wanted(&self, shared: &Shared<Linux>) -> bool {
+        fence(Ordering::SeqCst);
+        let n_threads = self.n_threads.load(Ordering::Relaxed);
+        let settings = shared.settings();
+        match settings.background() {
+            Background::Auto => n_threads > 1 || (n_threads > 0 && settings.report_ms().is_some()),
+            Background::On => n_threads > 0,
+            Background::Off => false,
+        }
+    }
+
+    /// Notes that the thread is due, if it should exist and does not.
+    fn set_due_if_wanted(&self, shared: &Shared<Linux>) {
+        if self.is_wanted(shared) && self.state.load(Ordering::Relaxed) == NONE {
             self.is_due.store(true, Ordering::Relaxed);
         }
     }
@@ -141,7 +156,7 @@ impl BackgroundThread {
             return;
         }
         if !self.is_due.swap(false, Ordering::Relaxed)
-            || self.state.compare_exchange(NONE, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err()
+            || self.state.compare_exchange(NONE, STARTING, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return;
         }
@@ -151,10 +166,9 @@ impl BackgroundThread {
             self.state.store(NONE, Ordering::Release);
             return;
         }
-        self.state.store(RUNNING, Ordering::SeqCst);
-        // A thread that has gone meanwhile did not end this one, which was not running yet. Of that thread and this one, one sees the
-        // other's store: hence sequential consistency.
-        if !is_wanted(shared, self.n_threads.load(Ordering::SeqCst)) {
+        self.state.store(RUNNING, Ordering::Release);
+        // A thread that exited meanwhile did not end this one, which was not running yet.
+        if !self.is_wanted(shared) {
             self.end(shared);
         }
     }
@@ -163,7 +177,7 @@ impl BackgroundThread {
     #[cold]
     fn end(&self, shared: &Shared<Linux>) {
         if Futex::is_forking()
-            || self.state.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::Relaxed).is_err()
+            || self.state.compare_exchange(RUNNING, ENDING, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return;
         }
@@ -171,9 +185,9 @@ impl BackgroundThread {
         // SAFETY: this thread moved the state from running to ending: `thread` was written before it was running, and only this thread joins.
         unsafe { join((*self.thread.get()).assume_init()) };
         self.note_end(shared);
-        self.state.store(NONE, Ordering::SeqCst);
-        // Threads may have come meanwhile.
-        self.set_due_if_wanted(shared, self.n_threads.load(Ordering::SeqCst));
+        self.state.store(NONE, Ordering::Release);
+        // Threads may have been born meanwhile.
+        self.set_due_if_wanted(shared);
     }
 
     fn note_end(&self, shared: &Shared<Linux>) {
@@ -200,7 +214,7 @@ impl BackgroundThread {
         loop {
             let seen = pages.wakes();
             // After reading `seen`: the thread that ends this one sets the state first, and wakes it then.
-            if self.state.load(Ordering::Acquire) == ENDING {
+            if self.state.load(Ordering::Relaxed) == ENDING {
                 return;
             }
             let is_dirty = pages.tidy_now();
@@ -211,16 +225,6 @@ impl BackgroundThread {
             }
             pages.sleep(seen, [check_ms, settings.report_ms()].into_iter().flatten().min());
         }
-    }
-}
-
-/// Whether the thread should exist while `n_threads` threads have a heap.
-fn is_wanted(shared: &Shared<Linux>, n_threads: u32) -> bool {
-    let settings = shared.settings();
-    match settings.background() {
-        Background::Auto => n_threads > 1 || (n_threads > 0 && settings.report_ms().is_some()),
-        Background::On => n_threads > 0,
-        Background::Off => false,
     }
 }
 
