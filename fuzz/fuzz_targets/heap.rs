@@ -11,7 +11,7 @@ use freestone_os::Errno;
 use freestone_os::fake::Failure;
 use freestone_testkit::ops::{Stream, play};
 use heap::config::key;
-use heap::{central, check, thread};
+use heap::{check, shared, thread};
 use libfuzzer_sys::fuzz_target;
 use testing::{OneHeap, World};
 
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&[pages, nth_call], rest)) = bytes.split_first_chunk() else { return };
     let world = World::new(4096 << (pages & 3));
     let bin_max = [&b"1"[..], b"2", b"5", b"4096"][usize::from(pages >> 6)];
-    world.central.pages.settings.set(key::BIN_MAX, bin_max).expect("within the option's bounds");
+    world.shared.settings().set(key::BIN_MAX, bin_max).expect("within the option's bounds");
     if nth_call > 0 {
         let errno = [Errno::NOMEM, Errno::AGAIN, Errno::INVAL][usize::from(pages >> 4 & 3).min(2)];
         let for_good = pages & 8 != 0;

@@ -97,7 +97,7 @@ impl Span {
             let owner = self.owner.load(stated(OUTBOX, "fn route(", "span(page).owner.load("));
             if owner.is_null() {
                 let _list = self.class.lock().unwrap();
-                if self.owner.load(stated(CENTRAL, "fn free(", "owner.load(")).is_null() {
+                if self.owner.load(stated(CENTRAL, "fn free<", "owner.load(")).is_null() {
                     self.give_back();
                     consume(block);
                     return true;
@@ -149,14 +149,14 @@ fn a_block_in_transit_reaches_its_span_while_it_changes_hands() {
             records[1].initialise();
             let _list = span.class.lock().unwrap();
             if span.owner.load(Ordering::Relaxed).is_null() {
-                span.owner.store(records[1].pointer(), stated(CENTRAL, "fn adopt(", "owner.store("));
+                span.owner.store(records[1].pointer(), stated(CENTRAL, "fn adopt<", "owner.store("));
             }
         });
         // A ends: it gives its own last block back, abandons the span, and closes its inbox.
         span.give_back();
         {
             let _list = span.class.lock().unwrap();
-            span.owner.store(ptr::null_mut(), stated(CENTRAL, "fn abandon(", "owner.store("));
+            span.owner.store(ptr::null_mut(), stated(CENTRAL, "fn abandon<", "owner.store("));
         }
         let mut late = records[0].inbox.close();
         let mut n_home = 0;
@@ -199,7 +199,7 @@ fn who_sends_a_block_home_finds_an_initialised_record() {
 
 #[test]
 fn who_routes_a_block_to_an_adopted_span_finds_an_initialised_record() {
-    let adopted = stated(CENTRAL, "fn adopt(", "owner.store(");
+    let adopted = stated(CENTRAL, "fn adopt<", "owner.store(");
     owners_are_initialised(adopted, stated(OUTBOX, "fn route(", "span(page).owner.load("));
 }
 

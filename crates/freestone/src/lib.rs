@@ -35,12 +35,14 @@ pub mod check;
 pub mod config;
 pub mod misuse;
 pub mod page;
+pub mod shared;
 pub mod size_class;
 pub mod span;
 pub mod stats;
 #[cfg(test)]
 mod testing;
 pub mod thread;
+pub mod usage;
 
 pub use api::heap::Heap;
 pub use api::rust::Freestone;

@@ -115,7 +115,7 @@ fn any(size: usize, align: usize) -> LargeBlock {
         // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
         global::with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
     };
-    let is_short = |block: &LargeBlock| block.start.is_null() && is_possible(&global::central().pages, size, align);
+    let is_short = |block: &LargeBlock| block.start.is_null() && is_possible(&global::shared().pages, size, align);
     let block = pressure::watch(attempt(), is_short, attempt);
     global::background().start_if_due();
     block

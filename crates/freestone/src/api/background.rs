@@ -30,7 +30,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 use freestone_base::lock::Parking;
-use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use freestone_os::{Futex, Os, process, scheduling};
 
 const NONE: u32 = 0;
@@ -83,14 +83,14 @@ impl BackgroundThread {
 
     /// Notes that a thread got its heap.
     pub(super) fn thread_born(&self) {
-        let n_threads = self.n_threads.fetch_add(1, Ordering::SeqCst) + 1;
-        self.judge(n_threads);
+        self.n_threads.fetch_add(1, Ordering::Relaxed);
+        self.judge();
     }
 
     /// Notes that the calling thread's heap is gone. If too few are left, the background thread has ended when this returns.
     pub(super) fn thread_gone(&self) {
-        let n_threads = self.n_threads.fetch_sub(1, Ordering::SeqCst) - 1;
-        if !Self::is_wanted(n_threads) {
+        self.n_threads.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_wanted() {
             self.end();
         }
     }
@@ -100,23 +100,27 @@ impl BackgroundThread {
         self.state.store(NONE, Ordering::Relaxed);
         self.n_ends.store(0, Ordering::Relaxed);
         self.n_threads.store(u32::from(has_heap), Ordering::Relaxed);
-        self.judge(u32::from(has_heap));
+        self.judge();
     }
 
     /// Looks at the options again.
     pub(super) fn option_changed(&self) {
-        let n_threads = self.n_threads.load(Ordering::SeqCst);
-        if Self::is_wanted(n_threads) {
-            self.judge(n_threads);
-            global::central().pages.wake();
+        if self.is_wanted() {
+            self.judge();
+            global::shared().pages.wake();
         } else {
             self.end();
         }
     }
 
-    /// Whether it is wanted while so many threads have a heap.
-    fn is_wanted(n_threads: u32) -> bool {
-        let settings = &global::central().pages.settings;
+    /// Whether the thread is wanted for as many threads as have a heap now.
+    ///
+    /// Several threads write `n_threads`, `state` or an option, and then read the other two here or in `judge`. The fence makes sure
+    /// that of two of them at least one sees what the other wrote, and starts or ends the thread.
+    fn is_wanted(&self) -> bool {
+        fence(Ordering::SeqCst);
+        let n_threads = self.n_threads.load(Ordering::Relaxed);
+        let settings = global::shared().settings();
         match settings.background() {
             Background::Auto => n_threads > 1 || (n_threads > 0 && settings.report_ms().is_some()),
             Background::On => n_threads > 0,
@@ -124,8 +128,9 @@ impl BackgroundThread {
         }
     }
 
-    fn judge(&self, n_threads: u32) {
-        if self.state.load(Ordering::Relaxed) == NONE && Self::is_wanted(n_threads) {
+    /// Notes that the thread is due, if it is wanted and not there.
+    fn judge(&self) {
+        if self.is_wanted() && self.state.load(Ordering::Relaxed) == NONE {
             self.due.store(true, Ordering::Relaxed);
         }
     }
@@ -145,7 +150,7 @@ impl BackgroundThread {
             return;
         }
         if !self.due.swap(false, Ordering::Relaxed)
-            || self.state.compare_exchange(NONE, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_err()
+            || self.state.compare_exchange(NONE, STARTING, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return;
         }
@@ -155,9 +160,9 @@ impl BackgroundThread {
             self.state.store(NONE, Ordering::Release);
             return;
         }
-        self.state.store(RUNNING, Ordering::SeqCst);
-        // A thread that went meanwhile found nobody to end. Of the two, one sees the other's store: hence sequential consistency.
-        if !Self::is_wanted(self.n_threads.load(Ordering::SeqCst)) {
+        self.state.store(RUNNING, Ordering::Release);
+        // A thread that exited meanwhile found nothing to end.
+        if !self.is_wanted() {
             self.end();
         }
     }
@@ -166,17 +171,17 @@ impl BackgroundThread {
     #[cold]
     fn end(&self) {
         if Futex::is_forking()
-            || self.state.compare_exchange(RUNNING, ENDING, Ordering::SeqCst, Ordering::Relaxed).is_err()
+            || self.state.compare_exchange(RUNNING, ENDING, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return;
         }
-        global::central().pages.wake();
+        global::shared().pages.wake();
         // SAFETY: this thread moved the state from running to ending.
         unsafe { join((*self.thread.get()).assume_init()) };
         self.note_end();
-        self.state.store(NONE, Ordering::SeqCst);
-        // Threads may have come meanwhile.
-        self.judge(self.n_threads.load(Ordering::SeqCst));
+        self.state.store(NONE, Ordering::Release);
+        // Threads may have been born meanwhile.
+        self.judge();
     }
 
     fn note_end(&self) {
@@ -196,12 +201,12 @@ impl BackgroundThread {
     }
 
     fn is_ending(&self) -> bool {
-        self.state.load(Ordering::Acquire) == ENDING
+        self.state.load(Ordering::Relaxed) == ENDING
     }
 }
 
 fn now_ms() -> u64 {
-    global::central().pages.os().now_ms()
+    global::shared().os().now_ms()
 }
 
 /// Starts the thread, with every signal blocked; `errno` is kept.
@@ -252,7 +257,7 @@ unsafe fn join(thread: libc::pthread_t) {
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     process::name_thread(c"freestone");
     scheduling::like_the_first_thread();
-    let (pages, this) = (&global::central().pages, global::background());
+    let (pages, this) = (&global::shared().pages, global::background());
     loop {
         let seen = pages.wakes();
         // After reading `seen`: who ends the thread says so first, and wakes it then.
@@ -260,7 +265,7 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
             return ptr::null_mut();
         }
         let dirty = pages.tidy_now();
-        let settings = &pages.settings;
+        let settings = global::shared().settings();
         let look_ms = if dirty { settings.decay_ms().map(|decay_ms| (decay_ms / LOOKS).max(1)) } else { None };
         if settings.report_ms().is_some() {
             report::sample();

@@ -72,7 +72,7 @@ unsafe extern "C" fn before() {
     // That lock queues those who fork at once; from here on this thread may enter what it holds.
     Futex::begin_fork();
     global::threads().lock_for_fork();
-    global::central().lock_for_fork();
+    global::shared().lock_for_fork();
 }
 
 /// Whether this fork was inside another of the same thread, which is under way still.
@@ -92,7 +92,7 @@ fn was_nested() -> bool {
 unsafe fn unlock() {
     // SAFETY: the promise above is the one each of them asks for.
     unsafe {
-        global::central().unlock_after_fork();
+        global::shared().unlock_after_fork();
         global::threads().unlock_after_fork();
         Futex::end_fork();
         global::pressure().unlock_after_fork();
@@ -114,7 +114,7 @@ unsafe extern "C" fn after_in_child() {
         stdio::reset();
     }
     // From here on no lock is waited for: this thread holds them all, or nobody does.
-    global::central().pages.adopt_purging_in_child();
+    global::shared().pages.adopt_purging_in_child();
     // SAFETY: the process has one thread, and this is its heap.
     unsafe { global::threads().orphan_others(ptr::from_ref(current::get())) };
     global::background().forked(!current::get().is_nobody());

@@ -23,7 +23,7 @@ use crate::api::fork::{self, Forks};
 use crate::api::pressure::Pressure;
 use crate::api::report::ReportPath;
 use crate::api::{options, report};
-use crate::central::Central;
+use crate::shared::Shared;
 use crate::thread::Threads;
 use crate::thread::current::{self, Heap};
 use crate::thread::heap::Role;
@@ -36,7 +36,7 @@ use freestone_os::{Futex, Linux};
 
 /// Everything there is one of.
 pub struct Global {
-    central: Central<Linux>,
+    shared: Shared<Linux>,
     threads: Threads<Linux>,
     started: Once<Futex>,
     hooked: AtomicBool,
@@ -51,7 +51,7 @@ pub struct Global {
 }
 
 static GLOBAL: Global = Global {
-    central: Central::new(Linux),
+    shared: Shared::new(Linux),
     threads: Threads::new(),
     started: Once::new(),
     hooked: AtomicBool::new(false),
@@ -72,8 +72,8 @@ const EXIT_ROUNDS: u32 = 2;
 
 /// What all heaps share.
 #[must_use]
-pub(crate) fn central() -> &'static Central<Linux> {
-    &GLOBAL.central
+pub(crate) fn shared() -> &'static Shared<Linux> {
+    &GLOBAL.shared
 }
 
 /// All thread heaps.
@@ -125,7 +125,7 @@ pub fn start() -> bool {
 }
 
 fn try_start() -> bool {
-    if GLOBAL.central.pages.open().is_none() {
+    if GLOBAL.shared.pages.open().is_none() {
         return false;
     }
     let mut key = 0;
@@ -133,7 +133,7 @@ fn try_start() -> bool {
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         GLOBAL.key.store(key, Ordering::Relaxed);
     }
-    options::apply_all(&GLOBAL.central.pages.settings);
+    options::apply_all(GLOBAL.shared.settings());
     true
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
 /// - The block is freed by that: nobody uses it any more.
 #[cold]
 pub(super) unsafe fn keep_freed(block: *mut u8) {
-    if GLOBAL.central.pages.view().page_of(block.addr()).is_some() {
+    if GLOBAL.shared.pages.view().page_of(block.addr()).is_some() {
         let node = block.cast::<Node>();
         // SAFETY: every block has room for a link, and this one is nobody's any more.
         let pushed = unsafe { GLOBAL.freed_early.push(node, node) };
@@ -199,8 +199,8 @@ fn fallback() -> Option<&'static Heap> {
             return Some(fallback);
         }
         let before = current::begin_start();
-        // SAFETY: the central is a static.
-        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Fallback) };
+        // SAFETY: what heaps share is a static.
+        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.shared, Role::Fallback) };
         current::set(before);
         let born = born?;
         let pointer = ptr::from_ref(born).cast_mut();
@@ -231,8 +231,8 @@ fn born() -> Option<&'static Heap> {
         current::set(heap);
         return Some(heap);
     }
-    // SAFETY: the central is a static.
-    let Some(heap) = (unsafe { GLOBAL.threads.birth(&GLOBAL.central, Role::Thread) }) else {
+    // SAFETY: what heaps share is a static.
+    let Some(heap) = (unsafe { GLOBAL.threads.birth(&GLOBAL.shared, Role::Thread) }) else {
         current::set(before);
         return None;
     };
@@ -277,7 +277,7 @@ pub fn purge() -> usize {
     with_heap(|heap| {
         // SAFETY: the heap is this thread's for the moment.
         unsafe { heap.flush_all() };
-        GLOBAL.central.pages.purge()
+        GLOBAL.shared.pages.purge()
     })
     .unwrap_or(0)
 }

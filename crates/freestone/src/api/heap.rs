@@ -49,8 +49,8 @@ impl Heap {
         if !global::start() {
             return None;
         }
-        // SAFETY: the central is a static.
-        let record = unsafe { global::threads().birth(global::central(), Role::Explicit) }?;
+        // SAFETY: what heaps share is a static.
+        let record = unsafe { global::threads().birth(global::shared(), Role::Explicit) }?;
         Some(Self { record })
     }
 
@@ -64,7 +64,7 @@ impl Heap {
         if limit_pages == 0 {
             return Err(Mistake::OutOfRange);
         }
-        let has = self.record.small_pages.get() + global::central().pages.listed_pages(&self.record.large);
+        let has = self.record.small_pages.get() + global::shared().pages.listed_pages(&self.record.large);
         if has > limit_pages {
             return Err(Mistake::BelowUse);
         }
@@ -88,7 +88,7 @@ impl Heap {
             attempt()
         };
         let is_short = |block: &*mut u8| {
-            block.is_null() && any::is_possible(&global::central().pages, layout.size(), layout.align())
+            block.is_null() && any::is_possible(&global::shared().pages, layout.size(), layout.align())
         };
         NonNull::new(pressure::watch(attempt(), is_short, again))
     }

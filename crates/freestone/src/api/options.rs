@@ -99,7 +99,7 @@ pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
     if index == key::REPORT {
         return Err(Mistake::OnlyAtStart);
     }
-    let (pages, settings) = (&global::central().pages, &global::central().pages.settings);
+    let (pages, settings) = (&global::shared().pages, global::shared().settings());
     let before = settings.get(index);
     settings.set(index, value.as_bytes())?;
     if matches!(index, key::LIMIT | key::LIMIT_HARD) && settings.get(index) < pages.limited_bytes() {
@@ -114,5 +114,5 @@ pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
 #[must_use]
 pub fn get(name: &str) -> Option<usize> {
     global::start();
-    config::find(name.as_bytes()).map(|index| global::central().pages.settings.get(index))
+    config::find(name.as_bytes()).map(|index| global::shared().settings().get(index))
 }

@@ -83,7 +83,7 @@ pub unsafe fn on_pressure(callback: Option<Callback>, argument: *mut c_void) {
 /// tried `again`, once.
 #[inline]
 pub(super) fn watch<R>(got: R, is_none: impl Fn(&R) -> bool, again: impl FnOnce() -> R) -> R {
-    if !is_none(&got) && !global::central().pages.is_pressed() {
+    if !is_none(&got) && !global::shared().pages.is_pressed() {
         return got;
     }
     make_room();
@@ -96,7 +96,7 @@ fn make_room() {
         // What a signal handler asked for in the middle of the thread's start fails whatever is done.
         return;
     }
-    let (pages, this) = (&global::central().pages, global::pressure());
+    let (pages, this) = (&global::shared().pages, global::pressure());
     pages.relieved();
     global::purge();
     if this.teller.compare_exchange(0, Futex::this_thread(), Ordering::Acquire, Ordering::Relaxed).is_err() {

@@ -61,7 +61,7 @@ unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u
 unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     let moved = unsafe { attempt(block, size, align) };
-    if !moved.is_null() && !global::central().pages.is_pressed() {
+    if !moved.is_null() && !global::shared().pages.is_pressed() {
         return moved;
     }
     // SAFETY: as above.
@@ -83,10 +83,8 @@ unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
 unsafe fn reallocate_under_pressure(moved: *mut u8, block: *mut u8, (size, align): (usize, usize)) -> *mut u8 {
     // A wrong pointer has been named, and stays wrong.
     let is_short = |moved: &*mut u8| {
-        let central = global::central();
-        moved.is_null()
-            && is_possible(&central.pages, size, align)
-            && !matches!(locate(central, block), Place::Wrong(_))
+        let shared = global::shared();
+        moved.is_null() && is_possible(&shared.pages, size, align) && !matches!(locate(shared, block), Place::Wrong(_))
     };
     // SAFETY: the caller's promise.
     or_enomem(pressure::watch(moved, is_short, || unsafe { attempt(block, size, align) }))

@@ -92,7 +92,7 @@ fn say(event: &str) {
             ),
             event,
             pid,
-            global::central().pages.os().now_ms(),
+            global::shared().os().now_ms(),
             stats.n_allocations,
             stats.n_frees,
             stats.n_remote_frees,
