@@ -5,11 +5,12 @@
 //!
 //! Does not show: more than one live block.
 
-use super::heap::{Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::tlsf_peers::AnyHeap;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::Heap;
+use crate::workload::tlsf_peers::AnyHeap;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "alloc_free_pair",
@@ -23,7 +24,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         AllocFreePair::PARAM,
     ],
     run: AllocFreePair::run,
-    hollow: Some(|params, meter| AllocFreePair::run_on(params, meter, Hollow::new(params.size("size")))),
+    run_on_null: Some(|params, meter| AllocFreePair::run_on(params, meter, NullAllocator::new(params.size("size")))),
 };
 
 struct AllocFreePair;

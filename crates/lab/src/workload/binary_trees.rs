@@ -5,9 +5,10 @@
 //!
 //! Does not show: mixed sizes; every node is 16 bytes.
 
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload, heap};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::failure;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "binary_trees",
@@ -16,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: Shows::Time,
     params: &[Param::scaled("depth", [18, 20, 22], "depth of the longest-lived tree")],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 struct Node {
@@ -47,7 +48,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         (nodes + count(&long_lived), expected + (2 << depth) - 1)
     });
     if nodes != expected {
-        heap::broken(&format!("a tree lost nodes: {nodes} were counted, {expected} were made"));
+        failure::broken(&format!("a tree lost nodes: {nodes} were counted, {expected} were made"));
     }
     Outcome::new(nodes, nodes)
 }

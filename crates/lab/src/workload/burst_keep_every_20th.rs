@@ -6,12 +6,13 @@
 //!
 //! Does not show: speed.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::{Meter, Sampler};
-use super::params::{Param, Params};
-use super::process_view::os_page_bytes;
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::{Meter, Sampler};
+use crate::workload::own_process::os_page_bytes;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep afterwards in ms"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 struct Kept {

@@ -5,10 +5,11 @@
 //!
 //! Does not show: blocks that are used.
 
-use super::heap::{CHeap, Heap, broken};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::time::{Duration, Instant};
 
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -26,7 +27,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         ),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -6,10 +6,10 @@
 //!
 //! Does not show: any allocator; `binary_trees` shows what is left of the difference in a whole program (published: -8.7 %).
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -25,7 +25,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("batch", 1, "1: one lock for the whole refill; 0: one for each object"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 /// A free list of objects: each names the next.

@@ -8,11 +8,11 @@
 //!
 //! Does not show: the allocator alone; copying and hashing are part of the time.
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::hint::black_box;
@@ -24,7 +24,7 @@ pub(crate) static STRINGS: Workload = Workload {
     shows: Shows::Time,
     params: &[Param::scaled("ops", [300_000, 1_000_000, 5_000_000], "sentences")],
     run: strings,
-    hollow: None,
+    run_on_null: None,
 };
 
 pub(crate) static VECTORS: Workload = Workload {
@@ -37,7 +37,7 @@ pub(crate) static VECTORS: Workload = Workload {
         Param::fixed("elements", 32, "elements of 8 bytes in each"),
     ],
     run: vectors,
-    hollow: None,
+    run_on_null: None,
 };
 
 pub(crate) static MAP: Workload = Workload {
@@ -47,7 +47,7 @@ pub(crate) static MAP: Workload = Workload {
     shows: Shows::Time,
     params: &[Param::scaled("ops", [500_000, 1_500_000, 8_000_000], "insertions")],
     run: map,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn strings(params: &Params, meter: &mut Meter) -> Outcome {

@@ -10,10 +10,11 @@
 //!
 //! Does not show: anything on a machine with one processor.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
@@ -31,7 +32,7 @@ pub(crate) static ACTIVE: Workload = Workload {
     shows: Shows::Time,
     params: PARAMS,
     run: |params, meter| run(params, meter, false),
-    hollow: None,
+    run_on_null: None,
 };
 
 pub(crate) static PASSIVE: Workload = Workload {
@@ -41,7 +42,7 @@ pub(crate) static PASSIVE: Workload = Workload {
     shows: Shows::Time,
     params: PARAMS,
     run: |params, meter| run(params, meter, true),
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter, passive: bool) -> Outcome {

@@ -6,11 +6,12 @@
 //!
 //! Does not show: speed; most of the time is page faults.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "fragmentation_phases",
@@ -23,7 +24,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("keep_percent", 10, "blocks of the old mix that survive a phase"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 /// Smallest and largest size of each phase's mix, in bytes; used in turn.

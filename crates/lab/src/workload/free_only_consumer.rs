@@ -6,11 +6,12 @@
 //!
 //! Does not show: speed (`producer_consumer` does).
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -28,7 +29,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("max", 1039, "largest size in bytes"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -5,11 +5,12 @@
 //!
 //! Does not show: what happens when some blocks stay (`burst_keep_every_20th` does).
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::time::Duration;
 
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -22,7 +23,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::scaled("idle_ms", [1500, 3000, 10_000], "time asleep afterwards in ms"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

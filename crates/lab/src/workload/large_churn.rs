@@ -5,11 +5,12 @@
 //!
 //! Does not show: small blocks.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "large_churn",
@@ -23,7 +24,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("max_mib", 64, "largest size in MiB"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -8,11 +8,14 @@
 //! Does not show: mostly remote frees (a successor frees each inherited block once, so about one release in `rounds`), large blocks, or threads
 //! that share a block at the same time.
 
-use super::heap::{Block, CHeap, Heap, Hollow, broken};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
@@ -30,7 +33,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("max", 1000, "largest size in bytes"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("max")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("max")))),
 };
 
 /// Before the threads begin, the main thread replaces this many times as many blocks as there are.

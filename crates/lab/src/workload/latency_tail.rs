@@ -6,13 +6,14 @@
 //!
 //! Does not show: throughput; the clock costs more than most allocations.
 
-use super::heap::{Block, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::tlsf_peers::AnyHeap;
-use super::{Outcome, Shows, Workload};
-use crate::record::Latency;
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::record::Latency;
+use crate::workload::tested_heap::Heap;
+use crate::workload::tlsf_peers::AnyHeap;
 use hdrhistogram::Histogram;
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         LatencyTail::PARAM,
     ],
     run: LatencyTail::run,
-    hollow: None,
+    run_on_null: None,
 };
 
 /// Percentiles in the record.

@@ -6,11 +6,13 @@
 //!
 //! Does not show: threads that free their own blocks.
 
-use super::heap::{Block, CHeap, Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -28,7 +30,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("max", 512, "largest size in bytes"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("max")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("max")))),
 };
 
 struct Plan {

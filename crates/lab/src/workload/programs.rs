@@ -13,10 +13,10 @@
 //!
 //! Does not show: what a program does over hours.
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Body, Outcome, Shows, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,8 +26,8 @@ const PARAMS: &[Param] = &[Param::scaled("ops", [1, 2, 8], "runs of the job")];
 
 const HIDES: &str = "what the program does over hours, and its users' own data";
 
-const fn workload(name: &'static str, models: &'static str, run: super::Run) -> Workload {
-    Workload { name, models, hides: HIDES, shows: Shows::Time, params: PARAMS, run, hollow: None }
+const fn workload(name: &'static str, models: &'static str, run: Body) -> Workload {
+    Workload { name, models, hides: HIDES, shows: Shows::Time, params: PARAMS, run, run_on_null: None }
 }
 
 pub(crate) static PYTHON3: Workload =

@@ -6,11 +6,13 @@
 //!
 //! Does not show: threads, large blocks, or what happens to memory once the load stops.
 
-use super::heap::{Block, CHeap, Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "random_mixed",
@@ -24,7 +26,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("mask", 0x3FF, "bits of the random number added to it"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("min") + params.size("mask")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("min") + params.size("mask")))),
 };
 
 fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {

@@ -6,10 +6,11 @@
 //!
 //! Does not show: growth with other live blocks in the way (`neighbours=1` puts one small block behind every step).
 
-use super::heap::{CHeap, Heap, broken};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "realloc_growth",
@@ -23,7 +24,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("neighbours", 0, "1: a small block is allocated at every step"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -10,12 +10,13 @@
 //!
 //! Does not show: limits by cgroup (run the same workload inside one, with `limit_mib=0`).
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::process_view;
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::own_process;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::collections::VecDeque;
 
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -30,7 +31,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("random", 0, "1: not the oldest entry makes way but any"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 /// Smallest and largest size of each phase's mix, in bytes; used in turn.
@@ -45,7 +46,7 @@ fn tag_of(block: &Block) -> u64 {
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let target = params.size("live_mib").max(1) << 20;
     if params.get("limit_mib") != 0 {
-        process_view::limit_address_space(params.get("limit_mib") << 20);
+        own_process::limit_address_space(params.get("limit_mib") << 20);
     }
     let (ops, checksum, peak) = meter.section(|sampler| {
         let mut random = Random::new(23);

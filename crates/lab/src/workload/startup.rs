@@ -5,11 +5,11 @@
 //!
 //! Does not show: anything the allocator does after the first few allocations.
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::process_view::Usage;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::own_process::Usage;
+use crate::workload::params::{Param, Params};
 use std::process::{Command, Stdio};
 
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -19,7 +19,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: Shows::Time,
     params: &[Param::scaled("ops", [60, 500, 2000], "processes")],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

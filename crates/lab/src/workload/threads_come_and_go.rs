@@ -5,11 +5,12 @@
 //!
 //! Does not show: threads that live long.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::block::Block;
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::thread;
 
 pub(crate) static WORKLOAD: Workload = Workload {
@@ -23,7 +24,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("max", 1000, "largest size in bytes"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 const AT_A_TIME: u64 = 4;

@@ -5,10 +5,11 @@
 //!
 //! Does not show: anything but the fast path; every allocator's cache is warm throughout.
 
-use super::heap::{CHeap, Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "tiny_hot",
@@ -21,7 +22,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("largest", 128, "largest size in bytes"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("largest")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("largest")))),
 };
 
 fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {
