@@ -1,6 +1,6 @@
 /*
- * An audio engine in a fixed 256 KiB: voices and delay lines come and go inside the audio callback, from a TLSF heap. The callback
- * never waits for the system, and what an allocation costs is bounded.
+ * An audio engine in a fixed 256 KiB: the audio callback allocates and frees voices and delay lines from a TLSF heap. It never waits for
+ * the system, and each allocation takes a bounded number of instructions.
  *
  *     cc audio_engine.c $(pkg-config --cflags --libs freestone) -lm
  */
@@ -25,10 +25,10 @@ typedef struct voice {
 static freestone_tlsf_t *heap;
 static voice_t *voices;
 
-/* Starts a note; a note for which there is no memory is not played, and the others go on. */
+/* Starts a note. Without memory for it, the note is not played and the others continue. */
 static int note_on(int number) {
     size_t delay = 200 + (size_t)(number * 7919 % 2400);
-    voice_t *voice = freestone_tlsf_aligned_alloc(heap, 64, sizeof *voice + delay * sizeof(float));
+    voice_t *voice = freestone_tlsf_alloc_aligned(heap, 64, sizeof *voice + delay * sizeof(float));
     if (!voice) {
         return 0;
     }
@@ -41,7 +41,13 @@ static int note_on(int number) {
     return 1;
 }
 
-/* What the sound card calls for every 64 frames. Returns how many voices ended. */
+static void complain(const char *what, const freestone_error_t *error) {
+    char text[256];
+    freestone_error_text(error, text, sizeof text);
+    fprintf(stderr, "%s: %s\n", what, text);
+}
+
+/* The sound card calls this for every 64 frames. Returns how many voices ended. */
 static int callback(float *out) {
     int ended = 0;
     memset(out, 0, FRAMES * sizeof *out);
@@ -58,9 +64,9 @@ static int callback(float *out) {
         }
         if (voice->loudness < 0.001) {
             *link = voice->next;
-            int error = freestone_tlsf_free(heap, voice);
-            if (error) {
-                fprintf(stderr, "%s\n", freestone_tlsf_error_message(error));
+            if (freestone_tlsf_free(heap, voice) != FREESTONE_OK) {
+                freestone_error_t error = freestone_tlsf_last_error(heap);
+                complain("free", &error);
             }
             ended++;
         } else {
@@ -79,9 +85,10 @@ static int leak(const freestone_tlsf_block_t *block, void *context) {
 }
 
 int main(void) {
-    int error = freestone_tlsf_create(&heap, memory, sizeof memory);
-    if (error) {
-        fprintf(stderr, "no heap: %s\n", freestone_tlsf_error_message(error));
+    freestone_error_t error;
+    heap = freestone_tlsf_create(memory, sizeof memory, &error);
+    if (!heap) {
+        complain("no heap", &error);
         return 1;
     }
     float out[FRAMES];

@@ -20,18 +20,18 @@ static _Alignas(16) unsigned char memory[2048];
 
 static freestone_pool_t *open_table(void) {
     freestone_pool_shape_t shape = {.block_size = sizeof(connection_t), .count = MOST_CONNECTIONS};
-    freestone_pool_error_t error;
-    freestone_pool_t *table = freestone_pool_new_at(memory, sizeof memory, &shape, &error);
+    freestone_error_t error;
+    freestone_pool_t *table = freestone_pool_create_at(memory, sizeof memory, &shape, &error);
     if (!table) {
         char text[200];
-        freestone_pool_error_text(&error, text, sizeof text);
+        freestone_error_text(&error, text, sizeof text);
         fprintf(stderr, "no table: %s\n", text);
     }
     return table;
 }
 
 static connection_t *open_connection(freestone_pool_t *table, int socket) {
-    connection_t *connection = freestone_pool_allocate_zeroed(table);
+    connection_t *connection = freestone_pool_alloc_zeroed(table);
     if (connection) {
         connection->socket = socket;
     }
@@ -56,10 +56,10 @@ int main(void) {
     }
 
     freestone_pool_free(table, open[3], NULL);
-    freestone_pool_error_t error;
-    if (freestone_pool_free(table, open[3], &error) != FREESTONE_POOL_OK) {
+    freestone_error_t error;
+    if (freestone_pool_free(table, open[3], &error) != FREESTONE_OK) {
         char text[200];
-        freestone_pool_error_text(&error, text, sizeof text);
+        freestone_error_text(&error, text, sizeof text);
         printf("connection 3 closed; closing it again: %s\n", text);
     }
 
@@ -72,7 +72,7 @@ int main(void) {
     for (int i = 0; i < MOST_CONNECTIONS; i++) {
         freestone_pool_free(table, open[i], NULL);
     }
-    if (freestone_pool_delete(table, &error) == FREESTONE_POOL_OK) {
+    if (freestone_pool_destroy(table, &error) == FREESTONE_OK) {
         printf("all closed, the table is gone\n");
     }
     return 0;

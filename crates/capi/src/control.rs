@@ -1,12 +1,12 @@
-//! Options, statistics, purging for C; and the line at the process's end.
+//! Options, statistics and purging, for C; and the line of statistics that the library appends to its report when the process exits.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! Strings are C strings, and structures are as large as their callers say.
+//! Strings that C programs pass end with a zero; structures are as large as their member `size` says. Each function repeats it.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use freestone_os::{Errno, process};
-use heap::api::{global, options, pressure, report, snapshot};
+use heap::{Callback, Freestone};
 
 /// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` says how many the
 /// caller knows.
@@ -32,19 +32,19 @@ pub struct FreestoneStats {
     dirty_by_age: [u64; 4],
 }
 
-/// Fills `*stats`, as much of it as `stats->size` says. 0, or -1 and `EINVAL` if that is less than the size itself.
+/// Fills `*stats`, as much of it as `stats->size` says. 0; or -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
 ///
 /// # Safety
-/// - `stats` points to `stats->size` bytes that can be written, or is null.
+/// - `stats` is null or points to as many writable bytes as its member `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `stats` is not null where it is read, and its first member is there whatever its size (this function's contract).
     let size = if stats.is_null() { 0 } else { unsafe { (*stats).size } };
     if size < size_of::<usize>() {
         process::set_errno(Errno::INVAL);
         return -1;
     }
-    let now = snapshot::snapshot();
+    let now = Freestone.stats();
     let all = FreestoneStats {
         size: size.min(size_of::<FreestoneStats>()),
         live: now.live,
@@ -64,36 +64,39 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
         fresh: now.fresh,
         dirty_by_age: now.dirty_by_age,
     };
-    // SAFETY: both hold that many bytes.
+    // SAFETY: `all.size` bytes are in `all`, and in the caller's structure, whose `size` is no less.
     unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const all).cast(), all.size) };
     0
 }
 
-/// Gives all memory that is free back to the operating system now. The bytes given back.
+/// Gives all free memory back to the operating system now. Returns the bytes given back.
 #[unsafe(no_mangle)]
 pub extern "C" fn freestone_purge() -> usize {
-    global::purge()
+    Freestone.purge()
 }
 
-/// Makes `callback` what is called, with `argument`, when memory is short; null: nothing.
+/// Registers `callback` to be called, with `argument`, when memory is short; null unregisters.
 ///
 /// # Safety
-/// - The function may be called with the argument at any time, by any thread, until another one is set and calls under way are over.
+/// - `callback` may be called with `argument` at any time, by any thread, until another one is registered and calls under way have returned.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_on_pressure(callback: Option<pressure::Callback>, argument: *mut c_void) {
-    // SAFETY: the caller's promise.
-    unsafe { pressure::on_pressure(callback, argument) }
+pub unsafe extern "C" fn freestone_on_pressure(callback: Option<Callback>, argument: *mut c_void) {
+    // SAFETY: this function's contract is that of `on_pressure`.
+    unsafe { Freestone.on_pressure(callback, argument) }
 }
 
-/// Sets an option by name. 0, or -1 and `EINVAL` if there is none of that name or the value does not suit it.
+/// Sets an option by name. 0; or -1 and `EINVAL` if there is no option of that name or the value is not valid for it.
 ///
 /// # Safety
-/// - Both are C strings or null; null is no name, and no value.
+/// - Both are null or C strings. Null is refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const c_char) -> c_int {
-    // SAFETY: the caller's promise.
-    let set = match unsafe { (text(name), text(value)) } {
-        (Some(name), Some(value)) => options::set(name, value).is_ok(),
+    // SAFETY: `name` is null or a C string (this function's contract), and outlives this call.
+    let name = unsafe { text(name) };
+    // SAFETY: so is `value`.
+    let value = unsafe { text(value) };
+    let set = match (name, value) {
+        (Some(name), Some(value)) => Freestone.set_option(name, value).is_ok(),
         _ => false,
     };
     if !set {
@@ -103,14 +106,14 @@ pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const
     0
 }
 
-/// The value of an option as a number: its unit's, or the place among its words. -1 and `EINVAL` if there is none of that name.
+/// The value of an option as a number: in its unit, or the index of its word. -1 and `EINVAL` if there is no option of that name.
 ///
 /// # Safety
-/// - `name` is a C string or null; null is no name.
+/// - `name` is null or a C string. Null is refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
-    // SAFETY: the caller's promise.
-    match unsafe { text(name) }.and_then(options::get) {
+    // SAFETY: `name` is null or a C string (this function's contract), and outlives this call.
+    match unsafe { text(name) }.and_then(|name| Freestone.option(name)) {
         Some(value) => i64::try_from(value).unwrap_or(i64::MAX),
         None => {
             process::set_errno(Errno::INVAL);
@@ -119,19 +122,19 @@ pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
     }
 }
 
-/// The text of a C string, if it is one and UTF-8.
+/// The text of a C string; `None` if it is null or not UTF-8.
 ///
 /// # Safety
-/// - `string` is a C string or null, and lives as long as the answer is used.
+/// - `string` is null or a C string that lives as long as the answer is used.
 unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
     if string.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `string` is not null, so it is a C string (this function's contract).
     unsafe { CStr::from_ptr(string) }.to_str().ok()
 }
 
-/// The library's version, as a C string that lives for ever.
+/// The library's version, as a C string that is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn freestone_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
@@ -142,7 +145,7 @@ pub extern "C" fn freestone_version() -> *const c_char {
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = {
     extern "C" fn at_exit() {
-        report::at_exit();
+        Freestone.report_exit();
     }
     at_exit
 };

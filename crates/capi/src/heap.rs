@@ -1,146 +1,142 @@
-//! Explicit heaps for C.
+//! Explicit heaps, for C.
 #![allow(unsafe_code)]
 //!
 //! A `freestone_heap_t` is opaque: a [`Heap`] in a block of the process's own allocator.
 //!
 //! # Safety
-//! Handles are those `freestone_heap_new` returned and `freestone_heap_delete` has not taken; C callers promise that.
+//! A **live handle** is one that `freestone_heap_create` returned and `freestone_heap_destroy` has not ended.
 
 use core::alloc::Layout;
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_os::{Errno, process};
 use heap::Heap;
-use heap::api::{alloc, free};
+use heap::door;
 
 fn fail(errno: Errno) -> *mut c_void {
     process::set_errno(errno);
     ptr::null_mut()
 }
 
-/// A new heap; null and `ENOMEM` when memory runs out.
+/// Creates a heap. Null and `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
-pub extern "C" fn freestone_heap_new() -> *mut Heap {
-    // SAFETY: the promise about the heap's end is the one documented for `freestone_heap_delete`.
-    let heap = unsafe { Heap::new() };
-    let place: *mut Heap = alloc::allocate(size_of::<Heap>()).cast();
-    match (heap, place.is_null()) {
-        (Some(heap), false) => {
-            // SAFETY: the block is large enough and 16-byte aligned.
-            unsafe { place.write(heap) };
-            place
-        }
-        (_, place_is_null) => {
-            if !place_is_null {
-                // SAFETY: allocated above, used by nobody.
-                unsafe { free::free(place.cast()) };
-            }
-            fail(Errno::NOMEM).cast()
-        }
+pub extern "C" fn freestone_heap_create() -> *mut Heap {
+    // SAFETY: what `Heap::new` demands of the heap's end, the contract of `freestone_heap_destroy` demands of its callers.
+    let Some(heap) = (unsafe { Heap::new() }) else { return fail(Errno::NOMEM).cast() };
+    let place: *mut Heap = door::allocate(size_of::<Heap>()).cast();
+    if place.is_null() {
+        return fail(Errno::NOMEM).cast();
     }
+    // SAFETY: the block was just allocated: large enough, and aligned to 16.
+    unsafe { place.write(heap) };
+    place
 }
 
-/// Lets `heap` have at most `bytes`, in whole pages of 64 KiB; 0: as much as there is. 0, or -1 and `EINVAL` if it has more already, or
-/// that is less than a page.
+/// Limits `heap` to `bytes`, in whole pages of 64 KiB; 0 lifts the limit. 0; or -1 and `EINVAL` if the heap has more already, or that is
+/// less than a page.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_heap_set_limit(heap: *mut Heap, bytes: usize) -> c_int {
-    // SAFETY: the caller's promise.
-    let set = unsafe { (*heap).set_limit((bytes != 0).then_some(bytes)) };
-    if set.is_err() {
+    // SAFETY: the handle is live.
+    let heap = unsafe { &*heap };
+    if heap.set_limit((bytes != 0).then_some(bytes)).is_err() {
         process::set_errno(Errno::INVAL);
         return -1;
     }
     0
 }
 
-/// Ends a heap and the life of every block of it at once; null is nothing.
+/// Ends a heap and every block of it at once; null does nothing.
 ///
 /// # Safety
-/// - See the module header; nobody uses a block of the heap any more, or is freeing one.
+/// - `heap` is null or a live handle; no code uses a block of the heap any more, and no `free` of one is under way.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_delete(heap: *mut Heap) {
+pub unsafe extern "C" fn freestone_heap_destroy(heap: *mut Heap) {
     if heap.is_null() {
         return;
     }
-    // SAFETY: the caller's promise; the handle was written by `freestone_heap_new`.
-    unsafe {
-        ptr::drop_in_place(heap);
-        free::free(heap.cast());
-    }
+    // SAFETY: the handle is live, so `freestone_heap_create` wrote a heap there; this call ends the handle.
+    unsafe { ptr::drop_in_place(heap) };
+    // SAFETY: `freestone_heap_create` allocated the block, and the heap in it has ended.
+    unsafe { door::free(heap.cast()) };
 }
 
-/// `size` bytes from `heap`, aligned to 16; null and `ENOMEM` when memory runs out.
+/// Allocates `size` bytes of `heap`, aligned to 16. Null and `ENOMEM` when memory runs out.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_malloc(heap: *mut Heap, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    unsafe { freestone_heap_aligned_alloc(heap, 1, size) }
+pub unsafe extern "C" fn freestone_heap_alloc(heap: *mut Heap, size: usize) -> *mut c_void {
+    // SAFETY: the handle is live.
+    unsafe { freestone_heap_alloc_aligned(heap, 1, size) }
 }
 
-/// `count * size` zero bytes from `heap`; null and `ENOMEM` when memory runs out or the product overflows.
+/// Allocates `count * size` zero bytes of `heap`. Null and `ENOMEM` when memory runs out or the product overflows.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_calloc(heap: *mut Heap, count: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_heap_alloc_zeroed(heap: *mut Heap, count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else { return fail(Errno::NOMEM) };
-    // SAFETY: the caller's promise; the block holds that much.
-    unsafe {
-        let block = freestone_heap_malloc(heap, bytes);
-        if !block.is_null() {
-            block.cast::<u8>().write_bytes(0, bytes);
-        }
-        block
+    // SAFETY: the handle is live.
+    let block = unsafe { freestone_heap_alloc(heap, bytes) };
+    if !block.is_null() {
+        // SAFETY: the block was just allocated, of that many bytes.
+        unsafe { block.cast::<u8>().write_bytes(0, bytes) };
     }
+    block
 }
 
-/// `size` bytes from `heap`, aligned to `align`; null and `EINVAL` if that is not a power of two, `ENOMEM` when memory runs out.
+/// Allocates `size` bytes of `heap`, aligned to `align`. Null and `EINVAL` if that is not a power of two, `ENOMEM` when memory runs out.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_aligned_alloc(heap: *mut Heap, align: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_heap_alloc_aligned(heap: *mut Heap, align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
         return fail(Errno::INVAL);
     }
     let Ok(layout) = Layout::from_size_align(size, align) else { return fail(Errno::NOMEM) };
-    // SAFETY: the caller's promise.
-    match unsafe { (*heap).allocate(layout) } {
+    // SAFETY: the handle is live.
+    let heap = unsafe { &*heap };
+    match heap.allocate(layout) {
         Some(block) => block.as_ptr().cast(),
         None => fail(Errno::NOMEM),
     }
 }
 
-/// Makes a block of `heap` hold `size` bytes, as `realloc`; null is a new block, size 0 frees.
+/// Resizes a block of `heap` to `size` bytes, as `realloc` does. A null block allocates; size 0 frees.
 ///
 /// # Safety
-/// - See the module header; `block` is null or a live block.
+/// - `heap` is a live handle; `block` is null or a live block, and is not used again unless the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promise, for all of the body.
-    unsafe {
-        let Some(old) = NonNull::new(block.cast::<u8>()) else { return freestone_heap_malloc(heap, size) };
-        if size == 0 {
-            free::free(old.as_ptr());
-            return ptr::null_mut();
-        }
-        let usable = free::usable_size(old.as_ptr());
-        if usable == 0 {
-            // Named already: the policy is to go on.
-            return fail(Errno::INVAL);
-        }
-        if size <= usable && size >= usable / 2 {
-            return block;
-        }
-        let Ok(layout) = Layout::from_size_align(usable, 1) else { return fail(Errno::NOMEM) };
-        match (*heap).reallocate(old, layout, size) {
-            Some(moved) => moved.as_ptr().cast(),
-            None => fail(Errno::NOMEM),
-        }
+    let Some(old) = NonNull::new(block.cast::<u8>()) else {
+        // SAFETY: the handle is live.
+        return unsafe { freestone_heap_alloc(heap, size) };
+    };
+    if size == 0 {
+        // SAFETY: the block is live, and is not used again (this function's contract).
+        unsafe { door::free(old.as_ptr()) };
+        return ptr::null_mut();
+    }
+    // SAFETY: the block is live.
+    let usable = unsafe { door::usable_size(old.as_ptr()) };
+    if usable == 0 {
+        // It is no block. That was reported, and the policy is to go on.
+        return fail(Errno::INVAL);
+    }
+    if size <= usable && size >= usable / 2 {
+        return block;
+    }
+    let Ok(layout) = Layout::from_size_align(usable, 1) else { return fail(Errno::NOMEM) };
+    // SAFETY: the handle is live.
+    let heap = unsafe { &*heap };
+    // SAFETY: the block is live, has `usable` bytes, and is not used again if it moves (this function's contract).
+    match unsafe { heap.reallocate(old, layout, size) } {
+        Some(moved) => moved.as_ptr().cast(),
+        None => fail(Errno::NOMEM),
     }
 }

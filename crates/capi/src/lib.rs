@@ -7,13 +7,16 @@
 //! | [`heap`] | explicit heaps |
 //! | [`pool`] | pools of equal blocks |
 //! | [`tlsf`] | bounded-time heaps over memory the caller gives |
-//! | [`control`] | options, statistics, purging; the line at the process's end |
+//! | [`control`] | options, statistics, purging; the line of statistics at exit |
+//! | [`error`], [`error_text`] | why a pool or a TLSF heap refused a call; the sentence |
 //! | `personality` | on AArch64, a name that the linker asks for |
 //!
-//! Layer: the top of the staircase. `include/freestone.h` declares and documents every symbol; a test compares the two.
+//! Layer: the top of the staircase. `include/freestone.h` declares and documents every symbol; `tests/elf.rs` compares the two.
 #![cfg_attr(panic = "abort", no_std)]
 
 pub mod control;
+pub mod error;
+pub mod error_text;
 pub mod heap;
 pub mod malloc;
 pub mod malloc_info;

@@ -1,14 +1,13 @@
-//! glibc's questions about the heap, answered from our statistics.
+//! glibc's functions that describe the heap, answered from the library's statistics.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! `malloc_info` writes to the stream it is given, which is the caller's.
+//! `malloc_info` writes to the stream that its caller passes.
 
 use core::ffi::{c_char, c_int};
 use core::fmt::Write;
 use freestone_base::text::FixedText;
-use heap::Stats;
-use heap::api::{global, snapshot::snapshot};
+use heap::{Freestone, Stats};
 
 /// `struct mallinfo2` of `<malloc.h>`. Bytes, but for the counts of free chunks, which stay 0.
 #[repr(C)]
@@ -36,7 +35,7 @@ pub struct Mallinfo {
 /// `arena` committed, `uordblks` live, `fordblks` everything else, `keepcost` what `malloc_trim` could give back.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
-    let stats = snapshot();
+    let stats = Freestone.stats();
     Mallinfo2 {
         arena: stats.committed as usize,
         uordblks: stats.live as usize,
@@ -66,25 +65,25 @@ pub extern "C" fn mallinfo() -> Mallinfo {
     }
 }
 
-/// Gives back what can be given back now, whatever `pad` says. 1 if anything was, else 0.
+/// Gives all free memory back to the operating system now and ignores `pad`. 1 if there was any, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
-    c_int::from(global::purge() > 0)
+    c_int::from(Freestone.purge() > 0)
 }
 
-/// glibc's parameters have no counterpart here: accepted and ignored, as by other allocators. 1, as glibc answers for known ones.
+/// Accepts and ignores every parameter: glibc's have no counterpart here. Returns 1, as glibc does for parameters it knows.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(_parameter: c_int, _value: c_int) -> c_int {
     1
 }
 
-/// Longest text of statistics in bytes.
+/// Room for the XML text: about 500 bytes.
 const TEXT_BYTES: usize = 1024;
 
 /// Writes the statistics to standard error.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_stats() {
-    let Stats { live, cached, fragmented, dirty, metadata, committed, .. } = snapshot();
+    let Stats { live, cached, fragmented, dirty, metadata, committed, .. } = Freestone.stats();
     freestone_os::report(format_args!(
         "committed {committed} = live {live} + cached {cached} + fragmented {fragmented} + dirty {dirty} + metadata {metadata} bytes"
     ));
@@ -99,7 +98,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
     if options != 0 {
         return libc::EINVAL;
     }
-    let stats = snapshot();
+    let stats = Freestone.stats();
     let mut text = FixedText::<TEXT_BYTES>::new();
     // Writing into `FixedText` cannot fail.
     let _ = write!(
@@ -112,7 +111,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
         stats.live, stats.cached, stats.fragmented, stats.dirty, stats.metadata, stats.committed, stats.peak_committed
     );
     let bytes = text.as_bytes();
-    // SAFETY: the caller's stream; the text is that long.
+    // SAFETY: the stream is open (this function's contract); `bytes` is a slice of `bytes.len()` bytes.
     let written = unsafe { libc::fwrite(bytes.as_ptr().cast::<c_char>().cast(), 1, bytes.len(), stream) };
     if written == bytes.len() { 0 } else { -1 }
 }

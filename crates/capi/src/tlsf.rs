@@ -1,20 +1,25 @@
-//! TLSF heaps for C: bounded-time allocation from memory that the caller gives.
+//! TLSF heaps for C: allocation in bounded time from memory that the caller gives.
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!  memory                                    memory + bytes
-//!  | Control (heap, last fault) | region .......... |
+//!  memory                                          memory + bytes
+//!  | Control: the heap, its last error | region ............... |
 //!  ^ the handle
 //! ```
 //!
-//! The control structure lies at the start of the memory itself, so that nothing is allocated anywhere. Calls that fail change
-//! nothing but the last fault. One thread at a time may use a heap.
+//! The control structure lies at the start of the caller's memory, so nothing is allocated anywhere. A call that is refused changes
+//! nothing but the last error.
 //!
 //! # Safety
-//! Handles are those `freestone_tlsf_create` gave out and `freestone_tlsf_destroy` has not taken; the memory of each region is the
-//! heap's alone meanwhile. C callers promise both.
+//! Every function's contract begins with that of a **live handle**: `freestone_tlsf_create` returned it, `freestone_tlsf_destroy` has not
+//! ended it, no other thread is in a call on it, and the memory of its regions is the heap's alone. [`Control::of`] turns such a handle
+//! into a reference; that is the one place where the promise is used.
 
-use core::ffi::{c_char, c_int, c_void};
+pub mod inspect;
+pub(crate) mod refusal;
+
+use crate::error::{FreestoneError, OK};
+use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_base::align;
 use freestone_os::{Errno, process};
@@ -28,220 +33,198 @@ const _: () = assert!(CONTROL_BYTES <= 9728, "the header's FREESTONE_TLSF_CONTRO
 #[repr(align(16))]
 pub struct Control {
     heap: Tlsf<'static>,
-    fault: Fault,
+    last_error: FreestoneError,
 }
-
-/// `freestone_tlsf_fault_t`: why a call was refused, and which block it speaks of.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Fault {
-    error: c_int,
-    address: usize,
-    block: usize,
-    bytes: usize,
-}
-
-impl Fault {
-    const NONE: Self = Self { error: 0, address: 0, block: 0, bytes: 0 };
-
-    fn of(error: Error) -> Self {
-        let (error, address, block, bytes) = match error {
-            Error::RegionMisaligned { address, bytes } => (1, address, 0, bytes),
-            Error::RegionTooSmall { bytes, .. } => (2, 0, 0, bytes),
-            Error::RegionTooLarge { bytes, .. } => (3, 0, 0, bytes),
-            Error::RegionOverlaps { address, other } => (4, address, other, 0),
-            Error::TooManyRegions { .. } => (5, 0, 0, 0),
-            Error::NoSuchRegion { address } => (6, address, 0, 0),
-            Error::RegionInUse { block, bytes } => (7, 0, block, bytes),
-            Error::ZeroSize => (8, 0, 0, 0),
-            Error::BadAlignment { align } => (9, 0, 0, align),
-            Error::TooLarge { bytes, .. } => (10, 0, 0, bytes),
-            Error::Exhausted { bytes, .. } => (11, 0, 0, bytes),
-            Error::Foreign { address } => (12, address, 0, 0),
-            Error::Interior { address, block, bytes } => (13, address, block, bytes),
-            Error::DoubleFree { address, free_block, bytes } => (14, address, free_block, bytes),
-            Error::Overrun { block, bytes } => (15, 0, block, bytes),
-            Error::Damaged { block } => (16, 0, block, 0),
-        };
-        Self { error, address, block, bytes }
-    }
-}
-
-/// The sentences, in the order of the codes.
-const MESSAGES: [&core::ffi::CStr; 17] = [
-    c"no error",
-    c"the region does not start at a multiple of 16, or its length is not one",
-    c"the region is too small: give more, in steps of 16",
-    c"the region is larger than the heap's lists can name: split it",
-    c"the region overlaps one that the heap already has",
-    c"the heap has as many regions as it can",
-    c"no region of the heap starts at this address",
-    c"the region still has a block in use: free it first",
-    c"a block of 0 bytes was asked for: ask for at least 1",
-    c"the alignment is not a power of two",
-    c"more was asked for than any block of the heap could hold",
-    c"no free block is large enough: free some, or add a region",
-    c"the address is in no region of the heap: it came from elsewhere",
-    c"the address is inside a block: pass the block's start",
-    c"the block is free already",
-    c"the block was written past its end",
-    c"the block's bookkeeping was overwritten: look for a write after free",
-];
 
 impl Control {
-    /// Remembers a refusal; its code, 0 for none.
-    fn code(&mut self, result: Result<(), Error>) -> c_int {
-        match result {
-            Ok(()) => 0,
-            Err(error) => self.refuse(error),
-        }
+    const fn new() -> Self {
+        Self { heap: Tlsf::new(), last_error: FreestoneError::NONE }
     }
 
+    /// The heap behind a handle.
+    ///
+    /// # Safety
+    /// - `handle` is live (see the module header), for as long as the reference is used.
+    unsafe fn of<'a>(handle: *mut Self) -> &'a mut Self {
+        // SAFETY: `freestone_tlsf_create` wrote a `Control` where a live handle points, and no other call is using it.
+        unsafe { &mut *handle }
+    }
+
+    /// Stores why a call was refused; the code.
     fn refuse(&mut self, error: Error) -> c_int {
-        self.fault = Fault::of(error);
-        self.fault.error
+        self.last_error = refusal::to_c(error);
+        self.last_error.code
     }
 
-    /// The block, or null after remembering the refusal and saying `ENOMEM` or `EINVAL`.
+    /// The code of a result, stored if it is a refusal.
+    fn code(&mut self, result: Result<(), Error>) -> c_int {
+        result.map_or_else(|error| self.refuse(error), |()| OK)
+    }
+
+    /// The block; or null, with the refusal stored and `errno` set.
     fn block(&mut self, result: Result<NonNull<u8>, Error>) -> *mut c_void {
-        result.map_or_else(
-            |error| {
+        match result {
+            Ok(block) => block.as_ptr().cast(),
+            Err(error) => {
                 self.refuse(error);
-                let short = matches!(error, Error::Exhausted { .. } | Error::TooLarge { .. });
-                process::set_errno(if short { Errno::NOMEM } else { Errno::INVAL });
+                process::set_errno(errno(error));
                 ptr::null_mut()
-            },
-            |block| block.as_ptr().cast(),
-        )
+            }
+        }
     }
 }
 
-/// What `freestone_tlsf_free` and its like say of a null pointer where a block is needed.
+/// `ENOMEM` where memory is lacking, else `EINVAL`.
+fn errno(error: Error) -> Errno {
+    match error {
+        Error::Exhausted { .. } | Error::TooLarge { .. } => Errno::NOMEM,
+        _ => Errno::INVAL,
+    }
+}
+
+/// What a null pointer is refused as where a block is needed.
 const NO_BLOCK: Error = Error::Foreign { address: 0 };
 
-/// Makes a heap over `memory`, and writes its handle to `heap`. Returns 0 or an error's code.
+/// Creates a heap in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they do not suit.
 ///
 /// # Safety
-/// - See the module header; `heap` can be written.
+/// - The `bytes` at `memory` are the heap's alone until it is destroyed.
+/// - `error` is null or points to a writable `freestone_error_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_create(heap: *mut *mut Control, memory: *mut c_void, bytes: usize) -> c_int {
-    let refuse = |error| Fault::of(error).error;
-    let (Some(start), Some(heap)) = (NonNull::new(memory.cast::<u8>()), NonNull::new(heap)) else {
-        return refuse(Error::RegionMisaligned { address: 0, bytes });
-    };
-    let address = start.addr().get();
-    if !align::is_aligned(address, GRANULE) || !align::is_aligned(bytes, GRANULE) {
-        return refuse(Error::RegionMisaligned { address, bytes });
-    }
-    if bytes < CONTROL_BYTES + LEAST_REGION_BYTES {
-        return refuse(Error::RegionTooSmall { bytes, least: CONTROL_BYTES + LEAST_REGION_BYTES });
-    }
-    // SAFETY: the memory is the caller's to give; the control structure and the region lie in it side by side.
-    unsafe {
-        let place: NonNull<Control> = start.cast();
-        place.write(Control { heap: Tlsf::new(), fault: Fault::NONE });
-        let control = &mut *place.as_ptr();
-        if let Err(error) = control.heap.add_region_at(start.byte_add(CONTROL_BYTES), bytes - CONTROL_BYTES) {
-            return refuse(error);
+pub unsafe extern "C" fn freestone_tlsf_create(
+    memory: *mut c_void,
+    bytes: usize,
+    error: *mut FreestoneError,
+) -> *mut Control {
+    // SAFETY: the memory is the heap's to use (this function's contract).
+    match unsafe { create(memory.cast(), bytes) } {
+        Ok(handle) => handle.as_ptr(),
+        Err(refused) => {
+            // SAFETY: `error` is null or writable (this function's contract).
+            unsafe { refusal::to_c(refused).store(error) };
+            process::set_errno(errno(refused));
+            ptr::null_mut()
         }
-        heap.write(place.as_ptr());
     }
-    0
 }
 
-/// Ends a heap: its memory is the caller's again, live blocks included. Null is nothing.
+/// Writes the control structure at the start of the memory and makes the rest its first region.
 ///
 /// # Safety
-/// - See the module header; nobody uses a block of the heap any more.
+/// - The `bytes` at `memory` are the heap's alone until it is destroyed.
+unsafe fn create(memory: *mut u8, bytes: usize) -> Result<NonNull<Control>, Error> {
+    let misaligned = Error::RegionMisaligned { address: memory.addr(), bytes };
+    let start = NonNull::new(memory).ok_or(misaligned)?;
+    if !align::is_aligned(memory.addr(), GRANULE) || !align::is_aligned(bytes, GRANULE) {
+        return Err(misaligned);
+    }
+    let least = CONTROL_BYTES + LEAST_REGION_BYTES;
+    if bytes < least {
+        return Err(Error::RegionTooSmall { bytes, least });
+    }
+    let place: NonNull<Control> = start.cast();
+    // SAFETY: the memory is aligned to 16, has room for the structure (both checked above), and is ours to write.
+    unsafe { place.write(Control::new()) };
+    // SAFETY: a `Control` was written there, and no other code has its address yet.
+    let control = unsafe { Control::of(place.as_ptr()) };
+    // SAFETY: the memory has more than `CONTROL_BYTES` bytes.
+    let region = unsafe { start.byte_add(CONTROL_BYTES) };
+    // SAFETY: the region is what lies behind the control structure, and is the heap's alone.
+    unsafe { control.heap.add_region_at(region, bytes - CONTROL_BYTES) }?;
+    Ok(place)
+}
+
+/// Ends a heap: its memory is the caller's again, that of blocks still in use included. Null does nothing.
+///
+/// # Safety
+/// - `heap` is null or a live handle, and no block of it is used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_destroy(heap: *mut Control) {
-    if let Some(heap) = NonNull::new(heap) {
-        // SAFETY: a live handle. An empty heap stays behind, which refuses what is still asked of it.
-        unsafe { heap.write(Control { heap: Tlsf::new(), fault: Fault::NONE }) };
+    if !heap.is_null() {
+        // SAFETY: the handle is live (this function's contract). The heap that stays behind is empty, and refuses what is still asked.
+        unsafe { heap.write(Control::new()) };
     }
 }
 
-/// Adds a region. Returns 0 or an error's code.
+/// Adds a region. A code.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle; the `bytes` at `start` are the heap's alone from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_add_region(heap: *mut Control, start: *mut c_void, bytes: usize) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let control = &mut *heap;
-        let Some(start) = NonNull::new(start.cast()) else {
-            return control.refuse(Error::RegionMisaligned { address: 0, bytes });
-        };
-        let result = control.heap.add_region_at(start, bytes);
-        control.code(result)
-    }
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
+    let Some(start) = NonNull::new(start.cast()) else {
+        return control.refuse(Error::RegionMisaligned { address: 0, bytes });
+    };
+    // SAFETY: the region is the heap's alone from now on (this function's contract).
+    let result = unsafe { control.heap.add_region_at(start, bytes) };
+    control.code(result)
 }
 
-/// The start of the region that `freestone_tlsf_create` made, for a `start` that is the handle; else `start` itself.
+/// The start of a region: for the handle itself, that of the region behind the control structure.
 fn region_start(heap: *mut Control, start: *mut c_void) -> Option<NonNull<u8>> {
     let start = start.cast::<u8>();
     NonNull::new(if start.addr() == heap.addr() { start.wrapping_byte_add(CONTROL_BYTES) } else { start })
 }
 
-/// Lengthens a region by the bytes behind it. Returns 0 or an error's code.
+/// Lengthens a region by the `bytes` behind it. A code.
 ///
 /// # Safety
-/// - See the module header; the bytes behind the region are the caller's to give.
+/// - `heap` is a live handle; the `bytes` behind the region are the heap's alone from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_append(heap: *mut Control, start: *mut c_void, bytes: usize) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let control = &mut *heap;
-        let Some(start) = region_start(heap, start) else { return control.refuse(Error::NoSuchRegion { address: 0 }) };
-        let result = control.heap.append(start, bytes);
-        control.code(result)
-    }
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
+    let Some(start) = region_start(heap, start) else { return control.refuse(Error::NoSuchRegion { address: 0 }) };
+    // SAFETY: what lies behind the region is the heap's alone from now on (this function's contract).
+    let result = unsafe { control.heap.append(start, bytes) };
+    control.code(result)
 }
 
-/// Takes a region that holds no used block away. Returns 0 or an error's code.
+/// Removes a region in which no block is in use. A code.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_remove_region(heap: *mut Control, start: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
-    let control = unsafe { &mut *heap };
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
     let Some(start) = region_start(heap, start) else { return control.refuse(Error::NoSuchRegion { address: 0 }) };
     let result = control.heap.remove_region(start);
     control.code(result)
 }
 
-/// A block of `size` bytes, aligned to 16; null and the fault if there is none.
+/// Allocates `size` bytes aligned to 16. Null, with the error stored, if there are none.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_malloc(heap: *mut Control, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    let control = unsafe { &mut *heap };
+pub unsafe extern "C" fn freestone_tlsf_alloc(heap: *mut Control, size: usize) -> *mut c_void {
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
     match control.heap.allocate(size, GRANULE) {
         Ok(block) => block.as_ptr().cast(),
         refused => control.block(refused),
     }
 }
 
-/// A block of `size` bytes, aligned to `align`; null and the fault if there is none.
+/// Allocates `size` bytes aligned to `align`. Null, with the error stored, if there are none.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_aligned_alloc(heap: *mut Control, align: usize, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    let control = unsafe { &mut *heap };
+pub unsafe extern "C" fn freestone_tlsf_alloc_aligned(heap: *mut Control, align: usize, size: usize) -> *mut c_void {
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
     let result = control.heap.allocate(size, align);
     control.block(result)
 }
 
-/// Makes a block hold `size` bytes at a multiple of `align`; null and the fault if that cannot be: the block is as it was.
+/// Resizes a block to `size` bytes at a multiple of `align`. Null, with the error stored and the block as it was, if that is refused.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle; `block` is null or an address that no other code uses if the call succeeds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_realloc(
     heap: *mut Control,
@@ -249,151 +232,28 @@ pub unsafe extern "C" fn freestone_tlsf_realloc(
     align: usize,
     size: usize,
 ) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let control = &mut *heap;
-        let result = match NonNull::new(block.cast()) {
-            Some(block) => control.heap.reallocate(block, size, align),
-            None => control.heap.allocate(size, align),
-        };
-        control.block(result)
-    }
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
+    let result = match NonNull::new(block.cast()) {
+        // SAFETY: no other code uses the block (this function's contract); the heap refuses what is no block of its own.
+        Some(block) => unsafe { control.heap.reallocate(block, size, align) },
+        None => control.heap.allocate(size, align),
+    };
+    control.block(result)
 }
 
-/// Takes a block back; null is nothing. Returns 0 or an error's code.
+/// Frees a block; null does nothing. A code.
 ///
 /// # Safety
-/// - See the module header.
+/// - `heap` is a live handle; no code uses the block any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_free(heap: *mut Control, block: *mut c_void) -> c_int {
-    let Some(block) = NonNull::new(block.cast()) else { return 0 };
-    // SAFETY: the caller's promise.
-    unsafe {
-        let control = &mut *heap;
-        match control.heap.deallocate(block) {
-            Ok(()) => 0,
-            Err(error) => control.refuse(error),
-        }
+    let Some(block) = NonNull::new(block.cast()) else { return OK };
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
+    // SAFETY: no code uses the block (this function's contract); the heap refuses what is no block of its own.
+    match unsafe { control.heap.deallocate(block) } {
+        Ok(()) => OK,
+        Err(error) => control.refuse(error),
     }
-}
-
-/// Bytes of a block that may be used; 0 and the fault if it is none.
-///
-/// # Safety
-/// - See the module header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_usable_size(heap: *mut Control, block: *mut c_void) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let control = &mut *heap;
-        let result = NonNull::new(block.cast()).map_or(Err(NO_BLOCK), |block| control.heap.usable_size(block));
-        result.unwrap_or_else(|error| {
-            control.refuse(error);
-            0
-        })
-    }
-}
-
-/// Checks every invariant. Returns 0 or the code of the first one broken.
-///
-/// # Safety
-/// - See the module header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_check(heap: *mut Control) -> c_int {
-    // SAFETY: the caller's promise.
-    let control = unsafe { &mut *heap };
-    let result = control.heap.check();
-    control.code(result)
-}
-
-/// Why the last call that was refused was.
-///
-/// # Safety
-/// - See the module header.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_last_fault(heap: *const Control) -> Fault {
-    // SAFETY: the caller's promise.
-    unsafe { (*heap).fault }
-}
-
-/// The sentence of an error's code.
-#[unsafe(no_mangle)]
-pub extern "C" fn freestone_tlsf_error_message(error: c_int) -> *const c_char {
-    let message = usize::try_from(error).ok().and_then(|error| MESSAGES.get(error));
-    message.map_or(c"no error of a TLSF heap".as_ptr(), |message| message.as_ptr())
-}
-
-/// `freestone_tlsf_stats_t`.
-#[repr(C)]
-pub struct TlsfStats {
-    size: usize,
-    numbers: [u64; 8],
-}
-
-/// Fills `stats` as far as its `size` goes. Returns 0, or -1 and `EINVAL` if that cannot be.
-///
-/// # Safety
-/// - See the module header; `stats` is null or can be written for the `size` it states.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_stats(heap: *const Control, stats: *mut TlsfStats) -> c_int {
-    // SAFETY: the caller's promise.
-    let asked = if stats.is_null() { 0 } else { unsafe { (*stats).size } };
-    if asked < size_of::<usize>() {
-        process::set_errno(Errno::INVAL);
-        return -1;
-    }
-    // SAFETY: the caller's promise.
-    let now = unsafe { (*heap).heap.stats() };
-    let filled = asked.min(size_of::<TlsfStats>());
-    let numbers = [
-        now.region_bytes,
-        now.used_blocks,
-        now.used_bytes,
-        now.free_blocks,
-        now.free_bytes,
-        now.largest_free_bytes,
-        now.overhead_bytes,
-        now.fragmentation_permille,
-    ];
-    let full = TlsfStats { size: filled, numbers: numbers.map(|number| number as u64) };
-    // SAFETY: as many bytes as both have.
-    unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const full).cast(), filled) };
-    0
-}
-
-/// `freestone_tlsf_block_t`.
-#[repr(C)]
-pub struct BlockSeen {
-    address: *mut c_void,
-    usable_bytes: usize,
-    block_bytes: usize,
-    used: c_int,
-}
-
-/// Shows every block to `visit`, in address order within a region, until that returns something other than 0; returns that.
-///
-/// # Safety
-/// - See the module header; `visit` may be called with `context`, and leaves the heap alone.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_walk(
-    heap: *const Control,
-    visit: Option<unsafe extern "C" fn(*const BlockSeen, *mut c_void) -> c_int>,
-    context: *mut c_void,
-) -> c_int {
-    let Some(visit) = visit else { return 0 };
-    // SAFETY: the caller's promise.
-    for block in unsafe { (*heap).heap.blocks() } {
-        let seen = BlockSeen {
-            address: ptr::without_provenance_mut(block.address),
-            usable_bytes: block.usable_bytes,
-            block_bytes: block.block_bytes,
-            used: c_int::from(block.used),
-        };
-        // SAFETY: the caller's promise.
-        let answer = unsafe { visit(&raw const seen, context) };
-        if answer != 0 {
-            return answer;
-        }
-    }
-    0
 }

@@ -21,7 +21,7 @@ parts! {
     write_after_free: a_write_into_a_free_block_harms_no_other,
     damage: damaged_bookkeeping_is_told_by_the_check,
     threads: threads_share_a_pool_without_sharing_a_block,
-    magazines: magazines_keep_blocks_until_they_are_deleted,
+    magazines: magazines_cache_blocks_until_they_are_destroyed,
 }
 
 #[test]

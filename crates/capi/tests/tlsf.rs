@@ -26,6 +26,11 @@ fn every_bad_input_is_refused_by_code_and_block_and_changes_nothing() {
 }
 
 #[test]
+fn every_code_has_a_sentence_that_names_its_numbers() {
+    run_everywhere("tlsf.c", "sentences");
+}
+
+#[test]
 fn the_audio_engine_plays_from_its_fixed_memory() {
     let program = scratch("examples").join("audio_engine");
     let mut compile = Command::new(c_compiler());

@@ -1,313 +1,281 @@
-//! The central lists: spans between owners.
+//! The central lists: spans without an owner, one pair of lists per size class.
 #![allow(unsafe_code)]
 //!
 //! ```text
 //!            abandon                        adopt
 //!  thread ───────────▶ available / full ───────────▶ thread
 //!                          ▲     │
-//!                  free ───┘     └─ last block home ─▶ page heap
+//!                  free ───┘     └─ no block is out ─▶ page heap
 //! ```
 //!
-//! When a thread ends, its spans that still have blocks out come here; a thread that needs a span of the class adopts one. Blocks
-//! freed meanwhile go back to their span here, under the lock of the class. After a fork the child has blocks of threads that no
-//! longer exist and whose spans nobody can trust any more: such blocks are kept loose and handed out again.
+//! A thread that exits abandons its spans that still have blocks out; a thread that needs a span of the class adopts one. A block freed in
+//! between goes back to its span here, under the lock of the class. After a fork, the child has blocks whose spans belong to threads that do
+//! not exist there and may have been changing the spans at the moment of the fork. When such an orphaned block is freed, it does not go back to
+//! its span; it is kept in a chain per class, and handed out again from there.
 //!
-//! Invariants: a span is in a list exactly while its owner is null, and then its page map entries say `ABANDONED`; `available`
-//! spans have a block to give; `n_available` counts them and is a hint when read without the lock.
-//! Layer: above `page`, below `thread`. Locks: one a class, rank [`RANK`], taken before the page heap's.
+//! Invariants: a span is in a list exactly while its owner is null, and then its page map entries say `ABANDONED`. The spans in `available`
+//! have a block to give. `n_available` counts them; read without the lock it is a hint.
+//! Layer: above `page`, below `shared`. Locks: one per class, rank [`RANK`], taken before the page heap's.
 //!
 //! # Safety
-//! Spans in the lists are this module's, under the lock of their class.
+//! A span in a list may be touched by whoever holds the lock of its class, and by nobody else.
 
 use crate::page::PageHeap;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Home, Refused};
-use crate::span::{Entry, Owner, Span, SpanList, os_pages};
+use crate::span::{Entry, Layout, Owner, Span, SpanList, os_pages};
+use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Node;
 use freestone_base::lock::Lock;
-use freestone_base::sync::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
 
 /// Rank of the locks of the classes.
-pub const RANK: u8 = 20;
+pub(crate) const RANK: u8 = 20;
 
-/// One class's spans without an owner.
+/// One class's spans without an owner, and its orphaned blocks.
 #[derive(Debug)]
-struct List {
+struct ClassLists {
     available: SpanList,
     full: SpanList,
-    loose: Chain,
+    orphaned: Chain,
 }
 
-// SAFETY: chains of free blocks and lists of page numbers may move between threads.
-unsafe impl Send for List {}
+// SAFETY: the lists hold page numbers, and the chain links free blocks that no thread has; both may move between threads.
+unsafe impl Send for ClassLists {}
 
-/// What all thread heaps share.
-pub struct Central<O: Os> {
-    /// The page heap.
-    pub pages: PageHeap<O>,
-    lists: [Lock<List, Futex, RANK>; N_CLASSES],
+/// The spans of every class that have no owner. See the module header.
+pub(crate) struct CentralLists {
+    classes: [Lock<ClassLists, Futex, RANK>; N_CLASSES],
     n_available: [AtomicU32; N_CLASSES],
-    /// Blocks that went home through the central lists, to count what is out; never positive on its own.
-    returned_blocks: [AtomicI64; N_CLASSES],
-    n_heaps: AtomicU32,
-    /// Bytes of free blocks inside spans, as far as their owners have counted.
-    free_in_spans: AtomicI64,
-    /// The most bytes seen live at once, and what is live by the last count.
-    peak: Peak,
 }
 
-/// The live bytes as threads publish them, and their peak.
-#[derive(Debug, Default)]
-struct Peak {
-    live_bytes: AtomicI64,
-    peak_bytes: AtomicU64,
-}
-
-/// What became of a block offered to [`Central::free`].
+/// What became of a block passed to [`CentralLists::free`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offered {
+pub(crate) enum FreeOutcome {
     /// It is back in its span.
-    Taken,
-    /// Its span has an owner again.
-    Owned,
+    Freed,
+    /// Its span has an owner again, so the block still has to go there.
+    Adopted,
     /// It is not a block that is out.
     Refused(Refused),
 }
 
-impl<O: Os> Central<O> {
-    /// No spans, default settings.
+impl CentralLists {
+    /// No spans.
     #[must_use]
-    pub const fn new(os: O) -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
-            pages: PageHeap::new(os),
-            lists: [const { Lock::new(List { available: SpanList::new(), full: SpanList::new(), loose: Chain::EMPTY }) };
-                N_CLASSES],
+            classes: [const {
+                Lock::new(ClassLists { available: SpanList::new(), full: SpanList::new(), orphaned: Chain::EMPTY })
+            }; N_CLASSES],
             n_available: [const { AtomicU32::new(0) }; N_CLASSES],
-            returned_blocks: [const { AtomicI64::new(0) }; N_CLASSES],
-            n_heaps: AtomicU32::new(0),
-            free_in_spans: AtomicI64::new(0),
-            peak: Peak { live_bytes: AtomicI64::new(0), peak_bytes: AtomicU64::new(0) },
         }
     }
 
-    /// The record of the span at `page`.
-    ///
-    /// # Safety
-    /// - The page is below the frontier: it has a record.
-    #[must_use]
-    pub unsafe fn span(&self, page: u32) -> &Span {
-        // SAFETY: the caller's promise; records are never unmapped.
-        unsafe { &*self.pages.layout().record(page) }
-    }
-
-    /// Takes a span over from a thread that ends. An empty one goes to the page heap.
+    /// Takes a span over from a thread that exits. A span with no block out goes to the page heap.
     ///
     /// # Safety
     /// - The small span that starts at `page` is the caller's, in no list, and none of its blocks are in the caller's bins.
-    pub unsafe fn abandon(&self, page: u32) {
-        // SAFETY: the caller's promise; from `owner = null` on, the span is this list's, and the lock is held.
+    pub(crate) unsafe fn abandon<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, page: u32) {
+        let layout = pages.layout();
+        // SAFETY: the span is the caller's (this function's contract), and from the store of null on this list's, whose lock is held.
         unsafe {
-            let span = self.span(page);
+            let span = &*layout.record(page);
             if span.n_out.get() == 0 {
-                self.count_free_in_spans(-i64::from(span.n_free.get()) * block_bytes(span.class.get() as usize) as i64);
-                blocks::clear(self.pages.layout(), page);
-                self.pages.free(page);
-                return;
+                return free_empty_span(pages, usage, span, page);
             }
             let class = span.class.get();
-            let list = self.lists[class as usize].lock();
-            let layout = self.pages.layout();
+            let lists = self.classes[class as usize].lock();
             span.owner.store(ptr::null_mut(), Ordering::Relaxed);
             layout.map.set(page, span.pages.get(), Entry::small(Owner::ABANDONED, class));
-            if span.n_free.get() == 0 && span.fresh.get() == 0 {
-                list.full.push(layout, page);
+            if is_full(span) {
+                lists.full.push(layout, page);
             } else {
-                list.available.push(layout, page);
+                lists.available.push(layout, page);
                 self.n_available[class as usize].fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
-    /// Gives a span of `class` that has a block to give to `owner`; its page, or `None`.
-    pub(crate) fn adopt(&self, class: usize, owner: *mut c_void, generation: Owner) -> Option<u32> {
+    /// Makes `owner`, of `generation`, the owner of a span of `class` that has a block to give. Returns the span's first page; `None` if there
+    /// is no such span.
+    pub(crate) fn adopt<O: Os>(
+        &self,
+        pages: &PageHeap<O>,
+        class: usize,
+        owner: *mut c_void,
+        generation: Owner,
+    ) -> Option<u32> {
         if self.n_available[class].load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let list = self.lists[class].lock();
-        let layout = self.pages.layout();
-        // SAFETY: the list is ours under its lock; a popped span is the new owner's from the stores on.
+        let lists = self.classes[class].lock();
+        let layout = pages.layout();
+        // SAFETY: the lock of the class is held, so its lists and the spans in them are ours; the span is the new owner's from the stores on.
         unsafe {
-            let page = list.available.pop(layout);
+            let page = lists.available.pop(layout);
             if page == 0 {
                 return None;
             }
             self.n_available[class].fetch_sub(1, Ordering::Relaxed);
-            let span = self.span(page);
+            let span = &*layout.record(page);
             layout.map.set(page, span.pages.get(), Entry::small(generation, class as u8));
             span.owner.store(owner, Ordering::Release);
             Some(page)
         }
     }
 
-    /// Puts a block back into its span, if that has no owner.
+    /// Puts a block back into its span, if the span has no owner. A span with no block out any more goes to the page heap.
     ///
     /// # Safety
-    /// - `block` lies in the small span of `class` that starts at `page`, and is the caller's if it is a block.
-    pub unsafe fn free(&self, page: u32, class: usize, block: *mut Node) -> Offered {
-        let list = self.lists[class].lock();
-        let layout = self.pages.layout();
-        // SAFETY: the caller's promise; under the lock an ownerless span is ours.
+    /// - `block` lies in the small span of `class` that starts at `page`; if it is a block that is out, it is the caller's.
+    pub(crate) unsafe fn free<O: Os>(
+        &self,
+        pages: &PageHeap<O>,
+        usage: &Usage,
+        page: u32,
+        class: usize,
+        block: *mut Node,
+    ) -> FreeOutcome {
+        let lists = self.classes[class].lock();
+        let layout = pages.layout();
+        // SAFETY: the span exists, for a block of it is out. The lock of its class is held: if it has no owner, it is ours.
         unsafe {
-            let span = self.span(page);
+            let span = &*layout.record(page);
             if !span.owner.load(Ordering::Relaxed).is_null() {
-                return Offered::Owned;
+                return FreeOutcome::Adopted;
             }
-            let was_full = span.n_free.get() == 0 && span.fresh.get() == 0;
-            let came = Home::at(layout, page).give_back(block, 1);
-            if let Some(refused) = came.refused {
-                return Offered::Refused(refused);
+            let was_full = is_full(span);
+            let returned = Home::at(layout, page).give_back(block, 1);
+            if let Some(refused) = returned.refused {
+                return FreeOutcome::Refused(refused);
             }
-            self.returned_blocks[class].fetch_add(1, Ordering::Relaxed);
+            usage.count_returned_block(class);
             let block_bytes = block_bytes(class) as i64;
-            self.count_free_in_spans(block_bytes);
-            let empty = span.n_out.get() == 0;
-            match (was_full, empty) {
+            usage.add_free_in_spans(block_bytes);
+            let is_empty = span.n_out.get() == 0;
+            self.relist(&lists, layout, (class, page), was_full, is_empty);
+            if !is_empty
+                && usage.exceeds_bound_in_spans(&pages.settings)
+                && os_pages::has_emptied_a_page(layout, page, returned.last, pages.os().os_page_bytes())
+            {
+                usage.add_free_in_spans(-i64::from(release_os_pages(pages, page)) * block_bytes);
+            }
+            drop(lists);
+            if is_empty {
+                free_empty_span(pages, usage, span, page);
+            }
+        }
+        FreeOutcome::Freed
+    }
+
+    /// Moves a span that got a block back to the list it now belongs in, or out of the lists if it is empty.
+    ///
+    /// # Safety
+    /// - `lists` are those of `class`; the span at `page` is in `full` if it `was_full`, else in `available`.
+    unsafe fn relist(
+        &self,
+        lists: &ClassLists,
+        layout: &Layout,
+        (class, page): (usize, u32),
+        was_full: bool,
+        is_empty: bool,
+    ) {
+        // SAFETY: the span is in the list it is removed from, and in none when it is pushed (this function's contract).
+        unsafe {
+            match (was_full, is_empty) {
                 (true, false) => {
-                    list.full.remove(layout, page);
-                    list.available.push(layout, page);
+                    lists.full.remove(layout, page);
+                    lists.available.push(layout, page);
                     self.n_available[class].fetch_add(1, Ordering::Relaxed);
                 }
-                (true, true) => list.full.remove(layout, page),
+                (true, true) => lists.full.remove(layout, page),
                 (false, true) => {
-                    list.available.remove(layout, page);
+                    lists.available.remove(layout, page);
                     self.n_available[class].fetch_sub(1, Ordering::Relaxed);
                 }
                 (false, false) => {}
             }
-            let os_page_bytes = self.pages.os().os_page_bytes();
-            if !empty
-                && self.is_too_much_in_spans()
-                && os_pages::has_emptied_a_page(layout, page, came.last, os_page_bytes)
-            {
-                self.count_free_in_spans(-i64::from(self.release_pages(page)) * block_bytes);
-            }
-            drop(list);
-            if empty {
-                self.count_free_in_spans(-i64::from(span.n_free.get()) * block_bytes);
-                blocks::clear(layout, page);
-                self.pages.free(page);
-            }
         }
-        Offered::Taken
     }
 
-    /// Keeps a block whose span nobody can trust any more, to be handed out again as it is.
+    /// Keeps an orphaned block, whose span is not to be touched, so that it can be handed out again.
     ///
     /// # Safety
-    /// - `block` is a block of `class` that is the caller's.
-    pub unsafe fn keep_loose(&self, class: usize, block: *mut Node) {
-        // SAFETY: the caller's promise.
-        unsafe { self.lists[class].lock().loose.push(block) };
+    /// - `block` is a block of `class`, and the caller's.
+    pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node) {
+        // SAFETY: the block is the caller's to give, and has room for a link.
+        unsafe { self.classes[class].lock().orphaned.push(block) };
     }
 
-    /// All loose blocks of `class`.
-    pub fn take_loose(&self, class: usize) -> Chain {
-        match self.lists[class].try_lock() {
-            Some(mut list) => core::mem::replace(&mut list.loose, Chain::EMPTY),
+    /// Takes all orphaned blocks of `class`; none if another thread holds the lock of the class.
+    pub(crate) fn take_orphaned(&self, class: usize) -> Chain {
+        match self.classes[class].try_lock() {
+            Some(mut lists) => core::mem::replace(&mut lists.orphaned, Chain::EMPTY),
             None => Chain::EMPTY,
         }
     }
 
-    /// Blocks of `class` that went home through here, ever.
-    #[must_use]
-    pub fn returned_blocks(&self, class: usize) -> i64 {
-        self.returned_blocks[class].load(Ordering::Relaxed)
-    }
-
-    /// Adds to what is live, as far as its thread has counted, and remembers the peak.
-    pub fn publish_live(&self, change_bytes: i64) {
-        let live = self.peak.live_bytes.fetch_add(change_bytes, Ordering::Relaxed) + change_bytes;
-        self.raise_peak(u64::try_from(live).unwrap_or(0));
-    }
-
-    /// Remembers that this much was live at once.
-    pub fn raise_peak(&self, live_bytes: u64) {
-        if live_bytes > self.peak.peak_bytes.load(Ordering::Relaxed) {
-            self.peak.peak_bytes.fetch_max(live_bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// The most bytes seen live at once.
-    #[must_use]
-    pub fn peak_live_bytes(&self) -> u64 {
-        self.peak.peak_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Whether more is free inside spans than the dirty bound allows.
-    #[must_use]
-    pub fn is_too_much_in_spans(&self) -> bool {
-        let positive = |bytes: &AtomicI64| u64::try_from(bytes.load(Ordering::Relaxed)).unwrap_or(0);
-        positive(&self.free_in_spans) > self.pages.settings.dirty_bound_bytes(positive(&self.peak.live_bytes))
-    }
-
-    /// Gives the OS pages of a span in which no block is out back. Returns the blocks that are no longer free.
-    ///
-    /// # Safety
-    /// - The small span at `page` is the caller's.
-    pub unsafe fn release_pages(&self, page: u32) -> u32 {
-        // SAFETY: the caller's promise; what is purged holds no block that is out.
-        unsafe {
-            os_pages::release_pages(self.pages.layout(), page, self.pages.os().os_page_bytes(), |start, bytes| {
-                self.pages.purge_inside(start, bytes)
-            })
-        }
-    }
-
-    /// Heaps alive, for policies: threads may come and go while it is read.
-    #[must_use]
-    pub fn n_heaps(&self) -> u32 {
-        self.n_heaps.load(Ordering::Relaxed)
-    }
-
-    /// Notes how many heaps are alive now.
-    pub fn set_n_heaps(&self, n: u32) {
-        self.n_heaps.store(n, Ordering::Relaxed);
-    }
-
-    /// Counts bytes of free blocks inside spans.
-    pub fn count_free_in_spans(&self, change_bytes: i64) {
-        self.free_in_spans.fetch_add(change_bytes, Ordering::Relaxed);
-    }
-
     /// Calls `visit` with each span of `class` that has no owner, under the lock, and whether it is listed as full.
-    pub fn inspect(&self, class: usize, mut visit: impl FnMut(u32, bool)) {
-        let list = self.lists[class].lock();
-        let layout = self.pages.layout();
-        // SAFETY: the lists are ours under the lock.
+    pub(crate) fn inspect(&self, layout: &Layout, class: usize, mut visit: impl FnMut(u32, bool)) {
+        let lists = self.classes[class].lock();
+        // SAFETY: the lock of the class is held, so its lists are ours.
         unsafe {
-            list.available.iter(layout).for_each(|(page, _)| visit(page, false));
-            list.full.iter(layout).for_each(|(page, _)| visit(page, true));
+            lists.available.iter(layout).for_each(|(page, _)| visit(page, false));
+            lists.full.iter(layout).for_each(|(page, _)| visit(page, true));
         }
     }
 
-    /// Takes every lock of this layer and below, in order of rank, before a fork.
-    pub fn lock_for_fork(&self) {
-        self.lists.iter().for_each(Lock::acquire_raw);
-        self.pages.lock_for_fork();
+    /// Takes the locks of all classes before a fork.
+    pub(crate) fn lock_for_fork(&self) {
+        self.classes.iter().for_each(Lock::acquire_raw);
     }
 
-    /// Lets them go, in parent or child.
+    /// Releases the locks that [`CentralLists::lock_for_fork`] took, in parent or child.
     ///
     /// # Safety
-    /// - This thread took them with [`Central::lock_for_fork`], or is the copy of the one that did.
-    pub unsafe fn unlock_after_fork(&self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.pages.unlock_after_fork();
-            self.lists.iter().for_each(|list| list.release_raw());
-        }
+    /// - This thread took them, or is the child's copy of the thread that did.
+    pub(crate) unsafe fn unlock_after_fork(&self) {
+        // SAFETY: this thread, or the one it is a copy of, holds each of them (this function's contract).
+        self.classes.iter().for_each(|lists| unsafe { lists.release_raw() });
+    }
+}
+
+impl Default for CentralLists {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whether a span has no block to give.
+fn is_full(span: &Span) -> bool {
+    span.n_free.get() == 0 && span.fresh.get() == 0
+}
+
+/// Gives a span in which no block is out to the page heap.
+///
+/// # Safety
+/// - `span` is the record of the small span that starts at `page`, which is the caller's and in no list; none of its blocks are out.
+unsafe fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: &Span, page: u32) {
+    usage.add_free_in_spans(-i64::from(span.n_free.get()) * block_bytes(span.class.get() as usize) as i64);
+    // SAFETY: the span is the caller's and none of its blocks are out (this function's contract).
+    unsafe {
+        blocks::clear(pages.layout(), page);
+        pages.free(page);
+    }
+}
+
+/// Gives the OS pages of a span in which no block is out back to the operating system. Returns how many blocks are no longer free for it.
+///
+/// # Safety
+/// - The small span that starts at `page` is the caller's.
+pub(crate) unsafe fn release_os_pages<O: Os>(pages: &PageHeap<O>, page: u32) -> u32 {
+    let os_page_bytes = pages.os().os_page_bytes();
+    // SAFETY: the span is the caller's; the ranges passed to the closure are whole OS pages of it in which no block is out.
+    unsafe {
+        os_pages::release_pages(pages.layout(), page, os_page_bytes, |start, bytes| pages.purge_inside(start, bytes))
     }
 }

@@ -7,9 +7,9 @@
 //! # Safety
 //! As above: the walk reads what heaps own.
 
-use crate::central::Central;
 use crate::page::Shelf;
 use crate::page::state::State;
+use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
 use crate::span::{Entry, Kind, Layout, Owner, Span, blocks};
@@ -42,8 +42,8 @@ fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
 ///
 /// # Safety
 /// - No other thread is inside the allocator.
-pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result<(), Broken> {
-    let os_page_bytes = central.pages.os().os_page_bytes();
+pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> Result<(), Broken> {
+    let os_page_bytes = shared.os().os_page_bytes();
     let orphans = threads.iter().any(|heap| heap.life() == Life::Orphaned);
     // What a thread was doing that did not come along into a forked child stays half done: in its own spans, in new ones, and in those
     // whose last block it had just brought home.
@@ -53,7 +53,7 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
             |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && ptr::from_ref(heap).cast() == owner.cast_const();
         orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
     };
-    let n_small = central.pages.inspect(|state, layout| {
+    let n_small = shared.pages.inspect(|state, layout| {
         check_free_sets(state, layout)?;
         check_shelves(state, layout)?;
         check_pages(state, layout, os_page_bytes, is_lost)
@@ -61,10 +61,10 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
     let mut n_listed = 0;
     for class in 0..N_CLASSES {
         let mut wrong = Ok(());
-        central.inspect(class, |page, is_full| {
+        shared.central.inspect(shared.pages.layout(), class, |page, is_full| {
             n_listed += 1;
             // SAFETY: listed spans are committed and nobody changes them.
-            let span = unsafe { central.span(page) };
+            let span = unsafe { shared.span(page) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             let ownerless = span.owner.load(Ordering::Relaxed).is_null();
             wrong = wrong.and(hold(ownerless && has_some != is_full, "an abandoned span is in the right list", page));
@@ -73,7 +73,7 @@ pub unsafe fn check<O: Os>(central: &Central<O>, threads: &Threads<O>) -> Result
     }
     for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
         // SAFETY: the caller's promise.
-        n_listed += unsafe { check_heap(central, heap) }?;
+        n_listed += unsafe { check_heap(shared, heap) }?;
     }
     hold(orphans || n_listed == n_small, "every small span is in one list", 0)
 }
@@ -209,8 +209,8 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
 }
 
 /// Checks a heap's lists and bins; returns how many spans it owns.
-unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
-    let layout = *central.pages.layout();
+unsafe fn check_heap<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
+    let layout = *shared.pages.layout();
     hold(heap.unpublished_large.get() <= 0, "the shared count knows of every large block", 0)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
@@ -218,7 +218,7 @@ unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Resul
         let mut belongs = |page: u32, listed: Listed| {
             n_spans += 1;
             // SAFETY: the heap's spans are committed.
-            let (span, entry) = unsafe { (central.span(page), layout.map.get(page as usize)) };
+            let (span, entry) = unsafe { (shared.span(page), layout.map.get(page as usize)) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             hold(entry.class_if_owned(heap.tag()) == Some(class), "a heap's span has its tag", page)?;
             hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
@@ -232,13 +232,13 @@ unsafe fn check_heap<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>) -> Resul
             spans.partial.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Partial))?;
             spans.full.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Full))?;
         }
-        check_bin(central, heap, class)?;
+        check_bin(shared, heap, class)?;
     }
     Ok(n_spans)
 }
 
-fn check_bin<O: Os>(central: &Central<O>, heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
-    let (layout, view) = (central.pages.layout(), central.pages.view());
+fn check_bin<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
+    let (layout, view) = (shared.pages.layout(), shared.pages.view());
     let (mut block, mut len) = (heap.head(class).get(), 0);
     while !block.is_null() {
         let page = view.page_of(block.addr()).unwrap_or(0);

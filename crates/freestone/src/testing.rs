@@ -7,8 +7,8 @@
 #[cfg(shuttle)]
 mod schedules;
 
-use crate::central::Central;
 use crate::check::check;
+use crate::shared::Shared;
 use crate::thread::heap::Role;
 use crate::thread::{ThreadHeap, Threads};
 use freestone_os::fake::Fake;
@@ -21,20 +21,20 @@ use std::string::String;
 /// Window of a world: more than one unit of pages where patience is short.
 pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
-/// A central over a fake kernel and its heaps.
+/// What heaps share, over a fake kernel, and the heaps.
 pub(crate) struct World {
-    pub(crate) central: Box<Central<Fake>>,
+    pub(crate) shared: Box<Shared<Fake>>,
     pub(crate) threads: Threads<Fake>,
 }
 
 impl World {
     pub(crate) fn new(os_page_bytes: usize) -> Self {
-        let central = Box::new(Central::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
-        Self { central, threads: Threads::new() }
+        let shared = Box::new(Shared::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
+        Self { shared, threads: Threads::new() }
     }
 
     pub(crate) fn os(&self) -> &Fake {
-        self.central.pages.os()
+        self.shared.os()
     }
 
     pub(crate) fn heap(&self) -> &ThreadHeap<Fake> {
@@ -50,18 +50,18 @@ impl World {
     }
 
     pub(crate) fn try_birth(&self, role: Role) -> Option<&ThreadHeap<Fake>> {
-        // SAFETY: the central is boxed and outlives the borrow.
-        unsafe { self.threads.birth(&self.central, role) }
+        // SAFETY: what the heaps share is boxed and outlives the borrow.
+        unsafe { self.threads.birth(&self.shared, role) }
     }
 
     /// Sets the option `index`, one of `config::key`.
     pub(crate) fn set(&self, index: usize, value: &str) {
-        self.central.pages.settings.set(index, value.as_bytes()).expect("the option takes the value");
+        self.shared.settings().set(index, value.as_bytes()).expect("the option takes the value");
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
         // SAFETY: tests call this when no heap is in use by another thread.
-        unsafe { check(&self.central, &self.threads) }.map_err(|broken| format!("{broken:?}"))
+        unsafe { check(&self.shared, &self.threads) }.map_err(|broken| format!("{broken:?}"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Thread heaps: what each thread allocates from without asking anyone.
 //!
-//! Layer: above `central`, below `api`. No lock is taken on the way of a small block unless a bin runs empty or full *and* the
+//! Layer: above `shared`, below `api`. No lock is taken on the way of a small block unless a bin runs empty or full *and* the
 //! thread's own spans cannot help.
 //!
 //! | file | owns |

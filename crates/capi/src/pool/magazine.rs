@@ -1,96 +1,109 @@
-//! Magazines of shared pools for C.
+//! Magazines of shared pools, for C.
 #![allow(unsafe_code)]
 //!
-//! A `freestone_magazine_t` is opaque: a [`CMagazine`] in a block of the process's own allocator.
+//! A `freestone_magazine_t` is opaque: a [`PoolMagazine`] in a block of the process's own allocator.
 //!
 //! # Safety
-//! Handles are those `freestone_magazine_new` returned and `freestone_magazine_delete` has not taken; each is used by one thread at a time,
-//! and its pool outlives it (`freestone_pool_delete` sees to that). C callers promise that.
+//! A **live magazine** is one that `freestone_magazine_create` returned and `freestone_magazine_destroy` has not ended, and that no other
+//! thread is in a call on. Its pool outlives it: `freestone_pool_destroy` refuses while it exists.
 
-use super::error::{FreestonePoolError, OK, Refusal};
 use super::place::{Blocks, Pool};
-use super::{handed_out, outcome, refused};
+use super::refusal::Refusal;
+use super::{block_or_null, code, refused};
+use crate::error::{FreestoneError, OK};
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use freestone_pool::Magazine;
-use heap::api::{alloc, free};
+use heap::door;
 
-/// What a handle points to.
-pub struct CMagazine {
+/// What a `freestone_magazine_t` points to.
+pub struct PoolMagazine {
     magazine: Magazine<'static, 'static>,
     n_magazines: &'static AtomicUsize,
 }
 
-/// An empty magazine of a shared pool; null, errno and the reason in `*error` if there can be none.
+/// Creates an empty magazine of a shared pool. Null, `errno` and the reason in `*error` if that is refused.
 ///
 /// # Safety
-/// - See the module header; `error` may be null.
+/// - `pool` is a live handle; `error` is null or points to a writable `freestone_error_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_new(pool: *mut Pool, error: *mut FreestonePoolError) -> *mut CMagazine {
-    // SAFETY: the caller's promise, for all of the body; the pool is not deleted while a magazine is out.
-    unsafe {
-        let pool: &'static Pool = &*pool;
-        let Blocks::Shared(blocks) = &pool.blocks else { return refused(error, Refusal::NotShared) };
-        let bytes = size_of::<CMagazine>();
-        let Some(place) = NonNull::new(alloc::allocate(bytes).cast::<CMagazine>()) else {
-            return refused(error, Refusal::NoMemory { bytes });
-        };
-        pool.n_magazines.fetch_add(1, Ordering::Relaxed);
-        place.write(CMagazine { magazine: blocks.magazine(), n_magazines: &pool.n_magazines });
-        place.as_ptr()
+pub unsafe extern "C" fn freestone_magazine_create(pool: *mut Pool, error: *mut FreestoneError) -> *mut PoolMagazine {
+    // SAFETY: the handle is live, and stays so while the magazine exists: the count below makes `freestone_pool_destroy` refuse.
+    let pool: &'static Pool = unsafe { &*pool };
+    match create(pool) {
+        Ok(magazine) => magazine.as_ptr(),
+        // SAFETY: `error` is null or writable (this function's contract).
+        Err(refusal) => unsafe { refused(error, refusal) },
     }
 }
 
-/// Gives a magazine's free blocks back to its pool, and ends it; null is nothing.
+fn create(pool: &'static Pool) -> Result<NonNull<PoolMagazine>, Refusal> {
+    let Blocks::Shared(blocks) = &pool.blocks else { return Err(Refusal::NotShared) };
+    let bytes = size_of::<PoolMagazine>();
+    let place = NonNull::new(door::allocate(bytes).cast::<PoolMagazine>()).ok_or(Refusal::NoMemory { bytes })?;
+    pool.n_magazines.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the block was just allocated: large enough, aligned to 16, and no other code has its address.
+    unsafe { place.write(PoolMagazine { magazine: blocks.magazine(), n_magazines: &pool.n_magazines }) };
+    Ok(place)
+}
+
+/// Ends a magazine: its free blocks go back to the pool. Null does nothing.
 ///
 /// # Safety
-/// - See the module header.
+/// - `magazine` is null or live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_delete(magazine: *mut CMagazine) {
+pub unsafe extern "C" fn freestone_magazine_destroy(magazine: *mut PoolMagazine) {
     if magazine.is_null() {
         return;
     }
-    // SAFETY: the caller's promise; the pool may end as soon as the count is down.
-    unsafe {
-        let n_magazines = (*magazine).n_magazines;
-        magazine.drop_in_place();
-        n_magazines.fetch_sub(1, Ordering::Release);
-        free::free(magazine.cast());
-    }
+    // SAFETY: the magazine is live, so its pool is, and with it the count.
+    let n_magazines = unsafe { (*magazine).n_magazines };
+    // SAFETY: the magazine is live, and is not used after this.
+    unsafe { magazine.drop_in_place() };
+    // From here on the pool may end: release makes what the magazine gave back visible to whoever ends it.
+    n_magazines.fetch_sub(1, Ordering::Release);
+    // SAFETY: `create` allocated the block, and what was in it has ended.
+    unsafe { door::free(magazine.cast()) };
 }
 
-/// As `freestone_pool_allocate`, from a magazine.
+/// Allocates a block, as `freestone_pool_alloc`.
 ///
 /// # Safety
-/// - See the module header.
+/// - `magazine` is live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_allocate(magazine: *mut CMagazine) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    handed_out(unsafe { (*magazine).magazine.allocate() })
+pub unsafe extern "C" fn freestone_magazine_alloc(magazine: *mut PoolMagazine) -> *mut c_void {
+    // SAFETY: the magazine is live.
+    let magazine = unsafe { &mut *magazine };
+    block_or_null(magazine.magazine.allocate())
 }
 
-/// As `freestone_pool_allocate_zeroed`, from a magazine.
+/// Allocates a block of zeroes, as `freestone_pool_alloc_zeroed`.
 ///
 /// # Safety
-/// - See the module header.
+/// - `magazine` is live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_allocate_zeroed(magazine: *mut CMagazine) -> *mut c_void {
-    // SAFETY: the caller's promise.
-    handed_out(unsafe { (*magazine).magazine.allocate_zeroed() })
+pub unsafe extern "C" fn freestone_magazine_alloc_zeroed(magazine: *mut PoolMagazine) -> *mut c_void {
+    // SAFETY: the magazine is live.
+    let magazine = unsafe { &mut *magazine };
+    block_or_null(magazine.magazine.allocate_zeroed())
 }
 
-/// As `freestone_pool_free`, into a magazine.
+/// Frees a block, as `freestone_pool_free`.
 ///
 /// # Safety
-/// - See the module header; `error` may be null; nothing uses the block any more.
+/// - `magazine` is live; no code uses the block any more; `error` is null or points to a writable `freestone_error_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_magazine_free(
-    magazine: *mut CMagazine,
+    magazine: *mut PoolMagazine,
     block: *mut c_void,
-    error: *mut FreestonePoolError,
+    error: *mut FreestoneError,
 ) -> c_int {
     let Some(block) = NonNull::new(block.cast::<u8>()) else { return OK };
-    // SAFETY: the caller's promise.
-    unsafe { outcome(error, (*magazine).magazine.deallocate(block)) }
+    // SAFETY: the magazine is live.
+    let magazine = unsafe { &mut *magazine };
+    // SAFETY: no code uses the block (this function's contract); the pool refuses what is no block of its own.
+    let freed = unsafe { magazine.magazine.deallocate(block) };
+    // SAFETY: `error` is null or writable (this function's contract).
+    unsafe { code(error, freed) }
 }

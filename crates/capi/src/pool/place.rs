@@ -1,4 +1,4 @@
-//! Where a pool lies in its memory, and making it there.
+//! Where a pool lies in its memory, and how it is made there.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! # Safety
-//! The memory is the caller's promise.
+//! [`Plan::carry_out`] says what it needs of the memory; all else is arithmetic.
 
-use super::error::Refusal;
+use super::refusal::Refusal;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::ptr::NonNull;
@@ -26,16 +26,11 @@ pub struct FreestonePoolShape {
     shared: c_int,
 }
 
-/// The cell is for the pool of one thread, whose caller promises that it is one thread's.
+/// Either kind of pool.
 pub(super) enum Blocks {
+    /// Behind a cell, for the C interface has only shared references to a [`Pool`]: the callers see to it that one thread uses it.
     OfOneThread(UnsafeCell<FixedPool<'static>>),
     Shared(SharedPool<'static>),
-}
-
-impl Blocks {
-    fn of_one_thread(pool: FixedPool<'static>) -> Self {
-        Self::OfOneThread(UnsafeCell::new(pool))
-    }
 }
 
 /// What a handle points to.
@@ -46,18 +41,37 @@ pub struct Pool {
     pub(super) is_owner: bool,
 }
 
+/// Either kind of pool, borrowed for one call.
+pub(super) enum Borrowed<'a> {
+    OfOneThread(&'a mut FixedPool<'static>),
+    Shared(&'a SharedPool<'static>),
+}
+
 impl Pool {
-    /// Why nobody may have the pool to himself now, if a magazine is in the way.
-    pub(super) fn magazine_out(&self) -> Option<Refusal> {
+    /// The pool behind a handle.
+    ///
+    /// # Safety
+    /// - `handle` is live (see [`crate::pool`]) for as long as the reference is used.
+    pub(super) unsafe fn blocks<'a>(handle: *const Self) -> Borrowed<'a> {
+        // SAFETY: the handle is live, so a pool was written there.
+        match unsafe { &(*handle).blocks } {
+            // SAFETY: a pool that is not shared is in this one call.
+            Blocks::OfOneThread(pool) => Borrowed::OfOneThread(unsafe { &mut *pool.get() }),
+            Blocks::Shared(pool) => Borrowed::Shared(pool),
+        }
+    }
+
+    /// The refusal of calls that need the pool to have no magazines, if it has some.
+    pub(super) fn magazines_exist(&self) -> Option<Refusal> {
         let n_magazines = self.n_magazines.load(Ordering::Acquire);
-        (n_magazines > 0).then_some(Refusal::MagazineOut { n_magazines })
+        (n_magazines > 0).then_some(Refusal::MagazinesExist { n_magazines })
     }
 }
 
 /// The least alignment of a pool's memory: what `malloc` gives.
 const LEAST_ALIGN: usize = 16;
 
-/// Where things lie in a pool's memory.
+/// What lies where in a pool's memory.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     shape: Shape,
@@ -87,21 +101,30 @@ impl Plan {
     /// Makes the pool.
     ///
     /// # Safety
-    /// - The `bytes` at `memory` are the pool's until it is deleted, aligned, and zero if `is_owner`.
+    /// - The `self.bytes` at `memory` are aligned to `self.align`, the pool's alone until it is destroyed, and zero if `is_owner`.
     pub(super) unsafe fn carry_out(self, memory: NonNull<u8>, is_owner: bool) -> Result<NonNull<Pool>, Error> {
         let bytes = self.bytes - self.region;
-        // SAFETY: the caller's promise; the region follows the handle.
-        let blocks = unsafe {
-            let region = memory.byte_add(self.region);
-            match (self.is_shared, is_owner) {
-                (true, true) => Blocks::Shared(SharedPool::new_zeroed_at(self.shape, region, bytes)?),
-                (true, false) => Blocks::Shared(SharedPool::new_at(self.shape, region, bytes)?),
-                (false, true) => Blocks::of_one_thread(FixedPool::new_zeroed_at(self.shape, region, bytes)?),
-                (false, false) => Blocks::of_one_thread(FixedPool::new_at(self.shape, region, bytes)?),
+        // SAFETY: the region follows the handle, within the memory.
+        let region = unsafe { memory.byte_add(self.region) };
+        // SAFETY, of all four: `bytes` at `region` are the pool's alone, and zero where that is claimed.
+        let blocks = match (self.is_shared, is_owner) {
+            // SAFETY: see above.
+            (true, true) => Blocks::Shared(unsafe { SharedPool::new_zeroed_at(self.shape, region, bytes) }?),
+            // SAFETY: see above.
+            (true, false) => Blocks::Shared(unsafe { SharedPool::new_at(self.shape, region, bytes) }?),
+            (false, true) => {
+                // SAFETY: see above.
+                let pool = unsafe { FixedPool::new_zeroed_at(self.shape, region, bytes) }?;
+                Blocks::OfOneThread(UnsafeCell::new(pool))
+            }
+            (false, false) => {
+                // SAFETY: see above.
+                let pool = unsafe { FixedPool::new_at(self.shape, region, bytes) }?;
+                Blocks::OfOneThread(UnsafeCell::new(pool))
             }
         };
         let pool = memory.cast::<Pool>();
-        // SAFETY: the handle lies at the head, aligned.
+        // SAFETY: the memory begins with room for the handle, aligned at least as it needs (see `Plan::new`).
         unsafe { pool.write(Pool { blocks, n_magazines: AtomicUsize::new(0), is_owner }) };
         Ok(pool)
     }

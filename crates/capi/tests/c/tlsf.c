@@ -1,15 +1,16 @@
-/* The TLSF heap from C: what it gives, and what it refuses. */
+/* The TLSF heap from C: what it allocates, what it refuses, and the sentence of every refusal. */
 #include "expect.h"
 #include <freestone.h>
 #include <stdalign.h>
+#include <stdbool.h>
 
 enum { BYTES = 64 << 10 };
 
 static alignas(16) unsigned char memory[2 * BYTES];
 
 static freestone_tlsf_t *made(void) {
-    freestone_tlsf_t *heap = NULL;
-    EXPECT(freestone_tlsf_create(&heap, memory, BYTES) == FREESTONE_TLSF_OK && heap);
+    freestone_tlsf_t *heap = freestone_tlsf_create(memory, BYTES, NULL);
+    EXPECT(heap);
     return heap;
 }
 
@@ -21,15 +22,15 @@ static freestone_tlsf_stats_t stats_of(freestone_tlsf_t *heap) {
     return stats;
 }
 
-/* The call must have been refused with this code, about this block, and the heap must be as it was. */
-#define REFUSED(heap, call, code, about) \
+/* The call is refused with the expected code, about this block, and the heap is unchanged. */
+#define REFUSED(heap, call, expected, about) \
     do { \
         freestone_tlsf_stats_t before_ = stats_of(heap); \
         call; \
         freestone_tlsf_stats_t after_ = stats_of(heap); \
-        freestone_tlsf_fault_t fault_ = freestone_tlsf_last_fault(heap); \
+        freestone_error_t error_ = freestone_tlsf_last_error(heap); \
         EXPECT(memcmp(&before_, &after_, sizeof before_) == 0); \
-        EXPECT(fault_.error == (code) && fault_.block == (uintptr_t)(about)); \
+        EXPECT(error_.code == (expected) && error_.block == (const void *)(about)); \
     } while (0)
 
 static void random_blocks(void) {
@@ -52,7 +53,7 @@ static void random_blocks(void) {
             slots[at].block = NULL;
         } else {
             size_t align = (size_t)1 << (bits >> 32) % 9;
-            unsigned char *block = freestone_tlsf_aligned_alloc(heap, align, size);
+            unsigned char *block = freestone_tlsf_alloc_aligned(heap, align, size);
             if (block) {
                 EXPECT((uintptr_t)block % align == 0 && freestone_tlsf_usable_size(heap, block) >= size);
                 slots[at].block = block, slots[at].size = size, slots[at].align = align;
@@ -76,7 +77,7 @@ static int count(const freestone_tlsf_block_t *block, void *context) {
 static void walk(void) {
     freestone_tlsf_t *heap = made();
     void *blocks[4];
-    for (int i = 0; i < 4; i++) EXPECT((blocks[i] = freestone_tlsf_malloc(heap, 100)));
+    for (int i = 0; i < 4; i++) EXPECT((blocks[i] = freestone_tlsf_alloc(heap, 100)));
     EXPECT(freestone_tlsf_free(heap, blocks[1]) == 0);
     size_t all[3] = {0, 0, 0}, some[3] = {0, 0, 1};
     EXPECT(freestone_tlsf_walk(heap, count, all) == 0 && all[0] == 2 && all[1] == 3);
@@ -84,18 +85,28 @@ static void walk(void) {
 }
 
 static void regions(void) {
-    freestone_tlsf_t *heap = NULL;
-    EXPECT(freestone_tlsf_create(NULL, memory, BYTES) == FREESTONE_TLSF_REGION_MISALIGNED);
-    EXPECT(freestone_tlsf_create(&heap, NULL, BYTES) == FREESTONE_TLSF_REGION_MISALIGNED);
-    EXPECT(freestone_tlsf_create(&heap, memory + 8, BYTES) == FREESTONE_TLSF_REGION_MISALIGNED);
-    EXPECT(freestone_tlsf_create(&heap, memory, BYTES + 8) == FREESTONE_TLSF_REGION_MISALIGNED);
-    EXPECT(freestone_tlsf_create(&heap, memory, 1024) == FREESTONE_TLSF_REGION_TOO_SMALL && !heap);
-    EXPECT(freestone_tlsf_create(&heap, memory, FREESTONE_TLSF_CONTROL_BYTES + 48) == 0);
+    static const struct { void *memory; size_t bytes; freestone_error_t error; } unsuitable[] = {
+        {NULL, BYTES, {.code = FREESTONE_TLSF_REGION_MISALIGNED, .value = BYTES}},
+        {memory + 8, BYTES, {.code = FREESTONE_TLSF_REGION_MISALIGNED, .value = BYTES}},
+        {memory, BYTES + 8, {.code = FREESTONE_TLSF_REGION_MISALIGNED, .value = BYTES + 8}},
+        {memory, 1024, {.code = FREESTONE_TLSF_REGION_TOO_SMALL, .value = 1024}},
+    };
+    for (size_t i = 0; i < sizeof unsuitable / sizeof *unsuitable; i++) {
+        freestone_error_t error = {0};
+        errno = 0;
+        EXPECT(!freestone_tlsf_create(unsuitable[i].memory, unsuitable[i].bytes, &error) && errno == EINVAL);
+        EXPECT(error.code == unsuitable[i].error.code && error.value == unsuitable[i].error.value);
+        bool is_misaligned = error.code == FREESTONE_TLSF_REGION_MISALIGNED;
+        EXPECT(error.address == (is_misaligned ? unsuitable[i].memory : NULL));
+        EXPECT(is_misaligned ? error.limit == 0 : error.limit > 1024 && error.limit <= FREESTONE_TLSF_CONTROL_BYTES + 48);
+        EXPECT(!freestone_tlsf_create(unsuitable[i].memory, unsuitable[i].bytes, NULL));
+    }
+    EXPECT(freestone_tlsf_create(memory, FREESTONE_TLSF_CONTROL_BYTES + 48, NULL));
 
-    heap = made();
+    freestone_tlsf_t *heap = made();
     unsigned char *behind = memory + BYTES;
     REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, memory + 32768, 1024) != 0), FREESTONE_TLSF_REGION_OVERLAPS,
-            freestone_tlsf_last_fault(heap).block);
+            freestone_tlsf_last_error(heap).block);
     REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, behind + 4, 64) != 0), FREESTONE_TLSF_REGION_MISALIGNED, 0);
     REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, behind, 32) != 0), FREESTONE_TLSF_REGION_TOO_SMALL, 0);
     REFUSED(heap, EXPECT(freestone_tlsf_append(heap, behind, 64) != 0), FREESTONE_TLSF_NO_SUCH_REGION, 0);
@@ -106,8 +117,8 @@ static void regions(void) {
     EXPECT(stats_of(heap).n_free_blocks == 1);
     unsigned char *second = behind + 8192;
     EXPECT(freestone_tlsf_add_region(heap, second, 4096) == 0 && stats_of(heap).n_free_blocks == 2);
-    void *large = freestone_tlsf_malloc(heap, stats_of(heap).largest_free_bytes);
-    void *block = freestone_tlsf_malloc(heap, 100);
+    void *large = freestone_tlsf_alloc(heap, stats_of(heap).largest_free_bytes);
+    void *block = freestone_tlsf_alloc(heap, 100);
     EXPECT(large && block);
     REFUSED(heap, EXPECT(freestone_tlsf_remove_region(heap, second) != 0), FREESTONE_TLSF_REGION_IN_USE, block);
     EXPECT(freestone_tlsf_free(heap, block) == 0 && freestone_tlsf_remove_region(heap, second) == 0);
@@ -116,8 +127,8 @@ static void regions(void) {
 
 static void refusals(void) {
     freestone_tlsf_t *heap = made();
-    char *first = freestone_tlsf_malloc(heap, 104), *second = freestone_tlsf_malloc(heap, 104);
-    EXPECT(first && second && freestone_tlsf_last_fault(heap).error == 0);
+    char *first = freestone_tlsf_alloc(heap, 104), *second = freestone_tlsf_alloc(heap, 104);
+    EXPECT(first && second && freestone_tlsf_last_error(heap).code == FREESTONE_OK);
     memset(first, 0, 104);
     static const struct { size_t size; int code, number; } sizes[] = {
         {0, FREESTONE_TLSF_ZERO_SIZE, EINVAL},           {BYTES, FREESTONE_TLSF_EXHAUSTED, ENOMEM},
@@ -126,13 +137,13 @@ static void refusals(void) {
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         errno = 0;
-        REFUSED(heap, EXPECT(!freestone_tlsf_malloc(heap, HIDE(sizes[i].size))), sizes[i].code, 0);
+        REFUSED(heap, EXPECT(!freestone_tlsf_alloc(heap, HIDE(sizes[i].size))), sizes[i].code, 0);
         EXPECT(errno == sizes[i].number);
         REFUSED(heap, EXPECT(!freestone_tlsf_realloc(heap, first, 16, HIDE(sizes[i].size))), sizes[i].code, 0);
     }
     static const size_t aligns[] = {0, 3, 24, SIZE_MAX};
     for (size_t i = 0; i < 4; i++) {
-        REFUSED(heap, EXPECT(!freestone_tlsf_aligned_alloc(heap, HIDE(aligns[i]), 8)), FREESTONE_TLSF_BAD_ALIGNMENT, 0);
+        REFUSED(heap, EXPECT(!freestone_tlsf_alloc_aligned(heap, HIDE(aligns[i]), 8)), FREESTONE_TLSF_BAD_ALIGNMENT, 0);
     }
     char outside[64] __attribute__((aligned(16))) = {0};
     REFUSED(heap, EXPECT(freestone_tlsf_free(heap, HIDE(outside + 16))), FREESTONE_TLSF_FOREIGN, 0);
@@ -141,30 +152,48 @@ static void refusals(void) {
     EXPECT(freestone_tlsf_usable_size(heap, NULL) == 0 && freestone_tlsf_free(heap, NULL) == 0);
 
     static alignas(16) unsigned char another_memory[BYTES];
-    freestone_tlsf_t *another = NULL;
-    EXPECT(freestone_tlsf_create(&another, another_memory, BYTES) == 0);
+    freestone_tlsf_t *another = freestone_tlsf_create(another_memory, BYTES, NULL);
+    EXPECT(another);
     REFUSED(another, EXPECT(freestone_tlsf_free(another, first)), FREESTONE_TLSF_FOREIGN, 0);
 
     EXPECT(freestone_tlsf_free(heap, first) == 0);
     REFUSED(heap, EXPECT(freestone_tlsf_free(heap, first)), FREESTONE_TLSF_DOUBLE_FREE, first);
 
-    first = freestone_tlsf_malloc(heap, 104);
+    first = freestone_tlsf_alloc(heap, 104);
     char kept = first[104];
     first[104] = 0;
     EXPECT(freestone_tlsf_free(heap, second) == FREESTONE_TLSF_OVERRUN);
-    EXPECT(freestone_tlsf_last_fault(heap).block == (uintptr_t)first);
+    EXPECT(freestone_tlsf_last_error(heap).block == first);
     EXPECT(freestone_tlsf_check(heap) == FREESTONE_TLSF_OVERRUN);
     first[104] = kept;
     EXPECT(freestone_tlsf_check(heap) == 0 && freestone_tlsf_free(heap, second) == 0);
 
     freestone_tlsf_stats_t small = {.size = 1};
     EXPECT(freestone_tlsf_stats(heap, NULL) == -1 && freestone_tlsf_stats(heap, &small) == -1 && errno == EINVAL);
-    for (int code = 0; code <= FREESTONE_TLSF_DAMAGED; code++) EXPECT(strlen(freestone_tlsf_error_message(code)) > 5);
-    EXPECT(freestone_tlsf_error_message(-1) && freestone_tlsf_error_message(99));
-
     freestone_tlsf_destroy(heap);
-    EXPECT(!freestone_tlsf_malloc(heap, 8) && freestone_tlsf_free(heap, first) == FREESTONE_TLSF_FOREIGN);
+    EXPECT(!freestone_tlsf_alloc(heap, 8) && freestone_tlsf_free(heap, first) == FREESTONE_TLSF_FOREIGN);
     freestone_tlsf_destroy(NULL);
+}
+
+/* Every code has a sentence of its own that names the numbers it has; other numbers are no error. */
+static void sentences(void) {
+    char seen[2][256] = {"", ""};
+    for (int code = -1; code <= 120; code++) {
+        freestone_error_t error = {.code = code, .address = (void *)0xabc0, .block = (void *)0xabc0, .value = 4711, .limit = 4711};
+        bool is_code = (code >= FREESTONE_TLSF_REGION_MISALIGNED && code <= FREESTONE_TLSF_DAMAGED) ||
+                       (code >= FREESTONE_POOL_ZERO_BLOCK_SIZE && code <= FREESTONE_POOL_NOT_SHARED);
+        char *text = seen[code & 1];
+        size_t length = freestone_error_text(&error, text, sizeof *seen);
+        EXPECT(length == strlen(text) && is_code == (strcmp(text, "no error") != 0));
+        EXPECT(!is_code || (length > 20 && strcmp(seen[0], seen[1]) != 0));
+        bool has_numbers = code != FREESTONE_TLSF_ZERO_SIZE && code != FREESTONE_POOL_ZERO_BLOCK_SIZE &&
+                           code != FREESTONE_POOL_ZERO_COUNT && code != FREESTONE_POOL_NOT_SHARED;
+        EXPECT(!is_code || !has_numbers || strstr(text, "4711") || strstr(text, "0xabc0"));
+
+        char cut[8] = "-------";
+        EXPECT(freestone_error_text(&error, NULL, 0) == length && freestone_error_text(&error, cut, 4) == length);
+        EXPECT(strncmp(cut, text, 3) == 0 && cut[3] == 0 && cut[4] == '-');
+    }
 }
 
 int main(int count_of_words, char **words) {
@@ -173,6 +202,7 @@ int main(int count_of_words, char **words) {
     else if (!strcmp(words[1], "walk")) walk();
     else if (!strcmp(words[1], "regions")) regions();
     else if (!strcmp(words[1], "refusals")) refusals();
+    else if (!strcmp(words[1], "sentences")) sentences();
     else return 2;
     return 0;
 }

@@ -1,33 +1,26 @@
 //! Taking statistics from running threads.
 //!
-//! Every thread's counters are read while it runs; [`Stats::settle`] makes the numbers add up.
+//! Reads every thread's counters while the thread runs; [`Stats::settle`] makes the numbers add up.
 
-use crate::Stats;
-use crate::api::global;
-use crate::central::Central;
+use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_bytes};
+use crate::stats::Stats;
 use crate::thread::Threads;
 use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::Os;
 
-/// What the process's allocator holds now.
-#[must_use]
-pub fn snapshot() -> Stats {
-    of(global::central(), global::threads())
-}
-
 /// What heaps and what they share hold now.
-fn of<O: Os + 'static>(central: &Central<O>, threads: &Threads<O>) -> Stats {
-    let pages = central.pages.stats();
+pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) -> Stats {
+    let pages = shared.pages.stats();
     let mut stats = Stats {
         dirty: pages.free_with_memory() * PAGE_BYTES as u64,
-        metadata: central.pages.metadata_bytes(),
+        metadata: shared.pages.metadata_bytes(),
         peak_committed: pages.peak_pages * PAGE_BYTES as u64,
-        peak_live: central.peak_live_bytes(),
+        peak_live: shared.usage.peak_live_bytes(),
         purged: pages.purged_bytes,
         fresh: pages.fresh_bytes,
-        dirty_by_age: central.pages.dirty_by_age(),
+        dirty_by_age: shared.pages.dirty_by_age(),
         n_allocations: pages.large_allocs,
         n_frees: pages.large_frees,
         n_threads: threads.n_alive(),
@@ -36,7 +29,7 @@ fn of<O: Os + 'static>(central: &Central<O>, threads: &Threads<O>) -> Stats {
     let (mut live, mut out) = (0i64, 0i64);
     for class in 0..N_CLASSES {
         let bytes = block_bytes(class) as i64;
-        let mut blocks_out = -central.returned_blocks(class);
+        let mut blocks_out = -shared.usage.returned_blocks(class);
         for heap in threads.iter() {
             let (allocs, remote) = (heap.allocs(class), heap.bins[class].remote_frees.load(Ordering::Relaxed));
             let frees = heap.frees(class) + remote;

@@ -13,7 +13,7 @@ const MIB: usize = 1 << 20;
 const HUGE_BYTES: usize = 2 << 20;
 
 fn dirty_bytes(world: &World) -> u64 {
-    world.central.pages.stats().free_with_memory() << PAGE_BYTES_LOG2
+    world.shared.pages.stats().free_with_memory() << PAGE_BYTES_LOG2
 }
 
 /// Every option that changes how memory is had or given back, with streams that have large blocks, and each failing call.
@@ -74,11 +74,11 @@ fn large_blocks_that_come_and_go_stop_being_purged_and_memory_goes_back_when_the
         let before = world.os().purged_bytes();
         churn(20);
         assert_eq!(world.os().purged_bytes(), before, "what is wanted again is purged");
-        assert!(world.central.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
+        assert!(world.shared.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
         blocks.into_iter().for_each(|block| heap.free(block));
         assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));
         world.os().advance_ms(3000);
-        world.central.pages.tidy_now();
+        world.shared.pages.tidy_now();
         assert_eq!(dirty_bytes(&world), 0);
     }
     world.check().unwrap();
@@ -96,7 +96,7 @@ fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
             // Clean beside dirty: one is purged, then its neighbour is freed.
             let (clean, dirty) = if behind { (1, 0) } else { (0, 1) };
             heap.free(blocks[clean]);
-            world.central.pages.purge();
+            world.shared.pages.purge();
             heap.free(blocks[dirty]);
             let block = heap.allocate(6 * MIB, 1);
             assert!((blocks[0]..blocks[2]).contains(&block.start), "{:?} is elsewhere: {blocks:?}", block.start);
@@ -104,7 +104,7 @@ fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
             world.check().unwrap();
             heap.free(block.start);
             heap.free(blocks[2]);
-            world.central.pages.purge();
+            world.shared.pages.purge();
         }
     }
     world.check().unwrap();
@@ -121,7 +121,7 @@ fn dense_large_blocks_get_huge_pages_and_give_the_request_back_with_the_memory()
         assert_eq!(block.addr() % HUGE_BYTES, 0);
         assert_eq!(world.os().huge_bytes(), 10 * MIB, "the block is made whole huge pages long");
         heap.free(block);
-        world.central.pages.purge();
+        world.shared.pages.purge();
         assert_eq!(world.os().huge_bytes(), 0);
         assert_eq!(heap.allocate(MIB, 1).start.addr() % (1 << PAGE_BYTES_LOG2), 0);
         assert_eq!(world.os().huge_bytes(), 0, "small ones get none");
@@ -141,7 +141,7 @@ fn how_dense_a_block_was_is_asked_at_the_start_of_os_pages_of_any_size() {
         assert_eq!(world.os().huge_bytes(), 2 * HUGE_BYTES);
         // SAFETY: the block is this test's.
         unsafe { heap.free(block) };
-        world.central.pages.purge();
+        world.shared.pages.purge();
         let _ = heap.allocate_large(68 << PAGE_BYTES_LOG2, 1);
         assert_eq!(world.os().huge_bytes(), 0, "it was found empty");
     }
@@ -167,7 +167,7 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
     world.set(key::DIRTY_MAX, "1g");
     world.set(key::LIMIT, "40m");
     world.set(key::LIMIT_HARD, "60m");
-    let (heap, pages) = (world.heap(), &world.central.pages);
+    let (heap, pages) = (world.heap(), &world.shared.pages);
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
         let mut blocks: Vec<_> = (0..3).map(|_| heap.allocate(10 * MIB, 1).start).collect();
@@ -224,7 +224,7 @@ fn dirty_memory_is_told_by_age() {
         }
         // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
         let mib = MIB as u64;
-        assert_eq!(world.central.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
+        assert_eq!(world.shared.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
         walls.iter().skip(1).step_by(2).for_each(|&wall| heap.free(wall));
     }
 }
@@ -238,7 +238,7 @@ fn where_address_space_is_short_clean_holes_make_way_for_longer_blocks() {
     unsafe {
         let ones: Vec<_> = (0..40).map(|_| heap.allocate(MIB, 1).start).collect();
         ones.iter().step_by(2).for_each(|&block| heap.free(block));
-        world.central.pages.purge();
+        world.shared.pages.purge();
         world.os().limit_committed(world.os().committed_bytes() + MIB);
         let sixes: Vec<_> = (0..3).map(|_| heap.allocate(6 * MIB, 1).start).collect();
         assert!(sixes.iter().all(|block| !block.is_null()), "20 MiB of holes, and no 18 MiB");
@@ -247,7 +247,7 @@ fn where_address_space_is_short_clean_holes_make_way_for_longer_blocks() {
         assert!(heap.allocate(20 * MIB, 1).start.is_null());
         world.check().unwrap();
         sixes.into_iter().for_each(|block| heap.free(block));
-        world.central.pages.purge();
+        world.shared.pages.purge();
         let ones_again: Vec<_> = (0..20).map(|_| heap.allocate(MIB, 1).start).collect();
         assert!(ones_again.iter().all(|block| !block.is_null()), "what was unmapped is mapped again");
         world.check().unwrap();
@@ -284,12 +284,12 @@ fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its
                 block.write_bytes(9, MIB);
                 let room = heap.allocate(40 * MIB, 1).start;
                 heap.free(room);
-                world.central.pages.purge();
+                world.shared.pages.purge();
                 world.os().plan_half_way(Failure { nth_call: 0, errno, for_good });
                 let moved = heap.reallocate(block, 3 * MIB, 1);
                 world.os().plan(None);
                 assert!(!moved.is_null() || for_good);
-                let lost = world.central.pages.stats();
+                let lost = world.shared.pages.stats();
                 assert_eq!(
                     (lost.reserved_pages, lost.foreign_pages),
                     if errno == Errno::NOMEM { (16, 0) } else { (0, 16) }
@@ -314,18 +314,18 @@ fn reserved_pages_that_somebody_else_has_mapped_are_given_up() {
     unsafe {
         // There is clean memory for everything: the first call from then on is the move.
         heap.free(heap.allocate(16 * MIB, 1).start);
-        world.central.pages.purge();
+        world.shared.pages.purge();
         let (block, wall) = (heap.allocate(MIB, 1).start, heap.allocate(MIB, 1).start);
         world.os().plan_half_way(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: false });
         let moved = heap.reallocate(block, 3 * MIB, 1);
-        let reserved = world.central.pages.stats().reserved_pages;
+        let reserved = world.shared.pages.stats().reserved_pages;
         assert!(reserved > 0);
         world.os().plan(Some(Failure { nth_call: 0, errno: Errno::EXIST, for_good: false }));
         let mut blocks = std::vec![moved, wall];
         while world.os().n_calls() == 0 {
             blocks.push(heap.allocate(1 << PAGE_BYTES_LOG2, 1).start);
         }
-        let after = world.central.pages.stats();
+        let after = world.shared.pages.stats();
         assert!(after.foreign_pages == 1 && after.reserved_pages < reserved);
         assert!(blocks.iter().all(|block| !block.is_null()));
         world.check().unwrap();
@@ -347,7 +347,7 @@ fn dirty_mib(world: &World, n: usize) -> &crate::thread::ThreadHeap<freestone_os
 fn one_call_gives_back_two_mebibytes_at_most_so_that_nobody_waits_long_for_it() {
     let world = World::new(4096);
     dirty_mib(&world, 10);
-    assert_eq!(world.central.pages.purge(), 10 * MIB);
+    assert_eq!(world.shared.pages.purge(), 10 * MIB);
     assert_eq!((dirty_bytes(&world), world.os().longest_purge_bytes()), (0, 2 * MIB));
     world.check().unwrap();
 }
@@ -357,7 +357,7 @@ fn one_call_gives_back_two_mebibytes_at_most_so_that_nobody_waits_long_for_it() 
 fn a_fork_does_not_wait_for_a_purge() {
     let world = World::new(4096);
     dirty_mib(&world, 10);
-    let pages = &world.central.pages;
+    let pages = &world.shared.pages;
     world.os().hold_purges(true);
     std::thread::scope(|scope| {
         scope.spawn(|| pages.purge());
@@ -378,7 +378,7 @@ fn a_fork_does_not_wait_for_a_purge() {
 fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     let world = World::new(4096);
     let heap = dirty_mib(&world, 10);
-    let pages = &world.central.pages;
+    let pages = &world.shared.pages;
     // SAFETY: what a purger does before it lets the lock go; it stays away, as in a child.
     unsafe {
         let (mut state, layout) = (pages.state.lock(), pages.layout());
@@ -405,7 +405,7 @@ fn who_is_within_the_limit_but_for_a_purge_waits_for_it() {
     let world = World::new(4096);
     world.set(key::LIMIT_HARD, "64m");
     dirty_mib(&world, 2);
-    let pages = &world.central.pages;
+    let pages = &world.shared.pages;
     world.os().hold_purges(true);
     std::thread::scope(|scope| {
         scope.spawn(|| pages.purge());
@@ -432,7 +432,7 @@ fn what_was_purged_lazily_does_not_make_every_free_a_call_of_the_kernel() {
     unsafe {
         let blocks: Vec<_> = (0..60).map(|_| heap.allocate(MIB, 1).start).collect();
         blocks.into_iter().for_each(|block| heap.free(block));
-        assert!(world.central.pages.stats().stuck_pages > 0);
+        assert!(world.shared.pages.stats().stuck_pages > 0);
         world.os().plan(None);
         for _ in 0..100 {
             let blocks = [heap.allocate(3 * MIB, 1).start, heap.allocate(2 * MIB, 1).start];
@@ -482,9 +482,9 @@ fn impossible_sizes_give_nothing_back() {
             assert!(heap.allocate(size, align).start.is_null() && heap.allocate_large(size, align).start.is_null());
             assert!(size == 1 || heap.reallocate(block, size, align).is_null());
         }
-        assert!(!crate::thread::any::is_possible(&world.central.pages, size, align));
+        assert!(!crate::thread::any::is_possible(&world.shared.pages, size, align));
     }
     assert_eq!(((dirty_bytes(&world), world.os().purged_bytes()), world.os().n_calls()), (before, 0));
-    assert!(!world.central.pages.is_pressed());
+    assert!(!world.shared.pages.is_pressed());
     world.check().unwrap();
 }

@@ -8,7 +8,7 @@
 //! Heaps and blocks are the play's, which runs in one thread.
 
 use crate::config::key;
-use crate::page::PageStats;
+use crate::page::state::PageStats;
 use crate::testing::World;
 use crate::thread::ThreadHeap;
 use crate::thread::heap::Role;
@@ -126,7 +126,7 @@ impl<'w> Play<'w> {
             // SAFETY: the heap is the play's.
             unsafe { heap.flush_all() };
         }
-        self.world.central.pages.purge();
+        self.world.shared.pages.purge();
     }
 
     fn check(&self) {
@@ -147,7 +147,7 @@ impl<'w> Play<'w> {
         }
         self.purge();
         self.check();
-        let pages = &self.world.central.pages;
+        let pages = &self.world.shared.pages;
         let PageStats { small_pages, large_pages, dirty_pages, purging_pages, .. } = pages.stats();
         assert_eq!((small_pages, large_pages, dirty_pages, purging_pages), (0, 0, 0, 0), "something is lost");
         assert_eq!(self.world.os().committed_bytes() - left_over, mapped_bytes(self.world), "the books are wrong");
@@ -156,7 +156,7 @@ impl<'w> Play<'w> {
 
 /// Bytes that are mapped, as the page heap's counts tell.
 fn mapped_bytes(world: &World) -> usize {
-    let pages = &world.central.pages;
+    let pages = &world.shared.pages;
     let stats = pages.stats();
     let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages;
     ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state, _| state.committed.bytes())
@@ -246,7 +246,7 @@ fn purges(play: &mut Play<'_>) {
         (0..300).for_each(|_| play.allocate(heap, 1000, 1));
         play.free(heap, 2);
         play.world.os().advance_ms(600);
-        play.world.central.pages.tidy_now();
+        play.world.shared.pages.tidy_now();
         if round > 0 {
             play.purge();
         }
@@ -331,7 +331,7 @@ fn play(workload: Workload, option: Setting, failure: Failure, half_way: bool) -
         play.check();
         world.os().plan(None);
         // A window that could not be opened, where not even what was mapped of it could be unmapped.
-        let is_open = world.central.pages.layout().n_pages > 0;
+        let is_open = world.shared.pages.layout().n_pages > 0;
         play.end(if is_open { 0 } else { world.os().committed_bytes() });
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(case))

@@ -12,12 +12,12 @@
 //! gives its tail back. Otherwise allocate, copy, free; when that fails the block is as it was.
 //!
 //! # Safety
-//! Blocks passed in were returned by a heap of the same central and are not freed; what violates that and can be seen is named. The
+//! Blocks passed in were returned by a heap that shares the same parts and are not freed; what violates that and can be seen is named. The
 //! caller is the heap's thread, and the heap is alive.
 
-use crate::central::Central;
 use crate::misuse::{Misuse, misuse};
 use crate::page::{Moved, PageHeap};
+use crate::shared::Shared;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Kind, Owner};
 use crate::thread::ThreadHeap;
@@ -86,8 +86,8 @@ pub fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> boo
 
 /// Finds out what an address is.
 #[must_use]
-pub fn locate<O: Os>(central: &Central<O>, block: *mut u8) -> Place {
-    let (layout, view) = (central.pages.layout(), central.pages.view());
+pub fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
+    let (layout, view) = (shared.pages.layout(), shared.pages.view());
     let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
         return Place::Wrong(Misuse::Foreign);
     };
@@ -97,13 +97,13 @@ pub fn locate<O: Os>(central: &Central<O>, block: *mut u8) -> Place {
     if entry == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block) {
         return Place::Large { page: page as u32 };
     }
-    Place::Wrong(inside_large(central, page as u32, block).unwrap_or(Misuse::Foreign))
+    Place::Wrong(inside_large(shared, page as u32, block).unwrap_or(Misuse::Foreign))
 }
 
 /// Whether an address lies inside a large block: looks back for the start. Only wrong programs pay for this.
 #[cold]
-fn inside_large<O: Os>(central: &Central<O>, page: u32, block: *mut u8) -> Option<Misuse> {
-    central.pages.inspect(|state, layout| {
+fn inside_large<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
+    shared.pages.inspect(|state, layout| {
         if page >= state.frontier {
             return None;
         }
@@ -167,7 +167,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the heap is alive, and the caller's (the caller's promise).
         unsafe {
             self.renew_view();
-            locate(self.central(), block)
+            locate(self.shared(), block)
         }
     }
 
@@ -281,7 +281,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise.
         unsafe {
             let bytes = self.large_bytes(page);
-            match locate(self.central(), moved) {
+            match locate(self.shared(), moved) {
                 Place::Large { page: to } if bytes >= RELOCATE_LEAST && self.large_bytes(to) >= bytes => {
                     self.relocate_large(page, to)
                 }
@@ -310,7 +310,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[cold]
     fn wrong(&self, what: Misuse, block: *mut u8) {
         // SAFETY: the heap is alive.
-        misuse(unsafe { &self.central().pages.settings }, what, block.addr(), self.number());
+        misuse(unsafe { self.shared().settings() }, what, block.addr(), self.number());
     }
 }
 

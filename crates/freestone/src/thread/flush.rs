@@ -15,6 +15,7 @@
 //! # Safety
 //! As in `refill`.
 
+use crate::central::release_os_pages;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Came, Home};
 use crate::span::record::Listed;
@@ -52,7 +53,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// What a bin should hold at most, in a process of as many threads as this one.
     pub(crate) fn shared_capacity(&self, class: usize) -> u32 {
         // SAFETY: only heaps that are alive come to a slow path.
-        let (capacity, n_heaps) = (self.capacity(class), unsafe { self.central() }.n_heaps());
+        let (capacity, n_heaps) = (self.capacity(class), unsafe { self.shared() }.usage.n_heaps());
         if n_heaps <= FEW_THREADS {
             return capacity;
         }
@@ -131,7 +132,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub(crate) unsafe fn tick(&self, now_ms: u32) {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
-            let Some(decay_ms) = self.central().pages.settings.decay_ms() else { return };
+            let Some(decay_ms) = self.shared().settings().decay_ms() else { return };
             if now_ms.wrapping_sub(self.last_tick_ms.get()) < decay_ms {
                 return;
             }
@@ -230,7 +231,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         use crate::misuse::{Misuse, misuse};
         let what = Misuse::DoubleFree { block_bytes: block_bytes(class) };
         // SAFETY: the heap is alive.
-        misuse(unsafe { &self.central().pages.settings }, what, block.addr(), self.number.get());
+        misuse(unsafe { self.shared().settings() }, what, block.addr(), self.number.get());
     }
 
     /// Turns to a span of this heap, to give blocks back to it.
@@ -278,7 +279,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             if span.n_out.get() == 0 {
                 self.give_span_back(layout, home);
             } else if self.gives_pages_back.get() && !self.has_emptied.get() {
-                let os_page_bytes = self.central().pages.os().os_page_bytes();
+                let os_page_bytes = self.shared().os().os_page_bytes();
                 self.has_emptied.set(os_pages::has_emptied_a_page(layout, page, last, os_page_bytes));
             }
             (n, next)
@@ -322,7 +323,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             self.publish_live(class);
             self.small_pages.set(self.small_pages.get().saturating_sub(u64::from(span.pages.get())));
             blocks::clear(layout, page);
-            self.central().pages.free(page);
+            self.shared().pages.free(page);
         }
     }
 
@@ -335,9 +336,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise.
         unsafe {
             if self.has_emptied.replace(false) {
-                let central = self.central();
-                let class = central.span(before).class.get() as usize;
-                self.note_free(class, -i64::from(central.release_pages(before)));
+                let shared = self.shared();
+                let class = shared.span(before).class.get() as usize;
+                self.note_free(class, -i64::from(release_os_pages(&shared.pages, before)));
             }
             if page == 0 {
                 self.look_at_free();
@@ -353,7 +354,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.count_free();
         // SAFETY: the caller's promise.
         unsafe {
-            let gives = self.central().is_too_much_in_spans();
+            let gives = self.shared().usage.exceeds_bound_in_spans(self.shared().settings());
             if gives && !self.gives_pages_back.replace(gives) {
                 self.needs_sweep.set(true);
             }
@@ -372,9 +373,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
     unsafe fn sweep(&self) {
         // SAFETY: the caller's promise; the lists are this heap's, and stay as they are.
         unsafe {
-            let (central, layout) = (self.central(), self.layout());
-            let now_ms = central.pages.os().now_ms() as u32;
-            let Some(decay_ms) = central.pages.settings.decay_ms() else { return };
+            let (shared, layout) = (self.shared(), self.layout());
+            let now_ms = shared.os().now_ms() as u32;
+            let Some(decay_ms) = shared.settings().decay_ms() else { return };
             if self.last_sweep_ms.get() != 0 && now_ms.wrapping_sub(self.last_sweep_ms.get()) < decay_ms {
                 return;
             }
@@ -382,10 +383,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
             self.needs_sweep.set(false);
             for (class, spans) in self.spans.iter().enumerate() {
                 let current = spans.current.get();
-                let current = (current != 0).then(|| (current, central.span(current)));
+                let current = (current != 0).then(|| (current, shared.span(current)));
                 for (page, span) in spans.partial.iter(&layout).chain(current) {
                     if os_pages::is_mostly_free(span) {
-                        self.note_free(class, -i64::from(central.release_pages(page)));
+                        self.note_free(class, -i64::from(release_os_pages(&shared.pages, page)));
                     }
                 }
             }

@@ -24,8 +24,8 @@
 //! Methods marked unsafe say what they need. The hot ones index arrays without a check: classes come from the size class table or
 //! from the page map, both below `N_CLASSES` by construction.
 
-use crate::central::Central;
 use crate::page::{LargeList, Shelf};
+use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Owner, SpanList, View};
 use crate::thread::outbox::Outbox;
@@ -155,7 +155,7 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) handovers: AtomicU64,
     /// Of heaps that threads share: who holds it is the heap's thread for the moment.
     pub(crate) gate: Lock<(), Futex, GATE_RANK>,
-    central: Cell<*const Central<O>>,
+    shared: Cell<*const Shared<O>>,
     owner: Cell<Owner>,
     pub(crate) number: Cell<u32>,
     pub(crate) exit_rounds: Cell<u32>,
@@ -213,7 +213,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             last_sweep_ms: Cell::new(0),
             handovers: AtomicU64::new(0),
             gate: Lock::new(()),
-            central: Cell::new(ptr::null()),
+            shared: Cell::new(ptr::null()),
             owner: Cell::new(Owner::NOBODY),
             number: Cell::new(0),
             exit_rounds: Cell::new(0),
@@ -224,9 +224,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// Makes a zeroed or formerly used record a heap of `owner`, without a limit. Under the registry's lock, which a fork takes first: it
     /// finds every heap with its final role.
-    pub(crate) fn become_alive(&self, central: *const Central<O>, view: View, owner: Owner, role: Role) {
+    pub(crate) fn become_alive(&self, shared: *const Shared<O>, view: View, owner: Owner, role: Role) {
         self.view.set(view);
-        self.central.set(central);
+        self.shared.set(shared);
         self.owner.set(owner);
         self.tag.set(owner.tag());
         self.exit_rounds.set(0);
@@ -267,7 +267,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             return true;
         }
         // SAFETY: only heaps that are alive ask.
-        let large = unsafe { self.central() }.pages.listed_pages(&self.large);
+        let large = unsafe { self.shared() }.pages.listed_pages(&self.large);
         self.small_pages.get() + large + u64::from(n_pages) <= self.limit_pages.get()
     }
 
@@ -284,18 +284,18 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// What it shares with the others.
     ///
     /// # Safety
-    /// - The heap is or was alive: `nobody` has no central.
+    /// - The heap is or was alive: `nobody` has none.
     #[inline]
-    pub(crate) unsafe fn central(&self) -> &Central<O> {
-        // SAFETY: set at birth to a `Central` that outlives all its heaps (the contract of `Threads::birth`).
-        unsafe { &*self.central.get() }
+    pub(crate) unsafe fn shared(&self) -> &Shared<O> {
+        // SAFETY: set at birth to a `Shared` that outlives all its heaps (the contract of `Threads::birth`).
+        unsafe { &*self.shared.get() }
     }
 
     /// Whether this is the heap of threads that have none.
     #[inline]
     #[must_use]
     pub fn is_nobody(&self) -> bool {
-        self.central.get().is_null()
+        self.shared.get().is_null()
     }
 
     /// The generation that owns its spans.
@@ -320,7 +320,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             for class in 0..N_CLASSES {
                 self.flush(class, 0);
             }
-            self.central().pages.empty_shelf(&self.shelf);
+            self.shared().pages.empty_shelf(&self.shelf);
         }
         self.send_all();
     }

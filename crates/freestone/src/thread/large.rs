@@ -51,7 +51,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             return LargeBlock::NONE;
         }
         // SAFETY: only heaps that are alive allocate.
-        let run = unsafe { self.central() }.pages.allocate(n_pages, align_pages, Kind::Large);
+        let run = unsafe { self.shared() }.pages.allocate(n_pages, align_pages, Kind::Large);
         self.enter_large(run)
     }
 
@@ -80,10 +80,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
         unsafe {
             let Some(n_pages) = self.shelf.put(&self.layout(), page) else { return false };
             self.note_kept(n_pages);
-            let pages = &self.central().pages;
-            let now_ms = pages.os().now_ms() as u32;
+            let shared = self.shared();
+            let now_ms = shared.os().now_ms() as u32;
             let age_ms = now_ms.wrapping_sub(self.last_look_ms.get());
-            if pages.settings.decay_ms().is_some_and(|decay_ms| age_ms >= decay_ms / LOOKS) {
+            if shared.settings().decay_ms().is_some_and(|decay_ms| age_ms >= decay_ms / LOOKS) {
                 self.look(now_ms);
             }
         }
@@ -107,7 +107,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise.
         unsafe {
             self.tick(now_ms);
-            self.central().pages.tidy_now();
+            self.shared().pages.tidy_now();
         }
     }
 
@@ -115,7 +115,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[cold]
     pub(crate) fn publish_large(&self, change_bytes: i64) {
         // SAFETY: only heaps that are alive allocate and free.
-        unsafe { self.central() }.publish_live(self.unpublished_large.replace(0) + change_bytes);
+        unsafe { self.shared() }.usage.publish_live(self.unpublished_large.replace(0) + change_bytes);
     }
 
     /// Allocates a large block of at least `size` bytes with room behind it to grow, if that is to be had.
@@ -127,7 +127,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             return LargeBlock::NONE;
         }
         // SAFETY: as above.
-        let run = unsafe { self.central() }.pages.allocate_roomy(n_pages);
+        let run = unsafe { self.shared() }.pages.allocate_roomy(n_pages);
         if run.is_none() {
             return self.allocate_large(size, 1);
         }
@@ -138,13 +138,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
     fn enter_large(&self, run: Option<Run>) -> LargeBlock {
         let Some(run) = run else { return LargeBlock::NONE };
         // SAFETY: only heaps that are alive allocate.
-        let central = unsafe { self.central() };
+        let shared = unsafe { self.shared() };
         if self.is_explicit() {
             // SAFETY: the block is ours, and records of heaps stay where they are.
-            unsafe { central.pages.list_large(run.page, &self.large) };
+            unsafe { shared.pages.list_large(run.page, &self.large) };
         }
         self.publish_large(Pages(run.n_pages).to_bytes().0 as i64);
-        LargeBlock { start: central.pages.layout().page_start(run.page), zero: run.zero }
+        LargeBlock { start: shared.pages.layout().page_start(run.page), zero: run.zero }
     }
 
     /// Moves the contents of one large block to another by moving the memory behind them, and frees the first.
@@ -154,9 +154,9 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn relocate_large(&self, from: u32, to: u32) -> Moved {
         // SAFETY: the caller's promise.
         unsafe {
-            let central = self.central();
+            let shared = self.shared();
             let [from_bytes, to_bytes] = [from, to].map(|page| self.large_bytes(page) as i64);
-            let moved = central.pages.relocate(from, to);
+            let moved = shared.pages.relocate(from, to);
             match moved {
                 Moved::Yes => self.publish_large(-from_bytes),
                 Moved::No => {}
@@ -178,7 +178,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 return;
             }
             self.tick(self.now_ms());
-            let (pages, n_pages) = (&self.central().pages, self.central().span(page).pages.get());
+            let (pages, n_pages) = (&self.shared().pages, self.shared().span(page).pages.get());
             if pages.free_or_keep(page, (!self.has_gate()).then_some(&self.shelf)) {
                 self.note_kept(n_pages);
             } else {
@@ -190,7 +190,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// The time, for what is done once in a while.
     pub(crate) fn now_ms(&self) -> u32 {
         // SAFETY: only heaps that are alive come to a slow path.
-        unsafe { self.central() }.pages.os().now_ms() as u32
+        unsafe { self.shared() }.os().now_ms() as u32
     }
 
     /// Bytes of the large block that starts at `page`.
@@ -200,7 +200,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[must_use]
     pub unsafe fn large_bytes(&self, page: u32) -> usize {
         // SAFETY: the caller's promise.
-        unsafe { Pages(self.central().span(page).pages.get()).to_bytes().0 }
+        unsafe { Pages(self.shared().span(page).pages.get()).to_bytes().0 }
     }
 
     /// Makes a large block hold `size` bytes where it is; `false` if it cannot grow there, or would no longer be a large block.
@@ -210,20 +210,20 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub unsafe fn resize_large(&self, page: u32, size: usize) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let (central, held) = (self.central(), self.central().span(page).pages.get());
+            let (shared, held) = (self.shared(), self.shared().span(page).pages.get());
             let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
             if n_pages == 0 {
                 return false;
             }
             // A block of an explicit heap grows under that heap's gate only, where its limit is looked at.
-            let may_grow = || central.pages.is_listed(page, self.is_explicit().then_some(&self.large));
-            if n_pages > held && !(may_grow() && self.may_have(n_pages - held) && central.pages.extend(page, n_pages)) {
+            let may_grow = || shared.pages.is_listed(page, self.is_explicit().then_some(&self.large));
+            if n_pages > held && !(may_grow() && self.may_have(n_pages - held) && shared.pages.extend(page, n_pages)) {
                 return false;
             }
-            if n_pages < held && !central.pages.is_slack(held, n_pages) {
-                central.pages.shrink(page, n_pages);
+            if n_pages < held && !shared.pages.is_slack(held, n_pages) {
+                shared.pages.shrink(page, n_pages);
             }
-            let change = i64::from(central.span(page).pages.get()) - i64::from(held);
+            let change = i64::from(shared.span(page).pages.get()) - i64::from(held);
             self.publish_large(change << PAGE_BYTES_LOG2);
             true
         }

@@ -15,7 +15,7 @@
 //! # Safety
 //! As stated at each function.
 
-use crate::central::Central;
+use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Owner, blocks};
 use crate::thread::ThreadHeap;
@@ -76,13 +76,13 @@ impl<O: Os + 'static> Threads<O> {
     /// A heap for a thread, for the threads that cannot have one, or for an explicit heap; `None` when memory runs out.
     ///
     /// # Safety
-    /// - `central` outlives every heap born from it, and all births of this list use the same one.
-    pub unsafe fn birth(&self, central: &Central<O>, role: Role) -> Option<&ThreadHeap<O>> {
-        central.pages.open()?;
+    /// - `shared` outlives every heap born from it, and all births of this list use the same one.
+    pub unsafe fn birth(&self, shared: &Shared<O>, role: Role) -> Option<&ThreadHeap<O>> {
+        shared.pages.open()?;
         let mut registry = self.registry.lock();
         let mut heap = registry.unborn;
         if heap.is_null() {
-            heap = central.pages.metadata(size_of::<ThreadHeap<O>>())?.cast();
+            heap = shared.pages.metadata(size_of::<ThreadHeap<O>>())?.cast();
             // SAFETY: zeroed storage of the right size and alignment. Zero is a valid value of every field, and what an unborn heap has but
             // for its tag: writing the rest would touch memory that a thread with few size classes never needs.
             unsafe {
@@ -96,13 +96,13 @@ impl<O: Os + 'static> Threads<O> {
             registry.unborn = unsafe { (*heap).next_unborn.load(Ordering::Relaxed) };
         }
         registry.n_alive += 1;
-        central.set_n_heaps(registry.n_alive);
+        shared.usage.set_n_heaps(registry.n_alive);
         let generations =
             if role == Role::Explicit { &mut registry.explicit_owners } else { &mut registry.thread_owners };
         let owner = self.next_owner(generations);
         // SAFETY: as above.
         let heap = unsafe { &*heap };
-        heap.become_alive(central, central.pages.view(), owner, role);
+        heap.become_alive(shared, shared.pages.view(), owner, role);
         Some(heap)
     }
 
@@ -128,9 +128,9 @@ impl<O: Os + 'static> Threads<O> {
         let gate = heap.enter();
         // SAFETY: the heap is alive and, behind its gate, this thread's; its blocks are used by nobody (this function's contract).
         unsafe {
-            let (central, layout) = (heap.central(), heap.layout());
+            let (shared, layout) = (heap.shared(), heap.layout());
             loop {
-                let page = central.pages.first_large(&heap.large);
+                let page = shared.pages.first_large(&heap.large);
                 if page == 0 {
                     break;
                 }
@@ -150,7 +150,7 @@ impl<O: Os + 'static> Threads<O> {
                     if page == 0 {
                         break;
                     }
-                    heap.write_off(class, core::mem::take(&mut page), central);
+                    heap.write_off(class, core::mem::take(&mut page), shared);
                 }
             }
             drop(gate);
@@ -165,7 +165,7 @@ impl<O: Os + 'static> Threads<O> {
     pub unsafe fn death(&self, heap: &ThreadHeap<O>) {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
-            let central = heap.central();
+            let shared = heap.shared();
             heap.drain();
             for class in 0..N_CLASSES {
                 heap.flush(class, 0);
@@ -174,7 +174,7 @@ impl<O: Os + 'static> Threads<O> {
                 heap.bins[class].capacity.set(0);
                 heap.bins[class].flushed.set(0);
             }
-            central.pages.empty_shelf(&heap.shelf);
+            shared.pages.empty_shelf(&heap.shelf);
             heap.shelf.tick();
             heap.publish_large(0);
             heap.send_all();
@@ -183,11 +183,11 @@ impl<O: Os + 'static> Threads<O> {
             for spans in &heap.spans {
                 let current = spans.current.replace(0);
                 if current != 0 {
-                    central.abandon(current);
+                    shared.central.abandon(&shared.pages, &shared.usage, current);
                 }
                 for list in [&spans.partial, &spans.full] {
                     while !list.is_empty() {
-                        central.abandon(list.pop(&layout));
+                        shared.central.abandon(&shared.pages, &shared.usage, list.pop(&layout));
                     }
                 }
             }
@@ -197,7 +197,7 @@ impl<O: Os + 'static> Threads<O> {
             let mut registry = self.registry.lock();
             heap.set_life(Life::Unborn);
             registry.n_alive -= 1;
-            central.set_n_heaps(registry.n_alive);
+            shared.usage.set_n_heaps(registry.n_alive);
             heap.next_unborn.store(registry.unborn, Ordering::Relaxed);
             registry.unborn = ptr::from_ref(heap).cast_mut();
         }
@@ -252,19 +252,19 @@ impl<O: Os + 'static> Threads<O> {
             }
             heap.set_life(Life::Orphaned);
             // SAFETY: the heap was alive.
-            let central = unsafe { heap.central() };
+            let shared = unsafe { heap.shared() };
             let mut registry = self.registry.lock();
             registry.n_alive -= 1;
-            central.set_n_heaps(registry.n_alive);
+            shared.usage.set_n_heaps(registry.n_alive);
             drop(registry);
-            central.pages.empty_shelf(&heap.shelf);
+            shared.pages.empty_shelf(&heap.shelf);
             let mut block = heap.inbox.close();
             // SAFETY: blocks in an inbox are small, free, and in transit.
             unsafe {
                 while !block.is_null() {
                     let next = (*block).next;
-                    if let Some(class) = central.pages.view().small_class(block.addr()) {
-                        central.keep_loose(class, block);
+                    if let Some(class) = shared.pages.view().small_class(block.addr()) {
+                        shared.central.keep_orphaned(class, block);
                     }
                     block = next;
                 }
@@ -278,16 +278,16 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - The span at `page` is this heap's, in no list, and nobody uses its blocks.
-    unsafe fn write_off(&self, class: usize, page: u32, central: &Central<O>) {
+    unsafe fn write_off(&self, class: usize, page: u32, shared: &Shared<O>) {
         // SAFETY: the caller's promise.
         unsafe {
-            let span = central.span(page);
+            let span = shared.span(page);
             self.note_free(class, -i64::from(span.n_free.get()));
             let n_out = span.n_out.replace(0);
             count::add(&self.bins[class].remote_frees, u64::from(n_out));
             self.take_out(class, -i64::from(n_out));
-            blocks::clear(central.pages.layout(), page);
-            central.pages.free(page);
+            blocks::clear(shared.pages.layout(), page);
+            shared.pages.free(page);
         }
     }
 }

@@ -18,8 +18,9 @@
 //! # Safety
 //! Blocks passed in are small blocks that nobody uses. Owners are records of thread heaps, which are never unmapped.
 
-use crate::central::{Central, Offered};
+use crate::central::FreeOutcome;
 use crate::misuse::{Misuse, misuse};
+use crate::shared::Shared;
 use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
 use crate::span::Owner;
 use crate::span::blocks::{Chain, Refused};
@@ -106,8 +107,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
             if generation.is_explicit() {
                 return self.route(block, class);
             }
-            let page = span_page(self.central(), block);
-            let owner: *mut Self = self.central().span(page).owner.load(Ordering::Acquire).cast();
+            let page = span_page(self.shared(), block);
+            let owner: *mut Self = self.shared().span(page).owner.load(Ordering::Acquire).cast();
             if owner.is_null() || ptr::eq(owner, self) {
                 self.route(block, class);
                 return;
@@ -185,15 +186,15 @@ impl<O: Os + 'static> ThreadHeap<O> {
     pub(crate) unsafe fn route(&self, block: *mut Node, class: usize) {
         // SAFETY: the caller's promise, for all of the body.
         unsafe {
-            let central = self.central();
-            let page = span_page(central, block);
+            let shared = self.shared();
+            let page = span_page(shared, block);
             loop {
-                let owner: *mut Self = central.span(page).owner.load(Ordering::Acquire).cast();
+                let owner: *mut Self = shared.span(page).owner.load(Ordering::Acquire).cast();
                 if owner.is_null() {
-                    match central.free(page, class, block) {
-                        Offered::Taken => return,
-                        Offered::Refused(refused) => return self.refused(block, class, page, refused),
-                        Offered::Owned => continue,
+                    match shared.central.free(&shared.pages, &shared.usage, page, class, block) {
+                        FreeOutcome::Freed => return,
+                        FreeOutcome::Refused(refused) => return self.refused(block, class, page, refused),
+                        FreeOutcome::Adopted => continue,
                     }
                 }
                 if ptr::eq(owner, self) {
@@ -203,7 +204,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     return self.turn_to(0);
                 }
                 if (*owner).life() == Life::Orphaned {
-                    return central.keep_loose(class, block);
+                    return shared.central.keep_orphaned(class, block);
                 }
                 (*block.cast::<Sent>()).ahead = ptr::null_mut();
                 if (*owner).inbox.push(block, block) {
@@ -229,7 +230,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
         };
         // SAFETY: only heaps that are or were alive handle blocks.
-        misuse(unsafe { &self.central().pages.settings }, what, block.addr(), self.number.get());
+        misuse(unsafe { self.shared().settings() }, what, block.addr(), self.number.get());
     }
 }
 
@@ -237,8 +238,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
 ///
 /// # Safety
 /// - `block` is a small block that is out.
-pub(crate) unsafe fn span_page<O: Os>(central: &Central<O>, block: *mut Node) -> u32 {
-    let page = central.pages.view().page_of(block.addr()).unwrap_or(0) as u32;
+pub(crate) unsafe fn span_page<O: Os>(shared: &Shared<O>, block: *mut Node) -> u32 {
+    let page = shared.pages.view().page_of(block.addr()).unwrap_or(0) as u32;
     // SAFETY: the page is in use, so it has a record.
-    unsafe { central.span(page).first.load(Ordering::Relaxed) }
+    unsafe { shared.span(page).first.load(Ordering::Relaxed) }
 }

@@ -121,7 +121,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let flushed = self.bins[class].flushed.replace(0);
         if flushed > 0 {
             // SAFETY: the heap is alive.
-            let most = unsafe { self.central() }.pages.settings.bin_max(block_bytes(class));
+            let most = unsafe { self.shared() }.settings().bin_max(block_bytes(class));
             self.bins[class].capacity.set(self.capacity(class).saturating_add(flushed).min(most));
         }
     }
@@ -133,13 +133,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
     unsafe fn take_batch(&self, class: usize, n: u32) -> Chain {
         // SAFETY: the caller's promise; the current span is ours.
         unsafe {
-            let (central, layout) = (self.central(), self.layout());
+            let (shared, layout) = (self.shared(), self.layout());
             let spans = &self.spans[class];
-            let os_page_bytes = central.pages.os().os_page_bytes();
+            let os_page_bytes = shared.os().os_page_bytes();
             loop {
                 let page = spans.current.get();
                 if page != 0 {
-                    let span = central.span(page);
+                    let span = shared.span(page);
                     let chain = match span.n_free.get() {
                         0 => blocks::carve(&layout, page, os_page_bytes),
                         n_free => {
@@ -157,9 +157,12 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 }
                 let mut next = self.fullest_partial(class);
                 if next == 0 && !self.is_explicit() {
-                    next = central.adopt(class, ptr::from_ref(self).cast_mut().cast(), self.owner()).unwrap_or(0);
+                    next = shared
+                        .central
+                        .adopt(&shared.pages, class, ptr::from_ref(self).cast_mut().cast(), self.owner())
+                        .unwrap_or(0);
                     if next == 0 {
-                        let loose = central.take_loose(class);
+                        let loose = shared.central.take_orphaned(class);
                         if loose.len > 0 {
                             return loose;
                         }
@@ -169,7 +172,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
                     let Some(page) = self.new_span(class) else { return Chain::EMPTY };
                     next = page;
                 }
-                central.span(next).listed.set(Listed::No);
+                shared.span(next).listed.set(Listed::No);
                 spans.current.set(next);
                 // It may be beyond the reach that this heap's view had.
                 self.renew_view();
@@ -209,18 +212,18 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.publish_live(class);
         // SAFETY: the caller's promise; the run is ours once allocated, and nobody knows of it before the map says so.
         unsafe {
-            let (central, layout) = (self.central(), self.layout());
-            let pages = span_pages(class).0.max(central.pages.settings.span_pages());
+            let (shared, layout) = (self.shared(), self.layout());
+            let pages = span_pages(class).0.max(shared.settings().span_pages());
             if !self.may_have(pages) {
                 return None;
             }
-            let run = central.pages.allocate(pages, 1, Kind::Small)?;
+            let run = shared.pages.allocate(pages, 1, Kind::Small)?;
             self.small_pages.set(self.small_pages.get() + u64::from(pages));
-            blocks::format(&layout, run.page, class, central.pages.os().os_page_bytes(), !run.zero);
+            blocks::format(&layout, run.page, class, shared.os().os_page_bytes(), !run.zero);
             for page in run.page..run.page + pages {
-                central.span(page).first.store(run.page, Ordering::Relaxed);
+                shared.span(page).first.store(run.page, Ordering::Relaxed);
             }
-            central.span(run.page).owner.store(ptr::from_ref(self).cast_mut().cast(), Ordering::Release);
+            shared.span(run.page).owner.store(ptr::from_ref(self).cast_mut().cast(), Ordering::Release);
             layout.map.set(run.page, pages, Entry::small(self.owner(), class as u8));
             Some(run.page)
         }

@@ -1,10 +1,10 @@
 //! `freestone options`: the library's options, each with its value in this environment, the source of that value, and its effect.
 //!
-//! The table comes from the heap ([`freestone::config::OPTIONS`]); no other module of the lab reads it.
+//! The table comes from the heap ([`freestone::options::OPTIONS`]); no other module of the lab reads it.
 
 use crate::show::table;
 use anyhow::Result;
-use freestone::config::{OPTIONS, OptionSpec, Unit};
+use freestone::options::{OPTIONS, OptionSpec, Unit};
 use serde_json::json;
 
 /// The options of `freestone options`.

@@ -1,7 +1,7 @@
-//! Many `calloc`s of one size, then all freed: what a fixed-size pool in front of `calloc` is for.
+//! Many `calloc`s of one size, then a free of each: what a fixed-size pool in front of `calloc` is for.
 //!
-//! Source: experiment D, first test: 1024-byte blocks; 50, 100, 500, 1024 or 10000 calls; with `oversize=1` every second request
-//! is twice as large. Blocks are freed in the order of allocation; each is checked to be zero and then written.
+//! Source: experiment D, first test: blocks of 1024 bytes; 50, 100, 500, 1024 or 10000 calls; with `oversize=1` every second request is twice as
+//! large. Blocks are freed in the order of allocation. Each is checked to be zero and then written.
 //!
 //! Does not show: mixed lifetimes.
 
@@ -14,13 +14,13 @@ use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "pool_calloc",
-    models: "zeroed blocks of one size, taken and given back in crowds",
+    models: "zeroed blocks of one size, allocated and freed in groups",
     hides: "mixed lifetimes",
     shows: Shows::Time,
     params: &[
-        Param::fixed("block", 1024, "bytes in a block"),
-        Param::fixed("calls", 1024, "blocks live at once"),
-        Param::scaled("rounds", [500, 4000, 20_000], "times the crowd comes and goes"),
+        Param::fixed("block", 1024, "bytes per block"),
+        Param::fixed("calls", 1024, "blocks in a group"),
+        Param::scaled("rounds", [500, 4000, 20_000], "times a group is allocated and freed"),
         Param::fixed("front", 0, calloc_front_end::HELP),
         Param::fixed("oversize", 0, "1: every second request is twice as large"),
     ],

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One run of a workload, as its process prints it. It has more fields than other types because the format of the results file is flat.
+/// One run of a workload, as its process prints it.
+///
+/// Wide because: the format of the results file is flat, with a key per figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct WorkloadRecord {
     /// The workload's name.

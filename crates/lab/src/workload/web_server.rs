@@ -1,9 +1,9 @@
-//! Clients that each hold a few hundred buffers and give them back in a scrambled order.
+//! Clients that each hold a few hundred buffers and free them in a scrambled order.
 //!
-//! Source: experiment D, the "web server": 10 clients x 256 blocks x 4096 bytes, 512000 `calloc`s in all, freed scrambled. Published
-//! there: glibc 2.694 s, a pool with linear search 27.79 s, a pool with power-of-two blocks 0.673 s, tcmalloc's calloc 0.618 s.
+//! Source: experiment D, the "web server": 10 clients x 256 blocks x 4096 bytes, 512000 `calloc`s in total, freed in scrambled order. Published:
+//! glibc 2.694 s, a pool with a linear search 27.79 s, a pool with power-of-two blocks 0.673 s, tcmalloc's calloc 0.618 s.
 //!
-//! Does not show: threads (the published one had none), or sizes other than one.
+//! Does not show: threads (the published program had none), or more than one size.
 
 use crate::workload::block::Block;
 use crate::workload::calloc_front_end::{self, CallocFrontEnd};
@@ -19,10 +19,10 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads, other sizes",
     shows: Shows::Time,
     params: &[
-        Param::scaled("calls", [128_000, 512_000, 5_120_000], "callocs in all"),
+        Param::scaled("calls", [128_000, 512_000, 5_120_000], "callocs in total"),
         Param::fixed("clients", 10, "clients"),
-        Param::fixed("blocks", 256, "buffers a client holds"),
-        Param::fixed("size", 4096, "bytes in a buffer"),
+        Param::fixed("blocks", 256, "buffers per client"),
+        Param::fixed("size", 4096, "bytes per buffer"),
         Param::fixed("front", 0, calloc_front_end::HELP),
     ],
     run,

@@ -11,7 +11,7 @@ const MIB: usize = 1 << 20;
 /// Maps the first OS page of `n_pages` pages from `page` on, as another part of the program might: for that page, and those up to the
 /// next that it maps, the window's owner has no use.
 fn map_as_a_stranger(world: &World, page: u32, n_pages: u32) {
-    let layout = world.central.pages.layout();
+    let layout = world.shared.pages.layout();
     for page in page..page + n_pages {
         // SAFETY: pages beyond the frontier are nobody's, and stay the stranger's.
         unsafe { world.os().commit(layout.page_start(page), world.os().os_page_bytes(), false) }.unwrap();
@@ -24,12 +24,12 @@ fn allocate(heap: &ThreadHeap<Fake>, bytes: usize) -> *mut u8 {
 }
 
 fn frontier(world: &World) -> u32 {
-    world.central.pages.inspect(|state, _| state.frontier)
+    world.shared.pages.inspect(|state, _| state.frontier)
 }
 
 /// Pages below the frontier that are of no use.
 fn lost_pages(world: &World) -> u64 {
-    world.central.pages.stats().foreign_pages
+    world.shared.pages.stats().foreign_pages
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_long_block_finds_its_place_behind_what_others_have_mapped_and_less_is_lost_
 fn a_window_that_others_fill_to_its_end_is_used_up_to_them_and_no_further() {
     let world = World::new(4096);
     let heap = world.heap();
-    let n_pages = world.central.pages.layout().n_pages as u32;
+    let n_pages = world.shared.pages.layout().n_pages as u32;
     let free = 20;
     let before = frontier(&world);
     map_as_a_stranger(&world, before + free, n_pages - before - free);

@@ -14,7 +14,7 @@ const MIB: usize = 1 << 20;
 
 /// Pages of open slots, of all shelves.
 fn open_pages(world: &World) -> u64 {
-    world.central.pages.inspect(|state, _| state.shelf_pages)
+    world.shared.pages.inspect(|state, _| state.shelf_pages)
 }
 
 /// A block of `size` comes and goes `n` times.
@@ -43,13 +43,13 @@ fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
     let world = World::new(4096);
     for size in [40_000, 100_000, 500_000, MIB] {
         let (heap, block) = with_one_kept(&world, size);
-        let before = (world.central.pages.stats(), heap.shelf.puts_and_takes());
+        let before = (world.shared.pages.stats(), heap.shelf.puts_and_takes());
         for _ in 0..100 {
             assert_eq!(heap.allocate_large(size, 1).start, block);
             // SAFETY: the block is this test's.
             unsafe { heap.free(block) };
         }
-        assert_eq!(world.central.pages.stats(), before.0);
+        assert_eq!(world.shared.pages.stats(), before.0);
         let (puts, takes) = before.1;
         assert_eq!(heap.shelf.puts_and_takes(), (puts + 100, takes + 100));
         world.check().unwrap();
@@ -76,7 +76,7 @@ fn a_second_free_of_what_is_kept_is_seen_by_every_heap() {
     let world = World::new(4096);
     world.set(key::MISUSE, "ignore");
     let ((heap, block), other) = (with_one_kept(&world, 300_000), world.heap());
-    let before = (world.central.pages.stats(), heap.shelf.puts_and_takes());
+    let before = (world.shared.pages.stats(), heap.shelf.puts_and_takes());
     // SAFETY: wrong on purpose; the policy lets it go on.
     unsafe {
         for wrong in [heap, other] {
@@ -86,7 +86,7 @@ fn a_second_free_of_what_is_kept_is_seen_by_every_heap() {
             assert!(wrong.reallocate(block, 100, 1).is_null() && !wrong.resize_in_place(block, MIB));
         }
     }
-    assert_eq!((world.central.pages.stats(), heap.shelf.puts_and_takes()), before);
+    assert_eq!((world.shared.pages.stats(), heap.shelf.puts_and_takes()), before);
     world.check().unwrap();
     assert_eq!(heap.allocate_large(300_000, 1).start, block);
 }
@@ -107,7 +107,7 @@ fn what_a_thread_that_sleeps_has_kept_goes_back_with_age() {
         let (heap, _) = with_one_kept(&world, size);
         let mut waited_ms = 0;
         // As the background thread does.
-        while world.central.pages.tidy_now() {
+        while world.shared.pages.tidy_now() {
             world.os().advance_ms(250);
             waited_ms += 250;
             world.check().unwrap();
@@ -115,7 +115,7 @@ fn what_a_thread_that_sleeps_has_kept_goes_back_with_age() {
         }
         assert!(waited_ms >= 1000, "given back after {waited_ms} ms");
         assert_eq!((heap.shelf.kept_pages(), open_pages(&world)), (0, 0));
-        let stats = world.central.pages.stats();
+        let stats = world.shared.pages.stats();
         assert_eq!((stats.large_pages, stats.dirty_pages), (0, 0));
         // And the length has to come back again before it is kept.
         pairs(heap, size, 1);
@@ -129,7 +129,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
     let (heap, _) = with_one_kept(&world, 200_000);
     for _ in 0..40 {
         world.os().advance_ms(100);
-        world.central.pages.tidy_now();
+        world.shared.pages.tidy_now();
         pairs(heap, 200_000, 1);
     }
     assert_eq!(open_pages(&world), 4);
@@ -137,7 +137,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
     let block = heap.allocate_large(200_000, 1).start;
     for _ in 0..3 {
         world.os().advance_ms(250);
-        world.central.pages.tidy_now();
+        world.shared.pages.tidy_now();
     }
     assert_eq!(open_pages(&world), 0);
     // SAFETY: the block is this test's.
@@ -166,7 +166,7 @@ fn pairs_alone_give_back_what_is_old() {
 fn everything_that_empties_caches_empties_shelves() {
     type Empties = fn(&World, &ThreadHeap<Fake>);
     let empties: [(&str, Empties); 5] = [
-        ("purge", |world, _| assert!(world.central.pages.purge() > 0)),
+        ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
         ("flush", |_, heap| {
             // SAFETY: the heap is this test's.
             unsafe { heap.flush_all() }
@@ -183,7 +183,7 @@ fn everything_that_empties_caches_empties_shelves() {
         ("limit", |world, _| {
             world.set(key::LIMIT, "1m");
             pairs(world.heap(), 17 * PAGE_BYTES, 1);
-            assert!(world.central.pages.is_pressed());
+            assert!(world.shared.pages.is_pressed());
         }),
     ];
     for (name, empty) in empties {
@@ -191,7 +191,7 @@ fn everything_that_empties_caches_empties_shelves() {
         let (heap, _) = with_one_kept(&world, 300_000);
         empty(&world, heap);
         assert_eq!((heap.shelf.kept_pages(), open_pages(&world)), (0, 0), "{name}");
-        assert_eq!(world.central.pages.stats().large_pages, 0, "{name}");
+        assert_eq!(world.shared.pages.stats().large_pages, 0, "{name}");
         world.check().unwrap();
     }
 }
@@ -205,7 +205,7 @@ fn what_is_kept_makes_way_before_a_limit_is_called_passed() {
     let (heap, _) = with_one_kept(&world, MIB);
     let other = world.heap();
     let block = other.allocate_large(8 * MIB, 1).start;
-    assert!(!block.is_null() && !world.central.pages.is_pressed());
+    assert!(!block.is_null() && !world.shared.pages.is_pressed());
     assert_eq!(heap.shelf.kept_pages(), 0);
     world.check().unwrap();
 }
@@ -224,7 +224,7 @@ fn what_is_kept_and_what_is_dirty_obey_the_bound_together() {
                 let blocks: Vec<_> = (0..n_long).map(|_| heap.allocate_large(3 * MIB, 1).start).collect();
                 // SAFETY: the blocks are this test's.
                 unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
-                let dirty = world.central.pages.stats().dirty_pages;
+                let dirty = world.shared.pages.stats().dirty_pages;
                 assert!((dirty + open_pages(&world)) as usize <= 16 * MIB / PAGE_BYTES);
                 assert!(open_pages(&world) as usize <= 4 * MIB / PAGE_BYTES);
                 most_open = most_open.max(open_pages(&world));
@@ -253,7 +253,7 @@ fn dirt_that_would_pass_the_bound_empties_shelves() {
     // SAFETY: as above.
     unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
     assert_eq!(open_pages(&world), 0);
-    assert!(world.central.pages.stats().dirty_pages as usize <= 16 * MIB / PAGE_BYTES);
+    assert!(world.shared.pages.stats().dirty_pages as usize <= 16 * MIB / PAGE_BYTES);
     world.check().unwrap();
 }
 
@@ -263,9 +263,9 @@ fn what_is_kept_comes_before_clean_memory() {
     for by_another in [false, true] {
         let world = World::new(4096);
         let ((heap, block), other) = (with_one_kept(&world, MIB), world.heap());
-        let fresh = world.central.pages.stats().fresh_bytes;
+        let fresh = world.shared.pages.stats().fresh_bytes;
         let longer = if by_another { other } else { heap }.allocate_large(700_000, 1).start;
-        assert_eq!((longer, world.central.pages.stats().fresh_bytes), (block, fresh));
+        assert_eq!((longer, world.shared.pages.stats().fresh_bytes), (block, fresh));
         assert_eq!((heap.shelf.kept_pages(), open_pages(&world)), (0, 0));
         world.check().unwrap();
     }
@@ -296,7 +296,7 @@ fn explicit_heaps_keep_nothing_and_their_blocks_are_not_kept() {
 fn the_peak_of_what_is_live_does_not_count_what_is_kept() {
     let world = World::new(4096);
     let (heap, _) = with_one_kept(&world, MIB);
-    let (pages, peak) = (|n: usize| (n * PAGE_BYTES) as u64, || world.central.peak_live_bytes());
+    let (pages, peak) = (|n: usize| (n * PAGE_BYTES) as u64, || world.shared.usage.peak_live_bytes());
     assert_eq!(peak(), pages(16));
     // SAFETY: the blocks are this test's.
     unsafe {
@@ -362,7 +362,7 @@ proptest! {
                 }
                 Step::Wait(ms) => world.os().advance_ms(ms),
                 Step::Purge => {
-                    world.central.pages.purge();
+                    world.shared.pages.purge();
                 }
                 Step::Rebirth(turn) => {
                     // SAFETY: the heap is not used afterwards.
@@ -371,7 +371,7 @@ proptest! {
                 }
             }
             world.check().unwrap();
-            let dirty = world.central.pages.stats().dirty_pages + open_pages(&world);
+            let dirty = world.shared.pages.stats().dirty_pages + open_pages(&world);
             prop_assert!(dirty as usize <= 16 * MIB / PAGE_BYTES);
         }
         player.subject.heap = heaps[0];
@@ -381,7 +381,7 @@ proptest! {
             unsafe { world.threads.death(heap) };
         }
         world.check().unwrap();
-        let stats = world.central.pages.stats();
+        let stats = world.shared.pages.stats();
         prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "everything came home");
         let kept = world.threads.iter().map(|heap| heap.shelf.puts_and_takes());
         let (puts, takes) = kept.fold((0, 0), |sum, (puts, takes)| (sum.0 + puts, sum.1 + takes));
@@ -416,7 +416,7 @@ fn a_thread_and_those_who_empty_its_shelf_never_have_the_same_run() {
             // SAFETY: as above.
             unsafe {
                 block.write(0xA5);
-                world.central.pages.purge();
+                world.shared.pages.purge();
                 (0..500).for_each(|_| core::hint::spin_loop());
                 assert_eq!(block.read(), 0xA5);
                 other.free(block);
@@ -431,8 +431,8 @@ fn a_thread_and_those_who_empty_its_shelf_never_have_the_same_run() {
 fn runs_on_shelves_are_in_use_for_the_page_heap() {
     let world = World::new(4096);
     let (_, block) = with_one_kept(&world, 100_000);
-    world.central.pages.inspect(|_, layout| {
-        let page = world.central.pages.view().page_of(block.addr()).unwrap();
+    world.shared.pages.inspect(|_, layout| {
+        let page = world.shared.pages.view().page_of(block.addr()).unwrap();
         // SAFETY: the page was in use, so it has a record and an entry.
         let (record, entry) = unsafe { (&*layout.record(page as u32), layout.map.get(page)) };
         assert_eq!((record.kind.get(), entry), (Kind::Large, Entry::KEPT));

@@ -18,8 +18,8 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
         // SAFETY: the heap and its blocks are this test's.
         unsafe {
             let all: Vec<*mut u8> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
-            let layout = *world.central.pages.layout();
-            let page = world.central.pages.view().page_of(all[0].addr()).unwrap() as u32;
+            let layout = *world.shared.pages.layout();
+            let page = world.shared.pages.view().page_of(all[0].addr()).unwrap() as u32;
             let page = (*layout.record(page)).first.load(freestone_base::sync::Ordering::Relaxed);
             let span = &*layout.record(page);
             let (kept, gone): (Vec<_>, Vec<_>) = all.iter().partition(|block| block.addr() / 16384 % 2 == 0);
@@ -65,8 +65,8 @@ fn what_was_never_carved_goes_too_if_it_has_memory() {
             heap.free(before);
             let block = heap.allocate(size, 1).start;
             block.write_bytes(0x5A, size);
-            let layout = *world.central.pages.layout();
-            let page = world.central.pages.view().page_of(block.addr()).unwrap() as u32;
+            let layout = *world.shared.pages.layout();
+            let page = world.shared.pages.view().page_of(block.addr()).unwrap() as u32;
             heap.flush_all();
             let span = &*layout.record(page);
             assert!(span.fresh_has_memory.get(), "class {class}: the span is of fresh memory");
@@ -102,8 +102,8 @@ fn a_stretch_that_the_kernel_keeps_stays_free() {
     // SAFETY: the heap and its blocks are this test's.
     unsafe {
         let all: Vec<*mut u8> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
-        let layout = *world.central.pages.layout();
-        let page = world.central.pages.view().page_of(all[0].addr()).unwrap() as u32;
+        let layout = *world.shared.pages.layout();
+        let page = world.shared.pages.view().page_of(all[0].addr()).unwrap() as u32;
         all.iter().skip(1).for_each(|&block| heap.free(block));
         heap.flush_all();
         let free_before = (*layout.record(page)).n_free.get();
@@ -127,7 +127,7 @@ fn a_burst_leaves_no_os_page_without_a_block() {
             let all: Vec<*mut u8> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
             let (kept, gone): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(|(at, _)| at % 20 == 0);
             gone.iter().for_each(|&(_, &block)| heap.free(block));
-            let layout = *world.central.pages.layout();
+            let layout = *world.shared.pages.layout();
             let mut idle = Vec::new();
             let spans = &heap.spans[crate::size_class::class_of(size)];
             for list in [&spans.partial, &spans.full] {

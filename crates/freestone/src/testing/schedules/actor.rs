@@ -98,12 +98,12 @@ impl Actor<'_> {
             Step::Purge => {
                 // SAFETY: the heap is this thread's.
                 unsafe { self.heap.flush_all() };
-                self.stage.world.central.pages.purge();
+                self.stage.world.shared.pages.purge();
             }
             Step::PassTime => {
                 self.stage.world.os().advance_ms([1, 1, 5, 20, 2000][self.random.below(5)]);
                 if self.random.below(2) == 0 {
-                    self.stage.world.central.pages.tidy_now();
+                    self.stage.world.shared.pages.tidy_now();
                 }
             }
             Step::Reborn => {
@@ -223,7 +223,7 @@ impl Actor<'_> {
         // SAFETY: this thread took the locks, and is the only one.
         unsafe {
             stage.unlock_after_fork();
-            world.central.pages.adopt_purging_in_child();
+            world.shared.pages.adopt_purging_in_child();
             world.threads.orphan_others(ptr::from_ref(self.heap));
         }
         stage.check("in the child, at its start");

@@ -162,7 +162,7 @@ impl Stage {
         self.forks.acquire_raw();
         Futex::begin_fork();
         self.world.threads.lock_for_fork();
-        self.world.central.lock_for_fork();
+        self.world.shared.lock_for_fork();
     }
 
     /// As `api::fork` does after it.
@@ -172,7 +172,7 @@ impl Stage {
     pub(super) unsafe fn unlock_after_fork(&self) {
         // SAFETY: the caller took them.
         unsafe {
-            self.world.central.unlock_after_fork();
+            self.world.shared.unlock_after_fork();
             self.world.threads.unlock_after_fork();
             Futex::end_fork();
             self.forks.release_raw();
@@ -224,7 +224,7 @@ impl Stage {
             return;
         }
         self.check("at the end");
-        let left = world.central.pages.inspect(|state, layout| {
+        let left = world.shared.pages.inspect(|state, layout| {
             let mut page = 1;
             while page < state.frontier {
                 // SAFETY: records below the frontier are committed.
@@ -246,9 +246,9 @@ impl Stage {
     /// Every invariant of the heap, when no thread is inside.
     pub(super) fn check(&self, when: &str) {
         // SAFETY: nobody is inside.
-        if let Err(broken) = unsafe { check(&self.world.central, &self.world.threads) } {
+        if let Err(broken) = unsafe { check(&self.world.shared, &self.world.threads) } {
             // SAFETY: pages that `check` names have records.
-            panic!("{when}: {broken:?}: {:?}", unsafe { self.world.central.span(broken.page) });
+            panic!("{when}: {broken:?}: {:?}", unsafe { self.world.shared.span(broken.page) });
         }
     }
 

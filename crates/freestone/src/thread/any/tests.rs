@@ -46,7 +46,7 @@ proptest! {
             unsafe { world.threads.death(heap) };
         }
         world.check().unwrap();
-        let stats = world.central.pages.stats();
+        let stats = world.shared.pages.stats();
         prop_assert_eq!((stats.large_pages, small_spans(&world)), (0, 0), "everything came home");
     }
 }
@@ -62,7 +62,7 @@ fn small_bins(world: &World, blocks: u32) {
 
 /// Pages of small spans that are still in use.
 fn small_spans(world: &World) -> u64 {
-    world.central.pages.inspect(|state, layout| {
+    world.shared.pages.inspect(|state, layout| {
         let mut n = 0;
         let mut page = 1;
         while page < state.frontier {
@@ -135,7 +135,7 @@ fn calloc_is_zero_whatever_purging_did() {
                 let block = heap.allocate(size, 1).start;
                 block.write_bytes(0xA5, size);
                 heap.free(block);
-                world.central.pages.purge();
+                world.shared.pages.purge();
                 let again = heap.allocate(size, 1);
                 if again.zero {
                     let bytes = core::slice::from_raw_parts(again.start, size);
@@ -158,12 +158,12 @@ fn dirty_memory_is_bounded_by_amount_and_by_age() {
         let blocks: Vec<_> = (0..40).map(|_| heap.allocate(mebibyte, 1).start).collect();
         assert_eq!(world.os().purged_bytes(), 0);
         blocks.into_iter().for_each(|block| heap.free(block));
-        let dirty = world.central.pages.stats().dirty_pages << PAGE_BYTES_LOG2;
+        let dirty = world.shared.pages.stats().dirty_pages << PAGE_BYTES_LOG2;
         assert!(dirty <= 16 << 20, "{dirty} bytes are dirty, more than the bound");
         assert!(world.os().purged_bytes() >= 20 << 20);
         world.os().advance_ms(2000);
         heap.free(heap.allocate(mebibyte, 1).start);
-        let dirty = world.central.pages.stats().dirty_pages << PAGE_BYTES_LOG2;
+        let dirty = world.shared.pages.stats().dirty_pages << PAGE_BYTES_LOG2;
         assert!(dirty <= mebibyte as u64, "{dirty} bytes are older than the decay time and still dirty");
     }
     world.check().unwrap();
@@ -355,7 +355,7 @@ fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_anot
             heap.free(heap.allocate(1 << 20, 1).start);
             world.check().unwrap();
         }
-        let pages = world.central.pages.stats();
+        let pages = world.shared.pages.stats();
         // Current spans stay, and the block just freed, with what it was joined to.
         assert!((0..crate::size_class::N_CLASSES).all(|class| heap.len(class) == 0));
         assert!(pages.dirty_pages <= 32, "{} pages are still dirty", pages.dirty_pages);
@@ -376,7 +376,7 @@ proptest! {
         let heap = world.heap();
         // Some classes never overflow, so the burst needs one that does.
         let many = core::iter::repeat_n(700, if cfg!(miri) { 300 } else { 0 });
-        world.central.set_n_heaps(n_heaps);
+        world.shared.usage.set_n_heaps(n_heaps);
         // SAFETY: the heap and the blocks are this test's.
         unsafe {
             let mut blocks: Vec<_> = sizes.iter().copied().chain(many).map(|size| heap.allocate(size, 1).start).collect();
@@ -407,9 +407,9 @@ fn a_loop_whose_blocks_fit_its_bins_never_gives_its_spans_back() {
             let blocks: Vec<_> = (0..60).map(|i| heap.allocate(16 + i * 16, 1).start).collect();
             blocks.into_iter().for_each(|block| heap.free(block));
             if round == 0 {
-                held = world.central.pages.stats().small_pages;
+                held = world.shared.pages.stats().small_pages;
             }
-            assert_eq!(world.central.pages.stats().small_pages, held, "round {round}");
+            assert_eq!(world.shared.pages.stats().small_pages, held, "round {round}");
         }
         assert!(held > 0);
     }

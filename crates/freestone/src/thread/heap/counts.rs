@@ -4,7 +4,7 @@
 //! The hot paths keep two counters a bin, `allocs` and `room`; what is needed beyond them is computed here, when it is needed.
 //!
 //! # Safety
-//! Only heaps that are alive come to a slow path: they have a central.
+//! Only heaps that are alive come to a slow path: what they share is set.
 
 use crate::size_class::block_bytes;
 use crate::thread::ThreadHeap;
@@ -64,7 +64,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let bytes = self.uncounted_free_bytes.replace(0);
         if bytes != 0 {
             // SAFETY: only heaps that are alive come to a slow path.
-            unsafe { self.central() }.count_free_in_spans(bytes);
+            unsafe { self.shared() }.usage.add_free_in_spans(bytes);
         }
     }
 
@@ -79,7 +79,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let capacity = &self.bins[class].capacity;
         if capacity.get() == 0 {
             // SAFETY: only heaps that are alive come to a slow path.
-            capacity.set(unsafe { self.central() }.pages.settings.bin_start(block_bytes(class)));
+            capacity.set(unsafe { self.shared() }.settings().bin_start(block_bytes(class)));
         }
         capacity.get()
     }
@@ -90,7 +90,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let before = self.published_live[class].replace(live);
         if live != before {
             // SAFETY: as in `capacity`.
-            unsafe { self.central() }.publish_live((live - before) * block_bytes(class) as i64);
+            unsafe { self.shared() }.usage.publish_live((live - before) * block_bytes(class) as i64);
         }
     }
 }

@@ -35,7 +35,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[inline]
     pub(crate) unsafe fn renew_view(&self) -> View {
         // SAFETY: the heap is or was alive (the caller's promise).
-        let pages = unsafe { &self.central().pages };
+        let pages = unsafe { &self.shared().pages };
         if self.view.get().reach() != pages.reach() {
             self.view.set(pages.view());
         }
@@ -49,7 +49,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[inline]
     pub(crate) unsafe fn layout(&self) -> Layout {
         // SAFETY: the heap is or was alive (the caller's promise).
-        *unsafe { self.central() }.pages.layout()
+        *unsafe { self.shared() }.pages.layout()
     }
 }
 

@@ -95,16 +95,16 @@ fn a_child_counts_only_the_heaps_that_came_along() {
     let world = World::new(4096);
     let heaps: Vec<_> = (0..400).map(|_| world.heap()).collect();
     let explicit = world.explicit_heap();
-    assert_eq!((world.threads.n_alive(), world.central.n_heaps()), (401, 401));
+    assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (401, 401));
     // SAFETY: this test's only thread goes on with the first heap, as a forked child would.
     unsafe { world.threads.orphan_others(heaps[0]) };
-    assert_eq!((world.threads.n_alive(), world.central.n_heaps()), (2, 2));
+    assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (2, 2));
     // SAFETY: the heaps are not used afterwards.
     unsafe {
         world.threads.destroy(explicit);
         world.threads.death(heaps[0]);
     }
-    assert_eq!((world.threads.n_alive(), world.central.n_heaps()), (0, 0));
+    assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (0, 0));
 }
 
 #[test]
@@ -187,7 +187,7 @@ proptest! {
             unsafe { world.threads.death(heap) };
         }
         world.check().unwrap();
-        let stats = world.central.pages.stats();
+        let stats = world.shared.pages.stats();
         prop_assert_eq!(stats.large_pages, 0, "everything came home");
     }
 }

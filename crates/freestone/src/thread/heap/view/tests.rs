@@ -98,7 +98,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                         let size = 1 + random.below(most);
                         let start = heap.allocate(size, 1).start;
                         assert!(!start.is_null());
-                        let entry = world.central.pages.view().entry(start.addr());
+                        let entry = world.shared.pages.view().entry(start.addr());
                         let is_own = entry.is_some_and(|entry| entry.class_if_owned(heap.tag()).is_some());
                         let sees = heap.view().small_class(start.addr()).is_some();
                         assert!(sees || !is_own, "a heap sees its own spans");
@@ -114,7 +114,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                     way => {
                         let block = blocks.swap_remove(random.below(blocks.len()));
                         block.check();
-                        let class = world.central.pages.view().small_class(block.start.addr());
+                        let class = world.shared.pages.view().small_class(block.start.addr());
                         match way {
                             // As Rust does, of a size that it knows: into the bin, whoever owns it.
                             9..12 if let Some(class) = class => heap.push_slow(class, block.start),
@@ -145,7 +145,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
         // SAFETY: as above.
         unsafe { heaps.into_iter().for_each(|heap| world.threads.death(heap)) };
         world.check().unwrap();
-        let stats = world.central.pages.stats();
+        let stats = world.shared.pages.stats();
         assert_eq!((stats.large_pages, stats.small_pages), (0, 0), "something was lost on its way");
     }
 }

@@ -1,0 +1,89 @@
+//! Why a pool refused a call: the code and the numbers C programs get, and the way back to the sentence.
+//!
+//! Safe code: [`FreestoneError::store`] writes through the caller's pointer.
+
+use crate::error::FreestoneError;
+use core::fmt;
+use freestone_pool::Error;
+
+/// What the Rust pool refuses, and what only C programs can run into.
+#[derive(Clone, Copy)]
+pub(crate) enum Refusal {
+    /// The Rust pool's own reason.
+    Of(Error),
+    /// The process's allocator has no memory for the pool.
+    NoMemory { bytes: usize },
+    /// Magazines of the pool still exist.
+    MagazinesExist { n_magazines: usize },
+    /// A magazine was asked of a pool that is not shared.
+    NotShared,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Of(error) => error.fmt(out),
+            Self::NoMemory { bytes } => write!(out, "there is no memory for a pool of {bytes} bytes"),
+            Self::MagazinesExist { n_magazines } => {
+                write!(out, "the pool still has {n_magazines} magazines: destroy them first")
+            }
+            Self::NotShared => {
+                write!(out, "the pool is not shared: create it with .shared = 1 to have magazines")
+            }
+        }
+    }
+}
+
+impl Refusal {
+    /// Whether memory was lacking, which `errno` calls ENOMEM; every other refusal is EINVAL.
+    pub(super) fn is_out_of_memory(self) -> bool {
+        matches!(self, Self::NoMemory { .. } | Self::Of(Error::Exhausted { .. } | Error::TooLarge { .. }))
+    }
+
+    /// The refusal as C programs read it.
+    pub(crate) fn to_c(self) -> FreestoneError {
+        let of = |code, address, block, value, limit| FreestoneError { code, address, block, value, limit };
+        match self {
+            Self::Of(Error::ZeroBlockSize) => of(101, 0, 0, 0, 0),
+            Self::Of(Error::ZeroCount) => of(102, 0, 0, 0, 0),
+            Self::Of(Error::BadAlignment { align }) => of(103, 0, 0, align, 0),
+            Self::Of(Error::TooLarge { block_bytes, count }) => of(104, 0, 0, block_bytes, count),
+            Self::Of(Error::RegionMisaligned { address, align }) => of(105, address, 0, 0, align),
+            Self::Of(Error::RegionTooSmall { bytes, least }) => of(106, 0, 0, bytes, least),
+            Self::Of(Error::Exhausted { count, block_bytes }) => of(107, 0, 0, block_bytes, count),
+            Self::Of(Error::Foreign { address }) => of(108, address, 0, 0, 0),
+            Self::Of(Error::Interior { address, block, bytes }) => of(109, address, block, bytes, 0),
+            Self::Of(Error::DoubleFree { block, bytes }) => of(110, block, block, bytes, 0),
+            Self::Of(Error::NeverAllocated { block, bytes }) => of(111, block, block, bytes, 0),
+            Self::Of(Error::InUse { block, n_blocks }) => of(112, 0, block, n_blocks, 0),
+            Self::Of(Error::Damaged { block }) => of(113, 0, block, 0, 0),
+            Self::NoMemory { bytes } => of(114, 0, 0, bytes, 0),
+            Self::MagazinesExist { n_magazines } => of(115, 0, 0, n_magazines, 0),
+            Self::NotShared => of(116, 0, 0, 0, 0),
+        }
+    }
+
+    /// The refusal that [`Refusal::to_c`] made `error` of; `None` for every other code.
+    pub(crate) fn from_c(error: FreestoneError) -> Option<Self> {
+        let FreestoneError { code, address, block, value, limit } = error;
+        Some(Self::Of(match code {
+            101 => Error::ZeroBlockSize,
+            102 => Error::ZeroCount,
+            103 => Error::BadAlignment { align: value },
+            104 => Error::TooLarge { block_bytes: value, count: limit },
+            105 => Error::RegionMisaligned { address, align: limit },
+            106 => Error::RegionTooSmall { bytes: value, least: limit },
+            107 => Error::Exhausted { count: limit, block_bytes: value },
+            108 => Error::Foreign { address },
+            109 => Error::Interior { address, block, bytes: value },
+            110 => Error::DoubleFree { block, bytes: value },
+            111 => Error::NeverAllocated { block, bytes: value },
+            112 => Error::InUse { block, n_blocks: value },
+            113 => Error::Damaged { block },
+            114 => return Some(Self::NoMemory { bytes: value }),
+            115 => return Some(Self::MagazinesExist { n_magazines: value }),
+            116 => return Some(Self::NotShared),
+            _ => return None,
+        }))
+    }
+}

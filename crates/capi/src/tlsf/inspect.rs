@@ -1,0 +1,129 @@
+//! Questions about a TLSF heap: sizes, checks, statistics, a walk over its blocks.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! "Live handle" is defined in [`crate::tlsf`]. Structures that C programs pass are as large as they say.
+
+use super::{Control, NO_BLOCK};
+use crate::error::FreestoneError;
+use core::ffi::{c_int, c_void};
+use core::ptr::{self, NonNull};
+use freestone_os::{Errno, process};
+
+/// Bytes of a block that may be used. 0, with the error stored, if it is no block in use.
+///
+/// # Safety
+/// - `heap` is a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_usable_size(heap: *mut Control, block: *mut c_void) -> usize {
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
+    let result = match NonNull::new(block.cast()) {
+        // SAFETY: the heap looks only at its own regions, and refuses what is no block in them.
+        Some(block) => unsafe { control.heap.usable_size(block) },
+        None => Err(NO_BLOCK),
+    };
+    result.unwrap_or_else(|error| {
+        control.refuse(error);
+        0
+    })
+}
+
+/// Checks every invariant. The code of the first that is broken.
+///
+/// # Safety
+/// - `heap` is a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_check(heap: *mut Control) -> c_int {
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
+    let result = control.heap.check();
+    control.code(result)
+}
+
+/// Why the last call that was refused was refused; all zero if none was.
+///
+/// # Safety
+/// - `heap` is a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_last_error(heap: *const Control) -> FreestoneError {
+    // SAFETY: the handle is live.
+    unsafe { (*heap).last_error }
+}
+
+/// `freestone_tlsf_stats_t`.
+#[repr(C)]
+pub struct TlsfStats {
+    size: usize,
+    numbers: [u64; 8],
+}
+
+/// Fills `stats` as far as its `size` says. 0; or -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
+///
+/// # Safety
+/// - `heap` is a live handle.
+/// - `stats` is null or points to as many writable bytes as its member `size` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_stats(heap: *const Control, stats: *mut TlsfStats) -> c_int {
+    // SAFETY: `stats` is not null where it is read, and its first member is there whatever its size (this function's contract).
+    let asked = if stats.is_null() { 0 } else { unsafe { (*stats).size } };
+    if asked < size_of::<usize>() {
+        process::set_errno(Errno::INVAL);
+        return -1;
+    }
+    // SAFETY: the handle is live.
+    let now = unsafe { &*heap }.heap.stats();
+    let filled = asked.min(size_of::<TlsfStats>());
+    let numbers = [
+        now.region_bytes,
+        now.used_blocks,
+        now.used_bytes,
+        now.free_blocks,
+        now.free_bytes,
+        now.largest_free_bytes,
+        now.overhead_bytes,
+        now.fragmentation_permille,
+    ];
+    let full = TlsfStats { size: filled, numbers: numbers.map(|number| number as u64) };
+    // SAFETY: `filled` bytes are in `full`, and in the caller's structure, whose `size` is no less.
+    unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const full).cast(), filled) };
+    0
+}
+
+/// `freestone_tlsf_block_t`.
+#[repr(C)]
+pub struct TlsfBlock {
+    address: *mut c_void,
+    usable_bytes: usize,
+    block_bytes: usize,
+    used: c_int,
+}
+
+/// Calls `visit` with every block, in address order within a region, until it returns something other than 0; returns that.
+///
+/// # Safety
+/// - `heap` is a live handle.
+/// - `visit` is null or may be called with `context`, and does not touch the heap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_walk(
+    heap: *const Control,
+    visit: Option<unsafe extern "C" fn(*const TlsfBlock, *mut c_void) -> c_int>,
+    context: *mut c_void,
+) -> c_int {
+    let Some(visit) = visit else { return 0 };
+    // SAFETY: the handle is live, and `visit` does not touch the heap.
+    for block in unsafe { &*heap }.heap.blocks() {
+        let block = TlsfBlock {
+            address: ptr::without_provenance_mut(block.address),
+            usable_bytes: block.usable_bytes,
+            block_bytes: block.block_bytes,
+            used: c_int::from(block.used),
+        };
+        // SAFETY: `visit` may be called with `context` (this function's contract); the block outlives the call.
+        let answer = unsafe { visit(&raw const block, context) };
+        if answer != 0 {
+            return answer;
+        }
+    }
+    0
+}

@@ -1,0 +1,72 @@
+use super::*;
+use crate::config::key;
+
+#[test]
+fn the_peak_is_the_highest_sum_of_all_that_was_published() {
+    let usage = Usage::new();
+    for (change, peak) in [(300, 300), (-100, 300), (50, 300), (200, 450), (-450, 450), (10, 450)] {
+        usage.publish_live(change);
+        assert_eq!(usage.peak_live_bytes(), peak, "after {change}");
+    }
+}
+
+#[test]
+fn a_sum_below_zero_neither_raises_the_peak_nor_loses_what_follows() {
+    let usage = Usage::new();
+    usage.publish_live(-500);
+    assert_eq!(usage.peak_live_bytes(), 0);
+    usage.publish_live(700);
+    assert_eq!(usage.peak_live_bytes(), 200);
+}
+
+#[test]
+fn free_memory_in_spans_is_too_much_above_the_configured_bound() {
+    let (usage, settings) = (Usage::new(), Settings::new());
+    settings.set(key::DIRTY_MAX, b"1000").unwrap();
+    usage.add_free_in_spans(1000);
+    assert!(!usage.exceeds_bound_in_spans(&settings));
+    usage.add_free_in_spans(1);
+    assert!(usage.exceeds_bound_in_spans(&settings));
+    usage.add_free_in_spans(-1);
+    assert!(!usage.exceeds_bound_in_spans(&settings));
+}
+
+#[test]
+fn the_bound_on_free_memory_in_spans_grows_with_what_is_live() {
+    let (usage, settings) = (Usage::new(), Settings::new());
+    settings.set(key::DIRTY_MAX, b"1000").unwrap();
+    let live = 1 << 30;
+    usage.publish_live(live);
+    let bound = settings.dirty_bound_bytes(live as u64) as i64;
+    assert!(bound > 1000);
+    usage.add_free_in_spans(bound);
+    assert!(!usage.exceeds_bound_in_spans(&settings));
+    usage.add_free_in_spans(1);
+    assert!(usage.exceeds_bound_in_spans(&settings));
+}
+
+#[test]
+fn a_negative_sum_of_free_memory_is_not_too_much() {
+    let (usage, settings) = (Usage::new(), Settings::new());
+    settings.set(key::DIRTY_MAX, b"0").unwrap();
+    usage.add_free_in_spans(-1);
+    assert!(!usage.exceeds_bound_in_spans(&settings));
+}
+
+#[test]
+fn returned_blocks_are_counted_by_class() {
+    let usage = Usage::new();
+    usage.count_returned_block(3);
+    usage.count_returned_block(3);
+    usage.count_returned_block(N_CLASSES - 1);
+    assert_eq!([2, 3, 4, N_CLASSES - 1].map(|class| usage.returned_blocks(class)), [0, 2, 0, 1]);
+}
+
+#[test]
+fn the_number_of_heaps_is_the_last_one_set() {
+    let usage = Usage::new();
+    assert_eq!(usage.n_heaps(), 0);
+    usage.set_n_heaps(7);
+    usage.set_n_heaps(5);
+    assert_eq!(usage.n_heaps(), 5);
+}
