@@ -22,9 +22,9 @@ const LIFE: &str = include_str!("../../freestone/src/thread/life.rs");
 const OUTBOX: &str = include_str!("../../freestone/src/thread/outbox.rs");
 const REFILL: &str = include_str!("../../freestone/src/thread/refill.rs");
 const GLOBAL: &str = include_str!("../../freestone/src/api/global.rs");
-const PAGES: &str = include_str!("../../freestone/src/page/heap.rs");
+const PAGES: &str = include_str!("../../freestone/src/page/page_heap.rs");
 const BACKGROUND: &str = include_str!("../../freestone/src/api/background.rs");
-const PURGE: &str = include_str!("../../freestone/src/page/purge.rs");
+const WATCH: &str = include_str!("../../freestone/src/page/watch.rs");
 const REPORT: &str = include_str!("../../freestone/src/api/report.rs");
 const PRESSURE: &str = include_str!("../../freestone/src/api/pressure.rs");
 
@@ -375,12 +375,12 @@ impl Watched {
     }
 
     fn wake(&self) {
-        self.wakes.fetch_add(1, stated(PURGE, "fn wake(", "wakes.fetch_add("));
+        self.wakes.fetch_add(1, stated(WATCH, "fn wake(", "wakes.fetch_add("));
         Bed::wake_one(&self.wakes);
     }
 
     fn wake_for_dirty(&self) {
-        let order = |operation| stated(PURGE, "fn wake_for_dirty(", operation);
+        let order = |operation| stated(WATCH, "fn wake_for_dirty(", operation);
         if self.asleep.load(order("asleep.load(")) && self.asleep.swap(false, order("asleep.swap(")) {
             self.wake();
         }
@@ -389,12 +389,12 @@ impl Watched {
     /// The background thread: it looks until it `ends`, and sleeps while there is nothing to look after.
     fn run(&self, ends: impl Fn(&Self, u32) -> bool) {
         loop {
-            let seen = self.wakes.load(stated(PURGE, "fn wakes(", "wakes.load("));
+            let seen = self.wakes.load(stated(WATCH, "fn wakes(", "wakes.load("));
             let purged = core::mem::replace(&mut *self.state.lock().unwrap(), 0);
             if ends(self, purged) {
                 return;
             }
-            self.asleep.store(true, stated(PURGE, "fn sleep(", "asleep.store("));
+            self.asleep.store(true, stated(WATCH, "fn sleep(", "asleep.store("));
             if *self.state.lock().unwrap() == 0 {
                 Bed::wait(&self.wakes, seen);
             }

@@ -42,7 +42,7 @@ const ENDING: u32 = 3;
 const STACK_BYTES: usize = 128 * 1024;
 
 /// It looks this many times in a decay time.
-const LOOKS: u32 = 4;
+const CHECKS_PER_DECAY: u32 = 4;
 
 /// It ends this many times in [`PERIOD_MS`] at most: then it is not started again before the period is over. To start and join it takes
 /// 0.1 ms. What a program gets in the rest of the period, and frees without asking for more later, goes back on activity alone.
@@ -259,9 +259,10 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
         if this.is_ending() {
             return ptr::null_mut();
         }
-        let dirty = pages.tidy_now();
+        let dirty = pages.purge_due_now();
         let settings = global::shared().settings();
-        let look_ms = if dirty { settings.decay_ms().map(|decay_ms| (decay_ms / LOOKS).max(1)) } else { None };
+        let look_ms =
+            if dirty { settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1)) } else { None };
         if settings.report_ms().is_some() {
             report::sample();
         }
