@@ -21,7 +21,7 @@ const CENTRAL: &str = include_str!("../../freestone/src/central.rs");
 const LIFE: &str = include_str!("../../freestone/src/thread/life.rs");
 const OUTBOX: &str = include_str!("../../freestone/src/thread/outbox.rs");
 const REFILL: &str = include_str!("../../freestone/src/thread/refill.rs");
-const GLOBAL: &str = include_str!("../../freestone/src/api/global.rs");
+const LOCAL_HEAP: &str = include_str!("../../freestone/src/api/local_heap.rs");
 const PAGES: &str = include_str!("../../freestone/src/page/page_heap.rs");
 const BACKGROUND: &str = include_str!("../../freestone/src/api/background.rs");
 const WATCH: &str = include_str!("../../freestone/src/page/watch.rs");
@@ -234,14 +234,14 @@ fn there_is_one_fallback_heap_and_it_is_initialised() {
         let fallback = Arc::new((AtomicPtr::new(ptr::null_mut::<Record>()), [Record::new(), Record::new()]));
         let find = |shared: &(AtomicPtr<Record>, [Record; 2]), own: usize| {
             loop {
-                let found = shared.0.load(stated(GLOBAL, "fn fallback(", "fallback.load("));
+                let found = shared.0.load(stated(LOCAL_HEAP, "fn fallback(", "fallback.load("));
                 // SAFETY: records outlive the model's threads.
                 if let Some(record) = unsafe { found.as_ref() } {
                     record.look();
                     return found.addr();
                 }
                 shared.1[own].initialise();
-                let order = |nth| nth_stated(GLOBAL, "fn fallback(", "fallback.compare_exchange(", nth);
+                let order = |nth| nth_stated(LOCAL_HEAP, "fn fallback(", "fallback.compare_exchange(", nth);
                 let _ = shared.0.compare_exchange(ptr::null_mut(), shared.1[own].pointer(), order(0), order(1));
             }
         };
@@ -275,13 +275,13 @@ fn calls_for_relief_come_one_after_the_other() {
     loom::model(|| {
         let shared = Arc::new((AtomicU32::new(0), UnsafeCell::new(0)));
         let tell = |shared: &(AtomicU32, UnsafeCell<u32>)| {
-            let order = |nth| nth_stated(PRESSURE, "fn make_room(", "teller.compare_exchange(", nth);
+            let order = |nth| nth_stated(PRESSURE, "fn notify(", "notifier.compare_exchange(", nth);
             if shared.0.compare_exchange(0, 7, order(0), order(1)).is_err() {
                 return;
             }
             // SAFETY: nobody else is being told.
             shared.1.with_mut(|told| unsafe { *told += 1 });
-            shared.0.store(0, stated(PRESSURE, "fn make_room(", "teller.store("));
+            shared.0.store(0, stated(PRESSURE, "fn notify(", "notifier.store("));
         };
         let other = Arc::clone(&shared);
         let teller = loom::thread::spawn(move || tell(&other));

@@ -49,7 +49,8 @@ pub use allocation::Run;
 pub use large_cache::LargeRunCache;
 pub use large_list::LargeList;
 pub use page_heap::{OwnedRun, PageHeap};
-pub use page_stats::PageStats;
+#[cfg(test)]
+pub(crate) use page_stats::PageStats;
 pub(crate) use policy::large_cache_share::check_interval;
 pub use relocation::Moved;
 
