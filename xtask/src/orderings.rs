@@ -2,7 +2,7 @@
 //!
 //! The command finds the orderings in the text: each `Ordering::X` outside tests and comments, except `Relaxed`. In a copy of the tree
 //! it replaces each by all that are next weaker, and runs the models of its crate; if they pass, no model notices. The models in
-//! `crates/base/tests/protocols.rs` read the orderings of the heap (`thread`, `central`, `page`, `api`) out of its source.
+//! `crates/base/tests/protocols` read the orderings of the heap (`thread`, `central`, `page`, `api`) out of its source.
 //!
 //! The results are kept in `target/orderings.tsv`, so the command can be stopped and resumed; a change of a model or of the modelled code
 //! invalidates them.

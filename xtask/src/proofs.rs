@@ -48,7 +48,7 @@ const WITH_THREADS: [(&str, &[&str], &[&str]); 5] = [
     ("freestone-base", &["--lib"], &[]),
     ("freestone-pool", &["--lib", "--test", "threads", "--test", "typed"], &[]),
     ("freestone-tlsf", &["--test", "allocator"], &[]),
-    ("freestone", &["--lib"], &["page::shelf"]),
+    ("freestone", &["--lib"], &["page::large_cache"]),
     ("freestone", &["--test", "threads"], &[]),
 ];
 

@@ -8,7 +8,7 @@
 //! Heaps and blocks are the play's, which runs in one thread.
 
 use crate::config::key;
-use crate::page::state::PageStats;
+use crate::page::PageStats;
 use crate::testing::World;
 use crate::thread::ThreadHeap;
 use crate::thread::heap::Role;
@@ -159,7 +159,7 @@ fn mapped_bytes(world: &World) -> usize {
     let pages = &world.shared.pages;
     let stats = pages.stats();
     let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages;
-    ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state, _| state.committed.bytes())
+    ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state| state.runs.metadata().bytes())
 }
 
 type Workload = fn(&mut Play<'_>);
@@ -246,7 +246,7 @@ fn purges(play: &mut Play<'_>) {
         (0..300).for_each(|_| play.allocate(heap, 1000, 1));
         play.free(heap, 2);
         play.world.os().advance_ms(600);
-        play.world.shared.pages.tidy_now();
+        play.world.shared.pages.purge_due_now();
         if round > 0 {
             play.purge();
         }

@@ -1,7 +1,7 @@
 //! What threads keep on their shelves: over the fake kernel, through whole heaps.
 use super::*;
 use crate::config::key;
-use crate::span::Kind;
+use crate::span::{Kind, PageIndex};
 use crate::testing::{OneHeap, World};
 use crate::thread::ThreadHeap;
 use freestone_base::units::PAGE_BYTES;
@@ -14,7 +14,7 @@ const MIB: usize = 1 << 20;
 
 /// Pages of open slots, of all shelves.
 fn open_pages(world: &World) -> u64 {
-    world.shared.pages.inspect(|state, _| state.shelf_pages)
+    world.shared.pages.inspect(|state| u64::from(state.cached_pages().0))
 }
 
 /// A block of `size` comes and goes `n` times.
@@ -34,7 +34,7 @@ fn with_one_kept(world: &World, size: usize) -> (&ThreadHeap<Fake>, *mut u8) {
     let block = heap.allocate_large(size, 1).start;
     // SAFETY: the block is this test's.
     unsafe { heap.free(block) };
-    assert!(heap.shelf.kept_pages() > 0, "nothing is kept");
+    assert!(heap.shelf.cached_pages() > 0, "nothing is kept");
     (heap, block)
 }
 
@@ -107,14 +107,14 @@ fn what_a_thread_that_sleeps_has_kept_goes_back_with_age() {
         let (heap, _) = with_one_kept(&world, size);
         let mut waited_ms = 0;
         // As the background thread does.
-        while world.shared.pages.tidy_now() {
+        while world.shared.pages.purge_due_now() {
             world.os().advance_ms(250);
             waited_ms += 250;
             world.check().unwrap();
             assert!(waited_ms <= 1500, "{waited_ms} ms, and still not given back");
         }
         assert!(waited_ms >= 1000, "given back after {waited_ms} ms");
-        assert_eq!((heap.shelf.kept_pages(), open_pages(&world)), (0, 0));
+        assert_eq!((heap.shelf.cached_pages(), open_pages(&world)), (0, 0));
         let stats = world.shared.pages.stats();
         assert_eq!((stats.large_pages, stats.dirty_pages), (0, 0));
         // And the length has to come back again before it is kept.
@@ -129,7 +129,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
     let (heap, _) = with_one_kept(&world, 200_000);
     for _ in 0..40 {
         world.os().advance_ms(100);
-        world.shared.pages.tidy_now();
+        world.shared.pages.purge_due_now();
         pairs(heap, 200_000, 1);
     }
     assert_eq!(open_pages(&world), 4);
@@ -137,7 +137,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
     let block = heap.allocate_large(200_000, 1).start;
     for _ in 0..3 {
         world.os().advance_ms(250);
-        world.shared.pages.tidy_now();
+        world.shared.pages.purge_due_now();
     }
     assert_eq!(open_pages(&world), 0);
     // SAFETY: the block is this test's.
@@ -190,7 +190,7 @@ fn everything_that_empties_caches_empties_shelves() {
         let world = World::new(4096);
         let (heap, _) = with_one_kept(&world, 300_000);
         empty(&world, heap);
-        assert_eq!((heap.shelf.kept_pages(), open_pages(&world)), (0, 0), "{name}");
+        assert_eq!((heap.shelf.cached_pages(), open_pages(&world)), (0, 0), "{name}");
         assert_eq!(world.shared.pages.stats().large_pages, 0, "{name}");
         world.check().unwrap();
     }
@@ -206,7 +206,7 @@ fn what_is_kept_makes_way_before_a_limit_is_called_passed() {
     let other = world.heap();
     let block = other.allocate_large(8 * MIB, 1).start;
     assert!(!block.is_null() && !world.shared.pages.is_pressed());
-    assert_eq!(heap.shelf.kept_pages(), 0);
+    assert_eq!(heap.shelf.cached_pages(), 0);
     world.check().unwrap();
 }
 
@@ -266,7 +266,7 @@ fn what_is_kept_comes_before_clean_memory() {
         let fresh = world.shared.pages.stats().fresh_bytes;
         let longer = if by_another { other } else { heap }.allocate_large(700_000, 1).start;
         assert_eq!((longer, world.shared.pages.stats().fresh_bytes), (block, fresh));
-        assert_eq!((heap.shelf.kept_pages(), open_pages(&world)), (0, 0));
+        assert_eq!((heap.shelf.cached_pages(), open_pages(&world)), (0, 0));
         world.check().unwrap();
     }
 }
@@ -283,7 +283,7 @@ fn explicit_heaps_keep_nothing_and_their_blocks_are_not_kept() {
     // SAFETY: the blocks are this test's.
     unsafe {
         heap.free(listed);
-        assert_eq!((heap.shelf.kept_pages(), heap.shelf.puts_and_takes().0), (0, puts));
+        assert_eq!((heap.shelf.cached_pages(), heap.shelf.puts_and_takes().0), (0, puts));
         heap.free(own);
         assert_eq!(heap.shelf.puts_and_takes().0, puts + 1);
         world.check().unwrap();
@@ -431,10 +431,9 @@ fn a_thread_and_those_who_empty_its_shelf_never_have_the_same_run() {
 fn runs_on_shelves_are_in_use_for_the_page_heap() {
     let world = World::new(4096);
     let (_, block) = with_one_kept(&world, 100_000);
-    world.shared.pages.inspect(|_, layout| {
-        let page = world.shared.pages.view().page_of(block.addr()).unwrap();
-        // SAFETY: the page was in use, so it has a record and an entry.
-        let (record, entry) = unsafe { (&*layout.record(page as u32), layout.map.get(page)) };
-        assert_eq!((record.kind.get(), entry), (Kind::Large, Entry::KEPT));
+    world.shared.pages.inspect(|state| {
+        let page = PageIndex(world.shared.pages.view().page_of(block.addr()).unwrap() as u32);
+        let found = (state.runs.record(page).kind.get(), state.runs.entry(page));
+        assert_eq!(found, (Kind::Large, Entry::CACHED));
     });
 }

@@ -24,7 +24,7 @@ fn allocate(heap: &ThreadHeap<Fake>, bytes: usize) -> *mut u8 {
 }
 
 fn frontier(world: &World) -> u32 {
-    world.shared.pages.inspect(|state, _| state.frontier)
+    world.shared.pages.inspect(|state| state.runs.high_water().0)
 }
 
 /// Pages below the frontier that are of no use.
