@@ -50,7 +50,7 @@ places! {
     BACKGROUND_GONE: "thread_gone", "n_threads.fetch_sub(", 0;
     BACKGROUND_FENCE: "is_wanted", "fence(", 0;
     BACKGROUND_COUNT: "is_wanted", "n_threads.load(", 0;
-    BACKGROUND_STATE: "judge", "state.load(", 0;
+    BACKGROUND_STATE: "set_due_if_wanted", "state.load(", 0;
     BACKGROUND_START: "start", "state.compare_exchange(NONE", 0;
     BACKGROUND_START_REFUSED: "start", "state.compare_exchange(NONE", 1;
     BACKGROUND_START_FAILED: "start", "state.store(NONE", 0;
@@ -58,7 +58,7 @@ places! {
     BACKGROUND_END: "end", "state.compare_exchange(RUNNING", 0;
     BACKGROUND_END_REFUSED: "end", "state.compare_exchange(RUNNING", 1;
     BACKGROUND_ENDED: "end", "state.store(NONE", 0;
-    BACKGROUND_IS_ENDING: "is_ending", "state.load(", 0;
+    BACKGROUND_IS_ENDING: "run", "state.load(", 0;
     WAKE: "wake", "wakes.fetch_add(", 0;
     WAKES_SEEN: "wakes", "wakes.load(", 0;
     DIRTY_ASLEEP: "wake_for_dirty", "asleep.load(", 0;
