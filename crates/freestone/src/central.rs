@@ -279,3 +279,6 @@ pub(crate) unsafe fn release_os_pages<O: Os>(pages: &PageHeap<O>, page: u32) -> 
         os_pages::release_pages(pages.layout(), page, os_page_bytes, |start, bytes| pages.purge_inside(start, bytes))
     }
 }
+
+#[cfg(test)]
+mod tests;
