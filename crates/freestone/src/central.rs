@@ -18,7 +18,7 @@
 //! Layer: above `page`, below `shared`. Locks: one per class, rank [`RANK`], taken before the page heap's.
 //!
 //! # Safety
-//! A span in a list may be touched by whoever holds the lock of its class, and by nobody else.
+//! Only the holder of the lock of its class may touch a span in a list.
 
 use crate::page::PageHeap;
 use crate::size_class::{N_CLASSES, block_bytes};

@@ -1,11 +1,13 @@
-//! Every invariant, walked; the first one broken, named.
+//! Checks every invariant of the heap, and returns the first one that does not hold.
 #![allow(unsafe_code)]
 //!
-//! For tests, and for the moment after a wrong program was caught. Costs a pass over all pages, lists and bins; only right while no
-//! other thread is inside the allocator.
+//! For tests. Costs a pass over all pages, lists and bins, and is right only while no other thread is inside the allocator.
+//!
+//! Layer: above `thread`, below `api`.
 //!
 //! # Safety
-//! As above: the walk reads what heaps own.
+//! The walk reads what heaps own; no other thread is inside the allocator meanwhile (the contract of [`check`]). Pages below the high-water mark
+//! have records and entries, which are never unmapped.
 
 use crate::page::Shelf;
 use crate::page::state::State;
@@ -25,9 +27,9 @@ const N_KINDS: usize = Kind::Purging as usize + 1;
 /// An invariant that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which.
+    /// The invariant, as a statement.
     pub what: &'static str,
-    /// The page it was seen at, or 0.
+    /// The page where it does not hold, or 0.
     pub page: u32,
 }
 
@@ -35,7 +37,7 @@ fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
     if condition { Ok(()) } else { Err(Broken { what, page }) }
 }
 
-/// Checks everything.
+/// Checks every invariant.
 ///
 /// # Errors
 /// The first invariant that does not hold.
@@ -45,8 +47,8 @@ fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
 pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> Result<(), Broken> {
     let os_page_bytes = shared.os().os_page_bytes();
     let orphans = threads.iter().any(|heap| heap.life() == Life::Orphaned);
-    // What a thread was doing that did not come along into a forked child stays half done: in its own spans, in new ones, and in those
-    // whose last block it had just brought home.
+    // In a forked child, what the threads that do not exist there were doing stays half done: in their own spans, in new ones, and in spans
+    // whose last block they had just given back.
     let is_lost = |span: &Span, entry| {
         let owner = span.owner.load(Ordering::Relaxed);
         let is_owner =
@@ -63,7 +65,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         let mut wrong = Ok(());
         shared.central.inspect(shared.pages.layout(), class, |page, is_full| {
             n_listed += 1;
-            // SAFETY: listed spans are committed and nobody changes them.
+            // SAFETY: a listed span has a record, and no other thread changes it now.
             let span = unsafe { shared.span(page) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             let ownerless = span.owner.load(Ordering::Relaxed).is_null();
@@ -72,13 +74,13 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         wrong?;
     }
     for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the heap is alive, and no other thread is inside the allocator (this function's contract).
         n_listed += unsafe { check_heap(shared, heap) }?;
     }
     hold(orphans || n_listed == n_small, "every small span is in one list", 0)
 }
 
-/// Walks the runs; returns how many small spans there are. Small spans that are `is_lost` have been left in any state.
+/// Walks the page runs; returns how many small spans there are. Small spans that `is_lost` says were left half changed may be in any state.
 fn check_pages(
     state: &State,
     layout: &Layout,
@@ -88,16 +90,16 @@ fn check_pages(
     let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
     let mut pages = [0u64; N_KINDS];
     while page < state.frontier {
-        // SAFETY: records below the frontier are committed.
+        // SAFETY: the page is below the high-water mark, so it has a record.
         let record = unsafe { &*layout.record(page) };
         let (kind, n) = (record.kind.get(), record.pages.get());
-        hold(n > 0 && page + n <= state.frontier, "runs lie before the frontier", page)?;
-        // SAFETY: as above.
+        hold(n > 0 && page + n <= state.frontier, "runs lie below the high-water mark", page)?;
+        // SAFETY: the run ends below the high-water mark, so its last page has a record.
         let last = unsafe { &*layout.record(page + n - 1) };
         hold(last.first.load(Ordering::Relaxed) == page && last.kind.get() == kind, "a run's ends agree", page)?;
         let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck | Kind::Reserved);
         hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
-        // SAFETY: entries of pages below the frontier are committed.
+        // SAFETY: the page is below the high-water mark, so it has an entry.
         let entry = unsafe { layout.map.get(page as usize) };
         let lost = kind == Kind::Small && is_lost(record, entry);
         if kind == Kind::Small {
@@ -134,7 +136,7 @@ fn check_pages(
 }
 
 fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Broken> {
-    // SAFETY: a small span's record, bitmap and entries are committed.
+    // SAFETY: the pages of a small span have records, bitmaps and entries, and no other thread changes them now.
     unsafe {
         let span = &*layout.record(page);
         let class = span.class.get() as usize;
@@ -165,7 +167,7 @@ fn check_shelves(state: &State, layout: &Layout) -> Result<(), Broken> {
         open_pages += u64::from(n_pages);
         let page = slot.peek();
         if page != 0 {
-            // SAFETY: what is kept has a record and an entry.
+            // SAFETY: a cached run lies below the high-water mark, so it has a record and an entry.
             let (record, entry) = unsafe { (&*layout.record(page), layout.map.get(page as usize)) };
             hold(record.kind.get() == Kind::Large && entry == Entry::KEPT, "what is on a shelf is kept", page)?;
             hold(record.pages.get() == n_pages, "a run on a shelf is as long as its slot says", page)?;
@@ -182,7 +184,7 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
     ] {
         let (mut sum, mut wrong) = (0, Ok(()));
         set.for_each(layout, |page| {
-            // SAFETY: runs in a set have records.
+            // SAFETY: a free run lies below the high-water mark, so it has a record.
             let record = unsafe { &*layout.record(page) };
             sum += u64::from(record.pages.get());
             wrong = wrong.and(hold(kinds.contains(&record.kind.get()), "a set has runs of its kind", page));
@@ -190,14 +192,14 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
         wrong?;
         hold(sum == pages, "the sets have all free pages", 0)?;
     }
-    // SAFETY: the list is the page heap's, and nobody changes it.
+    // SAFETY: the list links runs with records, and its lock is held.
     let mut purging = unsafe { state.purging.iter(layout) }.map(|(page, run)| (page, run.kind.get()));
     if let Some((page, _)) = purging.find(|(_, kind)| *kind != Kind::Purging) {
         return hold(false, "the list of runs being purged has no others", page);
     }
     let (mut page, mut before, mut last_ms) = (state.oldest, 0, None);
     while page != 0 {
-        // SAFETY: dirty runs have records.
+        // SAFETY: a dirty run lies below the high-water mark, so it has a record.
         let record = unsafe { &*layout.record(page) };
         hold(record.kind.get() == Kind::Dirty && record.older.get() == before, "ages link the dirty runs", page)?;
         hold(last_ms.is_none_or(|ms| ms <= record.dirty_since_ms.get()), "ages are in order", page)?;
@@ -209,6 +211,9 @@ fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
 }
 
 /// Checks a heap's lists and bins; returns how many spans it owns.
+///
+/// # Safety
+/// - The heap is alive, and no other thread is inside the allocator.
 unsafe fn check_heap<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
     hold(heap.unpublished_large.get() <= 0, "the shared count knows of every large block", 0)?;
@@ -217,17 +222,21 @@ unsafe fn check_heap<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>) -> Result<
         let spans = &heap.spans[class];
         let mut belongs = |page: u32, listed: Listed| {
             n_spans += 1;
-            // SAFETY: the heap's spans are committed.
+            // SAFETY: a span of the heap has a record and entries, and no other thread changes it now.
             let (span, entry) = unsafe { (shared.span(page), layout.map.get(page as usize)) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
-            hold(entry.class_if_owned(heap.tag()) == Some(class), "a heap's span has its tag", page)?;
+            hold(
+                entry.class_if_owned(heap.tag()) == Some(class),
+                "the page map names the heap as the owner of its span",
+                page,
+            )?;
             hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
             hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
         };
         if spans.current.get() != 0 {
             belongs(spans.current.get(), Listed::No)?;
         }
-        // SAFETY: the lists are the heap's, and nobody changes them.
+        // SAFETY: the lists link spans with records, and no other thread changes them now (this function's contract).
         unsafe {
             spans.partial.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Partial))?;
             spans.full.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Full))?;
@@ -242,7 +251,7 @@ fn check_bin<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>, class: usize) -> R
     let (mut block, mut len) = (heap.head(class).get(), 0);
     while !block.is_null() {
         let page = view.page_of(block.addr()).unwrap_or(0);
-        // SAFETY: pages with a class have records.
+        // SAFETY: the entry has a class, so the page is in a span and has a record; the block is in a bin, so its first word links to the next.
         unsafe {
             let entry = view.entry(block.addr()).unwrap_or(Entry::NONE);
             let Some(of) = entry.class() else { return hold(false, "blocks in bins are in spans", page as u32) };
