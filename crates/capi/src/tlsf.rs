@@ -178,7 +178,7 @@ pub unsafe extern "C" fn freestone_tlsf_append(heap: *mut Control, start: *mut c
     let control = unsafe { Control::of(heap) };
     let Some(start) = region_start(heap, start) else { return control.refuse(Error::NoSuchRegion { address: 0 }) };
     // SAFETY: what lies behind the region is the heap's alone from now on (this function's contract).
-    let result = unsafe { control.heap.append(start, bytes) };
+    let result = unsafe { control.heap.grow_region(start, bytes) };
     control.code(result)
 }
 
