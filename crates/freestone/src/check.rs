@@ -1,11 +1,13 @@
-//! Every invariant, walked; the first one broken, named.
+//! Checks every invariant of the heap, and returns the first one that does not hold.
 #![allow(unsafe_code)]
 //!
-//! For tests, and for the moment after a wrong program was caught. Costs a pass over all pages, lists and bins; only right while no
-//! other thread is inside the allocator.
+//! For tests. Costs a pass over all pages, lists and bins, and is right only while no other thread is inside the allocator.
+//!
+//! Layer: above `thread`, below `api`.
 //!
 //! # Safety
-//! As above: the walk reads what heaps own.
+//! The walk reads what heaps own; no other thread is inside the allocator meanwhile (the contract of [`check`]). Pages below the high-water mark
+//! have records and entries, which are never unmapped.
 
 use crate::page::state::State;
 use crate::shared::Shared;
@@ -22,9 +24,9 @@ use freestone_os::Os;
 /// An invariant that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which.
+    /// The invariant, as a statement.
     pub what: &'static str,
-    /// The page it was seen at, or 0.
+    /// The page where it does not hold, or 0.
     pub page: u32,
 }
 
@@ -32,7 +34,7 @@ fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
     if condition { Ok(()) } else { Err(Broken { what, page }) }
 }
 
-/// Checks everything.
+/// Checks every invariant.
 ///
 /// # Errors
 /// The first invariant that does not hold.
@@ -42,8 +44,8 @@ fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
 pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> Result<(), Broken> {
     let os_page_bytes = shared.os().os_page_bytes();
     let orphans = threads.iter().any(|heap| heap.life() == Life::Orphaned);
-    // What a thread was doing that did not come along into a forked child stays half done: in its own spans, in new ones, and in those
-    // whose last block it had just brought home.
+    // In a forked child, what the threads that do not exist there were doing stays half done: in their own spans, in new ones, and in spans
+    // whose last block they had just given back.
     let is_lost = |span: &Span, entry| {
         let owner = span.owner.load(Ordering::Relaxed);
         let is_owner =
@@ -59,7 +61,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         let mut wrong = Ok(());
         shared.central.inspect(shared.pages.layout(), class, |page, is_full| {
             n_listed += 1;
-            // SAFETY: listed spans are committed and nobody changes them.
+            // SAFETY: a listed span has a record, and no other thread changes it now.
             let span = unsafe { shared.span(page) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             let ownerless = span.owner.load(Ordering::Relaxed).is_null();
@@ -68,13 +70,13 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         wrong?;
     }
     for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the heap is alive, and no other thread is inside the allocator (this function's contract).
         n_listed += unsafe { check_heap(shared, heap) }?;
     }
     hold(orphans || n_listed == n_small, "every small span is in one list", 0)
 }
 
-/// Walks the runs; returns how many small spans there are. Small spans that are `is_lost` have been left in any state.
+/// Walks the page runs; returns how many small spans there are. Small spans that `is_lost` says were left half changed may be in any state.
 fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entry) -> bool) -> Result<u32, Broken> {
     let (runs, mut end, mut n_small, mut before) = (&state.runs, PageIndex(1), 0, Kind::None);
     let mut pages = [0u64; Kind::COUNT];
@@ -110,7 +112,7 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
 }
 
 fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Broken> {
-    // SAFETY: a small span's record, bitmap and entries are committed.
+    // SAFETY: the pages of a small span have records, bitmaps and entries, and no other thread changes them now.
     unsafe {
         let span = &*layout.record(page);
         let class = span.class.get() as usize;
@@ -136,6 +138,9 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
 }
 
 /// Checks a heap's lists and bins; returns how many spans it owns.
+///
+/// # Safety
+/// - The heap is alive, and no other thread is inside the allocator.
 unsafe fn check_heap<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
     hold(heap.unpublished_large.get() <= 0, "the shared count knows of every large block", 0)?;
@@ -144,17 +149,21 @@ unsafe fn check_heap<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>) -> Result<
         let spans = &heap.spans[class];
         let mut belongs = |page: u32, listed: Listed| {
             n_spans += 1;
-            // SAFETY: the heap's spans are committed.
+            // SAFETY: a span of the heap has a record and entries, and no other thread changes it now.
             let (span, entry) = unsafe { (shared.span(page), layout.map.get(page as usize)) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
-            hold(entry.class_if_owned(heap.tag()) == Some(class), "a heap's span has its tag", page)?;
+            hold(
+                entry.class_if_owned(heap.tag()) == Some(class),
+                "the page map names the heap as the owner of its span",
+                page,
+            )?;
             hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
             hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
         };
         if spans.current.get() != 0 {
             belongs(spans.current.get(), Listed::No)?;
         }
-        // SAFETY: the lists are the heap's, and nobody changes them.
+        // SAFETY: the lists link spans with records, and no other thread changes them now (this function's contract).
         unsafe {
             spans.partial.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Partial))?;
             spans.full.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Full))?;
@@ -169,7 +178,7 @@ fn check_bin<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>, class: usize) -> R
     let (mut block, mut len) = (heap.head(class).get(), 0);
     while !block.is_null() {
         let page = view.page_of(block.addr()).unwrap_or(0);
-        // SAFETY: pages with a class have records.
+        // SAFETY: the entry has a class, so the page is in a span and has a record; the block is in a bin, so its first word links to the next.
         unsafe {
             let entry = view.entry(block.addr()).unwrap_or(Entry::NONE);
             let Some(of) = entry.class() else { return hold(false, "blocks in bins are in spans", page as u32) };
