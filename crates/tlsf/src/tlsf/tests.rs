@@ -61,7 +61,6 @@ fn heaps_over_the_same_memory_choose_different_seals() {
     let block = heap.allocate(40, 16).unwrap();
     let (first_seal, first_key) = (heap.sealer, heap.sealer.key());
     assert!(heap.regions.iter().all(|region| region.first().header(first_seal).is_intact()));
-    drop(heap);
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     assert_ne!(heap.sealer.key(), first_key);
