@@ -226,3 +226,6 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> D
         Self::with_policy()
     }
 }
+
+#[cfg(test)]
+mod tests;
