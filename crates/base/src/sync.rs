@@ -15,8 +15,8 @@ pub use loom::sync::atomic::{
 #[cfg(shuttle)]
 pub use scheduled::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-#[cfg(all(test, loom))]
-pub(crate) mod parked;
+#[cfg(loom)]
+pub mod parked;
 #[cfg(shuttle)]
 pub mod scheduled;
 
