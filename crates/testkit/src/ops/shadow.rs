@@ -80,8 +80,10 @@ impl Shadow {
         self.numbers += 1;
         let live = LiveBlock { bytes, number: self.numbers };
         for offset in offsets(bytes) {
-            // SAFETY: the offset is below the size that the allocator just granted, and no other block in use overlaps it.
-            unsafe { block.byte_add(offset).write(pattern(live.number, offset)) };
+            // SAFETY: the offset is below the size that the allocator just granted.
+            let byte = unsafe { block.byte_add(offset) };
+            // SAFETY: the byte is in the block, and no other block in use overlaps it.
+            unsafe { byte.write(pattern(live.number, offset)) };
         }
         self.live.insert(start, live);
         self.live_bytes += bytes;
@@ -120,8 +122,10 @@ impl Shadow {
 
 fn compare(block: NonNull<u8>, bytes: usize, number: u64) -> Result<(), Violation> {
     for offset in offsets(bytes) {
-        // SAFETY: the offset is below the size of a block in use; the shadow initialised this byte when the block was handed out.
-        let found = unsafe { block.byte_add(offset).read() };
+        // SAFETY: the offset is below the size of the block.
+        let byte = unsafe { block.byte_add(offset) };
+        // SAFETY: the shadow initialised this byte when the block was handed out.
+        let found = unsafe { byte.read() };
         let expected = pattern(number, offset);
         if found != expected {
             return Err(Violation(format!(

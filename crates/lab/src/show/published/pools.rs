@@ -20,7 +20,7 @@ const SHARED: &str = "shared pool, lock-free";
 pub(crate) const FRONT_ENDS: [(&str, &str); 4] =
     [(LINEAR, "front=1"), (LOCKED, "front=3"), (UNLOCKED, "front=2"), (SHARED, "front=4")];
 
-/// Numbers of calls in the second workload, each with rounds that make all runs about equally long.
+/// Numbers of calls in the second workload, each with the rounds that keep the runs of the linear pool about equally long.
 pub(crate) const CALLS: [(&str, &str); 5] =
     [("50", "20000"), ("100", "10000"), ("500", "400"), ("1024", "100"), ("10000", "10")];
 
