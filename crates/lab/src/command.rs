@@ -11,7 +11,7 @@ mod peers;
 mod report;
 mod run;
 
-use crate::process::command_file::CannotRun;
+use crate::process::command_file::Refusal;
 use crate::process::interrupt;
 use anyhow::{Error, Result};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -76,7 +76,7 @@ pub(crate) fn main() -> Result<u8> {
 
 /// The exit status after `error`: for a command that cannot be run, the one that a shell gives.
 pub(crate) fn status_of(error: &Error) -> u8 {
-    unless_interrupted(error.downcast_ref::<CannotRun>().map_or(FAILURE, |refusal| refusal.status))
+    unless_interrupted(error.downcast_ref::<Refusal>().map_or(FAILURE, |refusal| refusal.status))
 }
 
 /// `status`, or 128 + the signal that asked the lab to stop, so that a script does not take half a measurement for a whole one.
@@ -96,6 +96,6 @@ mod tests {
     #[test]
     fn an_error_has_status_2_and_a_command_that_cannot_be_run_the_shells() {
         assert_eq!(status_of(&Error::msg("no such file")), 2);
-        assert_eq!(status_of(&CannotRun::new(CannotRun::NOT_FOUND, String::new()).into()), 127);
+        assert_eq!(status_of(&Refusal::new(Refusal::NOT_FOUND, String::new()).into()), 127);
     }
 }

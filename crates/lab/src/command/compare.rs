@@ -11,7 +11,7 @@ use crate::command::conclusion;
 use crate::measure::measurement::Measurement;
 use crate::measure::order;
 use crate::measure::summary::{Figure, Summary};
-use crate::process::command_file::{self, CannotRun};
+use crate::process::command_file::{self, Refusal};
 use crate::process::command_run::{self, CommandRun};
 use crate::process::{interrupt, server};
 use crate::progress;
@@ -63,13 +63,13 @@ pub(crate) struct Options {
 }
 
 /// What every run must agree with.
-struct Expected {
+struct Expectation {
     exit: i32,
     /// Digest of standard output; `None` if the output differs from run to run.
     output_digest: Option<u64>,
 }
 
-impl Expected {
+impl Expectation {
     fn differs(&self, run: &CommandRun) -> bool {
         run.record.exit != self.exit || self.output_digest.is_some_and(|digest| digest != run.output_digest)
     }
@@ -148,7 +148,7 @@ fn warm_up(
     subject: &str,
     candidates: Vec<Allocator>,
     measurement: &mut Measurement,
-) -> Result<(Vec<Allocator>, Expected)> {
+) -> Result<(Vec<Allocator>, Expectation)> {
     let mut expected = None;
     let mut proven = Vec::new();
     for allocator in candidates {
@@ -158,7 +158,7 @@ fn warm_up(
         let run = match run_once(options, &allocator, true) {
             Ok(run) => run,
             // A command that cannot be run under one allocator cannot be run under any.
-            Err(error) if error.is::<CannotRun>() => return Err(error),
+            Err(error) if error.is::<Refusal>() => return Err(error),
             Err(error) => {
                 measurement.give_up(subject, &allocator.name, format!("{error:#}"))?;
                 continue;
@@ -181,21 +181,21 @@ fn warm_up(
         }
         proven.push(allocator);
     }
-    Ok((proven, expected.unwrap_or(Expected { exit: 0, output_digest: None })))
+    Ok((proven, expected.unwrap_or(Expectation { exit: 0, output_digest: None })))
 }
 
 /// What later runs must agree with, from the first run and one more: an output that differs between the two is not compared.
-fn first_expectation(options: &Options, allocator: &Allocator, run: &CommandRun) -> Expected {
+fn first_expectation(options: &Options, allocator: &Allocator, run: &CommandRun) -> Expectation {
     let again = run_once(options, allocator, false).ok();
     let steady = again.is_some_and(|again| again.output_digest == run.output_digest);
-    Expected { exit: run.record.exit, output_digest: steady.then_some(run.output_digest) }
+    Expectation { exit: run.record.exit, output_digest: steady.then_some(run.output_digest) }
 }
 
 fn rounds(
     options: &Options,
     subject: &str,
     allocators: &[Allocator],
-    expected: &Expected,
+    expected: &Expectation,
     measurement: &mut Measurement,
 ) -> Result<()> {
     measurement.doubt_rounds(options.rounds.get(), allocators.len())?;
@@ -264,9 +264,9 @@ mod tests {
 
     #[test]
     fn a_run_differs_in_its_status_or_in_an_output_that_is_steady() {
-        let expected = Expected { exit: 0, output_digest: Some(7) };
+        let expected = Expectation { exit: 0, output_digest: Some(7) };
         assert!(!expected.differs(&run(0, 7)) && expected.differs(&run(0, 8)) && expected.differs(&run(1, 7)));
-        let unsteady = Expected { exit: 0, output_digest: None };
+        let unsteady = Expectation { exit: 0, output_digest: None };
         assert!(!unsteady.differs(&run(0, 8)) && unsteady.differs(&run(1, 8)));
     }
 }

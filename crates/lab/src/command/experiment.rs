@@ -24,7 +24,7 @@ use std::time::Duration;
 pub(crate) struct Options {
     /// A: TLSF over an arena. B: HAKMEM's workloads and remedies. C: batched refill. D: pools in front of calloc. E: growth by realloc
     #[arg(value_enum, ignore_case = true)]
-    which: Which,
+    which: Letter,
     /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Options {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Which {
+enum Letter {
     A,
     B,
     C,
@@ -80,11 +80,11 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let limit = Duration::from_secs(options.timeout.get());
     let mut session = Session { measurement, allocators, rounds, limit };
     match options.which {
-        Which::A => a::measure(&mut session)?,
-        Which::B => b::measure(&mut session)?,
-        Which::C => c::measure(&mut session)?,
-        Which::D => d::measure(&mut session)?,
-        Which::E => e::measure(&mut session)?,
+        Letter::A => a::measure(&mut session)?,
+        Letter::B => b::measure(&mut session)?,
+        Letter::C => c::measure(&mut session)?,
+        Letter::D => d::measure(&mut session)?,
+        Letter::E => e::measure(&mut session)?,
     }
     let mut measurement = session.measurement;
     let summary = measurement.finish(&baseline)?;

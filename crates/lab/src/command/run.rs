@@ -14,7 +14,7 @@ use crate::process::scratch_file::ScratchFile;
 use crate::process::{command_file, command_run, interrupt};
 use crate::show::timeline_plot;
 use anyhow::Result;
-use exit_summary::{Ended, Presence};
+use exit_summary::{EndedCommand, Presence};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -71,7 +71,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     drop(file);
     let presence = Presence::of(&allocator, &report, preloading::obstacle(&path));
     let ended =
-        Ended { arguments: &options.command, allocator: &allocator, record: &record, report: &report, presence };
+        EndedCommand { arguments: &options.command, allocator: &allocator, record: &record, report: &report, presence };
     let mut text = if options.json { format!("{}\n", ended.to_json()) } else { ended.to_text() };
     if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
         let [table, picture] = timeline_plot::write(&timeline.rows(&report), file)?;

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_is_read_and_the_programs_lines_are_told_from_valgrinds() {
+    fn the_count_is_read_and_the_programs_lines_are_separated_from_valgrinds() {
         let messages = "==7== Callgrind\nworkload: broken\n\n==7== Collected : 123456\n";
         assert_eq!(collected(messages), Some(123_456));
         assert_eq!(own_lines(messages), "workload: broken");

@@ -162,7 +162,7 @@ impl Measurement {
     /// Checks that something was measured.
     ///
     /// # Errors
-    /// There is no run, and nobody asked the lab to stop.
+    /// There is no run, and no signal asked the lab to stop.
     pub(crate) fn refuse_emptiness(&self, summary: &Summary) -> Result<()> {
         if summary.allocators().is_empty() && !interrupt::asked() {
             self.print_warnings();

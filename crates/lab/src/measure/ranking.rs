@@ -4,7 +4,7 @@
 use crate::measure::statistics::Verdict;
 use crate::measure::summary::{Figure, Summary};
 use crate::workload::catalogue;
-use crate::workload::definition::Shows;
+use crate::workload::definition::PrimaryFigure;
 
 /// The allocator whose defeats are listed: this is Freestone's lab, so it must say where Freestone is not the best choice.
 const OURS: &str = "freestone";
@@ -65,19 +65,19 @@ impl Tally {
     /// `faster in 3, slower in 1, no difference seen in 2`, without the numbers that are 0.
     pub(crate) fn counted(&self, aspect: &Aspect) -> String {
         let parts = [(aspect.less, self.less), (aspect.more, self.more), ("no difference seen", self.same)];
-        let said: Vec<String> = parts
+        let counts: Vec<String> = parts
             .iter()
             .filter(|(_, number)| *number > 0)
             .map(|(what, number)| format!("{what} in {number}"))
             .collect();
-        said.join(", ")
+        counts.join(", ")
     }
 }
 
 /// The subjects that count in `figure`: workloads that are made to show memory do not count for time.
 pub(crate) fn subjects(summary: &Summary, figure: Figure) -> impl Iterator<Item = &str> {
     let shows_memory =
-        |subject: &str| catalogue::of_subject(subject).is_some_and(|workload| workload.shows == Shows::Memory);
+        |subject: &str| catalogue::of_subject(subject).is_some_and(|workload| workload.shows == PrimaryFigure::Memory);
     let all = summary.subjects().iter().map(String::as_str);
     all.filter(move |subject| figure != Figure::Time || !shows_memory(subject))
 }
@@ -100,8 +100,8 @@ pub(crate) fn least(summary: &Summary, aspect: &Aspect, say: impl Fn(&str) -> St
     means.insert(0, (baseline, Tally { mean: 1.0, less: 0, more: 0, same: 0 }));
     let best = means.iter().map(|(_, tally)| tally.mean).fold(f64::MAX, f64::min);
     let leaders = means.iter().filter(|(_, tally)| tally.mean <= best * CLOSE);
-    let said: Vec<String> = leaders.map(|(name, _)| say(name)).collect();
-    Some(format!("Least {name}: {}.", enumerated(&said)))
+    let names: Vec<String> = leaders.map(|(name, _)| say(name)).collect();
+    Some(format!("Least {name}: {}.", enumerated(&names)))
 }
 
 /// A subject for which another allocator needs visibly less than Freestone.
@@ -132,7 +132,7 @@ pub(crate) fn defeats(summary: &Summary, aspect: &Aspect) -> Option<String> {
     defeats.sort_by(|one, other| other.factor.total_cmp(&one.factor));
     let name = aspect.name.to_lowercase();
     if defeats.is_empty() {
-        return Some(format!("In {name}, nobody was seen ahead of {OURS}."));
+        return Some(format!("In {name}, no allocator was seen ahead of {OURS}."));
     }
     let listed: Vec<String> = defeats
         .iter()

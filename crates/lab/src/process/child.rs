@@ -25,7 +25,7 @@ pub(crate) enum End {
 }
 
 /// A child that has ended, and its output.
-pub(crate) struct Finished {
+pub(crate) struct FinishedChild {
     /// How it ended.
     pub(crate) end: End,
     /// Its standard output.
@@ -38,13 +38,13 @@ pub(crate) struct Finished {
 ///
 /// # Errors
 /// The command cannot be started or waited for.
-pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<Finished> {
+pub(crate) fn run(command: &mut Command, limit: Duration) -> io::Result<FinishedChild> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let stdout = collect(child.stdout.take());
     let stderr = collect(child.stderr.take());
     let end = wait(&mut child, limit)?;
-    Ok(Finished { end, stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default() })
+    Ok(FinishedChild { end, stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default() })
 }
 
 fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! Runs any command under an allocator, through the launcher: the small process that measures it.
 
 use crate::process::child::{self, End};
-use crate::process::command_file::CannotRun;
+use crate::process::command_file::Refusal;
 use crate::process::command_record::CommandRecord;
 use crate::process::preload::Preload;
 use crate::process::scratch_file::ScratchFile;
@@ -51,7 +51,7 @@ pub(crate) fn read_record(report: &Path) -> Result<CommandRecord> {
     let text = fs::read_to_string(report).context("the measuring process left no report")?;
     let record: CommandRecord = serde_json::from_str(&text).context("the measuring process left a damaged report")?;
     match record.start_error {
-        Some(error) => Err(CannotRun::new(record.exit as u8, error).into()),
+        Some(error) => Err(Refusal::new(record.exit as u8, error).into()),
         None => Ok(record),
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         let refused = CommandRecord::not_started(127, "no such command".into());
         fs::write(report.path(), serde_json::to_string(&refused).unwrap()).unwrap();
         assert_eq!(error(), "no such command");
-        let status = read_record(report.path()).unwrap_err().downcast::<CannotRun>().unwrap().status;
+        let status = read_record(report.path()).unwrap_err().downcast::<Refusal>().unwrap().status;
         assert_eq!(status, 127);
     }
 }

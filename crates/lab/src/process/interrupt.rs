@@ -111,9 +111,9 @@ pub(crate) fn continue_when_the_reader_is_gone() {
 
 /// The signals the launcher waits for: those to be passed on, and the end of its child.
 #[derive(Clone, Copy)]
-pub(crate) struct Awaited(sigset_t);
+pub(crate) struct AwaitedSignals(sigset_t);
 
-impl Awaited {
+impl AwaitedSignals {
     fn new() -> Self {
         let mut set = MaybeUninit::<sigset_t>::zeroed();
         // SAFETY: the call writes an empty set to the local.
@@ -127,7 +127,7 @@ impl Awaited {
         Self(set)
     }
 
-    /// Blocks the signals: from now on they stay pending until [`Awaited::wait_for_one_from`] takes them.
+    /// Blocks the signals: from now on they stay pending until [`AwaitedSignals::wait_for_one_from`] takes them.
     pub(crate) fn block() -> Self {
         let awaited = Self::new();
         // SAFETY: the set is initialised, and the old mask is not asked for.
@@ -159,7 +159,7 @@ impl Awaited {
 
 /// Calls `spawn` with the signals blocked. The child inherits the mask, so it loses no signal before it is ready to handle it.
 pub(crate) fn while_blocked<T>(spawn: impl FnOnce() -> T) -> T {
-    let awaited = Awaited::block();
+    let awaited = AwaitedSignals::block();
     let spawned = spawn();
     awaited.unblock();
     spawned
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signal_of_a_process_is_told_from_one_of_the_kernel() {
+    fn a_signal_from_a_process_is_distinguished_from_one_from_the_kernel() {
         // SAFETY: all-zero is a valid `siginfo_t`.
         let mut info: siginfo_t = unsafe { MaybeUninit::zeroed().assume_init() };
         info.si_code = libc::SI_USER;

@@ -16,9 +16,9 @@
 
 mod program_image;
 
-use crate::process::command_file::CannotRun;
+use crate::process::command_file::Refusal;
 use crate::process::command_record::CommandRecord;
-use crate::process::interrupt::Awaited;
+use crate::process::interrupt::AwaitedSignals;
 use crate::workload::own_process::Usage;
 use program_image::Program;
 use std::ffi::OsString;
@@ -34,7 +34,7 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
         return ExitCode::from(2);
     };
     debug_assert_eq!(separator, "--");
-    let awaited = Awaited::block();
+    let awaited = AwaitedSignals::block();
     if preload != "-" {
         // SAFETY: this process has one thread, so nothing reads the environment at the same time.
         unsafe { env::set_var("LD_PRELOAD", with_inherited(preload)) };
@@ -60,12 +60,12 @@ fn with_inherited(preload: &OsString) -> OsString {
     all
 }
 
-fn not_started(refusal: &CannotRun) -> CommandRecord {
+fn not_started(refusal: &Refusal) -> CommandRecord {
     CommandRecord::not_started(refusal.status.into(), refusal.to_string())
 }
 
 /// Starts the program, waits for its end, and passes signals on to it meanwhile. `watched` is the library to look for at its exit.
-fn launch(program: Program, watched: Option<&str>, awaited: Awaited) -> CommandRecord {
+fn launch(program: Program, watched: Option<&str>, awaited: AwaitedSignals) -> CommandRecord {
     let lab = parent_id();
     let began = Instant::now();
     let pid = match program.start(watched.is_some(), awaited) {
@@ -90,7 +90,7 @@ fn launch(program: Program, watched: Option<&str>, awaited: Awaited) -> CommandR
             }
             Err(error) => {
                 let why = format!("it cannot be waited for: {error}");
-                return not_started(&CannotRun::new(CannotRun::NOT_RUNNABLE, why));
+                return not_started(&Refusal::new(Refusal::NOT_RUNNABLE, why));
             }
         }
     };

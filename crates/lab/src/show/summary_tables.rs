@@ -50,7 +50,7 @@ pub(crate) fn print_ranking(summary: &Summary) {
 fn print_figure(summary: &Summary, figure: Figure, show: fn(f64) -> String) {
     let (header, rows) = figure_table(summary, figure, show, verdict_text::verdict);
     let kept = header.len() - summary.allocators().len() + 1;
-    let (said, header, rows) = if table::fits(&header, &rows) {
+    let (figures, header, rows) = if table::fits(&header, &rows) {
         ("median ratio and its 95 % interval", header, rows)
     } else {
         let (header, rows) = figure_table(summary, figure, show, verdict_text::short_verdict);
@@ -58,7 +58,7 @@ fn print_figure(summary: &Summary, figure: Figure, show: fn(f64) -> String) {
     };
     table::print(&header, &rows, kept);
     if summary.allocators().len() > 1 {
-        println!("{}", verdict_text::legend(&rows, said));
+        println!("{}", verdict_text::legend(&rows, figures));
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Does not show: more than one live block.
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
 use crate::workload::params::{Param, Params};
@@ -16,7 +16,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "alloc_free_pair",
     models: "a scratch buffer that is allocated and freed at every request",
     hides: "more than one live block",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::fixed("size", 1024, "bytes; experiment A has 1024, 10240, 102400 and 512000"),
         Param::scaled("ops", [10_000_000, 30_000_000, 100_000_000], "pairs of allocation and free"),

@@ -5,7 +5,7 @@
 //!
 //! Does not show: mixed sizes; every node has 16 bytes.
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
@@ -14,7 +14,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "binary_trees",
     models: "pointer structures that are built and dropped, beside one that stays",
     hides: "mixed sizes",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("depth", [18, 20, 22], "depth of the longest-lived tree")],
     run,
     run_on_null: None,

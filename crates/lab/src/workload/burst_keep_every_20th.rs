@@ -7,7 +7,7 @@
 //! Does not show: speed.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::{Meter, Sampler};
 use crate::workload::own_process::os_page_bytes;
 use crate::workload::params::{Param, Params};
@@ -21,7 +21,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "burst_keep_every_20th",
     models: "a burst that leaves scattered long-lived objects",
     hides: "speed",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("burst_mib", [256, 1024, 1024], "size of the burst in MiB, over all threads"),
         Param::fixed("threads", 4, "threads; 0: the main thread does all the work"),
@@ -33,7 +33,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
 };
 
 /// The blocks that one thread keeps, each with its tag, and the number of its allocations.
-struct Kept {
+struct KeptBlocks {
     blocks: Vec<(u64, Block)>,
     ops: u64,
 }
@@ -76,9 +76,9 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
 /// Runs `burst` on every thread, then `meanwhile` while all threads are idle. Returns what each thread kept, and the result of `meanwhile`.
 fn in_threads<T>(
     threads: usize,
-    burst: impl Fn(u64) -> Kept + Copy + Send + 'static,
+    burst: impl Fn(u64) -> KeptBlocks + Copy + Send + 'static,
     meanwhile: impl FnOnce() -> T,
-) -> (Vec<Kept>, T) {
+) -> (Vec<KeptBlocks>, T) {
     let (freed, leave) = (Arc::new(Barrier::new(threads + 1)), Arc::new(Barrier::new(threads + 1)));
     let workers: Vec<_> = (0..threads)
         .map(|seed| {
@@ -105,7 +105,7 @@ fn watch(sampler: &mut Sampler, wait: Duration) -> (u64, u64) {
 }
 
 /// Allocates blocks of `burst` bytes together, and frees all but every `keep_every`th.
-fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> Kept {
+fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> KeptBlocks {
     let mut random = Random::new(seed + 100);
     let (mut bytes, mut ops) = (0, 0);
     let mut all = Vec::<Block>::with_capacity(burst / 512);
@@ -125,5 +125,5 @@ fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> Kept {
             CHeap.release(block);
         }
     }
-    Kept { blocks, ops }
+    KeptBlocks { blocks, ops }
 }

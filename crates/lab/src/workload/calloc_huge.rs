@@ -5,7 +5,7 @@
 //!
 //! Does not show: blocks that are used.
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
@@ -16,7 +16,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "calloc_huge",
     models: "huge sparse tables",
     hides: "blocks that are used",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::fixed("ops", 1000, "pairs of calloc and free"),
         Param::fixed("mib", 1024, "size in MiB"),

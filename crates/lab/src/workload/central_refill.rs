@@ -6,7 +6,7 @@
 //!
 //! Does not show: any allocator; `binary_trees` shows what remains of the difference in a whole program (published: -8.7 %).
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "central_refill",
     models: "threads that refill caches from one central list",
     hides: "the allocator: the lists belong to the workload",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [4_000_000, 10_000_000, 60_000_000], "objects in total"),
         Param::fixed("threads", 2, "threads"),

@@ -8,7 +8,7 @@
 //!
 //! Does not show: the allocator alone; copying and hashing are part of the time.
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
@@ -21,7 +21,7 @@ pub(crate) static STRINGS: Workload = Workload {
     name: "string_churn",
     models: "text that is built, joined, split and dropped",
     hides: "the allocator alone: copying is part of the time",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("ops", [300_000, 1_000_000, 5_000_000], "sentences")],
     run: strings,
     run_on_null: None,
@@ -31,7 +31,7 @@ pub(crate) static VECTORS: Workload = Workload {
     name: "vec_growth",
     models: "vectors that grow from empty by pushing",
     hides: "vectors that are created with the right capacity",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [2_000_000, 5_000_000, 30_000_000], "vectors"),
         Param::fixed("elements", 32, "elements of 8 bytes in each"),
@@ -44,7 +44,7 @@ pub(crate) static MAP: Workload = Workload {
     name: "hash_map",
     models: "a map with string keys that grows while keys are removed",
     hides: "the allocator alone: hashing is part of the time",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("ops", [500_000, 1_500_000, 8_000_000], "insertions")],
     run: map,
     run_on_null: None,

@@ -14,7 +14,7 @@ pub(crate) struct Workload {
     /// What it does not show.
     pub(crate) hides: &'static str,
     /// The figure to look at first.
-    pub(crate) shows: Shows,
+    pub(crate) shows: PrimaryFigure,
     /// Its parameters.
     pub(crate) params: &'static [Param],
     /// Runs it against `malloc`.
@@ -26,9 +26,9 @@ pub(crate) struct Workload {
 /// The function that runs a workload.
 pub(crate) type Body = fn(&Params, &mut Meter) -> Outcome;
 
-/// The figure of a workload to look at first.
+/// The figure to look at first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shows {
+pub(crate) enum PrimaryFigure {
     /// Time.
     Time,
     /// Resident memory.

@@ -11,7 +11,7 @@
 //! Does not show: anything on a machine with one processor.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::tested_heap::{CHeap, Heap};
@@ -29,7 +29,7 @@ pub(crate) static ACTIVE: Workload = Workload {
     name: "active_false_sharing",
     models: "threads that work on small objects of their own",
     hides: "everything but shared cache lines",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: PARAMS,
     run: |params, meter| run(params, meter, false),
     run_on_null: None,
@@ -39,7 +39,7 @@ pub(crate) static PASSIVE: Workload = Workload {
     name: "passive_false_sharing",
     models: "threads that received neighbouring objects from another thread",
     hides: "everything but shared cache lines",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: PARAMS,
     run: |params, meter| run(params, meter, true),
     run_on_null: None,

@@ -7,7 +7,7 @@
 //! Does not show: speed; most of the time goes to page faults.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "fragmentation_phases",
     models: "a cache whose entries change in size from hour to hour",
     hides: "speed",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("live_mib", [64, 128, 512], "live memory in MiB"),
         Param::fixed("phases", 8, "size mixes, one after the other"),

@@ -7,7 +7,7 @@
 //! Does not show: speed (`producer_consumer` does).
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -21,7 +21,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "free_only_consumer",
     models: "a pipeline whose last stage only frees, for hours",
     hides: "speed",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("ops", [2_000_000, 6_000_000, 60_000_000], "blocks in total"),
         Param::fixed("batch", 1000, "blocks per message"),

@@ -6,7 +6,7 @@
 //! Does not show: what happens if some blocks stay (`burst_keep_every_20th` does).
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "idle_after_burst",
     models: "a service after its busiest hour",
     hides: "blocks that stay",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("burst_mib", [256, 256, 1024], "size of the burst in MiB"),
         Param::scaled("idle_ms", [1500, 3000, 10_000], "time asleep after the burst in ms"),

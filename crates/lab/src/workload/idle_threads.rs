@@ -8,7 +8,7 @@
 //! Does not show: speed.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -21,7 +21,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "idle_threads",
     models: "a thread pool sized for the busiest hour, when it is idle",
     hides: "speed; 10 KiB of each thread are its stack",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("threads", [200, 1000, 1000], "threads"),
         Param::fixed("burst_kib", 4096, "burst of each thread in KiB"),

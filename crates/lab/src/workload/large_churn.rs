@@ -6,7 +6,7 @@
 //! Does not show: small blocks.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -16,7 +16,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "large_churn",
     models: "frames and columns of 1 to 64 MiB, written once",
     hides: "small blocks",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [30, 200, 1000], "blocks"),
         Param::fixed("slots", 4, "largest number of live blocks"),

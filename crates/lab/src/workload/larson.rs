@@ -9,7 +9,7 @@
 //! threads that share a block at the same time.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
@@ -23,7 +23,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "larson",
     models: "a server whose threads inherit each other's blocks",
     hides: "mostly remote frees, large blocks, blocks shared at the same time",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [10_000_000, 30_000_000, 150_000_000], "replacements in total"),
         Param::fixed("threads", 2, "tables; each has one owner at a time"),

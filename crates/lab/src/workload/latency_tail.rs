@@ -7,7 +7,7 @@
 //! Does not show: throughput; reading the clock costs more than most allocations.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -21,7 +21,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "latency_tail",
     models: "a service that guarantees its slowest answer",
     hides: "throughput: reading the clock costs more than most allocations",
-    shows: Shows::Latency,
+    shows: PrimaryFigure::Latency,
     params: &[
         Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
         Param::fixed("slots", 20_000, "largest number of live blocks"),

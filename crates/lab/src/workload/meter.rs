@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The measurements of one section.
 #[derive(Clone)]
-pub(crate) struct Measured {
+pub(crate) struct SectionFigures {
     /// Wall-clock time in nanoseconds, without the time that the workload slept on purpose.
     pub(crate) wall_ns: u64,
     /// Processor time and page faults.
@@ -27,7 +27,7 @@ pub(crate) struct Measured {
 /// Runs the section and keeps its measurements.
 #[derive(Default)]
 pub(crate) struct Meter {
-    measured: Option<Measured>,
+    measured: Option<SectionFigures>,
     counts_children: bool,
     rss_series: Vec<(u64, u64)>,
 }
@@ -57,7 +57,7 @@ impl Meter {
         };
         let usage = self.usage().since(before);
         self.rss_series = sampler.series;
-        self.measured = Some(Measured {
+        self.measured = Some(SectionFigures {
             wall_ns: wall.as_nanos() as u64,
             usage,
             peak_rss_bytes: own_process::peak_rss_bytes()
@@ -69,7 +69,7 @@ impl Meter {
     }
 
     /// The measurements, and (milliseconds, resident bytes) of each sample; `None` if the workload ran no section.
-    pub(crate) fn finish(self) -> Option<(Measured, Vec<(u64, u64)>)> {
+    pub(crate) fn finish(self) -> Option<(SectionFigures, Vec<(u64, u64)>)> {
         Some((self.measured?, self.rss_series))
     }
 

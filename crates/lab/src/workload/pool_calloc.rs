@@ -6,7 +6,7 @@
 //! Does not show: mixed lifetimes.
 
 use crate::workload::calloc_front_end::{self, CallocFrontEnd};
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
@@ -16,7 +16,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "pool_calloc",
     models: "zeroed blocks of one size, allocated and freed in groups",
     hides: "mixed lifetimes",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::fixed("block", 1024, "bytes per block"),
         Param::fixed("calls", 1024, "blocks in a group"),

@@ -7,7 +7,7 @@
 //! Does not show: threads that free their own blocks.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
 use crate::workload::params::{Param, Params};
@@ -20,7 +20,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "producer_consumer",
     models: "a pipeline: what one thread allocates, another frees",
     hides: "threads that free their own blocks",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [2_000_000, 10_000_000, 60_000_000], "blocks in total"),
         Param::fixed("pairs", 1, "pairs of producer and consumer"),

@@ -13,7 +13,7 @@
 //!
 //! Does not show: what a program does over hours.
 
-use crate::workload::definition::{Body, Outcome, Shows, Workload};
+use crate::workload::definition::{Body, Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
@@ -27,7 +27,7 @@ const PARAMS: &[Param] = &[Param::scaled("ops", [1, 2, 8], "runs of the job")];
 const HIDES: &str = "what the program does over hours, and with other data";
 
 const fn workload(name: &'static str, models: &'static str, run: Body) -> Workload {
-    Workload { name, models, hides: HIDES, shows: Shows::Time, params: PARAMS, run, run_on_null: None }
+    Workload { name, models, hides: HIDES, shows: PrimaryFigure::Time, params: PARAMS, run, run_on_null: None }
 }
 
 pub(crate) static PYTHON3: Workload =
@@ -124,8 +124,8 @@ fn once(script: &str, folder: &Path) -> u64 {
             digest.finish()
         }
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last: Vec<&str> = said.lines().rev().take(2).collect();
+            let messages = String::from_utf8_lossy(&output.stderr);
+            let last: Vec<&str> = messages.lines().rev().take(2).collect();
             broken(&format!("the job ended with {}: {}", output.status, last.join(" | ")))
         }
         Err(error) => broken(&format!("sh could not be started: {error}")),

@@ -6,7 +6,7 @@
 //! Does not show: threads, large blocks, or what happens to memory once the load stops.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
 use crate::workload::params::{Param, Params};
@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "random_mixed",
     models: "small blocks of mixed sizes that live for a few hundred operations",
     hides: "threads, large blocks, memory after the load",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [5_000_000, 20_000_000, 100_000_000], "operations"),
         Param::fixed("slots", 400, "largest number of live blocks"),

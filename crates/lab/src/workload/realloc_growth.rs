@@ -6,7 +6,7 @@
 //!
 //! Does not show: growth between other live blocks (`neighbours=1` allocates one small block after every step).
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
@@ -16,7 +16,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "realloc_growth",
     models: "a buffer that grows by an eighth with realloc",
     hides: "growth with many live neighbours",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::fixed("limit", 47_000_000, "grow until this many bytes"),
         Param::fixed("start", 29, "first size in bytes"),

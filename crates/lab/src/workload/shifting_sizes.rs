@@ -11,7 +11,7 @@
 //! Does not show: limits by cgroup (run the same workload inside one, with `limit_mib=0`).
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::own_process;
 use crate::workload::params::{Param, Params};
@@ -23,7 +23,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "shifting_sizes",
     models: "a cache in a container whose entries change in size",
     hides: "limits by cgroup, unless it runs in one",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("live_mib", [100, 400, 400], "live memory in MiB"),
         Param::scaled(

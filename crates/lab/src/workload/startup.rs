@@ -5,7 +5,7 @@
 //!
 //! Does not show: anything that the allocator does after the first few allocations.
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::own_process::Usage;
@@ -16,7 +16,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "startup",
     models: "an empty program that is started again and again, as shells and build tools do",
     hides: "everything after the first allocations",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("ops", [60, 500, 2000], "processes")],
     run,
     run_on_null: None,

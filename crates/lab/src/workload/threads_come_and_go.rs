@@ -6,7 +6,7 @@
 //! Does not show: threads that live long.
 
 use crate::workload::block::Block;
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "threads_come_and_go",
     models: "a thread for every request, each of which leaves a block behind",
     hides: "threads that live long",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [5000, 15_000, 100_000], "threads, four at a time"),
         Param::fixed("blocks", 100, "blocks that each thread allocates and frees"),

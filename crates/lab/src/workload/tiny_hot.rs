@@ -5,7 +5,7 @@
 //!
 //! Does not show: anything but the fast path; the caches of every allocator are warm throughout.
 
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
 use crate::workload::params::{Param, Params};
@@ -15,7 +15,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "tiny_hot",
     models: "short-lived objects of 8 to 128 bytes, freed in reverse order",
     hides: "everything but the fast path",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [8_000_000, 60_000_000, 300_000_000], "pairs of allocation and free"),
         Param::fixed("batch", 100, "largest number of live blocks"),

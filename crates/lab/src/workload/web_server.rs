@@ -7,7 +7,7 @@
 
 use crate::workload::block::Block;
 use crate::workload::calloc_front_end::{self, CallocFrontEnd};
-use crate::workload::definition::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "web_server",
     models: "ten clients with 256 page-sized buffers each, freed in a scrambled order",
     hides: "threads, other sizes",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("calls", [128_000, 512_000, 5_120_000], "callocs in total"),
         Param::fixed("clients", 10, "clients"),

@@ -37,7 +37,7 @@ impl Presence {
 }
 
 /// A command that has ended, and everything that is known of it.
-pub(super) struct Ended<'a> {
+pub(super) struct EndedCommand<'a> {
     /// The command and its arguments.
     pub(super) arguments: &'a [OsString],
     /// The allocator that it was to run under.
@@ -50,7 +50,7 @@ pub(super) struct Ended<'a> {
     pub(super) presence: Presence,
 }
 
-impl Ended<'_> {
+impl EndedCommand<'_> {
     /// The summary as text.
     pub(super) fn to_text(&self) -> String {
         let (record, report) = (self.record, self.report);

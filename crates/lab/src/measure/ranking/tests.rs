@@ -32,11 +32,11 @@ fn whoever_needs_least_leads_and_the_close_ones_share_the_place() {
     ]);
     assert_eq!(leaders(&summary, &ASPECTS[0]).unwrap(), "Least time: freestone and other.");
     assert_eq!(leaders(&summary, &ASPECTS[1]).unwrap(), "Least peak memory: system and freestone.");
-    assert_eq!(defeats(&summary, &ASPECTS[1]).unwrap(), "In peak memory, nobody was seen ahead of freestone.");
+    assert_eq!(defeats(&summary, &ASPECTS[1]).unwrap(), "In peak memory, no allocator was seen ahead of freestone.");
 }
 
 #[test]
-fn where_freestone_is_beaten_is_told_with_the_winner_and_the_worst_first() {
+fn where_freestone_is_behind_the_winner_is_named_and_the_worst_comes_first() {
     let summary = summary_of(&[
         ("a", "system", 100, 100),
         ("a", "freestone", 110, 100),

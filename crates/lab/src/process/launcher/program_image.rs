@@ -1,14 +1,14 @@
 //! The program that the launcher starts: found as a shell finds it, and executed without handing broken programs to a shell.
 //!
-//! The standard library uses `execvp`, which hands every file that the kernel refuses to `/bin/sh`, and the shell then reads a damaged
+//! The standard library calls execvp, which hands every file that the kernel refuses to `/bin/sh`, and the shell then reads a damaged
 //! program as a script. Here that happens only to files that may be scripts, as in a shell.
 //!
 //! # Safety
 //! Between fork and exec only async-signal-safe calls are made: `ptrace`, `pthread_sigmask`, `execv`.
 #![allow(unsafe_code)]
 
-use crate::process::command_file::{self, CannotRun};
-use crate::process::interrupt::Awaited;
+use crate::process::command_file::{self, Refusal};
+use crate::process::interrupt::AwaitedSignals;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -58,7 +58,7 @@ impl Program {
     ///
     /// # Errors
     /// There is no such file, or it cannot be executed.
-    pub(super) fn find(name: &OsStr, arguments: &[OsString]) -> Result<Self, CannotRun> {
+    pub(super) fn find(name: &OsStr, arguments: &[OsString]) -> Result<Self, Refusal> {
         Ok(Self { name: name.to_owned(), path: command_file::find(name)?, arguments: arguments.to_vec() })
     }
 
@@ -66,11 +66,11 @@ impl Program {
     ///
     /// # Errors
     /// The kernel refuses to execute it.
-    pub(super) fn start(&self, traced: bool, awaited: Awaited) -> Result<libc::pid_t, CannotRun> {
+    pub(super) fn start(&self, traced: bool, awaited: AwaitedSignals) -> Result<libc::pid_t, Refusal> {
         self.spawn(traced, awaited).map_err(|error| self.refusal(&error))
     }
 
-    fn spawn(&self, traced: bool, awaited: Awaited) -> io::Result<libc::pid_t> {
+    fn spawn(&self, traced: bool, awaited: AwaitedSignals) -> io::Result<libc::pid_t> {
         let arguments = std::iter::once(&self.name).chain(&self.arguments).collect();
         let image = Image::new(self.path.as_os_str(), arguments)?;
         let may_be_script = command_file::may_be_script(&self.path);
@@ -98,13 +98,13 @@ impl Program {
         Ok(command.spawn()?.id() as libc::pid_t)
     }
 
-    fn refusal(&self, error: &io::Error) -> CannotRun {
+    fn refusal(&self, error: &io::Error) -> Refusal {
         let why = match error.raw_os_error() {
             // The file itself exists: `find` saw it.
             Some(libc::ENOENT) => "it is there, but the interpreter or the loader that it names is not".to_owned(),
             Some(libc::ENOEXEC) => "it is neither a program for this machine nor a script".to_owned(),
             _ => error.to_string(),
         };
-        CannotRun::new(CannotRun::NOT_RUNNABLE, format!("command '{}': {why}", self.name.display()))
+        Refusal::new(Refusal::NOT_RUNNABLE, format!("command '{}': {why}", self.name.display()))
     }
 }

@@ -38,7 +38,7 @@ fn leaders(summary: &Summary) -> String {
         .filter_map(|aspect| ranking::least(summary, aspect, |name| format!("<b>{}</b>", escape(name))))
         .collect();
     let defeats = ASPECTS.iter().filter_map(|aspect| ranking::defeats(summary, aspect));
-    let defeats: String = defeats.map(|said| format!("<p>{}</p>", escape(&said))).collect();
+    let defeats: String = defeats.map(|sentence| format!("<p>{}</p>", escape(&sentence))).collect();
     format!("<p class=\"lead\">{}</p>{defeats}", least.join(" "))
 }
 

@@ -7,7 +7,7 @@ use crate::show::published::comparison::{Comparison, NO_FIGURE, has, shown};
 use crate::show::quantity;
 
 /// One row of the published table.
-struct Published {
+struct PublishedRow {
     allocator: &'static str,
     limit: &'static str,
     moved: &'static str,
@@ -23,11 +23,11 @@ const fn row(
     peak: &'static str,
     faults: &'static str,
     cpu: &'static str,
-) -> Published {
-    Published { allocator, limit, moved, peak, faults, cpu }
+) -> PublishedRow {
+    PublishedRow { allocator, limit, moved, peak, faults, cpu }
 }
 
-const PUBLISHED: [Published; 9] = [
+const PUBLISHED: [PublishedRow; 9] = [
     row("500000", "system", "4 of 83", "2.3 MB", "215", "–"),
     row("500000", "mimalloc", "56", "5.1 MB", "954", "–"),
     row("500000", "mimalloc2", "56", "5.1 MB", "954", "–"),
@@ -60,7 +60,7 @@ fn of_size(summary: &Summary, limit: &str, title: &str) -> Comparison {
     }
     for allocator in summary.allocators() {
         let published = PUBLISHED.iter().find(|row| row.limit == limit && row.allocator == allocator.as_str());
-        let of = |pick: fn(&Published) -> &'static str| published.map_or(NO_FIGURE, pick).to_owned();
+        let of = |pick: fn(&PublishedRow) -> &'static str| published.map_or(NO_FIGURE, pick).to_owned();
         let own = |name: &str| summary.own_figure(&subject, allocator, name);
         let moved =
             own("moved").zip(own("steps")).map_or(NO_FIGURE.into(), |(moved, steps)| format!("{moved} of {steps}"));

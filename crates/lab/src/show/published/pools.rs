@@ -20,7 +20,7 @@ const SHARED: &str = "shared pool, lock-free";
 pub(crate) const FRONT_ENDS: [(&str, &str); 4] =
     [(LINEAR, "front=1"), (LOCKED, "front=3"), (UNLOCKED, "front=2"), (SHARED, "front=4")];
 
-/// Numbers of calls in the second workload, each with rounds that make all runs about equally long.
+/// Numbers of calls in the second workload, each with the rounds that keep the runs of the linear pool about equally long.
 pub(crate) const CALLS: [(&str, &str); 5] =
     [("50", "20000"), ("100", "10000"), ("500", "400"), ("1024", "100"), ("10000", "10")];
 
@@ -54,7 +54,9 @@ pub(crate) fn comparisons(summary: &Summary) -> Vec<Comparison> {
     if !has(summary, &pool_subject(CALLS[0], OVERSIZE[0].0)) {
         return Vec::new();
     }
-    std::iter::once(web_server(summary)).chain(OVERSIZE.map(|(oversize, said)| pool(summary, oversize, said))).collect()
+    std::iter::once(web_server(summary))
+        .chain(OVERSIZE.map(|(oversize, addition)| pool(summary, oversize, addition)))
+        .collect()
 }
 
 fn web_server(summary: &Summary) -> Comparison {
@@ -78,9 +80,9 @@ fn web_server(summary: &Summary) -> Comparison {
     comparison
 }
 
-fn pool(summary: &Summary, oversize: &str, said: &str) -> Comparison {
+fn pool(summary: &Summary, oversize: &str, addition: &str) -> Comparison {
     let title = format!(
-        "D: time of one calloc of 1024 bytes and its free, by how many are live at once; the pool has 1024{said}"
+        "D: time of one calloc of 1024 bytes and its free, by the number of live blocks; the pool has 1024{addition}"
     );
     let mut comparison = Comparison::new(title, &[""]);
     comparison.header.extend(CALLS.map(|(calls, _)| quantity::count(calls.parse().unwrap_or(0))));

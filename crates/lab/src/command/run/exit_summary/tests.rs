@@ -55,7 +55,7 @@ fn an_exit_status_other_than_0_is_in_the_summary() {
     let record = CommandRecord { exit: 3, ..CommandRecord::example(5_000_000, 1 << 20) };
     let (report, allocator) = (Report::default(), Allocator::system());
     let arguments = ["ls".into(), "-l".into()];
-    let ended = |record| Ended {
+    let ended = |record| EndedCommand {
         arguments: &arguments,
         allocator: &allocator,
         record,
