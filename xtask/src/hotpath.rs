@@ -82,6 +82,12 @@ pub(crate) fn run(bless: bool) -> Result<()> {
     compare(&golden, bless)
 }
 
+/// The counts in the text of `hotpath.golden`, by symbol.
+pub(crate) fn counts(golden: &str) -> Vec<(String, u64)> {
+    let heads = golden.lines().filter_map(|line| line.strip_suffix(" instructions)")?.split_once(" ("));
+    heads.filter_map(|(symbol, n)| Some((symbol.to_owned(), n.parse().ok()?))).collect()
+}
+
 fn compare(golden: &str, bless: bool) -> Result<()> {
     let file = root().join("hotpath.golden");
     if bless {

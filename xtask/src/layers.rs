@@ -11,7 +11,7 @@
 
 use crate::process::root;
 use crate::source::arrows::arrows;
-use crate::source::{CRATES, Crate, HEAP_CRATES, read_crate};
+use crate::source::{Crate, HEAP_CRATES, workspace};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
@@ -140,11 +140,11 @@ pub(crate) fn check_workspace() -> Result<()> {
         complaints.extend(crates_named(&manifest).iter().filter_map(|to| crates.complaint(name, to)));
     }
     let mut n_allowed = 0;
-    for name in CRATES {
+    for (name, krate) in workspace()?.iter() {
         let mut allowed = Allowed::read(&text, name)?;
         n_allowed += allowed.arrows.len();
         allowed.leftover = Allowed::read(&leftover, name)?.arrows;
-        let found = complaints_of(&read_crate(name)?, &Order::read(&text, name), &allowed, HEAP_CRATES.contains(&name));
+        let found = complaints_of(krate, &Order::read(&text, name), &allowed, HEAP_CRATES.contains(name));
         complaints.extend(found.into_iter().map(|complaint| format!("{name}: {complaint}")));
     }
     if n_allowed > CIRCLES_MOST {
@@ -161,8 +161,8 @@ pub(crate) fn check_workspace() -> Result<()> {
 
 /// Prints every arrow that lies on a circle.
 pub(crate) fn list_circles() -> Result<()> {
-    for name in CRATES {
-        for (from, to) in arrows_on_circles(&read_crate(name)?) {
+    for (name, krate) in workspace()?.iter() {
+        for (from, to) in arrows_on_circles(krate) {
             println!("circle: {name} {from} -> {to} because it is to be removed");
         }
     }

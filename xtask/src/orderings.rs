@@ -2,7 +2,7 @@
 //!
 //! The orderings are found in the text: each `Ordering::X` outside tests and comments that is not `Relaxed` already. Each is replaced by all
 //! that are next weaker, in a copy of the tree, and the models of its crate run; where they pass, nobody minds. The orderings of the heap
-//! (`thread`, `central`, `page`, `api`) are read out of its source by the models in `crates/base/tests/protocols.rs`.
+//! (`thread`, `central`, `page`, `api`) are read out of its source by the models in `crates/base/tests/protocols`.
 //!
 //! What was found is kept in `target/orderings.tsv`, so that the command can be stopped and goes on; a change of a model or of the code
 //! that it is about makes its lines void.

@@ -4,7 +4,7 @@
 //! in it is.
 
 use super::attributes::{is_for_tests, is_test_item};
-use super::imports::collect;
+use super::imports::collect_imports;
 use super::names::{Named, look_up_in_globs, resolve};
 use super::tree::Crate;
 use proc_macro2::{TokenStream, TokenTree};
@@ -130,7 +130,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     /// A `use` inside a function; those of modules are in [`Finder::imports`] already, and count once.
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         let mut imports = Vec::new();
-        collect(&item.tree, &mut Vec::new(), false, &mut imports);
+        collect_imports(&item.tree, &mut imports);
         let is_of_module = |line| self.krate.modules[self.module].imports.iter().any(|import| import.line == line);
         imports.retain(|import| !is_of_module(import.line));
         imports.iter().for_each(|import| self.path(&import.path, import.line));

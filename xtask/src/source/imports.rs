@@ -28,8 +28,13 @@ pub(super) fn imports_of(items: &[Item]) -> Vec<Import> {
     imports
 }
 
+/// Adds the names of a whole `use` tree.
+pub(crate) fn collect_imports(tree: &UseTree, imports: &mut Vec<Import>) {
+    collect(tree, &mut Vec::new(), false, imports);
+}
+
 /// Adds the names of a `use` tree below `prefix`.
-pub(super) fn collect(tree: &UseTree, prefix: &mut Vec<String>, is_public: bool, imports: &mut Vec<Import>) {
+fn collect(tree: &UseTree, prefix: &mut Vec<String>, is_public: bool, imports: &mut Vec<Import>) {
     let line = tree.span().start().line;
     let mut add = |name: Option<String>, path: Vec<String>| imports.push(Import { name, path, is_public, line });
     match tree {

@@ -97,7 +97,7 @@ impl Crate {
     }
 }
 
-/// `x.rs`, or `x/mod.rs` if there is no `x.rs`.
+/// `x.rs`, or `mod.rs` in the folder `x` if there is no `x.rs`.
 fn file_of_module(folder: &Path, inside: &str, module: &ItemMod) -> String {
     let plain = format!("{inside}{}.rs", module.ident);
     if folder.join(&plain).is_file() { plain } else { format!("{inside}{}/mod.rs", module.ident) }

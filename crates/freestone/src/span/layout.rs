@@ -82,13 +82,6 @@ impl Layout {
         self.records().wrapping_add(page as usize)
     }
 
-    /// The page that `record` describes.
-    #[inline]
-    #[must_use]
-    pub fn page_of_record(&self, record: *const Span) -> u32 {
-        ((record.addr() - self.records().addr()) / size_of::<Span>()) as u32
-    }
-
     /// First word of a page's bitmap. Committed for pages below the frontier.
     #[inline]
     #[must_use]
