@@ -31,7 +31,7 @@ use crate::span::{Entry, Layout, PageMap};
 use core::cell::Cell;
 use core::ptr;
 use freestone_base::count;
-use freestone_base::slot::{Had, Slot};
+use freestone_base::slot::{Content, Slot};
 use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Os;
@@ -294,7 +294,7 @@ impl State {
     }
 
     /// Closes slots of all shelves, those that `close` does.
-    fn close_shelves(&mut self, layout: &Layout, since_ms: u32, close: fn(&Slot) -> Option<Had>) {
+    fn close_shelves(&mut self, layout: &Layout, since_ms: u32, close: fn(&Slot) -> Option<Content>) {
         let mut next = core::mem::replace(&mut self.shelves, ptr::null());
         // SAFETY: shelves in the list stay where they are for good, and the state is borrowed under the lock.
         while let Some(shelf) = unsafe { next.as_ref() } {
@@ -309,12 +309,18 @@ impl State {
     }
 
     /// Closes slots of a shelf, those that `close` does: their runs are dirty since `since_ms`. Whether some stay open.
-    fn close_slots(&mut self, layout: &Layout, shelf: &Shelf, since_ms: u32, close: fn(&Slot) -> Option<Had>) -> bool {
+    fn close_slots(
+        &mut self,
+        layout: &Layout,
+        shelf: &Shelf,
+        since_ms: u32,
+        close: fn(&Slot) -> Option<Content>,
+    ) -> bool {
         let mut stays = false;
         for (n_pages, slot) in shelf.by_length() {
             if let Some(had) = close(slot) {
                 self.shelf_pages -= u64::from(n_pages);
-                if let Had::Number(page) = had {
+                if let Content::Number(page) = had {
                     // SAFETY: the run is this closer's, under the lock.
                     unsafe { self.take_back(layout, page, since_ms) };
                 }
