@@ -11,9 +11,9 @@
 
 use crate::api::{global, pressure};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
-use crate::thread::any::is_possible;
-use crate::thread::current;
-use crate::thread::large::LargeBlock;
+use crate::thread::any_block::is_possible;
+use crate::thread::large::{self, NewBlock};
+use crate::thread::{current, refill};
 use core::ptr;
 use freestone_os::{Errno, process};
 
@@ -38,14 +38,9 @@ pub fn allocate(size: usize) -> *mut u8 {
 #[must_use]
 fn allocate_small(class: usize) -> *mut u8 {
     let attempt = || {
-        let block = global::with_heap(|heap| {
-            let block = heap.pop(class);
-            if block.is_null() {
-                // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
-                unsafe { heap.refill(class) }
-            } else {
-                block
-            }
+        let block = global::with_heap(|own| {
+            let block = own.bins().pop(class);
+            if block.is_null() { refill::refill(own, class) } else { block }
         });
         block.unwrap_or(ptr::null_mut())
     };
@@ -59,8 +54,8 @@ fn allocate_small(class: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 pub fn allocate_large(size: usize) -> *mut u8 {
-    let kept = current::get().allocate_kept(size);
-    if kept.is_null() { allocate_large_slow(size) } else { kept }
+    let cached = large::take_cached(current::get(), size);
+    if cached.is_null() { allocate_large_slow(size) } else { cached }
 }
 
 #[cold]
@@ -110,12 +105,9 @@ fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
 }
 
 /// Any block, with this thread's heap.
-fn any(size: usize, align: usize) -> LargeBlock {
-    let attempt = || {
-        // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
-        global::with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
-    };
-    let is_short = |block: &LargeBlock| block.start.is_null() && is_possible(&global::shared().pages, size, align);
+fn any(size: usize, align: usize) -> NewBlock {
+    let attempt = || global::with_heap(|own| own.allocate(size, align)).unwrap_or(NewBlock::NONE);
+    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(&global::shared().pages, size, align);
     let block = pressure::watch(attempt(), is_short, attempt);
     global::background().start_if_due();
     block

@@ -21,7 +21,6 @@
 
 use crate::api::{global, pin, stdio};
 use crate::thread::current;
-use core::ptr;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::Futex;
@@ -116,7 +115,7 @@ unsafe extern "C" fn after_in_child() {
     // From here on no lock is waited for: this thread holds them all, or nobody does.
     global::shared().pages.adopt_purging_in_child();
     // SAFETY: the process has one thread, and this is its heap.
-    unsafe { global::threads().orphan_others(ptr::from_ref(current::get())) };
-    global::background().forked(!current::get().is_nobody());
+    unsafe { global::threads().orphan_others(current::get().own()) };
+    global::background().forked(current::get().own().is_some());
     global::pressure().forked();
 }

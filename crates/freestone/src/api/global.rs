@@ -24,9 +24,10 @@ use crate::api::pressure::Pressure;
 use crate::api::report::ReportPath;
 use crate::api::{options, report};
 use crate::shared::Shared;
-use crate::thread::Threads;
-use crate::thread::current::{self, Heap};
-use crate::thread::heap::Role;
+use crate::thread::gated::GatedHeap;
+use crate::thread::heap::Own;
+use crate::thread::life::Threads;
+use crate::thread::{current, upkeep};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::{Inbox, Node};
@@ -40,7 +41,7 @@ pub struct Global {
     threads: Threads<Linux>,
     started: Once<Futex>,
     hooked: AtomicBool,
-    fallback: AtomicPtr<Heap>,
+    fallback: AtomicPtr<GatedHeap<Linux>>,
     /// Blocks freed by signal handlers in threads that were starting.
     freed_early: Inbox,
     key: AtomicU32,
@@ -111,7 +112,8 @@ pub fn start() -> bool {
     if !GLOBAL.started.is_done() {
         let before = current::begin_start();
         let is_started = GLOBAL.started.call(try_start);
-        current::set(before);
+        // SAFETY: the pointer is what this thread had.
+        unsafe { current::set(before) };
         if !is_started {
             return false;
         }
@@ -139,36 +141,26 @@ fn try_start() -> bool {
 
 /// Calls `f` with this thread's heap, born if need be, or with the fallback heap; `None` when the allocator cannot start, or this thread
 /// is starting.
-pub(crate) fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
-    let heap = current::get();
-    if !heap.is_nobody() {
-        return Some(f(heap));
+pub(crate) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
+    if let Some(own) = current::get().own() {
+        return Some(f(own));
     }
     if !start() {
         return None;
     }
     match born() {
-        Some(heap) => {
-            // SAFETY: the heap is this thread's.
-            unsafe { free_early(heap) };
-            Some(f(heap))
+        Some(own) => {
+            free_early(own);
+            Some(f(own))
         }
-        None => {
-            let fallback = fallback()?;
-            let _gate = fallback.enter();
-            Some(f(fallback))
-        }
+        None => Some(f(fallback()?.enter().own())),
     }
 }
 
 /// Takes over a block that was freed where [`with_heap`] had none to give.
-///
-/// # Safety
-/// - The block is freed by that: nobody uses it any more.
 #[cold]
-pub(super) unsafe fn keep_freed(block: *mut u8) {
-    if GLOBAL.shared.pages.view().page_of(block.addr()).is_some() {
-        let node = block.cast::<Node>();
+pub(super) fn keep_freed(node: *mut Node) {
+    if GLOBAL.shared.pages.view().page_of(node.addr()).is_some() {
         // SAFETY: every block has room for a link, and this one is nobody's any more.
         let pushed = unsafe { GLOBAL.freed_early.push(node, node) };
         debug_assert!(pushed, "nobody closes that list");
@@ -176,23 +168,20 @@ pub(super) unsafe fn keep_freed(block: *mut u8) {
 }
 
 /// Frees what was kept by [`keep_freed`].
-///
-/// # Safety
-/// - The heap is alive, and this thread's.
-unsafe fn free_early(heap: &Heap) {
+fn free_early(own: Own<'_, Linux>) {
     let mut block = GLOBAL.freed_early.take();
     while !block.is_null() {
         // SAFETY: blocks in the list were freed by the program, and each was put in once.
         unsafe {
             let next = (*block).next;
-            heap.free(block.cast());
+            own.free(block.cast());
             block = next;
         }
     }
 }
 
 /// The heap of threads that cannot have one, born at first need; `None` when memory runs out.
-fn fallback() -> Option<&'static Heap> {
+fn fallback() -> Option<&'static GatedHeap<Linux>> {
     loop {
         // SAFETY: records of heaps are never unmapped.
         if let Some(fallback) = unsafe { GLOBAL.fallback.load(Ordering::Acquire).as_ref() } {
@@ -200,53 +189,56 @@ fn fallback() -> Option<&'static Heap> {
         }
         let before = current::begin_start();
         // SAFETY: what heaps share is a static.
-        let born = unsafe { GLOBAL.threads.birth(&GLOBAL.shared, Role::Fallback) };
-        current::set(before);
+        let born = unsafe { GLOBAL.threads.birth_of_fallback(&GLOBAL.shared) };
+        // SAFETY: the pointer is what this thread had.
+        unsafe { current::set(before) };
         let born = born?;
         let pointer = ptr::from_ref(born).cast_mut();
         if GLOBAL.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
             // Another thread was first.
             // SAFETY: born above, and seen by nobody.
-            unsafe { GLOBAL.threads.death(born) };
+            unsafe { GLOBAL.threads.death_of_fallback(born) };
         }
     }
 }
 
 /// A heap for this thread, which has none; `None` if it had one, or cannot have one.
-fn born() -> Option<&'static Heap> {
+fn born() -> Option<Own<'static, Linux>> {
     let key = GLOBAL.key.load(Ordering::Relaxed);
     if current::is_gone() || key == NO_KEY {
         return None;
     }
-    let heap = current::get();
-    if !heap.is_nobody() {
+    if let Some(own) = current::get().own() {
         // Starting allocated, and this thread got its heap on the way.
-        return Some(heap);
+        return Some(own);
     }
     let before = current::begin_start();
     // SAFETY: the key exists as long as the process; its value is null or what is put there below.
-    let own = unsafe { libc::pthread_getspecific(key).cast::<Heap>().as_ref() };
-    if let Some(heap) = own {
+    let heap = unsafe { libc::pthread_getspecific(key) };
+    if !heap.is_null() {
         // A signal handler came just before the mark, and this thread got its heap from that.
-        current::set(heap);
-        return Some(heap);
+        // SAFETY: the key's value is this thread's heap, which is alive: the hook below takes it away before the heap ends.
+        unsafe { current::set(heap.cast()) };
+        return current::get().own();
     }
     // SAFETY: what heaps share is a static.
-    let Some(heap) = (unsafe { GLOBAL.threads.birth(&GLOBAL.shared, Role::Thread) }) else {
-        current::set(before);
+    let Some(own) = (unsafe { GLOBAL.threads.birth(&GLOBAL.shared) }) else {
+        // SAFETY: the pointer is what this thread had.
+        unsafe { current::set(before) };
         return None;
     };
     // First the pointer, then the hook: setting the hook may allocate, from this very heap.
-    current::set(heap);
+    // SAFETY: the heap was just born for this thread.
+    unsafe { current::set(own.heap()) };
     // SAFETY: the key exists as long as the process.
-    if unsafe { libc::pthread_setspecific(key, ptr::from_ref(heap).cast()) } != 0 {
+    if unsafe { libc::pthread_setspecific(key, ptr::from_ref(own.heap()).cast()) } != 0 {
         current::leave();
         // SAFETY: born above, and this thread does not use it any more.
-        unsafe { GLOBAL.threads.death(heap) };
+        unsafe { GLOBAL.threads.death(own) };
         return None;
     }
     GLOBAL.background.thread_born();
-    Some(heap)
+    Some(own)
 }
 
 /// The hook at a thread's end.
@@ -254,29 +246,25 @@ fn born() -> Option<&'static Heap> {
 /// Which heap that is, the thread's own pointer says, not the hook's value: copies of the library in several link namespaces
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
-    let heap = current::get();
-    if heap.is_nobody() {
-        return;
-    }
-    let round = heap.exit_rounds.get();
-    heap.exit_rounds.set(round + 1);
-    if round < EXIT_ROUNDS {
+    let Some(own) = current::get().own() else { return };
+    if own.count_exit_round() < EXIT_ROUNDS {
         // SAFETY: as in `born`.
-        if unsafe { libc::pthread_setspecific(GLOBAL.key.load(Ordering::Relaxed), ptr::from_ref(heap).cast()) } == 0 {
+        if unsafe { libc::pthread_setspecific(GLOBAL.key.load(Ordering::Relaxed), ptr::from_ref(own.heap()).cast()) }
+            == 0
+        {
             return;
         }
     }
     current::leave();
     // SAFETY: the heap was this thread's, and is not any more.
-    unsafe { GLOBAL.threads.death(heap) };
+    unsafe { GLOBAL.threads.death(own) };
     GLOBAL.background.thread_gone();
 }
 
 /// Flushes this thread's caches and gives all dirty memory back. Returns the bytes given back.
 pub fn purge() -> usize {
-    with_heap(|heap| {
-        // SAFETY: the heap is this thread's for the moment.
-        unsafe { heap.flush_all() };
+    with_heap(|own| {
+        upkeep::flush_all(own);
         GLOBAL.shared.pages.purge()
     })
     .unwrap_or(0)

@@ -20,17 +20,17 @@
 use crate::api::{free, global, pressure};
 use crate::config::Mistake;
 use crate::size_class::{block_bytes, class_of_aligned};
-use crate::thread::any;
-use crate::thread::current::Heap as Record;
-use crate::thread::heap::Role;
+use crate::thread::explicit::ExplicitHeap;
+use crate::thread::{any_block, upkeep};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::Linux;
 
 /// An explicit heap. See the module header.
 #[derive(Debug)]
 pub struct Heap {
-    record: &'static Record,
+    record: &'static ExplicitHeap<Linux>,
 }
 
 // SAFETY: the record is only used under its lock.
@@ -50,7 +50,7 @@ impl Heap {
             return None;
         }
         // SAFETY: what heaps share is a static.
-        let record = unsafe { global::threads().birth(global::shared(), Role::Explicit) }?;
+        let record = unsafe { global::threads().birth_of_explicit(global::shared()) }?;
         Some(Self { record })
     }
 
@@ -59,36 +59,23 @@ impl Heap {
     /// # Errors
     /// It has more than that already, or that is less than a page: nothing has changed then.
     pub fn set_limit(&self, bytes: Option<usize>) -> Result<(), Mistake> {
-        let _gate = self.record.enter();
-        let limit_pages = bytes.map_or(u64::MAX, |bytes| (bytes >> PAGE_BYTES_LOG2) as u64);
-        if limit_pages == 0 {
+        let limit_pages = bytes.map(|bytes| (bytes >> PAGE_BYTES_LOG2) as u64);
+        if limit_pages == Some(0) {
             return Err(Mistake::OutOfRange);
         }
-        let has = self.record.small_pages.get() + global::shared().pages.listed_pages(&self.record.large);
-        if has > limit_pages {
-            return Err(Mistake::BelowUse);
-        }
-        self.record.limit_pages.set(limit_pages);
-        Ok(())
+        self.record.set_limit(limit_pages).map_err(|_| Mistake::BelowUse)
     }
 
     /// Allocates a block of `layout`; `None` when memory runs out, or the heap's limit is reached.
     #[must_use]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let attempt = || {
-            let _gate = self.record.enter();
-            // SAFETY: the gate makes this thread the heap's.
-            unsafe { self.record.allocate(layout.size(), layout.align()) }.start
-        };
+        let attempt = || self.record.enter().own().allocate(layout.size(), layout.align()).start;
         let again = || {
-            let gate = self.record.enter();
-            // SAFETY: as above.
-            unsafe { self.record.flush_all() };
-            drop(gate);
+            upkeep::flush_all(self.record.enter().own());
             attempt()
         };
         let is_short = |block: &*mut u8| {
-            block.is_null() && any::is_possible(&global::shared().pages, layout.size(), layout.align())
+            block.is_null() && any_block::is_possible(&global::shared().pages, layout.size(), layout.align())
         };
         NonNull::new(pressure::watch(attempt(), is_short, again))
     }
@@ -110,9 +97,9 @@ impl Heap {
     pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, old.align()).ok()?;
         if class_of_aligned(old.size(), old.align()).is_none() && class_of_aligned(size, old.align()).is_none() {
-            let _gate = self.record.enter();
-            // SAFETY: the gate makes this thread the heap's; the block is live (this function's contract).
-            if unsafe { self.record.resize_in_place(block.as_ptr(), size) } {
+            let entered = self.record.enter();
+            // SAFETY: the block is live, and its end is not used any more (this function's contract).
+            if unsafe { entered.own().resize_in_place(block.as_ptr(), size) } {
                 return Some(block);
             }
         }

@@ -9,8 +9,11 @@
 use crate::api::alloc::or_enomem;
 use crate::api::{global, pressure};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::thread::any::{Place, is_possible, locate, small_stays, with_room};
-use crate::thread::current;
+use crate::thread::any_block::is_possible;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::growth::{small_stays, with_growth_room};
+use crate::thread::locate::{Place, locate};
+use crate::thread::{current, flush};
 use core::ptr;
 
 /// Makes a block, not null, hold `size` bytes, keeping its contents up to the smaller size, aligned to `align`, a power of two. Null and
@@ -21,7 +24,7 @@ use core::ptr;
 #[inline]
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    match current::get().view().small_class(block.addr()) {
+    match current::get().small_class(block.addr()) {
         Some(class) if small_stays(block_bytes(class), size) => block,
         // SAFETY: the caller's promise.
         _ => unsafe { reallocate_moving(block, size, align) },
@@ -34,24 +37,22 @@ pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
 /// - See the module header.
 #[inline(never)]
 unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    let heap = current::get();
-    // SAFETY: the caller's promise; the block is this thread's, whose heap is alive.
-    unsafe {
-        if align <= GRANULE_BYTES
-            && let Some(entry) = heap.view().entry(block.addr())
-            && let Some(class) = entry.class_if_owned(heap.tag())
-        {
-            let usable = block_bytes(class);
-            let roomy = with_room(usable, size);
-            let moved = if roomy <= SMALL_MAX { heap.pop(class_of(roomy)) } else { ptr::null_mut() };
-            if !moved.is_null() {
-                moved.copy_from_nonoverlapping(block, usable.min(size));
-                heap.push_slow(class, block);
-                return moved;
-            }
+    if align <= GRANULE_BYTES
+        && let Some((own, class)) = current::get().own_class(block.addr())
+    {
+        let usable = block_bytes(class);
+        let with_room = with_growth_room(usable, size);
+        let moved = if with_room <= SMALL_MAX { own.bins().pop(class_of(with_room)) } else { ptr::null_mut() };
+        if !moved.is_null() {
+            // SAFETY: the old block has `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
+            unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+            // SAFETY: the page map says that the block is of `class`, and the caller gives it up.
+            flush::push(own, unsafe { FreeBlock::new(block, class) });
+            return moved;
         }
-        reallocate_slow(block, size, align)
     }
+    // SAFETY: the block is not freed (the module header).
+    unsafe { reallocate_slow(block, size, align) }
 }
 
 /// # Safety
@@ -72,7 +73,7 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
 /// - See the module header.
 unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    global::with_heap(|heap| unsafe { heap.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
+    global::with_heap(|own| unsafe { own.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
 }
 
 /// Passes on what an attempt gave, with room made, or another attempt.

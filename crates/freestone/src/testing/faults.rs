@@ -10,8 +10,8 @@
 use crate::config::key;
 use crate::page::PageStats;
 use crate::testing::World;
-use crate::thread::ThreadHeap;
-use crate::thread::heap::Role;
+use crate::thread::heap::Own;
+use crate::thread::{route, upkeep};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Errno;
 use freestone_os::fake::{Failure, Fake};
@@ -55,7 +55,7 @@ impl Block {
 /// A workload under way.
 struct Play<'w> {
     world: &'w World,
-    heaps: Vec<&'w ThreadHeap<Fake>>,
+    heaps: Vec<Own<'w, Fake>>,
     blocks: Vec<Block>,
     n_blocks: usize,
 }
@@ -65,26 +65,25 @@ impl<'w> Play<'w> {
         Self { world, heaps: Vec::new(), blocks: Vec::new(), n_blocks: 0 }
     }
 
-    fn birth(&mut self) -> Option<&'w ThreadHeap<Fake>> {
+    fn birth(&mut self) -> Option<Own<'w, Fake>> {
         let heap = self.world.try_heap()?;
         self.heaps.push(heap);
         Some(heap)
     }
 
-    fn death(&mut self, heap: &'w ThreadHeap<Fake>) {
-        self.heaps.retain(|it| !core::ptr::eq(*it, heap));
+    fn death(&mut self, heap: Own<'w, Fake>) {
+        self.heaps.retain(|it| !core::ptr::eq(it.heap(), heap.heap()));
         // SAFETY: the heap is not used afterwards.
         unsafe { self.world.threads.death(heap) };
     }
 
-    fn allocate(&mut self, heap: &ThreadHeap<Fake>, bytes: usize, align: usize) {
-        // SAFETY: the heap is the play's.
-        let block = unsafe { heap.allocate(bytes, align) };
+    fn allocate(&mut self, heap: Own<'_, Fake>, bytes: usize, align: usize) {
+        let block = heap.allocate(bytes, align);
         if block.start.is_null() {
             return;
         }
         assert!(block.start.addr().is_multiple_of(align));
-        // SAFETY: as above.
+        // SAFETY: the block was just handed out.
         let is_zero = || Block::offsets(bytes).all(|at| unsafe { block.start.add(at).read() } == 0);
         assert!(!block.zero || is_zero(), "memory said to be zero is not");
         self.n_blocks += 1;
@@ -93,7 +92,7 @@ impl<'w> Play<'w> {
         self.blocks.push(block);
     }
 
-    fn resize(&mut self, heap: &ThreadHeap<Fake>, at: usize, bytes: usize) {
+    fn resize(&mut self, heap: Own<'_, Fake>, at: usize, bytes: usize) {
         let Some(block) = self.blocks.get_mut(at) else { return };
         // SAFETY: the block is in use.
         let moved = unsafe { heap.reallocate(block.start, bytes, 1) };
@@ -107,7 +106,7 @@ impl<'w> Play<'w> {
     }
 
     /// Frees every `nth` block.
-    fn free(&mut self, heap: &ThreadHeap<Fake>, nth: usize) {
+    fn free(&mut self, heap: Own<'_, Fake>, nth: usize) {
         let mut at = 0;
         self.blocks.retain(|block| {
             at += 1;
@@ -122,10 +121,7 @@ impl<'w> Play<'w> {
     }
 
     fn purge(&self) {
-        for heap in &self.heaps {
-            // SAFETY: the heap is the play's.
-            unsafe { heap.flush_all() };
-        }
+        self.heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
         self.world.shared.pages.purge();
     }
 
@@ -228,10 +224,10 @@ fn zeroed(play: &mut Play<'_>) {
 fn explicit_heaps(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     for _ in 0..3 {
-        let Some(explicit) = play.world.try_birth(Role::Explicit) else { return };
+        let Some(explicit) = play.world.try_explicit_heap() else { return };
         let before = play.blocks.len();
-        (0..200).for_each(|at| play.allocate(explicit, 16 + at * 5, 1));
-        (0..4).for_each(|at| play.allocate(explicit, 90 * KIB + at * 100 * KIB, 1));
+        (0..200).for_each(|at| play.allocate(explicit.enter().own(), 16 + at * 5, 1));
+        (0..4).for_each(|at| play.allocate(explicit.enter().own(), 90 * KIB + at * 100 * KIB, 1));
         play.blocks.truncate(before);
         play.allocate(heap, 200 * KIB, 1);
         // SAFETY: neither the heap nor its blocks are used any more.
@@ -274,7 +270,7 @@ fn remote_frees(play: &mut Play<'_>) {
         (0..3).for_each(|_| play.allocate(producer, 128 * KIB, 1));
         play.free(consumer, 1);
     }
-    consumer.send_all();
+    route::send_all(consumer);
 }
 
 /// As under `ulimit -v`: clean holes make way for longer blocks, and are mapped again.
