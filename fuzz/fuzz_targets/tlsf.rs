@@ -5,7 +5,7 @@
 mod subject;
 
 use freestone_testkit::ops::{Stream, play};
-use freestone_tlsf::{Bounded, Guarded, Standard};
+use freestone_tlsf::{Bounded, WithFooters, Standard};
 use libfuzzer_sys::fuzz_target;
 use subject::Grown;
 
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let region_bytes = stream.region_bytes;
     let kept = match choice / 9 % 4 {
         0 => play(&stream, Grown::<Standard>::new(region_bytes, MOST_BYTES), 1).err(),
-        1 => play(&stream, Grown::<Guarded>::new(region_bytes, MOST_BYTES), 1).err(),
+        1 => play(&stream, Grown::<WithFooters>::new(region_bytes, MOST_BYTES), 1).err(),
         2 => play(&stream, Grown::<Bounded, 10, 4, 1>::new(region_bytes.min(4096), 1 << 14), 1).err(),
         _ => play(&stream, Grown::<Standard>::in_regions(4, region_bytes), 1).err(),
     };

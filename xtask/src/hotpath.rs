@@ -7,8 +7,7 @@
 //! `malloc` and `free` are counted whole, `ret` included. `Box::new` and its drop are inlined into their callers; what frames them
 //! in the example (`push`, `pop`, `ret`) is not theirs and not counted.
 
-use crate::process::{cargo, command, output, root, run as run_command, target};
-use crate::steps::build_library;
+use crate::process::{build_library, cargo, command, output, root, run as run_command, target};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::fs;
@@ -81,6 +80,12 @@ pub(crate) fn run(bless: bool) -> Result<()> {
         bail!("{}\n{golden}", wrong.join("\n"));
     }
     compare(&golden, bless)
+}
+
+/// The counts in the text of `hotpath.golden`, by symbol.
+pub(crate) fn counts(golden: &str) -> Vec<(String, u64)> {
+    let heads = golden.lines().filter_map(|line| line.strip_suffix(" instructions)")?.split_once(" ("));
+    heads.filter_map(|(symbol, n)| Some((symbol.to_owned(), n.parse().ok()?))).collect()
 }
 
 fn compare(golden: &str, bless: bool) -> Result<()> {

@@ -1,70 +1,61 @@
-//! Reads `layers.dag` and fails on an arrow that points upward: a module or crate that names one above it.
+//! Checks `layers.dag`: no crate, module or file names one above it, and no files of a crate name each other in a circle.
 //!
-//! The scan is of text: every `crate::name` of a module (comments and tests left out), and every workspace crate named in the
-//! `[dependencies]` of a manifest. A path that names a crate-root re-export (`crate::Stats`) starts with a capital and is no module.
+//! ```text
+//! crates: base < os                           a crate may depend on those below it
+//! freestone: span < page                      a module of this crate may name those below it
+//! circle: lab a.rs -> b.rs because …          an arrow on a circle, with the reason why it stays
+//! opaque: freestone a.rs because …            a file whose fields or parameters have untyped pointers, and what they hide
+//! ```
+//!
+//! Arrows are read from the parsed sources ([`crate::source`]): a path counts for the file that defines what it names.
 
 use crate::process::root;
+use crate::source::arrows::arrows;
+use crate::source::{Crate, HEAP_CRATES, workspace};
 use anyhow::{Context, Result, bail};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
-/// What each name may see, of one group of the file.
-#[derive(Debug, Default)]
-struct Order {
-    below: BTreeMap<String, BTreeSet<String>>,
+mod circles;
+mod opaque;
+mod order;
+use circles::{Pair, arrows_on_circles, circles};
+use order::Order;
+
+/// Allowed arrows on circles, in the whole workspace.
+const CIRCLES_MOST: usize = 3;
+
+/// What `layers.dag` allows in one crate beyond the order of its modules.
+#[derive(Debug, Default, PartialEq)]
+struct Allowed {
+    arrows: Vec<Pair>,
+    /// Arrows of `layers.leftover`: those that are being removed. Nothing may be added there.
+    leftover: Vec<Pair>,
+    opaque: Vec<String>,
 }
 
-impl Order {
-    /// The lines of `text` that start with `group:`.
-    fn read(text: &str, group: &str) -> Self {
-        let mut order = Self::default();
-        for line in text.lines().filter_map(|line| line.trim().strip_prefix(group)?.strip_prefix(':')) {
-            let mut lower = BTreeSet::new();
-            for level in line.split('<') {
-                let names: Vec<String> = level.split(',').map(|name| name.trim().to_owned()).collect();
-                for name in &names {
-                    order.below.entry(name.clone()).or_default().extend(lower.iter().cloned());
-                }
-                lower.extend(names);
-            }
-        }
-        order
-    }
-
-    /// A sentence, if `from` may not name `to`.
-    fn complaint(&self, from: &str, to: &str) -> Option<String> {
-        if from == to {
-            return None;
-        }
-        match self.below.get(from) {
-            None => Some(format!("{from} is not in layers.dag: give it its place")),
-            Some(_) if !self.below.contains_key(to) => Some(format!("{to}, which {from} names, is not in layers.dag")),
-            Some(below) if below.contains(to) => None,
-            Some(_) => Some(format!("{from} names {to}, which is not below it in layers.dag")),
-        }
-    }
-}
-
-/// The modules named after `crate::`, comments left out.
-fn modules_named(source: &str) -> BTreeSet<String> {
-    let mut named = BTreeSet::new();
-    for line in source.lines() {
-        let code = line.split("//").next().unwrap_or_default();
-        for rest in code.split("crate::").skip(1) {
-            let tops: Vec<&str> = match rest.strip_prefix('{') {
-                Some(list) => list.split([',', '}']).collect(),
-                None => vec![rest],
+impl Allowed {
+    /// The lines of `text` about `krate`.
+    fn read(text: &str, krate: &str) -> Result<Self> {
+        let mut allowed = Self::default();
+        for line in text.lines().map(str::trim) {
+            let Some((kind, rest)) = line.split_once(": ").filter(|(kind, _)| ["circle", "opaque"].contains(kind))
+            else {
+                continue;
             };
-            for top in tops {
-                let name: String = top.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                if name.starts_with(|c: char| c.is_ascii_lowercase()) {
-                    named.insert(name);
-                }
+            let (what, reason) = rest.split_once(" because ").unwrap_or((rest, ""));
+            if reason.trim().is_empty() {
+                bail!("layers.dag gives no reason, `because …`, in: {line}");
+            }
+            let Some((_, what)) = what.split_once(' ').filter(|(named, _)| *named == krate) else { continue };
+            match (kind, what.split_once(" -> ")) {
+                ("opaque", _) => allowed.opaque.push(what.to_owned()),
+                (_, Some((from, to))) => allowed.arrows.push((from.to_owned(), to.to_owned())),
+                _ => bail!("layers.dag: write `circle: CRATE FROM -> TO because …` instead of: {line}"),
             }
         }
+        Ok(allowed)
     }
-    named
 }
 
 /// The workspace crates among the dependencies of a manifest, those for tests left out.
@@ -86,56 +77,94 @@ fn crates_named(manifest: &str) -> BTreeSet<String> {
     named
 }
 
-fn visit(folder: &Path, see: &mut dyn FnMut(&Path, &str)) -> Result<()> {
-    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
-    entries.sort_by_key(fs::DirEntry::path);
-    for entry in entries {
-        let path = entry.path();
-        if path.is_dir() {
-            // Tests may name anything: they are above everything.
-            if path.file_name().is_some_and(|name| name != "tests") {
-                visit(&path, see)?;
-            }
-        } else if path.extension().is_some_and(|end| end == "rs")
-            && path.file_name().is_some_and(|name| name != "tests.rs")
-        {
-            see(&path, &fs::read_to_string(&path)?);
-        }
-    }
-    Ok(())
+/// The top module of a file: `page` for `page/heap.rs` and for `page.rs`.
+fn top_module(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path).trim_end_matches(".rs")
 }
 
-/// Everything wrong with the modules under `source`.
-fn complaints_of_modules(source: &Path, order: &Order) -> Result<Vec<String>> {
+/// The arrows between modules that point upward.
+fn upward_modules(krate: &Crate, order: &Order) -> Vec<String> {
     let mut complaints = Vec::new();
-    visit(source, &mut |path, text| {
-        let inside = path.strip_prefix(source).unwrap_or(path);
-        let from = inside.iter().next().map(|name| name.to_string_lossy().replace(".rs", "")).unwrap_or_default();
-        // `testing` exists in test builds only, and may name anything.
-        if from == "lib" || from == "testing" {
-            return;
+    for (&(from, to), line) in &arrows(krate) {
+        let (from, to) = (&krate.files[from].path, &krate.files[to].path);
+        let tops = (top_module(from), top_module(to));
+        if !["lib", "main"].contains(&tops.0) {
+            complaints.extend(order.complaint(tops.0, tops.1).map(|complaint| format!("{from}:{line}: {complaint}")));
         }
-        let found = modules_named(text).into_iter().filter_map(|to| order.complaint(&from, &to));
-        complaints.extend(found.map(|complaint| format!("{}: {complaint}", inside.display())));
-    })?;
-    Ok(complaints)
+    }
+    complaints
+}
+
+/// Files with untyped pointers that are not allowed, and allowances that nothing needs.
+fn opaque_complaints(krate: &Crate, allowed: &[String]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in &krate.files {
+        let lines = opaque::untyped_pointers(file);
+        match (lines.first(), allowed.contains(&file.path)) {
+            (Some(line), false) => complaints.push(format!(
+                "{}:{line}: an untyped pointer in a field or a parameter can hide a type from above",
+                file.path
+            )),
+            (None, true) => complaints.push(format!("{} has no untyped pointer: remove its line `opaque:`", file.path)),
+            _ => {}
+        }
+    }
+    let is_gone = |path: &&String| krate.files.iter().all(|file| file.path != **path);
+    complaints
+        .extend(allowed.iter().filter(is_gone).map(|path| format!("{path} does not exist: remove its line `opaque:`")));
+    complaints
+}
+
+/// Everything wrong with one crate.
+fn complaints_of(krate: &Crate, order: &Order, allowed: &Allowed, is_heap: bool) -> Vec<String> {
+    let mut complaints = if order.is_empty() { Vec::new() } else { upward_modules(krate, order) };
+    let found = circles(krate, &allowed.arrows, &allowed.leftover);
+    complaints.extend(found.complaints.iter().map(|circle| format!("a circle: {circle}")));
+    let idle = found.idle.iter();
+    complaints.extend(idle.map(|(from, to)| format!("{from} -> {to} is on no circle: remove its line `circle:`")));
+    if is_heap {
+        complaints.extend(opaque_complaints(krate, &allowed.opaque));
+    }
+    complaints
 }
 
 /// Checks the workspace.
 pub(crate) fn check_workspace() -> Result<()> {
     let text = fs::read_to_string(root().join("layers.dag")).context("cannot read layers.dag")?;
-    let mut complaints = complaints_of_modules(&root().join("crates/freestone/src"), &Order::read(&text, "freestone"))?;
+    let leftover = fs::read_to_string(root().join("layers.leftover")).unwrap_or_default();
     let crates = Order::read(&text, "crates");
+    let mut complaints = Vec::new();
     for name in crates.below.keys() {
         let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml"))
             .with_context(|| format!("layers.dag names the crate {name}, which cannot be read"))?;
         complaints.extend(crates_named(&manifest).iter().filter_map(|to| crates.complaint(name, to)));
     }
+    let mut n_allowed = 0;
+    for (name, krate) in workspace()?.iter() {
+        let mut allowed = Allowed::read(&text, name)?;
+        n_allowed += allowed.arrows.len();
+        allowed.leftover = Allowed::read(&leftover, name)?.arrows;
+        let found = complaints_of(krate, &Order::read(&text, name), &allowed, HEAP_CRATES.contains(name));
+        complaints.extend(found.into_iter().map(|complaint| format!("{name}: {complaint}")));
+    }
+    if n_allowed > CIRCLES_MOST {
+        complaints.push(format!("layers.dag allows {n_allowed} arrows on circles, at most {CIRCLES_MOST} may stay"));
+    }
     if !complaints.is_empty() {
         bail!(
-            "upward arrows:\n  {}\nmove the code down, or return a demand instead of calling up",
+            "layers.dag does not hold:\n  {}\nMove the code down, or return a demand instead of calling up.",
             complaints.join("\n  ")
         );
+    }
+    Ok(())
+}
+
+/// Prints every arrow that lies on a circle.
+pub(crate) fn list_circles() -> Result<()> {
+    for (name, krate) in workspace()?.iter() {
+        for (from, to) in arrows_on_circles(krate) {
+            println!("circle: {name} {from} -> {to} because it is to be removed");
+        }
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What a long command has seen so far: a file of lines under the target folder, so that the command may be ended and started again.
 //!
-//! A line is `fingerprint verdict name`. The fingerprint is of the sources that the verdict is about: when they change, the line counts
-//! no more. Lines are only ever appended; the last one about a name wins.
+//! A line is `fingerprint verdict name`. The fingerprint is of the sources that the verdict is about, without their comments: when the code
+//! changes, the line no longer counts. Lines are only ever appended; the last one about a name wins.
 
 use crate::process::target;
 use anyhow::{Context, Result};
@@ -49,7 +49,7 @@ impl Ledger {
     }
 }
 
-/// A number for the contents of some files and of all Rust sources in some folders.
+/// A number for the contents of some files and of all Rust sources in some folders. Lines of a source that are comments do not count.
 pub(crate) fn fingerprint(paths: &[PathBuf]) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     paths.iter().try_for_each(|path| add(path, &mut hasher))?;
@@ -66,10 +66,31 @@ fn add(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
             .filter(|entry| entry.is_dir() || is_source(entry))
             .try_for_each(|entry| add(entry, hasher));
     }
-    fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.hash(hasher);
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if is_source(path) => code(text).for_each(|line| line.hash(hasher)),
+        _ => bytes.hash(hasher),
+    }
     Ok(())
+}
+
+/// The lines of a source that a compiler sees: what a new wording of the comments leaves as it is.
+pub(crate) fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
 }
 
 fn is_source(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_words_in_a_comment_leave_the_code_as_it_is() {
+        let (before, after) = ("/// Old.\nfn f() {\n    g();\n}\n", "/// New,\n/// longer.\n\nfn f() {\n  g();\n}");
+        assert!(code(before).eq(code(after)));
+        assert!(!code(before).eq(code("fn f() {\n    h();\n}")));
+    }
 }

@@ -108,21 +108,39 @@ fn is_named(names: &[String], module: &Module) -> bool {
     names.iter().any(|name| name == module.name)
 }
 
-/// A mutant: its name as cargo-mutants lists it, and the fingerprint of its file.
-type Mutant = (String, String);
+/// A mutant.
+struct Mutant {
+    /// Its name as cargo-mutants lists it: `file:line:column: change`.
+    name: String,
+    /// Its name in the ledger: `file: change #n`, the n-th of that change in the file, which stays when lines move.
+    key: String,
+    /// The fingerprint of its file.
+    print: String,
+}
+
+impl Mutant {
+    /// What was seen of it.
+    fn verdict<'a>(&self, ledger: &'a Ledger) -> Option<&'a str> {
+        ledger.verdict(&self.print, &self.key)
+    }
+}
 
 fn mutants(module: &Module) -> Result<Vec<Mutant>> {
     let globs = module.files.iter().flat_map(|glob| ["--file", glob]);
     let arguments: Vec<_> = ["mutants", "--list", "--package", module.package].into_iter().chain(globs).collect();
     let listed = output(&mut command("cargo", &arguments))?;
-    let mut prints = BTreeMap::new();
+    let (mut prints, mut counts) = (BTreeMap::new(), BTreeMap::new());
     let mut mutants = Vec::new();
     for name in listed.lines() {
         let file = name.split(':').next().unwrap_or(name);
         if !prints.contains_key(file) {
             prints.insert(file.to_owned(), fingerprint(&[root().join(file)])?);
         }
-        mutants.push((name.to_owned(), prints.get(file).cloned().unwrap_or_default()));
+        let change = name.splitn(4, ':').nth(3).unwrap_or(name);
+        let count = counts.entry((file, change)).or_insert(0);
+        *count += 1;
+        let key = format!("{file}:{change} #{count}");
+        mutants.push(Mutant { name: name.to_owned(), key, print: prints.get(file).cloned().unwrap_or_default() });
     }
     Ok(mutants)
 }
@@ -131,7 +149,7 @@ fn test(module: &Module, again: bool, end: Option<Instant>, ledger: &mut Ledger)
     let mutants = mutants(module)?;
     let left: Vec<_> = mutants
         .iter()
-        .filter(|(name, print)| ledger.verdict(print, name).is_none_or(|verdict| again && verdict == "missed"))
+        .filter(|mutant| mutant.verdict(ledger).is_none_or(|verdict| again && verdict == "missed"))
         .collect();
     println!("== mutants: {}, {} of {} to test", module.name, left.len(), mutants.len());
     for some in left.chunks(AT_ONCE) {
@@ -140,7 +158,7 @@ fn test(module: &Module, again: bool, end: Option<Instant>, ledger: &mut Ledger)
             return Ok(());
         }
         let folder = target().join("proofs/mutants-run");
-        let names = some.iter().map(|(name, _)| escaped(name)).collect::<Vec<_>>().join("|");
+        let names = some.iter().map(|mutant| escaped(&mutant.name)).collect::<Vec<_>>().join("|");
         let mut cargo = command("cargo", &["mutants", "--package", module.package, "--no-times", "--colors", "never"]);
         cargo.args(["--re", &format!("^(?:{names})$"), "--output"]).arg(&folder);
         cargo.args(module.files.iter().flat_map(|glob| ["--file", glob]));
@@ -164,8 +182,8 @@ fn take_over(folder: &Path, tested: &[&Mutant], ledger: &mut Ledger) -> Result<u
     for (file, verdict) in FINDINGS {
         let names = fs::read_to_string(folder.join(file)).unwrap_or_default();
         for name in names.lines() {
-            if let Some((name, print)) = tested.iter().find(|(tested, _)| tested == name) {
-                ledger.write(print, verdict, name)?;
+            if let Some(mutant) = tested.iter().find(|tested| tested.name == name) {
+                ledger.write(&mutant.print, verdict, &mutant.key)?;
                 n_seen += 1;
             }
         }
@@ -181,8 +199,8 @@ fn escaped(name: &str) -> String {
 fn report(module: &Module, ledger: &Ledger) -> Result<()> {
     let mutants = mutants(module)?;
     let of = |wanted: &str| -> Vec<&str> {
-        let is_it = |(name, print): &&Mutant| ledger.verdict(print, name) == Some(wanted);
-        mutants.iter().filter(is_it).map(|(name, _)| name.as_str()).collect()
+        let is_it = |mutant: &&Mutant| mutant.verdict(ledger) == Some(wanted);
+        mutants.iter().filter(is_it).map(|mutant| mutant.name.as_str()).collect()
     };
     let (caught, missed, unviable) = (of("caught").len(), of("missed"), of("unviable").len());
     let viable = caught + missed.len();

@@ -7,6 +7,7 @@
 //! What was found is kept in `target/orderings.tsv`, so that the command can be stopped and goes on; a change of a model or of the code
 //! that it is about makes its lines void.
 
+use crate::ledger::code;
 use crate::process::{root, target};
 use crate::scratch::{Outcome, Scratch, outcome};
 use anyhow::{Context, Result, bail};
@@ -116,11 +117,14 @@ fn files(folder: &str) -> Result<Vec<(String, String)>> {
     Ok(found)
 }
 
-/// A number that changes with the sources a crate's models are made of.
+/// A number that changes with the sources a crate's models are made of, and not with their comments.
 fn fingerprint(folder: &str) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
     for folder in [folder, "crates/base"] {
-        files(folder)?.hash(&mut hasher);
+        for (name, text) in files(folder)? {
+            name.hash(&mut hasher);
+            code(&text).for_each(|line| line.hash(&mut hasher));
+        }
     }
     Ok(hasher.finish())
 }
@@ -163,10 +167,13 @@ pub(crate) fn run(only: Option<&str>, seconds: Option<u64>, shard: (usize, usize
             if TEST_FILES.iter().any(|part| file.contains(part)) {
                 continue;
             }
+            let mut n_equal = BTreeMap::new();
             for weakening in weakenings(&text) {
                 n_all += 1;
                 let Weakening { line, place, to, what, .. } = &weakening;
-                let key = format!("{print:016x}\t{file}:{line}\t{what}\t{to}");
+                let nth = n_equal.entry((what.clone(), *to)).or_insert(0);
+                *nth += 1;
+                let key = format!("{print:016x}\t{file}\t{what} #{nth}\t{to}");
                 let is_ours = n_all % shard.1 == shard.0 % shard.1;
                 if !known.contains_key(&key) && is_ours && ends.is_none_or(|ends| Instant::now() < ends) {
                     if !is_sound {

@@ -27,6 +27,11 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), arguments)
 }
 
+/// Builds the release library: what preloading, the hot path count and the C tests need.
+pub(crate) fn build_library() -> Result<()> {
+    run(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))
+}
+
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}: is it installed?"))?;

@@ -3,8 +3,7 @@
 //! Each program is a shell script that runs in an empty folder and prints what is to be compared. The proof is the library's own
 //! report: one line at each process's start.
 
-use crate::process::{is_installed, run as run_command, target};
-use crate::steps::build_library;
+use crate::process::{build_library, is_installed, run as run_command, target};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the steps, in order of how soon they fail.
 
-use crate::process::{self, cargo, output, run};
-use crate::{hotpath, lab, layers, platforms, programs, proofs, schedules, tlsf_bound, tuning};
+use crate::process::{self, build_library, cargo, output, run};
+use crate::{claims, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -12,9 +12,15 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 17] = [
     Step { name: "fmt", what: "formatting", run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
-    Step { name: "layers", what: "no upward arrow between crates or modules", run: layers::check_workspace },
+    Step { name: "layers", what: "no crate, module or file names one above it", run: layers::check_workspace },
+    Step {
+        name: "sizes",
+        what: "no file, type or function too large, no new file that allows unsafe",
+        run: sizes::check,
+    },
+    Step { name: "claims", what: "documents and comments say what the code is", run: check_claims },
     Step { name: "tuning", what: "docs/tuning.md matches the option table", run: tuning::check },
     Step { name: "clippy", what: "lints, warnings are errors", run: clippy },
     Step { name: "library", what: "the release library", run: build_library },
@@ -33,14 +39,14 @@ const STEPS: [Step; 15] = [
 /// Real programs come last: they take longest.
 const PROGRAMS: Step = Step { name: "programs", what: "real programs under preload", run: programs::run_short };
 
+fn check_claims() -> Result<()> {
+    let names: Vec<_> = STEPS.iter().chain([&PROGRAMS]).map(|step| step.name).collect();
+    claims::check(&names)
+}
+
 fn clippy() -> Result<()> {
     run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     run(&mut cargo(&["clippy", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--", "-D", "warnings"]))
-}
-
-/// Builds what preloading, the hot path count and the C tests need.
-pub(crate) fn build_library() -> Result<()> {
-    run(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))
 }
 
 fn tests() -> Result<()> {

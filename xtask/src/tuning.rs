@@ -2,8 +2,7 @@
 
 use crate::process::root;
 use anyhow::{Context, Result, bail};
-use freestone::config::profile::Profile;
-use freestone::config::{NEVER_MS, OPTIONS, PROFILES, Unit};
+use freestone::options::{NEVER_MS, OPTIONS, PROFILES, Profile, Unit};
 use std::fmt::Write;
 use std::fs;
 
@@ -89,7 +88,7 @@ pub(crate) fn check() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use freestone::config::Settings;
+    use freestone::door::{Settings, find};
 
     #[test]
     fn every_option_has_its_row() {
@@ -102,7 +101,7 @@ mod tests {
     fn what_was_measured_are_options_with_values_they_can_have() {
         for named in MEASURED.split("| `").skip(1) {
             let (key, value) = named.split_once('`').and_then(|(option, _)| option.split_once('=')).unwrap();
-            let index = freestone::config::find(key.as_bytes()).unwrap_or_else(|| panic!("{key} is no option"));
+            let index = find(key.as_bytes()).unwrap_or_else(|| panic!("{key} is no option"));
             assert_eq!(Settings::new().set(index, value.as_bytes()), Ok(()), "{key}={value}");
         }
     }

@@ -18,10 +18,10 @@ use std::ptr;
 use std::sync::Arc;
 
 const CENTRAL: &str = include_str!("../../freestone/src/central.rs");
-const LIFE: &str = include_str!("../../freestone/src/thread/life.rs");
-const OUTBOX: &str = include_str!("../../freestone/src/thread/outbox.rs");
-const REFILL: &str = include_str!("../../freestone/src/thread/refill.rs");
-const GLOBAL: &str = include_str!("../../freestone/src/api/global.rs");
+const RECORDS: &str = include_str!("../../freestone/src/thread/records.rs");
+const REMOTE_FREES: &str = include_str!("../../freestone/src/thread/remote_frees.rs");
+const SPANS: &str = include_str!("../../freestone/src/thread/spans.rs");
+const LOCAL_HEAP: &str = include_str!("../../freestone/src/api/local_heap.rs");
 const PAGES: &str = include_str!("../../freestone/src/page/heap.rs");
 const BACKGROUND: &str = include_str!("../../freestone/src/api/background.rs");
 const PURGE: &str = include_str!("../../freestone/src/page/purge.rs");
@@ -91,10 +91,10 @@ impl Span {
         self.blocks.with_mut(|blocks| unsafe { *blocks += 1 });
     }
 
-    /// `route` in `outbox.rs`: one block to wherever its span is now. Whether it went into the span, and not into an inbox.
+    /// `thread::route`: one block to wherever its span is now. Whether it went into the span, and not into an inbox.
     fn route(&self, block: *mut Node) -> bool {
         loop {
-            let owner = self.owner.load(stated(OUTBOX, "fn route(", "span(page).owner.load("));
+            let owner = self.owner.load(stated(REMOTE_FREES, "fn owner_of_span<", ".owner.load("));
             if owner.is_null() {
                 let _list = self.class.lock().unwrap();
                 if self.owner.load(stated(CENTRAL, "fn free<", "owner.load(")).is_null() {
@@ -193,14 +193,14 @@ fn owners_are_initialised(stores: Ordering, loads: Ordering) {
 
 #[test]
 fn who_sends_a_block_home_finds_an_initialised_record() {
-    let made = stated(REFILL, "fn new_span(", "owner.store(");
-    owners_are_initialised(made, stated(OUTBOX, "fn send(", "span(page).owner.load("));
+    let made = stated(SPANS, "fn allocate<", "owner.store(");
+    owners_are_initialised(made, stated(REMOTE_FREES, "fn owner_of_span<", ".owner.load("));
 }
 
 #[test]
 fn who_routes_a_block_to_an_adopted_span_finds_an_initialised_record() {
     let adopted = stated(CENTRAL, "fn adopt<", "owner.store(");
-    owners_are_initialised(adopted, stated(OUTBOX, "fn route(", "span(page).owner.load("));
+    owners_are_initialised(adopted, stated(REMOTE_FREES, "fn owner_of_span<", ".owner.load("));
 }
 
 #[test]
@@ -209,12 +209,12 @@ fn whoever_walks_the_list_of_heaps_finds_initialised_records() {
         let shared = Arc::new((AtomicPtr::new(ptr::null_mut::<Record>()), [Record::new(), Record::new()]));
         let other = Arc::clone(&shared);
         let walker = loom::thread::spawn(move || {
-            let mut next = other.0.load(stated(LIFE, "fn iter(", "self.all.load("));
+            let mut next = other.0.load(stated(RECORDS, "fn iter(", "self.all.load("));
             let mut n_seen = 0;
             // SAFETY: records outlive the model's threads.
             while let Some(record) = unsafe { next.as_ref() } {
                 record.look();
-                next = record.next.load(stated(LIFE, "fn iter(", "heap.next.load("));
+                next = record.next.load(stated(RECORDS, "fn iter(", "next.load("));
                 n_seen += 1;
             }
             n_seen
@@ -222,7 +222,7 @@ fn whoever_walks_the_list_of_heaps_finds_initialised_records() {
         for record in &shared.1 {
             record.initialise();
             record.next.store(shared.0.load(Ordering::Relaxed), Ordering::Relaxed);
-            shared.0.store(record.pointer(), stated(LIFE, "fn birth(", "self.all.store("));
+            shared.0.store(record.pointer(), stated(RECORDS, "fn add(", "self.all.store("));
         }
         assert!(walker.join().unwrap() <= 2);
     });
@@ -234,14 +234,14 @@ fn there_is_one_fallback_heap_and_it_is_initialised() {
         let fallback = Arc::new((AtomicPtr::new(ptr::null_mut::<Record>()), [Record::new(), Record::new()]));
         let find = |shared: &(AtomicPtr<Record>, [Record; 2]), own: usize| {
             loop {
-                let found = shared.0.load(stated(GLOBAL, "fn fallback(", "fallback.load("));
+                let found = shared.0.load(stated(LOCAL_HEAP, "fn fallback(", "fallback.load("));
                 // SAFETY: records outlive the model's threads.
                 if let Some(record) = unsafe { found.as_ref() } {
                     record.look();
                     return found.addr();
                 }
                 shared.1[own].initialise();
-                let order = |nth| nth_stated(GLOBAL, "fn fallback(", "fallback.compare_exchange(", nth);
+                let order = |nth| nth_stated(LOCAL_HEAP, "fn fallback(", "fallback.compare_exchange(", nth);
                 let _ = shared.0.compare_exchange(ptr::null_mut(), shared.1[own].pointer(), order(0), order(1));
             }
         };
@@ -275,13 +275,13 @@ fn calls_for_relief_come_one_after_the_other() {
     loom::model(|| {
         let shared = Arc::new((AtomicU32::new(0), UnsafeCell::new(0)));
         let tell = |shared: &(AtomicU32, UnsafeCell<u32>)| {
-            let order = |nth| nth_stated(PRESSURE, "fn make_room(", "teller.compare_exchange(", nth);
+            let order = |nth| nth_stated(PRESSURE, "fn notify(", "notifier.compare_exchange(", nth);
             if shared.0.compare_exchange(0, 7, order(0), order(1)).is_err() {
                 return;
             }
             // SAFETY: nobody else is being told.
             shared.1.with_mut(|told| unsafe { *told += 1 });
-            shared.0.store(0, stated(PRESSURE, "fn make_room(", "teller.store("));
+            shared.0.store(0, stated(PRESSURE, "fn notify(", "notifier.store("));
         };
         let other = Arc::clone(&shared);
         let teller = loom::thread::spawn(move || tell(&other));

@@ -42,7 +42,7 @@ fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
 ///
 /// # Safety
 /// - No other thread is inside the allocator.
-pub unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> Result<(), Broken> {
+pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> Result<(), Broken> {
     let os_page_bytes = shared.os().os_page_bytes();
     let orphans = threads.iter().any(|heap| heap.life() == Life::Orphaned);
     // What a thread was doing that did not come along into a forked child stays half done: in its own spans, in new ones, and in those

@@ -16,12 +16,13 @@
 use core::fmt;
 
 mod parse;
-pub mod profile;
-pub mod settings;
+pub(crate) mod profile;
+pub(crate) mod settings;
 
 pub use parse::Mistake;
 pub use profile::PROFILES;
-pub use settings::{Background, MisusePolicy, Prefault, Purge, Settings, Thp};
+pub use settings::Settings;
+pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
 
 /// What an option's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +211,7 @@ pub static OPTIONS: [OptionSpec; 15] = [
 ];
 
 /// Longest path of the report, in bytes, with its final zero.
-pub const REPORT_PATH_BYTES: usize = 1024;
+pub(crate) const REPORT_PATH_BYTES: usize = 1024;
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.
 #[must_use]

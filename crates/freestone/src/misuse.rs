@@ -10,7 +10,7 @@ use core::fmt;
 
 /// What a program did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misuse {
+pub(crate) enum Misuse {
     /// Freed, or reallocated, a block that is free.
     DoubleFree {
         /// Bytes of the block.
@@ -39,7 +39,7 @@ impl fmt::Display for Misuse {
 
 /// Reports `misuse` of `address` by the thread numbered `thread`.
 #[cold]
-pub fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
+pub(crate) fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
     match settings.misuse() {
         MisusePolicy::Abort => {
             say(misuse, address, thread);

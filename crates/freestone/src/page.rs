@@ -36,7 +36,6 @@ pub mod window;
 pub use heap::{PageHeap, Run};
 pub use large::{LargeList, Moved};
 pub use shelf::Shelf;
-pub use state::PageStats;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.
 
-use freestone_base::units::{PAGE_BYTES, Pages};
+use freestone_base::units::Pages;
 
 /// Number of size classes.
 pub const N_CLASSES: usize = 72;
@@ -141,14 +141,10 @@ pub const fn span_pages(class: usize) -> Pages {
 }
 
 /// Blocks in a span of `span_pages(class)` pages.
-#[inline]
-#[must_use]
-pub const fn span_blocks(class: usize) -> usize {
+#[cfg(test)]
+pub(crate) const fn span_blocks(class: usize) -> usize {
     span_pages(class).to_bytes().0 / block_bytes(class)
 }
-
-/// The most blocks a page of a span has.
-pub const SPAN_BLOCKS_MAX: usize = PAGE_BYTES / GRANULE_BYTES;
 
 /// The block of a span of `class` that holds the byte at `offset`, and whether `offset` is where it starts.
 #[inline]

@@ -1,10 +1,10 @@
 //! `freestone options`: the library's options, each with its value in this environment, where that comes from, and what it does.
 //!
-//! The table is the heap's own ([`freestone::config::OPTIONS`]); this is the lab's only view of it.
+//! The table is the heap's own ([`freestone::options::OPTIONS`]); this is the lab's only view of it.
 
 use crate::table;
 use anyhow::Result;
-use freestone::config::{OPTIONS, OptionSpec, Unit};
+use freestone::options::{OPTIONS, OptionSpec, Unit};
 use serde_json::json;
 
 /// What `freestone options` was asked to do.

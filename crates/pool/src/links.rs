@@ -129,19 +129,22 @@ impl<'m> Links<'m> {
         }
     }
 
-    /// Free blocks of any list. That none has any is believed when all heads are what they were when they were found empty: then there
-    /// was a moment when all of them were.
+    /// Pops free blocks from any list. Returns 0 only if every head is still what it was when its list was found empty: tags make
+    /// each head unique, so there was a moment at which all lists were empty.
+    ///
+    /// The loads here are relaxed, for the acquire of [`Links::pop`] lies between them: whatever made a later list empty happened before its
+    /// head was popped from, so the second round sees every push that happened before that.
     fn pop_any(&self, list: usize, batch: &mut [u32]) -> usize {
         loop {
             let mut seen = [0; N_LISTS];
             for (near, head) in seen.iter_mut().enumerate() {
-                *head = self.head(list + near).load(Ordering::Acquire);
+                *head = self.head(list + near).load(Ordering::Relaxed);
                 match self.pop(list + near, batch) {
                     0 => {}
                     n_taken => return n_taken,
                 }
             }
-            let is_as_seen = |(near, head): (usize, &u64)| self.head(list + near).load(Ordering::Acquire) == *head;
+            let is_as_seen = |(near, head): (usize, &u64)| self.head(list + near).load(Ordering::Relaxed) == *head;
             if seen.iter().all(|head| *head as u32 == KEPT) && seen.iter().enumerate().all(is_as_seen) {
                 return 0;
             }
@@ -166,7 +169,8 @@ impl<'m> Links<'m> {
             if n_taken == 0 {
                 return 0;
             }
-            match list.compare_exchange_weak(head, packed(head, first), Ordering::AcqRel, Ordering::Acquire) {
+            // The load that read `head` acquired already: an exchange that succeeds read the same store, for no two heads have one tag.
+            match list.compare_exchange_weak(head, packed(head, first), Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return n_taken,
                 Err(now) => head = now,
             }
@@ -247,7 +251,7 @@ impl<'m> Links<'m> {
     pub(crate) fn check(&mut self) -> Result<usize, u32> {
         let (mut n_free, mut last) = (0, 0);
         for head in self.heads {
-            let mut link = head.0.load(Ordering::Acquire) as u32;
+            let mut link = head.0.load(Ordering::Relaxed) as u32;
             while link != KEPT {
                 let index = link.wrapping_sub(1);
                 if index as usize >= self.n_carved() || n_free == self.n_carved() || self.is_used(index as usize) {

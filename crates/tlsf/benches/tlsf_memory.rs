@@ -15,7 +15,7 @@ mod subjects;
 
 use freestone_testkit::ops::SplitMix;
 use std::ptr::NonNull;
-use subjects::{Freestone, Heap, Rlsf, Talc, WithFooters, region};
+use subjects::{Footered, Freestone, Heap, Rlsf, Talc, region};
 
 const REGION_BYTES: usize = 4 << 20;
 /// Bytes that the live requests may add up to: 80 % of the region.
@@ -104,7 +104,7 @@ fn fill(live: Vec<(NonNull<u8>, usize)>, heap: &mut impl Heap) -> usize {
 fn main() {
     let operations = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(1_000_000);
     measure::<Freestone>(operations);
-    measure::<WithFooters>(operations);
+    measure::<Footered>(operations);
     measure::<Rlsf>(operations);
     measure::<Talc>(operations);
 }

@@ -10,7 +10,7 @@ use freestone_testkit::ops::SplitMix;
 use std::hint::black_box;
 use std::ptr::NonNull;
 use std::time::Instant;
-use subjects::{Freestone, Heap, Rlsf, Talc, Unchecked, WithFooters, region};
+use subjects::{Footered, Freestone, Heap, Rlsf, Talc, Unchecked, region};
 
 const REGION_BYTES: usize = 64 << 20;
 
@@ -83,12 +83,12 @@ impl<H: Heap> Subject<H> {
 struct Heaps {
     freestone: Subject<Freestone>,
     unchecked: Subject<Unchecked>,
-    guarded: Subject<WithFooters>,
+    footered: Subject<Footered>,
     rlsf: Subject<Rlsf>,
     talc: Subject<Talc>,
 }
 
-const NAMES: [&str; 5] = [Freestone::NAME, Unchecked::NAME, WithFooters::NAME, Rlsf::NAME, Talc::NAME];
+const NAMES: [&str; 5] = [Freestone::NAME, Unchecked::NAME, Footered::NAME, Rlsf::NAME, Talc::NAME];
 
 /// Runs a workload on each heap, starting with another one each round; times in the order of [`NAMES`].
 fn round(heaps: &mut Heaps, number: usize, bytes: Option<usize>) -> [f64; 5] {
@@ -98,7 +98,7 @@ fn round(heaps: &mut Heaps, number: usize, bytes: Option<usize>) -> [f64; 5] {
         times[which] = match which {
             0 => heaps.freestone.run(bytes),
             1 => heaps.unchecked.run(bytes),
-            2 => heaps.guarded.run(bytes),
+            2 => heaps.footered.run(bytes),
             3 => heaps.rlsf.run(bytes),
             _ => heaps.talc.run(bytes),
         };
@@ -111,7 +111,7 @@ fn main() {
     let mut heaps = Heaps {
         freestone: Subject::new(),
         unchecked: Subject::new(),
-        guarded: Subject::new(),
+        footered: Subject::new(),
         rlsf: Subject::new(),
         talc: Subject::new(),
     };

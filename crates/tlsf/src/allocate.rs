@@ -1,47 +1,63 @@
-//! Allocation: find a list, take its head, give back what is left over.
+//! Allocation: find a list, take its head, cut off the remainder.
 //!
 //! ```text
-//! find   │ the lowest list in which every block fits, by two bit scans; its head is the block. None: the top, see `top.rs`
+//! find   │ the lowest list in which every block fits, by two bit scans; its head is the block. If there is none: the top, see `top.rs`
 //! cut    │ | block ........................ |   →   | block | rest ............ |
-//! relist │ the rest goes to the head of its own list
+//! relist │ the rest becomes the head of its own list
 //! ```
 //!
-//! A block that is hardly longer than asked for is not cut: where it comes from a list near the first one searched, and where the rest could
-//! not be a block.
+//! A block is not cut if it is a close fit (see `close_fit.rs`), or if the remainder could not be a block.
 //!
-//! Cost: bounded, see the crate's documentation; only the last resort (no list above has a block, nor the top) looks at more than one.
+//! Cost: bounded, see the crate's documentation. Only the last resort, when neither a list above nor the top has a block, looks at more
+//! than one block.
 //!
 //! # Safety
-//! Blocks come from the heap's own lists. A header is believed after its seal was compared: an overrun into the free block
-//! is reported, not followed.
+//! Blocks come from the heap's own lists and its top. The seal of a header is checked before the header is believed: an overrun into
+//! the free block is reported, and no size or link of that block is followed.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, FREE, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, PREV_FREE};
+use crate::block::Block;
+use crate::block_size::{GRANULE, HEADER_BYTES, LEAST_BLOCK_BYTES};
 use crate::error::Error;
 use crate::footer::{self, FOOTER_BYTES};
-use crate::free_list::FreeLists;
-use crate::mapping::{GRANULE, index_to_search};
+use crate::free_list::{Found, FreeLists};
+use crate::header::{FREE, Header, PREV_FREE};
+use crate::mapping::index_to_search;
 use crate::policy::Policy;
 use crate::tlsf::Tlsf;
 use core::hint::cold_path;
 use core::ptr::NonNull;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
+    /// Bytes of a used block that are not its owner's.
     const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
 
-    /// The largest request that could be served, in a region of [`Tlsf::MOST_REGION_BYTES`].
+    /// The largest request, in bytes, that a heap of this type can serve, in a region of [`Tlsf::MOST_REGION_BYTES`].
     pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - 2 * GRANULE - Self::BLOCK_EXTRA;
 
-    /// The largest request, and block, that the lists are searched for: more would need the last list or one beyond it.
+    /// The largest request, and block, that the lists are searched for: a larger one would be searched for in the last list or beyond it.
     const MOST_SEARCHED_BYTES: usize = Self::MOST_REGION_BYTES / 2;
 
-    /// Gives out a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
+    /// Allocates a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
     ///
-    /// Alignments up to 16 cost nothing. A larger one needs a free block of `bytes + align + 40`.
+    /// Alignments up to 16 cost nothing. A larger one needs a free block of `bytes + align + 40` bytes.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 64)?;
+    /// assert_eq!(block.addr().get() % 64, 0);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// No bytes, an alignment that is not a power of two, more than any block could hold, no block large enough; or damage found
-    /// in the block that would have been given out. The heap is as it was.
+    /// The heap is unchanged after each.
+    /// - [`Error::ZeroSize`], [`Error::BadAlignment`]: the request makes no sense.
+    /// - [`Error::TooLarge`]: no heap of this type could hold it.
+    /// - [`Error::Exhausted`]: no free block of this heap is large enough.
+    /// - [`Error::Overrun`], [`Error::Damaged`]: the free block that would have been used was overwritten.
     ///
     /// # Complexity
     /// O(1); see [`Policy::WALK_MAX`] for the one exception.
@@ -52,29 +68,28 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         if below < GRANULE && align & below == 0 && bytes.wrapping_sub(1) < Self::MOST_SEARCHED_BYTES {
             let need = Self::block_bytes(bytes);
             let least = index_to_search(need, SECOND);
-            if let Some((index, block)) = self.lists.find(least) {
-                // SAFETY: a listed block has a header; and every block of its list has `need` bytes or more.
-                unsafe {
-                    let header = block.header(self.free_sealer);
-                    if header.is_whole_without(FREE | PREV_FREE) {
-                        let payload = self.cut(block, Some((least, index)), header, need);
-                        return Ok(self.give(payload, bytes));
-                    }
+            if let Some((found, block)) = self.lists.find(least) {
+                let header = block.header(self.free_sealer);
+                if header.is_intact_without(FREE | PREV_FREE) {
+                    // SAFETY: the block heads the list it was found in, where every block has `need` bytes or more; the header is intact.
+                    let payload = unsafe { self.cut(block, Some(found), header, need) };
+                    // SAFETY: `cut` made it a used block with room for `bytes`.
+                    return Ok(unsafe { self.finish(payload, bytes) });
                 }
-                // Another request that finds the same damaged block: so that nobody has to keep this one until here.
+                // An equivalent request, which finds the same damaged block: this one need not be kept in registers until here.
                 (rare_bytes, rare_align) = (need - Self::BLOCK_EXTRA, GRANULE);
-            } else if need <= self.top.bytes() && self.top.is_whole(self.sealer) {
-                // SAFETY: the top has `need` bytes or more.
-                unsafe {
-                    let payload = self.cut_top(Header::TOP, need);
-                    return Ok(self.give(payload, bytes));
-                }
+            } else if need <= self.top.bytes() && self.top.is_intact(self.sealer) {
+                // SAFETY: the top has `need` bytes or more, and its header is intact.
+                let payload = unsafe { self.cut_top(Header::TOP, need) };
+                // SAFETY: `cut_top` made it a used block with room for `bytes`.
+                return Ok(unsafe { self.finish(payload, bytes) });
             }
         }
         Self::allocate_rarely(rare_bytes, rare_align, self)
     }
 
-    /// Every other case: larger alignments, the last resort, and refusals. (In this order most of it is in place.)
+    /// Every other case: larger alignments, the last resort, and refusals. (With the parameters in this order most are in their registers
+    /// already.)
     #[cold]
     #[inline(never)]
     fn allocate_rarely(bytes: usize, align: usize, heap: &mut Self) -> Result<NonNull<u8>, Error> {
@@ -86,32 +101,29 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             return heap.allocate_aligned(bytes, align, need);
         }
         let refused = Error::Exhausted { bytes, align };
-        let (block, header) = heap.find_whole(need)?.ok_or(refused)?;
-        // SAFETY: a free block with `need` bytes or more.
-        unsafe {
-            let payload = heap.cut_found(block, header, need);
-            Ok(heap.give(payload, bytes))
-        }
+        let (block, header) = heap.find_intact(need)?.ok_or(refused)?;
+        // SAFETY: the block is free, with this intact header, and has `need` bytes or more.
+        let payload = unsafe { heap.cut_found(block, header, need) };
+        // SAFETY: `cut_found` made it a used block with room for `bytes`.
+        Ok(unsafe { heap.finish(payload, bytes) })
     }
 
-    /// A free block of `size` bytes or more whose header is whole: by the lists, else the top, else by the last resort.
-    fn find_whole(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
+    /// A free block of `size` bytes or more, with its intact header: from the lists, else the top, else by the last resort.
+    fn find_intact(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
         let listed =
             if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(index_to_search(size, SECOND)) } else { None };
         let found = match listed {
             Some((_, block)) => Some(block),
             None if size <= self.top.bytes() => Some(self.top.block()),
-            // SAFETY: the lists hold free blocks of this heap.
-            None => unsafe { self.lists.find_in_own_list(size, P::WALK_MAX, self.sealer) },
+            None => self.lists.find_in_own_list(size, P::WALK_MAX, self.sealer),
         };
         let Some(block) = found else { return Ok(None) };
-        // SAFETY: a free block has a header.
-        let header = unsafe { block.header(self.sealer) };
-        let is_whole = if self.top.is_at(block) { header == Header::TOP } else { header.is_whole() };
-        if is_whole { Ok(Some((block, header))) } else { Err(Self::diagnose(block.payload_address(), self)) }
+        let header = block.header(self.sealer);
+        let is_intact = if self.top.is_at(block) { header == Header::TOP } else { header.is_intact() };
+        if is_intact { Ok(Some((block, header))) } else { Err(Self::diagnose(block.payload_address(), self)) }
     }
 
-    /// As [`Tlsf::allocate`], with the first `bytes` bytes zero.
+    /// Allocates as [`Tlsf::allocate`] does, and sets the first `bytes` bytes to zero.
     ///
     /// # Errors
     /// As [`Tlsf::allocate`].
@@ -121,20 +133,20 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     #[inline]
     pub fn allocate_zeroed(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
         let block = self.allocate(bytes, align)?;
-        // SAFETY: the block has at least `bytes` bytes and nobody else knows it.
+        // SAFETY: the block was just allocated, with at least `bytes` bytes.
         unsafe { block.write_bytes(0, bytes) };
         Ok(block)
     }
 
-    /// Size of the block that serves a request of 1 to [`Tlsf::MOST_BYTES`] bytes.
+    /// Size, in bytes, of the block that a request for `bytes` needs, 1 to [`Tlsf::MOST_BYTES`].
     #[inline(always)]
     fn block_bytes(bytes: usize) -> usize {
-        // Rounded up by setting the low bits, which needs no long mask.
+        // Rounds up by setting the low bits: that needs no 64-bit mask.
         let below = (bytes + Self::BLOCK_EXTRA - 1) | (GRANULE - 1);
         if below < LEAST_BLOCK_BYTES { LEAST_BLOCK_BYTES } else { below + 1 }
     }
 
-    /// As [`Tlsf::block_bytes`], for any number.
+    /// Size, in bytes, of the block that a request for `bytes` needs, whatever `bytes` is.
     pub(crate) fn checked_block_bytes(bytes: usize) -> Result<usize, Error> {
         match bytes {
             0 => Err(Error::ZeroSize),
@@ -143,136 +155,141 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
     }
 
-    /// Makes the free block `block` a used one of `need` bytes, or somewhat more: see the file's header. Returns its payload.
+    /// Makes the free block `block` a used one of `need` bytes, or of a few more: see the module's header. Returns its payload.
     ///
     /// # Safety
-    /// The block is listed, its header is `header`, and it has `need` bytes or more. If `found` is given, it is the first list that was
-    /// searched and the one that the block heads; and its header, decoded as a free one, says nothing but its size.
+    /// - The block is in a list, its intact header is `header`, and it has `need` bytes or more.
+    /// - If `found` is given, the block heads the list `found.index`, and its header was decoded as that of a free block: it has no flag.
     #[inline(always)]
-    unsafe fn cut(&mut self, block: Block, found: Option<(usize, usize)>, header: Header, need: usize) -> NonNull<u8> {
+    unsafe fn cut(&mut self, block: Block, found: Option<Found>, header: Header, need: usize) -> NonNull<u8> {
         let size = header.size();
         let rest = size - need;
-        // A footer is to stand right behind what was asked for.
-        let is_near =
-            !P::FOOTER && found.is_some_and(|(least, index)| FreeLists::<FIRST, SECOND>::is_near(least, index));
-        // SAFETY: the block and the one behind it lie in a region; see the caller's obligations.
-        unsafe {
-            match found {
-                Some((_, index)) => self.lists.pop(block, index),
-                None => self.lists.remove(block),
-            }
-            if is_near || is_no_block(rest) {
-                let next = block.after(size);
-                block.set_header(header.used(size), self.sealer);
-                next.set_header(next.header(self.sealer).without(PREV_FREE), self.sealer);
-            } else {
-                cold_path();
-                let tail = block.after(need);
-                block.set_header(header.used(need), self.sealer);
-                tail.set_header(Header::new(rest, FREE), self.sealer);
-                tail.after(rest).set_size_before(rest);
-                self.lists.insert(tail, rest);
-            }
-            block.payload()
+        // A footer has to stand right behind what was asked for, so a heap with footers cuts every block.
+        let is_close_fit = !P::FOOTER && found.is_some_and(FreeLists::<FIRST, SECOND>::is_close_fit);
+        match found {
+            // SAFETY: the block heads the list that it was found in.
+            Some(found) => unsafe { self.lists.pop(block, found.index) },
+            // SAFETY: the block is in a list.
+            None => unsafe { self.lists.remove(block) },
         }
+        if is_close_fit || is_no_block(rest) {
+            // SAFETY: the header is intact, so the next header is `size` bytes further on.
+            let next = unsafe { block.after(size) };
+            block.set_header(header.used(size), self.sealer);
+            next.set_header(next.header(self.sealer).without(PREV_FREE), self.sealer);
+        } else {
+            cold_path();
+            // SAFETY: `need` is less than the block's size: the place is inside the block, and its header is written below.
+            let tail = unsafe { block.after(need) };
+            block.set_header(header.used(need), self.sealer);
+            tail.set_header(Header::new(rest, FREE), self.sealer);
+            // SAFETY: the rest ends where the block ended: at the next header.
+            unsafe { tail.after(rest) }.set_size_before(rest);
+            // SAFETY: the tail is free, has `rest` bytes, a block's size, and is in no list yet.
+            unsafe { self.lists.insert(tail, rest) };
+        }
+        block.payload()
     }
 
     /// As [`Tlsf::cut`], of a block in any list, or of the top.
     ///
     /// # Safety
-    /// The block is free, its header is `header`, and it has `need` bytes or more.
+    /// - The block is in a list or is the top, its intact header is `header`, and it has `need` bytes or more.
     unsafe fn cut_found(&mut self, block: Block, header: Header, need: usize) -> NonNull<u8> {
-        // SAFETY: the caller's obligations are those of the steps.
-        unsafe { if self.top.is_at(block) { self.cut_top(header, need) } else { self.cut(block, None, header, need) } }
+        if self.top.is_at(block) {
+            // SAFETY: the top has `need` bytes or more, and this header.
+            unsafe { self.cut_top(header, need) }
+        } else {
+            // SAFETY: the block is in a list, has this header and `need` bytes or more.
+            unsafe { self.cut(block, None, header, need) }
+        }
     }
 
     /// As [`Tlsf::cut`], of the top.
     ///
     /// # Safety
-    /// The top has `need` bytes or more; its header is `header`.
+    /// - The top has `need` bytes or more; its header is `header`.
     #[inline(always)]
     unsafe fn cut_top(&mut self, header: Header, need: usize) -> NonNull<u8> {
         let block = self.top.block();
-        // SAFETY: the top has `need` bytes or more, so there is a block.
-        unsafe {
-            let size = self.top.take(need, self.sealer);
-            block.set_header(header.used(size), self.sealer);
-            block.payload()
-        }
+        // SAFETY: the top has `need` bytes or more.
+        let size = unsafe { self.top.cut(need, self.sealer) };
+        block.set_header(header.used(size), self.sealer);
+        block.payload()
     }
 
-    /// Writes the footer of a block just made used, if this heap has them; returns its payload.
+    /// Writes the footer of the used block at `payload`, if this heap has footers; returns the payload.
     ///
     /// # Safety
-    /// The block is used and serves a request for `bytes`.
+    /// - The block is used, its header is intact, and it has room for `bytes` bytes and a footer.
     #[inline(always)]
-    unsafe fn give(&self, payload: NonNull<u8>, bytes: usize) -> NonNull<u8> {
+    unsafe fn finish(&self, payload: NonNull<u8>, bytes: usize) -> NonNull<u8> {
         if P::FOOTER {
-            // SAFETY: as the caller says.
-            unsafe {
-                let block = Block::of_payload(payload);
-                footer::write(block, block.header(self.sealer).size(), bytes, self.sealer);
-            }
+            // SAFETY: the payload of a used block: its header is in front of it.
+            let block = unsafe { Block::of_payload(payload) };
+            // SAFETY: the block is used and has the size that its header says, with room for `bytes` and the footer.
+            unsafe { footer::write(block, block.header(self.sealer).size(), bytes, self.sealer) };
         }
         payload
     }
 
-    /// Allocation at a multiple of more than the granule: finds a block with room to move in, and frees the gap in front.
+    /// Allocates at a multiple of more than the granule: finds a block with room to move in, and leaves the gap in front free.
     fn allocate_aligned(&mut self, bytes: usize, align: usize, need: usize) -> Result<NonNull<u8>, Error> {
         let refused = Error::Exhausted { bytes, align };
         let room = need.checked_add(align).and_then(|sum| sum.checked_add(LEAST_BLOCK_BYTES)).ok_or(refused)?;
         if room >= Self::MOST_REGION_BYTES {
             return Err(refused);
         }
-        let (block, header) = self.find_whole(room)?.ok_or(refused)?;
-        // SAFETY: the block is free and has `need + align + 32` bytes or more, so that the gap fits in front.
-        unsafe {
-            let aligned = self.skip_to(block, header.size(), align);
-            let payload = self.cut_found(aligned, aligned.header(self.sealer), need);
-            Ok(self.give(payload, bytes))
-        }
+        let (block, header) = self.find_intact(room)?.ok_or(refused)?;
+        // SAFETY: the block is free and has `need + align + LEAST_BLOCK_BYTES` bytes or more, and `need` is a block's size.
+        let aligned = unsafe { self.skip_to(block, header.size(), align) };
+        // SAFETY: what is left of the block is free, in a list or the top, and has `need` bytes or more.
+        let payload = unsafe { self.cut_found(aligned, aligned.header(self.sealer), need) };
+        // SAFETY: `cut_found` made it a used block with room for `bytes`.
+        Ok(unsafe { self.finish(payload, bytes) })
     }
 
     /// Splits a free block so that the second part's payload is at a multiple of `align`; both parts are free.
-    /// Returns the second part, or the whole block if it was aligned already.
+    /// Returns the second part, or the whole block if it is aligned already.
     ///
     /// # Safety
-    /// The block is free: of `size` bytes, or the top. It has `align + 2 * LEAST_BLOCK_BYTES` or more.
+    /// - The block is in a list and has `size` bytes, or is the top.
+    /// - It has `align + 2 * LEAST_BLOCK_BYTES` bytes or more.
     unsafe fn skip_to(&mut self, block: Block, size: usize, align: usize) -> Block {
         let payload = block.payload_address();
         let aligned = freestone_base::align::up(payload, align);
         let gap = match aligned - payload {
-            0 => 0,
+            0 => return block,
             gap if gap < LEAST_BLOCK_BYTES => freestone_base::align::up(payload + LEAST_BLOCK_BYTES, align) - payload,
             gap => gap,
         };
-        // SAFETY: both parts lie in the block; the gap is a block's size or more.
-        unsafe {
-            if gap == 0 {
-                return block;
-            }
-            let second = block.after(gap);
-            second.set_size_before(gap);
-            if self.top.is_at(block) {
-                self.top.take(gap, self.sealer);
-                self.lists.insert(block, gap);
-                second.set_header(Header::TOP.with(PREV_FREE), self.sealer);
-            } else {
-                self.lists.remove(block);
-                self.lists.insert(block, gap);
-                second.set_header(Header::new(size - gap, FREE | PREV_FREE), self.sealer);
-                self.lists.insert(second, size - gap);
-            }
-            block.set_header(Header::new(gap, FREE), self.sealer);
-            second
+        // SAFETY: the gap is less than `align + LEAST_BLOCK_BYTES`, so the place is inside the block; its header is written below.
+        let second = unsafe { block.after(gap) };
+        second.set_size_before(gap);
+        if self.top.is_at(block) {
+            // SAFETY: the top is longer than the gap.
+            unsafe { self.top.cut(gap, self.sealer) };
+            second.set_header(Header::TOP.with(PREV_FREE), self.sealer);
+        } else {
+            // SAFETY: the block is in a list.
+            unsafe { self.lists.remove(block) };
+            second.set_header(Header::new(size - gap, FREE | PREV_FREE), self.sealer);
         }
+        block.set_header(Header::new(gap, FREE), self.sealer);
+        // SAFETY: the gap is a block's size or more; it is free and in no list.
+        unsafe { self.lists.insert(block, gap) };
+        if !self.top.is_at(second) {
+            // SAFETY: the second part has `size - gap` bytes, a block's size or more; it is free and in no list.
+            unsafe { self.lists.insert(second, size - gap) };
+        }
+        second
     }
 }
 
-/// Whether a rest is too short to be a block of its own.
+/// Whether a rest is too short to be a block.
 #[inline(always)]
 fn is_no_block(rest: usize) -> bool {
-    // So that this is not asked first: the processor would wait for the block's size where its list is answer enough.
+    // Evaluated second: otherwise the processor would wait for the block's size where the index of its list is enough to decide.
     cold_path();
     rest < LEAST_BLOCK_BYTES
 }

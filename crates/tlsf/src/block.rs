@@ -1,179 +1,66 @@
-//! A block and its header: the only file that knows where the bits lie.
+//! A block in memory: its header, its links while it is free, and the size at its end.
 //!
 //! ```text
 //!            +0            +8                                size   +8
 //!   used:    | header      | payload ........................| next header
-//!                          ^ address given out, a multiple of 16
+//!                          ^ the address handed out, a multiple of 16
 //!   free:    | header      | next free | previous free | .. | size |
 //!                            +8          +16            size-8
-//!
-//!   header in memory:   bit 63 ............... 16 | 15 .. 3 | 2         | 1    | 0
-//!                       size (multiple of 16)     | seal    | PREV_FREE | FREE | 1
-//!   Header, as read:    the same less the seal and the 1, so that they are 0 if they were right
 //! ```
 //!
-//! So a size is one shift away, and the header of a rest or of a merged block is the old one less or plus another: what a
-//! header is decoded to stands between one call's store and the next call's load, and is the longest way through both.
+//! The links of a free block point to blocks of the same list. The head of a list has the number of its list in place of a previous
+//! block ([`BackLink`]), so leaving a list needs no arithmetic.
 //!
-//! A free block's links name blocks; the head of a list has, in place of a previous block, the number of its list, so that leaving
-//! a list needs no arithmetic.
+//! The last word before the next header belongs to the payload while the block is used. While the block is free, that word is the block's
+//! size, and from it the next block finds where the free block starts. A used block therefore costs 8 bytes and no more.
 //!
-//! The last word before the next header belongs to this block's payload while it is used; while it is free it holds its size, which
-//! is how the next block finds its start. So a used block pays 8 bytes and nothing more.
-//!
-//! The *seal* is a number of 13 bits that the heap chose; with the 1, and the four bits of the size that are 0, a header shows 18
-//! known bits. They lie in the bytes that an overrun reaches first, and the first byte is odd, so that a terminating NUL
-//! written one byte too far is always seen. (Mixing the header's address in was tried: it costs
-//! three instructions a header, and catches nothing more that the sizes and flags of the neighbours do not.)
-//!
-//! Invariants: sizes are multiples of 16, 32 or more (a region's sentinel: 0); a free block never follows a free block; every
-//! address that is not the header of a used block and holds a valid seal is marked FREE (a header that ends up inside a larger
-//! block is marked, or its seal wiped), so that freeing it again is refused.
+//! Invariants: sizes are multiples of 16, 32 or more (0 in a region's sentinel); a free block never follows a free block; an
+//! address that is not the header of a used block but still holds a valid seal is marked FREE: a header that ends up inside a larger
+//! block is marked or wiped, so that freeing its block again is refused.
 //!
 //! # Safety
-//! Every method that touches memory requires that the block's header, and for free blocks the links and the trailing size, lie in a
-//! region of the heap that calls, to which it holds the only access. The links and sizes it reads are believed only after
-//! the seal was compared, except in `*_unchecked` calls.
+//! A [`Block`] is the address of a header: 8 bytes at a multiple of 8, inside a region that the heap has exclusive access to, and
+//! written before they are read. Making or moving a `Block` is unsafe, for that has to be shown there; reading and writing the header
+//! of one is then safe. Links are read only from blocks that are in a list.
 #![allow(unsafe_code)]
 
-use crate::mapping::{GRANULE, LISTS_END};
+use crate::block_size::HEADER_BYTES;
+use crate::header::{Header, Sealer};
+use crate::mapping::{LISTS_END, ListIndex};
 use core::ptr::NonNull;
 
-/// Bytes of bookkeeping in front of a used block.
-pub const HEADER_BYTES: usize = 8;
-
-/// The smallest block, header included: what a free one needs for its links and its size.
-pub const LEAST_BLOCK_BYTES: usize = 32;
-
-/// This block is free.
-pub(crate) const FREE: u64 = 2;
-/// The block before this one is free, and its size lies in front of this header.
-pub(crate) const PREV_FREE: u64 = 4;
-
-/// How far left of the seal the size stands.
-const SIZE_SHIFT: u32 = 16;
-/// The bits of a [`Header`] that are 0 if its seal is right: the low ones but the flags, and those that no size of this machine has.
-const SEALED: u64 =
-    (((GRANULE as u64) << SIZE_SHIFT) - 1 - FREE - PREV_FREE) | !((usize::MAX as u64) << SIZE_SHIFT | 0xFFFF);
+/// Offset of the link to the next free block, in bytes.
 const NEXT: usize = 8;
+/// Offset of the link to the previous free block, in bytes.
 const PREVIOUS: usize = 16;
 
-/// Makes the seals of one heap.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sealer {
-    /// What is added to every [`Header`]: the seal and the 1.
-    key: u64,
-}
-
-impl Sealer {
-    pub(crate) const NONE: Self = Self { key: 0 };
-
-    /// The sealer of the `number`-th heap.
-    pub(crate) fn new(number: usize) -> Self {
-        /// The odd number nearest to 2^64 over the golden ratio: spreads small numbers over the high bits.
-        const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-        let seal = (number as u64).wrapping_mul(SPREAD) >> (u64::BITS - SIZE_SHIFT);
-        Self { key: (seal & !(FREE | PREV_FREE)) | 1 }
-    }
-
-    /// The sealer of headers from which FREE was taken off.
-    pub(crate) fn of_free(self) -> Self {
-        Self { key: self.key + FREE }
-    }
-
-    /// What is mixed into every header.
-    #[inline(always)]
-    pub(crate) fn key(self) -> u64 {
-        self.key
-    }
-}
-
-/// A header's value, as read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub(crate) struct Header(u64);
-
-impl Header {
-    /// Of the top (see `top.rs`), which has its size elsewhere.
-    pub(crate) const TOP: Self = Self(FREE);
-
-    /// `size` is a multiple of 16, `flags` are FREE, PREV_FREE, both or none.
-    #[inline(always)]
-    pub(crate) fn new(size: usize, flags: u64) -> Self {
-        Self(((size as u64) << SIZE_SHIFT) + flags)
-    }
-    /// The block's size, if the header is whole.
-    #[inline(always)]
-    pub(crate) fn size(self) -> usize {
-        (self.0 >> SIZE_SHIFT) as usize
-    }
-    /// Whether the seal was right.
-    #[inline(always)]
-    pub(crate) fn is_whole(self) -> bool {
-        self.0 & SEALED == 0
-    }
-    /// Whether the seal was right and `flag` is clear.
-    #[inline(always)]
-    pub(crate) fn is_whole_without(self, flag: u64) -> bool {
-        self.0 & (SEALED | flag) == 0
-    }
-    #[inline(always)]
-    pub(crate) fn is_free(self) -> bool {
-        self.0 & FREE != 0
-    }
-    #[inline(always)]
-    pub(crate) fn is_prev_free(self) -> bool {
-        self.0 & PREV_FREE != 0
-    }
-    /// The same header with `flag`, which was clear, set.
-    #[inline(always)]
-    pub(crate) fn with(self, flag: u64) -> Self {
-        debug_assert!(self.0 & flag == 0);
-        Self(self.0.wrapping_add(flag))
-    }
-    /// The same header with `flag`, which was set, clear.
-    #[inline(always)]
-    pub(crate) fn without(self, flag: u64) -> Self {
-        debug_assert!(self.0 & flag == flag);
-        Self(self.0.wrapping_sub(flag))
-    }
-    /// The same header with `bytes` more.
-    #[inline(always)]
-    pub(crate) fn longer(self, bytes: usize) -> Self {
-        Self(self.0.wrapping_add((bytes as u64) << SIZE_SHIFT))
-    }
-    /// The sum of this header, of a used block, and `next`, of the free one behind it: all bytes, and the flags of both.
-    #[inline(always)]
-    pub(crate) fn joined(self, next: Self) -> Self {
-        debug_assert!(self.0 & FREE == 0 && next.0 & (FREE | PREV_FREE) == FREE);
-        Self(self.0.wrapping_add(next.0))
-    }
-    /// The header of a used block of `size` bytes in the same place: PREV_FREE is kept.
-    #[inline(always)]
-    pub(crate) fn used(self, size: usize) -> Self {
-        Self::new(size, self.0 & PREV_FREE)
-    }
-}
-
-/// A pointer to a block's header.
+/// The address of a block's header. See the module's `# Safety` for what it guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Block(NonNull<u8>);
 
 impl Block {
+    /// Equal to no block of any heap, for its address is odd. It is compared with others and never read.
+    pub(crate) const NONE: Self = Self(NonNull::dangling());
+
     /// The block whose header is at `header`.
+    ///
+    /// # Safety
+    /// - `header` is a multiple of 8, and the 8 bytes there lie in a region of the heap that uses the block.
+    /// - They are initialised, or are written before they are read.
     #[inline(always)]
-    pub(crate) const fn at(header: NonNull<u8>) -> Self {
+    pub(crate) const unsafe fn at(header: NonNull<u8>) -> Self {
         Self(header)
     }
 
     /// The block whose payload starts at `payload`.
     ///
     /// # Safety
-    /// `payload` was given out by a heap, or lies `HEADER_BYTES` or more into one of its regions.
+    /// - `payload` is a multiple of 16, 16 or more bytes into a region of the heap that uses the block.
+    /// - The 8 bytes in front of it are initialised.
     #[inline(always)]
     pub(crate) unsafe fn of_payload(payload: NonNull<u8>) -> Self {
-        // SAFETY: the header in front of the payload is in the same region.
+        // SAFETY: a region's first payload is 16 bytes behind its start, so the 8 bytes in front of any payload are in the region.
         Self(unsafe { payload.byte_sub(HEADER_BYTES) })
     }
 
@@ -189,179 +76,178 @@ impl Block {
         self.address() + HEADER_BYTES
     }
 
-    /// The payload, with access to the whole region it came from.
-    ///
-    /// # Safety
-    /// See the file's header.
+    /// The payload, with access to the whole region.
     #[inline(always)]
-    pub(crate) unsafe fn payload(self) -> NonNull<u8> {
-        // SAFETY: a block has at least `LEAST_BLOCK_BYTES` behind its header's start.
+    pub(crate) fn payload(self) -> NonNull<u8> {
+        // SAFETY: the header's 8 bytes lie in a region, so their end is in the region or just behind it.
         unsafe { self.0.byte_add(HEADER_BYTES) }
     }
 
-    /// The block `bytes` further on.
+    /// The block whose header is `bytes` behind this one.
     ///
     /// # Safety
-    /// See the file's header: the result must lie in the same region.
+    /// - A header at that place lies in the same region.
+    /// - It is initialised, or is written before it is read.
     #[inline(always)]
     pub(crate) unsafe fn after(self, bytes: usize) -> Self {
-        // SAFETY: in the same region, says the caller.
+        // SAFETY: this header and the one `bytes` behind it are in the same region.
         Self(unsafe { self.0.byte_add(bytes) })
     }
 
-    /// The place `bytes` further on, which may be outside of the region.
+    /// The address `bytes` behind this header, which may be outside of the region.
     #[inline(always)]
     pub(crate) fn wrapping_after(self, bytes: usize) -> *mut u8 {
         self.0.as_ptr().wrapping_byte_add(bytes)
     }
 
-    /// The block `bytes` further back.
+    /// The block whose header is `bytes` in front of this one.
     ///
     /// # Safety
-    /// See the file's header: the result must lie in the same region.
+    /// - A header at that place lies in the same region, and is initialised.
     #[inline(always)]
     pub(crate) unsafe fn before(self, bytes: usize) -> Self {
-        // SAFETY: in the same region, says the caller.
+        // SAFETY: this header and the one `bytes` in front of it are in the same region.
         Self(unsafe { self.0.byte_sub(bytes) })
     }
 
-    /// # Safety
-    /// See the file's header.
+    /// Reads the header.
     #[inline(always)]
-    pub(crate) unsafe fn header(self, sealer: Sealer) -> Header {
-        // SAFETY: headers are 8-aligned and readable, says the caller.
-        let word: u64 = unsafe { self.0.cast().read() };
-        Header(word.wrapping_sub(sealer.key()))
+    pub(crate) fn header(self, sealer: Sealer) -> Header {
+        // SAFETY: a `Block` points to 8 aligned, initialised bytes in a region that the heap has to itself.
+        sealer.decode(unsafe { self.0.cast::<u64>().read() })
     }
 
-    /// Whether the header is just this one.
-    ///
-    /// # Safety
-    /// See the file's header.
+    /// Whether the header is exactly `header`.
     #[inline(always)]
-    pub(crate) unsafe fn has_header(self, header: Header, sealer: Sealer) -> bool {
-        // SAFETY: headers are 8-aligned and readable, says the caller.
-        unsafe { self.0.cast::<u64>().read() == header.0.wrapping_add(sealer.key()) }
+    pub(crate) fn has_header(self, header: Header, sealer: Sealer) -> bool {
+        // SAFETY: a `Block` points to 8 aligned, initialised bytes in a region that the heap has to itself.
+        let word = unsafe { self.0.cast::<u64>().read() };
+        word == sealer.encode(header)
     }
 
-    /// Writes the header, as one whole word: the compiler would narrow a changed flag to a store of one byte, and the next read of
-    /// the whole header would have to wait until that has left the store buffer.
-    ///
-    /// # Safety
-    /// See the file's header.
+    /// Writes the header as one whole word. Without `volatile` the compiler would narrow a changed flag to a store of one byte, and the
+    /// next read of the whole header would have to wait until that store has left the store buffer.
     #[inline(always)]
-    pub(crate) unsafe fn set_header(self, header: Header, sealer: Sealer) {
-        let word = header.0.wrapping_add(sealer.key());
-        // SAFETY: headers are 8-aligned and writable, says the caller.
-        unsafe { self.0.cast().write_volatile(word) }
+    pub(crate) fn set_header(self, header: Header, sealer: Sealer) {
+        // SAFETY: a `Block` points to 8 aligned bytes in a region that the heap has to itself.
+        unsafe { self.0.cast().write_volatile(sealer.encode(header)) }
     }
 
-    /// Overwrites the header, so that this address is no longer taken for a block.
-    ///
-    /// # Safety
-    /// See the file's header.
+    /// Wipes the header, so that this address is no longer taken for a block. (0 is no valid header: bit 0 of a valid one is set.)
     #[inline(always)]
-    pub(crate) unsafe fn unseal(self) {
-        // SAFETY: the same obligation. A seal is never 0.
+    pub(crate) fn unseal(self) {
+        // SAFETY: a `Block` points to 8 aligned bytes in a region that the heap has to itself.
         unsafe { self.0.cast::<u64>().write(0) }
     }
 
     /// The next block in this free block's list.
     ///
     /// # Safety
-    /// See the file's header.
+    /// - The block is in a list, and its link was not overwritten.
     #[inline(always)]
     pub(crate) unsafe fn next_free(self) -> Option<Self> {
-        // SAFETY: free blocks have an initialised, aligned link there.
-        unsafe { self.0.byte_add(NEXT).cast().read() }
+        // SAFETY: a free block has 32 bytes or more, so the link is in the region.
+        let link = unsafe { self.0.byte_add(NEXT) };
+        // SAFETY: entering the list wrote a link there, at a multiple of 8.
+        unsafe { link.cast().read() }
     }
 
+    /// Writes the link to the next block of the list.
+    ///
     /// # Safety
-    /// See the file's header.
+    /// - The block is free and has 32 bytes or more.
     #[inline(always)]
     pub(crate) unsafe fn set_next_free(self, next: Option<Self>) {
-        // SAFETY: free blocks have room for an aligned link there.
-        unsafe { self.0.byte_add(NEXT).cast().write(next) }
+        // SAFETY: the block has 32 bytes, so the link is in the region.
+        let link = unsafe { self.0.byte_add(NEXT) };
+        // SAFETY: the link is at a multiple of 8, and nothing else uses a free block's payload.
+        unsafe { link.cast().write(next) }
     }
 
-    /// What is before this free block in its list.
+    /// What precedes this free block in its list.
     ///
     /// # Safety
-    /// See the file's header.
+    /// - The block is in a list, and its link was not overwritten.
     #[inline(always)]
-    pub(crate) unsafe fn prev_free(self) -> Previous {
-        // SAFETY: free blocks have an initialised, aligned link there.
-        unsafe { self.0.byte_add(PREVIOUS).cast().read() }
+    pub(crate) unsafe fn back_link(self) -> BackLink {
+        // SAFETY: a free block has 32 bytes or more, so the link is in the region.
+        let link = unsafe { self.0.byte_add(PREVIOUS) };
+        // SAFETY: entering the list wrote a link there, at a multiple of 8.
+        unsafe { link.cast().read() }
     }
 
-    /// # Safety
-    /// See the file's header.
-    #[inline(always)]
-    pub(crate) unsafe fn set_prev_free(self, previous: Previous) {
-        // SAFETY: free blocks have room for an aligned link there.
-        unsafe { self.0.byte_add(PREVIOUS).cast().write(previous) }
-    }
-
-    /// Size of the free block in front of this one.
+    /// Writes the link to what precedes this block in its list.
     ///
     /// # Safety
-    /// See the file's header; this block's header says `PREV_FREE`.
+    /// - The block is free and has 32 bytes or more.
+    #[inline(always)]
+    pub(crate) unsafe fn set_back_link(self, previous: BackLink) {
+        // SAFETY: the block has 32 bytes, so the link is in the region.
+        let link = unsafe { self.0.byte_add(PREVIOUS) };
+        // SAFETY: the link is at a multiple of 8, and nothing else uses a free block's payload.
+        unsafe { link.cast().write(previous) }
+    }
+
+    /// Size of the free block in front of this one, in bytes.
+    ///
+    /// # Safety
+    /// - The block's header has PREV_FREE set. (Then the free block in front wrote its size there; if that was overwritten since, the
+    ///   number is wrong, and the caller checks it.)
     #[inline(always)]
     pub(crate) unsafe fn size_before(self) -> usize {
-        // SAFETY: the word in front of this header belongs to the free block before it, and holds its size.
-        unsafe { self.0.byte_sub(HEADER_BYTES).cast().read() }
+        // SAFETY: a region has 8 bytes in front of its first header, so the word in front of any header is in the region.
+        let word = unsafe { self.0.byte_sub(HEADER_BYTES) };
+        // SAFETY: the free block in front wrote its size there, at a multiple of 8.
+        unsafe { word.cast().read() }
     }
 
-    /// Writes, in front of this header, the size of the free block that ends here.
-    ///
-    /// # Safety
-    /// See the file's header.
+    /// Writes `size`, the size in bytes of the free block that ends at this header, in front of this header.
     #[inline(always)]
-    pub(crate) unsafe fn set_size_before(self, size: usize) {
-        // SAFETY: the word in front of this header belongs to the free block before it.
-        unsafe { self.0.byte_sub(HEADER_BYTES).cast().write(size) }
+    pub(crate) fn set_size_before(self, size: usize) {
+        // SAFETY: a region has 8 bytes in front of its first header, so the word in front of any header is in the region.
+        let word = unsafe { self.0.byte_sub(HEADER_BYTES) };
+        // SAFETY: the word is at a multiple of 8; it is the last of the block in front, which is free and so not read by anybody else.
+        unsafe { word.cast().write(size) }
     }
 }
 
-/// What is before a free block in its list: a block, or, before the head, the number of the list.
+/// What precedes a free block in its list: a block, or, for the head, the index of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct Previous(*mut u8);
+pub(crate) struct BackLink(*mut u8);
 
-impl Previous {
-    /// More than any list's number, less than the address of any header.
+impl BackLink {
+    /// Greater than any list's index, less than the address of any header.
     const LISTS: usize = LISTS_END.next_power_of_two();
 
+    /// The back link of the head of the list `index`.
     #[inline(always)]
-    pub(crate) fn list(index: usize) -> Self {
-        Self(core::ptr::without_provenance_mut(index))
+    pub(crate) fn list(index: ListIndex) -> Self {
+        Self(core::ptr::without_provenance_mut(index.number()))
     }
 
+    /// The back link of a block that follows `block`.
     #[inline(always)]
     pub(crate) fn block(block: Block) -> Self {
         Self(block.0.as_ptr())
     }
 
-    /// Whether this is a list, and what follows is its head.
+    /// The index of the list, if the block is its head.
     #[inline(always)]
-    pub(crate) fn is_list(self) -> bool {
-        self.0.addr() < Self::LISTS
+    pub(crate) fn as_list(self) -> Option<ListIndex> {
+        (self.0.addr() < Self::LISTS).then(|| ListIndex::of_number(self.0.addr()))
     }
 
-    /// The number of the list, if this is one.
-    #[inline(always)]
-    pub(crate) fn as_list(self) -> usize {
-        self.0.addr()
-    }
-
-    /// Makes `next` the block behind this one, if this is a block.
+    /// Makes `next` the block that follows the one this link points to.
     ///
     /// # Safety
-    /// See the file's header.
+    /// - The link points to a block, not to a list; that block is free and has 32 bytes or more.
     #[inline(always)]
     pub(crate) unsafe fn set_next_free(self, next: Option<Block>) {
-        // SAFETY: a listed block, says the caller.
-        unsafe { self.0.byte_add(NEXT).cast::<Option<Block>>().write(next) }
+        // SAFETY: the block has 32 bytes, so its link is in the region.
+        let link = unsafe { self.0.byte_add(NEXT) };
+        // SAFETY: the link is at a multiple of 8, and nothing else uses a free block's payload.
+        unsafe { link.cast::<Option<Block>>().write(next) }
     }
 }
 

@@ -1,40 +1,45 @@
-//! The specification of a whole heap, as code: [`Tlsf::check`] names the first sentence that does not hold.
+//! The specification of a whole heap as code: [`Tlsf::check`] reports the first sentence that does not hold.
 //!
-//! Regions: headers follow one another without gap from the first to the sentinel, each sealed; sizes are multiples of 16, 32 or more;
-//! a header says PREV_FREE exactly if the block before it is free; no two free blocks are neighbours; a listed block's size stands
-//! at its end; a guarded block's footer is whole.
-//! The top ends at the first region's sentinel, and the headers of both say so.
-//! Lists: every block in list *i* is free, lies in a region, and has a size that belongs to *i*; links go both ways; as many blocks are
-//! listed as are free, less the top; a bit is set exactly if its list is not empty.
+//! Regions: headers follow one another without a gap from the first to the sentinel, each with an intact seal; sizes are multiples of 16,
+//! 32 or more; a header says PREV_FREE exactly if the block in front of it is free; no two free blocks are neighbours; the size of a
+//! block that is in a list stands at its end; in a heap with footers each used block's footer is intact.
+//! The top ends at its region's sentinel, and the headers of both are [`Header::TOP`].
+//! Lists: every block in list *i* is free, lies in a region, and has a size that belongs to *i*; links agree in both directions; as many
+//! blocks are in lists as are free, less the top; a bit is set exactly if its list is not empty.
 //!
 //! Cost: linear in blocks and lists.
 //!
 //! # Safety
-//! Links are followed only to places inside a region where a header may be.
+//! A link is followed only to a place inside a region where a header can be.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, Header, LEAST_BLOCK_BYTES, PREV_FREE, Previous};
+use crate::block::{BackLink, Block};
+use crate::block_size::LEAST_BLOCK_BYTES;
 use crate::error::Error;
 use crate::footer;
 use crate::free_list::FreeLists;
-use crate::mapping::index_of;
+use crate::header::{Header, PREV_FREE};
+use crate::mapping::{ListIndex, index_of};
 use crate::policy::Policy;
 use crate::region::Region;
 use crate::tlsf::Tlsf;
-use crate::walk::blame;
+use crate::walk::overrun_into;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Checks every invariant of every block and list.
     ///
     /// # Errors
-    /// [`Error::Overrun`] or [`Error::Damaged`], naming the first block that breaks one.
+    /// [`Error::Overrun`] or [`Error::Damaged`], with the first block that breaks one.
+    ///
+    /// # Complexity
+    /// Linear in the number of blocks and lists.
     pub fn check(&self) -> Result<(), Error> {
         let mut free = 0;
         for region in self.regions.iter() {
             free += self.check_region(*region)?;
         }
         let mut listed = usize::from(self.top.bytes() > 0);
-        for index in FreeLists::<FIRST, SECOND>::NUMBERS {
+        for index in FreeLists::<FIRST, SECOND>::NUMBERS.map(ListIndex::of_number) {
             listed += self.check_list(index, free)?;
         }
         if listed != free || !self.lists.bitmap.is_consistent() {
@@ -48,14 +53,13 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     fn check_region(&self, region: Region) -> Result<usize, Error> {
         let (mut free, mut before, mut was_free) = (0, None, false);
         for step in self.walk(region) {
-            let (block, header) = step.map_err(|broken| blame(before, broken))?;
+            let (block, header) = step.map_err(|broken| overrun_into(broken, before))?;
             self.check_block(block, header, was_free)?;
             was_free = header.is_free();
             free += usize::from(was_free);
             before = Some(self.info(block, header));
         }
-        // SAFETY: the walk ended at the sentinel.
-        let header = unsafe { region.sentinel().header(self.sealer) };
+        let header = region.sentinel().header(self.sealer);
         let expected = match (self.top.ends_at(region.sentinel()), was_free) {
             (true, _) => Header::TOP,
             (false, true) => Header::new(0, PREV_FREE),
@@ -67,19 +71,17 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Ok(free)
     }
 
-    /// Checks one block against the one before it and the word behind it.
+    /// Checks one block against the block in front of it, which is free if `was_free`, and against the word at its end.
     fn check_block(&self, block: Block, header: Header, was_free: bool) -> Result<(), Error> {
         let damaged = Error::Damaged { block: block.payload_address() };
         if header.is_prev_free() != was_free {
             return Err(damaged);
         }
         if header.is_free() {
-            // SAFETY: the walk checked that the block ends inside the region; a listed block has a size there.
-            let has_size_at_end = || unsafe { block.after(header.size()).size_before() == header.size() };
-            if was_free || !(self.top.is_at(block) || has_size_at_end()) {
+            if was_free || !(self.top.is_at(block) || has_size_at_end(block, header.size())) {
                 return Err(damaged);
             }
-        // SAFETY: a used block of a guarded heap.
+        // SAFETY: the walk found the block used, with this size; a heap with footers wrote one for each block.
         } else if P::FOOTER && unsafe { footer::read(block, header.size(), self.sealer) }.is_none() {
             let info = self.info(block, header);
             return Err(Error::Overrun { block: info.address, bytes: info.usable_bytes });
@@ -87,27 +89,42 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Ok(())
     }
 
-    /// Checks one list of at most `most` blocks; returns how many it has.
-    fn check_list(&self, index: usize, most: usize) -> Result<usize, Error> {
-        let (mut count, mut previous, mut link) = (0, Previous::list(index), self.lists.head(index));
+    /// Checks one list, which can have at most `most` blocks; returns how many it has.
+    fn check_list(&self, index: ListIndex, most: usize) -> Result<usize, Error> {
+        let (mut count, mut previous, mut link) = (0, BackLink::list(index), self.lists.head(index));
         if link.is_some() != self.lists.bitmap.is_set(index) {
             return Err(Error::Damaged { block: link.map_or(0, Block::payload_address) });
         }
-        while let Some(listed) = link {
-            let damaged = Error::Damaged { block: listed.payload_address() };
-            let block = self.regions.iter().find_map(|region| region.block_at(listed.address())).ok_or(damaged)?;
-            count += 1;
-            // SAFETY: the block lies in a region, with room for a header and two links.
-            let (header, back, next) = unsafe { (block.header(self.sealer), block.prev_free(), block.next_free()) };
-            let whole = header.is_whole() && header.is_free() && back == previous;
+        while let Some(linked) = link {
+            let damaged = Error::Damaged { block: linked.payload_address() };
+            let header = self.regions.iter().find_map(|region| region.header_at(linked.address())).ok_or(damaged)?;
+            // SAFETY: the header is in a region of this heap, at a place where one can be; the heap, or whoever overwrote the link,
+            // wrote to memory there.
+            let block = unsafe { Block::at(header) };
+            let header = block.header(self.sealer);
             let size = header.size();
-            if !whole || size < LEAST_BLOCK_BYTES || index_of(size, SECOND) != index || count > most {
+            if !header.is_intact() || !header.is_free() || size < LEAST_BLOCK_BYTES || index_of(size, SECOND) != index {
                 return Err(damaged);
             }
-            (previous, link) = (Previous::block(listed), next);
+            count += 1;
+            // SAFETY: an intact header says that the block is free, so its links were written when it entered a list.
+            if count > most || unsafe { block.back_link() } != previous {
+                return Err(damaged);
+            }
+            previous = BackLink::block(linked);
+            // SAFETY: the block is free, as above.
+            link = unsafe { block.next_free() };
         }
         Ok(count)
     }
+}
+
+/// Whether `size`, which is that of a free block that ends inside its region, stands at the block's end.
+fn has_size_at_end(block: Block, size: usize) -> bool {
+    // SAFETY: the walk checked that the block ends at a header inside the region.
+    let next = unsafe { block.after(size) };
+    // SAFETY: a free block in a list has its size in the word in front of the next header.
+    unsafe { next.size_before() == size }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! What can be wrong, and with which block.
+//! Why a call was refused, and which block is the reason.
 //!
-//! Every error leaves the heap as it was. Addresses are plain numbers: an error may outlive the memory it speaks of.
+//! Addresses in an error are plain numbers, for an error can outlive the memory that it is about.
 
 use core::fmt;
 
-/// Why a call was refused.
+/// Why a call was refused. Whatever the error, the heap is unchanged.
+///
+/// Addresses and lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The region does not start at a multiple of 16, or its length is not one.
@@ -18,14 +20,14 @@ pub enum Error {
     RegionTooSmall {
         /// Length of the region, or of the growth.
         bytes: usize,
-        /// The least that is accepted.
+        /// The least length that is accepted.
         least: usize,
     },
-    /// The region holds more than the heap's first level can name.
+    /// The region is longer than the lists of this type of heap can hold.
     RegionTooLarge {
         /// Length of the region.
         bytes: usize,
-        /// The longest that is accepted.
+        /// The greatest length that is accepted.
         most: usize,
     },
     /// The region shares bytes with one that the heap already has.
@@ -35,42 +37,42 @@ pub enum Error {
         /// Start of the region it overlaps.
         other: usize,
     },
-    /// The heap's table of regions is full.
+    /// The heap has as many regions as its type allows.
     TooManyRegions {
-        /// How many the heap's type has room for.
+        /// The number of regions that the heap's type has room for.
         most: usize,
     },
-    /// The heap has no region that starts there.
+    /// No region of the heap starts at the address.
     NoSuchRegion {
         /// The address given.
         address: usize,
     },
-    /// The region still has a block in use.
+    /// A block in the region is still in use.
     RegionInUse {
         /// The first such block.
         block: usize,
         /// Its usable size.
         bytes: usize,
     },
-    /// A request for no bytes.
+    /// The request is for 0 bytes.
     ZeroSize,
     /// The alignment is not a power of two.
     BadAlignment {
         /// The alignment given.
         align: usize,
     },
-    /// The request is larger than any block this heap could ever hold.
+    /// The request is larger than any block that this type of heap can hold.
     TooLarge {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: usize,
-        /// The largest request that could succeed in some region.
+        /// The largest request that a heap of this type can serve ([`Tlsf::MOST_BYTES`](crate::Tlsf::MOST_BYTES)).
         most: usize,
     },
     /// No free block is large enough.
     Exhausted {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: usize,
-        /// Alignment asked for.
+        /// Alignment requested.
         align: usize,
     },
     /// The address lies in no region of this heap.
@@ -87,23 +89,23 @@ pub enum Error {
         /// That block's usable size.
         bytes: usize,
     },
-    /// The address lies in memory that is free: the block was freed before, or never allocated.
+    /// The address lies in free memory: the block was freed before, or never allocated.
     DoubleFree {
         /// The address given.
         address: usize,
-        /// Start of the free block around it.
+        /// Start of the free block that it lies in.
         free_block: usize,
         /// That free block's usable size.
         bytes: usize,
     },
-    /// Something wrote past the end of a block.
+    /// The program wrote past the end of a block.
     Overrun {
         /// The block that was written past.
         block: usize,
         /// Its usable size.
         bytes: usize,
     },
-    /// A block's header or links were overwritten, and no block before it can be blamed.
+    /// A block's header or links were overwritten, and no used block in front of it is the likely cause.
     Damaged {
         /// The block whose bookkeeping is broken.
         block: usize,
@@ -120,38 +122,52 @@ impl fmt::Display for Error {
                 write!(out, "region of {bytes} bytes is too small: give at least {least}, in steps of 16")
             }
             Self::RegionTooLarge { bytes, most } => {
-                write!(out, "region of {bytes} bytes: this heap's first level ends at {most}; split it or raise FIRST")
+                write!(
+                    out,
+                    "region of {bytes} bytes: the lists of this heap end at {most}; split the region or raise FIRST"
+                )
             }
             Self::RegionOverlaps { address, other } => {
-                write!(out, "region at {address:#x} overlaps the region at {other:#x}, which this heap already has")
+                write!(
+                    out,
+                    "region at {address:#x} overlaps the region at {other:#x} of this heap: give each region memory of its own"
+                )
             }
-            Self::TooManyRegions { most } => write!(out, "the heap has its {most} regions: raise REGIONS in its type"),
-            Self::NoSuchRegion { address } => write!(out, "no region of this heap starts at {address:#x}"),
+            Self::TooManyRegions { most } => {
+                write!(out, "this heap already has {most} regions, its maximum: raise REGIONS in its type")
+            }
+            Self::NoSuchRegion { address } => write!(
+                out,
+                "no region of this heap starts at {address:#x}: pass the start of the region as it was added"
+            ),
             Self::RegionInUse { block, bytes } => {
-                write!(out, "the region still holds block {block:#x} of {bytes} bytes: free it first")
+                write!(out, "block {block:#x} of {bytes} bytes in the region is still in use: free it first")
             }
-            Self::ZeroSize => write!(out, "a block of 0 bytes was asked for: ask for at least 1"),
-            Self::BadAlignment { align } => write!(out, "alignment {align} is not a power of two"),
+            Self::ZeroSize => write!(out, "a block of 0 bytes was requested: request at least 1"),
+            Self::BadAlignment { align } => write!(out, "alignment {align} is not a power of two: use 1, 2, 4, 8, ..."),
             Self::TooLarge { bytes, most } => {
-                write!(out, "{bytes} bytes were asked for: no block of this heap can exceed {most}")
+                write!(
+                    out,
+                    "{bytes} bytes were requested: no block of this type of heap can exceed {most}; raise FIRST"
+                )
             }
             Self::Exhausted { bytes, align } => {
-                write!(out, "no free block holds {bytes} bytes aligned to {align}: free some or add a region")
+                write!(out, "no free block holds {bytes} bytes aligned to {align}: free blocks or add a region")
             }
             Self::Foreign { address } => {
-                write!(out, "{address:#x} is in no region of this heap: it came from elsewhere")
+                write!(out, "{address:#x} is in no region of this heap: free it where it was allocated")
             }
             Self::Interior { address, block, bytes } => {
-                write!(out, "{address:#x} is inside block {block:#x} of {bytes} bytes: pass the block's start")
+                write!(out, "{address:#x} is inside block {block:#x} of {bytes} bytes: pass the start of the block")
             }
             Self::DoubleFree { address, free_block, bytes } => {
-                write!(out, "double free of {address:#x}: it lies in the free block {free_block:#x} of {bytes} bytes")
+                write!(out, "double free of {address:#x}: it is in the free block {free_block:#x} of {bytes} bytes")
             }
             Self::Overrun { block, bytes } => {
-                write!(out, "block {block:#x} was written past its end ({bytes} usable bytes)")
+                write!(out, "the program wrote past the end of block {block:#x}, which has {bytes} usable bytes")
             }
             Self::Damaged { block } => {
-                write!(out, "the bookkeeping of block {block:#x} was overwritten: look for a write after free")
+                write!(out, "the header or links of block {block:#x} were overwritten: look for a write after free")
             }
         }
     }

@@ -1,62 +1,79 @@
-//! The overrun footer: what a [`crate::Guarded`] heap puts behind each block.
+//! The overrun footer: what a heap of the policy [`WithFooters`](crate::WithFooters) puts behind each block.
 //!
 //! ```text
 //! | header | payload: the bytes asked for | slack, all FILL | footer |
-//!                                          0 .. 31 bytes     8 bytes: bytes asked for, mixed with the footer's address and the heap's seal
+//!                                          0 .. 31 bytes     8 bytes: bytes asked for ^ the footer's address ^ the heap's seal
 //! ```
 //!
-//! Invariant: while the block is used, slack and footer are as drawn; one byte written past the request breaks it.
-//! Cost: at most 39 bytes written at allocation and compared at deallocation.
+//! Invariant: while the block is used, slack and footer are as drawn; one byte written past the request breaks that.
+//! Cost: at most 39 bytes written by an allocation and compared by a deallocation.
 //!
 //! # Safety
-//! Blocks passed in are used blocks of the caller's heap, of the `size` given.
+//! The callers pass used blocks of their heap with the size of their header: header, footer and all between lie in the region.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, HEADER_BYTES, Sealer};
+use crate::block::Block;
+use crate::block_size::HEADER_BYTES;
+use crate::header::Sealer;
 use core::ptr::NonNull;
 
 /// Bytes of one footer.
 pub(crate) const FOOTER_BYTES: usize = 8;
 
-/// Longest slack: rounding to the granule, and a remainder too small to be split off.
+/// The longest slack: 15 bytes of rounding to the granule, and a remainder of 16 that is too short to be a block.
 const MOST_SLACK_BYTES: usize = 15 + 16;
 
-/// What slack is filled with: not 0, not ASCII, odd.
+/// The byte that slack is filled with: neither 0 nor ASCII, and odd.
 const FILL: u8 = 0xFD;
 
-fn footer_at(block: Block, size: usize) -> NonNull<u8> {
-    // SAFETY: the last word of the block.
-    unsafe { block.after(size - FOOTER_BYTES - HEADER_BYTES).payload() }
+/// # Safety
+/// - The block is used and has `size` bytes, 32 or more.
+unsafe fn footer_of(block: Block, size: usize) -> NonNull<u8> {
+    // SAFETY: the footer is the last word of the block, which is in a region.
+    unsafe { block.payload().byte_add(size - FOOTER_BYTES - HEADER_BYTES) }
 }
 
-/// Writes the footer of `block`, which serves a request for `requested` bytes.
+/// The footer's word, at `footer`, of a block that serves a request for `requested` bytes.
+fn word_at(footer: NonNull<u8>, requested: u64, sealer: Sealer) -> u64 {
+    requested ^ sealer.key() ^ footer.addr().get() as u64
+}
+
+/// Writes slack and footer of `block`, which has `size` bytes and serves a request for `requested` bytes.
 ///
 /// # Safety
-/// See the file's header; `requested + HEADER_BYTES + FOOTER_BYTES <= size`.
+/// - The block is used and has `size` bytes, 32 or more.
+/// - `requested + HEADER_BYTES + FOOTER_BYTES <= size`.
 pub(crate) unsafe fn write(block: Block, size: usize, requested: usize, sealer: Sealer) {
-    let footer = footer_at(block, size);
+    // SAFETY: the block has `size` bytes.
+    let footer = unsafe { footer_of(block, size) };
     let slack = size - HEADER_BYTES - FOOTER_BYTES - requested;
-    // SAFETY: slack and footer are the last bytes of the block.
-    unsafe {
-        footer.byte_sub(slack).write_bytes(FILL, slack);
-        footer.cast::<u64>().write(requested as u64 ^ sealer.key() ^ footer.addr().get() as u64);
-    }
+    // SAFETY: the slack lies in front of the footer, behind the bytes asked for.
+    let fill = unsafe { footer.byte_sub(slack) };
+    // SAFETY: those `slack` bytes are in the block, and beyond what its owner asked for.
+    unsafe { fill.write_bytes(FILL, slack) };
+    // SAFETY: the footer is the block's last word, at a multiple of 8.
+    unsafe { footer.cast::<u64>().write(word_at(footer, requested as u64, sealer)) };
 }
 
-/// The bytes asked for, if the footer of `block` is whole.
+/// The number of bytes that were asked for, if footer and slack of `block`, which has `size` bytes, are intact.
 ///
 /// # Safety
-/// See the file's header.
+/// - The block is used, has `size` bytes, 32 or more, and a footer was written for it.
 pub(crate) unsafe fn read(block: Block, size: usize, sealer: Sealer) -> Option<usize> {
-    let footer = footer_at(block, size);
-    // SAFETY: the last word of a used block of a guarded heap is its footer.
-    let word = unsafe { footer.cast::<u64>().read() } ^ sealer.key() ^ footer.addr().get() as u64;
-    let requested = usize::try_from(word).ok()?;
+    // SAFETY: the block has `size` bytes.
+    let footer = unsafe { footer_of(block, size) };
+    // SAFETY: a footer was written there, at a multiple of 8.
+    let word = unsafe { footer.cast::<u64>().read() };
+    let requested = usize::try_from(word_at(footer, word, sealer)).ok()?;
     let slack = (size - HEADER_BYTES - FOOTER_BYTES).checked_sub(requested)?;
     if requested == 0 || slack > MOST_SLACK_BYTES {
         return None;
     }
-    // SAFETY: the slack lies inside the block, and `write` filled it.
-    let filled = (1..=slack).all(|back| unsafe { footer.byte_sub(back).read() } == FILL);
-    filled.then_some(requested)
+    let is_filled = |back: usize| {
+        // SAFETY: `back` is at most the slack, which lies in the block in front of the footer.
+        let byte = unsafe { footer.byte_sub(back) };
+        // SAFETY: `write` filled the slack.
+        FILL == unsafe { byte.read() }
+    };
+    (1..=slack).all(is_filled).then_some(requested)
 }

@@ -1,11 +1,10 @@
-//! The standard ways in: `GlobalAlloc`, and `Allocator` of the crate allocator-api2.
+//! The standard interfaces: `GlobalAlloc`, and `Allocator` of the crate allocator-api2.
 //!
-//! A misuse found here (a double free through `unsafe` code, say) cannot be returned: the block is left alone and the heap stays
-//! whole, which `check()` will confirm.
+//! A misuse that is found here, such as a double free, cannot be returned. The block is left alone, and the heap stays intact.
 //!
 //! # Safety
-//! The traits' own contracts are those of [`crate::Tlsf`], except that they allow requests of 0 bytes to `Allocator`: those
-//! get a dangling pointer and no block.
+//! A block that is passed in was allocated by the same heap, and nothing uses it after it is freed: that is the traits' contract as it is
+//! [`Tlsf`](crate::Tlsf)'s. `Allocator` also allows requests of 0 bytes, which get a dangling pointer and no block.
 #![allow(unsafe_code)]
 
 use crate::locked::{Locked, SharedHeap};
@@ -20,23 +19,23 @@ fn allocate(heap: &impl SharedHeap, layout: Layout) -> *mut u8 {
 }
 
 /// # Safety
-/// As `GlobalAlloc::dealloc`.
+/// - `block` is null or was allocated from `heap`, and nothing uses it afterwards.
 unsafe fn deallocate(heap: &impl SharedHeap, block: *mut u8) {
     if let Some(block) = NonNull::new(block) {
-        // SAFETY: the same obligation. A refusal leaves everything as it was, and this trait has no way to tell of it.
+        // SAFETY: nothing uses the block any more. A refusal changes nothing, and this trait cannot report it.
         let _refused = unsafe { heap.deallocate(block) };
     }
 }
 
 /// # Safety
-/// As `GlobalAlloc::realloc`.
+/// - `block` is null or was allocated from `heap`; after success nothing uses it any more.
 unsafe fn reallocate(heap: &impl SharedHeap, block: *mut u8, align: usize, bytes: usize) -> *mut u8 {
     let Some(block) = NonNull::new(block) else { return core::ptr::null_mut() };
-    // SAFETY: the same obligation.
+    // SAFETY: after success nothing uses the old pointer.
     unsafe { heap.reallocate(block, bytes, align) }.map_or(core::ptr::null_mut(), NonNull::as_ptr)
 }
 
-// SAFETY: blocks are distinct, aligned and large enough until they are given back; calls are serialised by the lock.
+// SAFETY: blocks are distinct, aligned and large enough until they are freed; the lock serialises calls.
 unsafe impl<P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, const REGIONS: usize> GlobalAlloc
     for Locked<'_, P, W, FIRST, SECOND, REGIONS>
 {
@@ -46,16 +45,17 @@ unsafe impl<P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     }
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        // SAFETY: the same obligation.
+        // SAFETY: the block was allocated from this heap, and nothing uses it any more: the trait's contract.
         unsafe { deallocate(self, block) }
     }
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: the same obligation.
+        // SAFETY: the block was allocated from this heap, and after success nothing uses it any more: the trait's contract.
         unsafe { reallocate(self, block, layout.align(), bytes) }
     }
 }
 
-// SAFETY: as above; a block goes back to the shard whose memory it lies in.
+// SAFETY: blocks are distinct, aligned and large enough until they are freed, each in the shard whose memory it lies in; locks serialise
+// calls.
 unsafe impl<const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize> GlobalAlloc
     for Sharded<'_, SHARDS, P, W, FIRST, SECOND>
 {
@@ -63,11 +63,11 @@ unsafe impl<const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
         allocate(self, layout)
     }
     unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        // SAFETY: the same obligation.
+        // SAFETY: the block was allocated from this heap, and nothing uses it any more: the trait's contract.
         unsafe { deallocate(self, block) }
     }
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: the same obligation.
+        // SAFETY: the block was allocated from this heap, and after success nothing uses it any more: the trait's contract.
         unsafe { reallocate(self, block, layout.align(), bytes) }
     }
 }
@@ -89,16 +89,16 @@ mod api2 {
     }
 
     /// # Safety
-    /// As `Allocator::deallocate`.
+    /// - `block` was allocated from `heap` with this layout, and nothing uses it afterwards.
     unsafe fn deallocate(heap: &impl SharedHeap, block: NonNull<u8>, layout: Layout) {
         if layout.size() != 0 {
-            // SAFETY: the same obligation. A refusal leaves everything as it was, and this trait has no way to tell of it.
+            // SAFETY: nothing uses the block any more. A refusal changes nothing, and this trait cannot report it.
             let _refused = unsafe { heap.deallocate(block) };
         }
     }
 
     /// # Safety
-    /// As `Allocator::grow` and `Allocator::shrink`.
+    /// - `block` was allocated from `heap` with the layout `old`; after success nothing uses it any more.
     unsafe fn resize(
         heap: &impl SharedHeap,
         block: NonNull<u8>,
@@ -107,18 +107,18 @@ mod api2 {
     ) -> Result<NonNull<[u8]>, AllocError> {
         if old.size() == 0 || new.size() == 0 {
             let moved = allocate(heap, new)?;
-            // SAFETY: one of the two has no bytes, so there is nothing to copy.
+            // SAFETY: the caller gives up the old block. One of the two has no bytes, so nothing was to be copied.
             unsafe { deallocate(heap, block, old) };
             return Ok(moved);
         }
-        // SAFETY: the same obligation.
+        // SAFETY: after success nothing uses the old pointer.
         let moved = unsafe { heap.reallocate(block, new.size(), new.align()) }.map_err(|_| AllocError)?;
         Ok(NonNull::slice_from_raw_parts(moved, new.size()))
     }
 
     macro_rules! implement_allocator {
         ([$($parameters:tt)*] $heap:ty) => {
-            // SAFETY: blocks stay valid while the heap lives, through any copy of the reference.
+            // SAFETY: blocks stay valid while the heap lives, whichever copy of the reference is used.
             unsafe impl<$($parameters)*> Allocator for &$heap {
                 #[inline]
                 fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -126,7 +126,7 @@ mod api2 {
                 }
                 #[inline]
                 unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
-                    // SAFETY: the same obligation.
+                    // SAFETY: the block was allocated from this heap, and nothing uses it any more: the trait's contract.
                     unsafe { deallocate(*self, block, layout) }
                 }
                 unsafe fn grow(
@@ -135,7 +135,7 @@ mod api2 {
                     old: Layout,
                     new: Layout,
                 ) -> Result<NonNull<[u8]>, AllocError> {
-                    // SAFETY: the same obligation.
+                    // SAFETY: the block was allocated from this heap, and after success nothing uses it any more: the trait's contract.
                     unsafe { resize(*self, block, old, new) }
                 }
                 unsafe fn shrink(
@@ -144,7 +144,7 @@ mod api2 {
                     old: Layout,
                     new: Layout,
                 ) -> Result<NonNull<[u8]>, AllocError> {
-                    // SAFETY: the same obligation.
+                    // SAFETY: the block was allocated from this heap, and after success nothing uses it any more: the trait's contract.
                     unsafe { resize(*self, block, old, new) }
                 }
             }

@@ -1,10 +1,10 @@
-//! An O(1) heap over any memory you hand it.
+//! A heap in bounded time over memory that you hand it: two-level segregated fit (TLSF).
 //!
-//! Two-level segregated fit (TLSF): free blocks hang in lists by size, powers of two cut into 32; two bitmaps say which lists are not
-//! empty; two bit scans find one in which every block fits. So `allocate` and `deallocate` run in a bounded number of
-//! instructions, whatever happened before: what a control loop, an audio callback or a game frame needs. A used block
-//! pays 8 bytes, and is hardly longer than asked for: by less than 5/32, and 512 bytes. No operating system, no standard library,
-//! no panics, any power-of-two alignment, 32 and 64 bits.
+//! Free blocks are in lists by size: each power of two is divided into 32 lists. Two levels of bitmaps say which lists are not empty, and
+//! two bit scans find a list in which every block fits. [`Tlsf::allocate`] and [`Tlsf::deallocate`] therefore run in a bounded number of
+//! instructions, whatever happened before: what a control loop, an audio callback or a game frame needs. A used block costs 8 bytes,
+//! and is longer than requested by less than 5/32 of the request and less than 512 bytes. The crate needs no operating system and no
+//! standard library, does not panic, supports any power-of-two alignment, and runs on 32 and 64 bits.
 //!
 //! ```
 //! use core::mem::MaybeUninit;
@@ -18,7 +18,7 @@
 //! heap.add_region(&mut memory.0)?;
 //! let voice = heap.allocate(1000, 64)?;
 //! assert_eq!(voice.addr().get() % 64, 0);
-//! // SAFETY: the blocks are given back once, and not used afterwards.
+//! // SAFETY: each block is freed once, and not used afterwards.
 //! unsafe {
 //!     let voice = heap.reallocate(voice, 3000, 64)?;
 //!     assert!(heap.usable_size(voice)? >= 3000);
@@ -29,31 +29,44 @@
 //! # Ok::<(), freestone_tlsf::Error>(())
 //! ```
 //!
-//! | module | owns |
+//! # Which type
+//! | type | for |
 //! |---|---|
-//! | `mapping` | size → list, as pure arithmetic |
-//! | `bitmap` | which lists hold a block |
-//! | `block` | header, seal, links: where the bits lie |
-//! | `free_list`, `top` | the free blocks: the lists, and the one that is in none |
-//! | `region` | which memory the heap may touch |
-//! | `tlsf` | the heap: its parts; regions added, appended to, removed |
-//! | `allocate`, `deallocate`, `reallocate` | the three calls, each a short list of named steps |
-//! | `footer` | the overrun footer of a [`Guarded`] heap |
-//! | `walk`, `stats`, `check` | blocks in order, leaks, what is wrong with an address, the invariants |
-//! | `locked`, `sharded`, `global` | threads, `GlobalAlloc`, `Allocator` |
+//! | [`Tlsf`] | one thread at a time |
+//! | [`Locked`] | threads; also a `GlobalAlloc` |
+//! | [`Sharded`] | many threads that allocate at once; also a `GlobalAlloc` |
+//! | [`Standard`], [`WithFooters`], [`Bounded`] | the policy of a heap: the default; finding overruns of one byte; a bound for refused requests too |
+//!
+//! With the feature `allocator-api2`, references to [`Locked`] and [`Sharded`] are `Allocator`s of the crate of that name.
+//!
+//! # Errors
+//! A double free, a pointer from elsewhere, a pointer into a block and a write past a block's end are refused with an [`Error`] that names
+//! the block, and the heap is unchanged. [`Tlsf::check`] verifies the whole heap.
 //!
 //! # The bound
-//! On x86-64, for any alignment up to 16, `allocate` takes at most 120 instructions, and so does `deallocate` in a heap that may have
-//! up to four regions (the default); each doubling of that costs four more. `deallocate_unchecked` takes at most 100. That is no
-//! measurement but the longest way through the machine code, so it holds for every operation on every heap; `cargo xtask
-//! tlsf-bound` finds and prints it. In a random mix, counted step by step, the mean is 63 to allocate and 57 to deallocate.
-//! What is not on that way: larger alignments (294 in a random sample), refusals, and a request that no list above its own can
-//! serve, nor the top: before it is refused, the blocks of its own list are looked at, one by one ([`Policy::WALK_MAX`]). With
-//! [`Bounded`] that is at most four of them.
+//! On x86-64, for any alignment up to 16, `allocate` takes at most 120 instructions, and so does `deallocate` in a heap that can have
+//! up to four regions (the default); each doubling of that number adds four. `deallocate_unchecked` takes at most 100. These are
+//! limits on the longest path through the machine code and not a measurement, so they hold for every operation on every heap; `cargo xtask
+//! tlsf-bound` finds the paths and fails if one is longer. Three cases are not on them: alignments above 16, refused requests, and
+//! a request that neither a list above its own nor the free end of the first region can serve. In the last case the blocks of the request's own
+//! list are looked at one by one before the request is refused ([`Policy::WALK_MAX`]); with [`Bounded`] no more than four of them.
 //!
 //! # When not to use it
 //! For a program on an operating system without deadlines, a thread-caching heap is faster across threads. For blocks of one size,
 //! a pool is.
+//!
+//! # For readers of the source
+//! | module | owns |
+//! |---|---|
+//! | `block_size`, `mapping` | the numbers of a block's size; size → list, as pure arithmetic |
+//! | `header`, `block` | header and seal as values; header, links and size in memory |
+//! | `bitmap`, `free_list`, `close_fit` | which lists hold a block; the lists; which blocks are handed out whole |
+//! | `region`, `top` | which memory the heap may touch; the free end of the first region, which is in no list |
+//! | `tlsf` | the heap: its parts; regions added, grown, removed |
+//! | `allocate`, `deallocate`, `reallocate` | the three calls, each a short list of named steps |
+//! | `footer` | the overrun footer of a heap with the policy [`WithFooters`] |
+//! | `walk`, `stats`, `check` | blocks in order, leaks, what is wrong with an address, the invariants |
+//! | `locked`, `sharded`, `global` | threads, `GlobalAlloc`, `Allocator` |
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -63,12 +76,15 @@
 mod allocate;
 mod bitmap;
 mod block;
+mod block_size;
 mod check;
+mod close_fit;
 mod deallocate;
 mod error;
 mod footer;
 mod free_list;
 mod global;
+mod header;
 mod locked;
 mod mapping;
 mod policy;
@@ -80,12 +96,11 @@ mod tlsf;
 mod top;
 mod walk;
 
-pub use block::{HEADER_BYTES, LEAST_BLOCK_BYTES};
+pub use block_size::{GRANULE, HEADER_BYTES, LEAST_BLOCK_BYTES};
 pub use error::Error;
 pub use freestone_base::lock::{Parking, Spin};
 pub use locked::Locked;
-pub use mapping::GRANULE;
-pub use policy::{Bounded, Guarded, Policy, Standard};
+pub use policy::{Bounded, Policy, Standard, WithFooters};
 pub use region::LEAST_REGION_BYTES;
 pub use sharded::Sharded;
 pub use stats::Stats;

@@ -1,10 +1,11 @@
-//! A heap that threads share: one lock around it.
+//! A heap that threads share, behind one lock.
 //!
-//! How to wait is a parameter; the default spins, for there may be no operating system below. On a system with thread
-//! priorities, hand in a [`Parking`] that knows about them.
+//! How a thread waits for the lock is a parameter. The default spins, for there may be no operating system. On a system with thread
+//! priorities, pass a [`Parking`] that lets the kernel know who waits.
 //!
 //! # Safety
-//! The locks make `&mut` access exclusive; everything else is the heap's.
+//! The methods pass the contract of the heap's own on: the block is one of this heap's, and nothing uses it any more. The lock makes
+//! access exclusive.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -13,18 +14,21 @@ use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
 use freestone_base::lock::{Guard, Lock, Parking, Spin};
 
-/// Something blocks come from and go back to through a shared reference.
+/// A heap that is used through a shared reference.
 pub(crate) trait SharedHeap {
     fn allocate(&self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error>;
     /// # Safety
-    /// As [`Tlsf::deallocate`].
+    /// - As [`Tlsf::deallocate`]: nothing uses the block afterwards.
     unsafe fn deallocate(&self, block: NonNull<u8>) -> Result<(), Error>;
     /// # Safety
-    /// As [`Tlsf::reallocate`].
+    /// - As [`Tlsf::reallocate`]: after success nothing uses the old pointer.
     unsafe fn reallocate(&self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Error>;
 }
 
-/// A heap behind one lock.
+/// A heap behind one lock, for threads.
+///
+/// It is also a `GlobalAlloc`, and with the feature `allocator-api2` a reference to it is an `Allocator`. [`Sharded`](crate::Sharded) waits
+/// less where many threads allocate at once.
 ///
 /// ```
 /// use freestone_tlsf::{Locked, Tlsf};
@@ -33,7 +37,7 @@ pub(crate) trait SharedHeap {
 /// # let memory = Box::leak(Box::new(Memory([core::mem::MaybeUninit::uninit(); 4096])));
 /// HEAP.lock().add_region(&mut memory.0)?;
 /// let block = HEAP.allocate(64, 8)?;
-/// // SAFETY: nobody uses the block any more.
+/// // SAFETY: nothing uses the block any more.
 /// unsafe { HEAP.deallocate(block)? };
 /// # Ok::<(), freestone_tlsf::Error>(())
 /// ```
@@ -57,12 +61,12 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
         Self { heap: Lock::new(heap) }
     }
 
-    /// The heap itself, for as long as the guard lives.
+    /// Locks the heap: the guard gives exclusive access to it, and unlocks it when it is dropped.
     pub fn lock(&self) -> Guard<'_, Tlsf<'pool, P, FIRST, SECOND, REGIONS>, W, 0> {
         self.heap.lock()
     }
 
-    /// As [`Tlsf::allocate`].
+    /// Allocates as [`Tlsf::allocate`] does.
     ///
     /// # Errors
     /// As [`Tlsf::allocate`].
@@ -71,7 +75,7 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
         self.lock().allocate(bytes, align)
     }
 
-    /// As [`Tlsf::deallocate`].
+    /// Frees as [`Tlsf::deallocate`] does, a block that any thread allocated.
     ///
     /// # Errors
     /// As [`Tlsf::deallocate`].
@@ -80,11 +84,11 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     /// As [`Tlsf::deallocate`].
     #[inline]
     pub unsafe fn deallocate(&self, block: NonNull<u8>) -> Result<(), Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: nothing uses the block any more: this function's contract.
         unsafe { self.lock().deallocate(block) }
     }
 
-    /// As [`Tlsf::reallocate`].
+    /// Changes the size of a block as [`Tlsf::reallocate`] does.
     ///
     /// # Errors
     /// As [`Tlsf::reallocate`].
@@ -92,7 +96,7 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     /// # Safety
     /// As [`Tlsf::reallocate`].
     pub unsafe fn reallocate(&self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: after success nothing uses the old pointer: this function's contract.
         unsafe { self.lock().reallocate(block, bytes, align) }
     }
 }
@@ -106,11 +110,11 @@ impl<P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, const REGIO
     }
     #[inline]
     unsafe fn deallocate(&self, block: NonNull<u8>) -> Result<(), Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: nothing uses the block any more: the trait's contract.
         unsafe { self.deallocate(block) }
     }
     unsafe fn reallocate(&self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: after success nothing uses the old pointer: the trait's contract.
         unsafe { self.reallocate(block, bytes, align) }
     }
 }

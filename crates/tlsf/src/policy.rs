@@ -1,32 +1,44 @@
-//! What a heap may be told at compile time: how far the last resort goes, and whether blocks carry overrun footers.
+//! What a heap is told at compile time: how far the last resort goes, and whether blocks have overrun footers.
 //!
-//! A policy is a type without a value, so both arms of every choice always compile and none of them costs a branch.
+//! A policy is a type without a value. Both branches of every choice always compile, and none costs an instruction.
 
-/// The compile-time choices of a [`crate::Tlsf`].
+/// The compile-time choices of a [`Tlsf`](crate::Tlsf): use [`Standard`], [`WithFooters`] or [`Bounded`], or implement it.
+///
+/// ```
+/// use freestone_tlsf::{Policy, Tlsf};
+///
+/// /// Footers, and at most 16 blocks looked at.
+/// struct Careful;
+/// impl Policy for Careful {
+///     const WALK_MAX: u32 = 16;
+///     const FOOTER: bool = true;
+/// }
+/// let heap = Tlsf::<Careful>::with_policy();
+/// ```
 pub trait Policy {
     /// How many blocks of the request's own list `allocate` looks at before it refuses.
     ///
     /// The ordinary search takes any block of a list in which every block fits, and never looks at a second one. When there is no
-    /// such list, and the free end of the first region is too small, a block that fits may still be in the list the request itself
-    /// falls into, for that list holds a range of sizes. `u32::MAX` looks at all of them, so that a request for exactly the largest
-    /// free block always succeeds; a small number makes the bound absolute, also for the one call that would otherwise be refused.
+    /// such list, and the free end of the first region is too small, a block that fits may still be in the list that the request itself
+    /// belongs to, for a list holds a range of sizes. With `u32::MAX` all of its blocks are looked at, and a request for exactly the
+    /// largest free block always succeeds. A small number bounds the time of refused requests too.
     const WALK_MAX: u32;
 
-    /// Whether each block ends in a footer that `deallocate` and `check` compare, so that even an overrun of one byte
-    /// into the block's own slack is found. Costs 8 bytes a block.
+    /// Whether each block ends in a footer that `deallocate`, `reallocate` and `check` compare, so that an overrun of a single byte,
+    /// even into the block's own slack, is found. Costs 8 bytes per block.
     const FOOTER: bool;
 }
 
-/// The whole list is looked at as a last resort; no footers.
+/// Looks at the whole list as a last resort; no footers. The default.
 #[derive(Debug)]
 pub struct Standard;
 
-/// As [`Standard`], with a footer after each block.
+/// As [`Standard`], with a footer behind each block, which finds an overrun of one byte.
 #[derive(Debug)]
-pub struct Guarded;
+pub struct WithFooters;
 
-/// At most four blocks are looked at as a last resort: the bound of `allocate` holds for refused requests too. A request that
-/// only one of many near-equal blocks could serve may be refused.
+/// Looks at no more than four blocks as a last resort, so that refused requests have a bound too; no footers. A request that only one of
+/// many free blocks of almost the same size could serve may be refused.
 #[derive(Debug)]
 pub struct Bounded;
 
@@ -35,7 +47,7 @@ impl Policy for Standard {
     const FOOTER: bool = false;
 }
 
-impl Policy for Guarded {
+impl Policy for WithFooters {
     const WALK_MAX: u32 = u32::MAX;
     const FOOTER: bool = true;
 }

@@ -1,4 +1,4 @@
-//! The regions of a heap: which memory it may touch.
+//! The regions of a heap: the memory that it may touch.
 //!
 //! ```text
 //!  start                                             start + bytes
@@ -6,26 +6,27 @@
 //!  0          8        16                          bytes - 8
 //! ```
 //!
-//! Invariants: regions start at multiples of 16, have lengths that are multiples of 16, and share no byte; slots in use
-//! come first, by address, and those not in use have the last address there is. Every access to a block goes through a pointer
-//! derived from its region's start, never through the one the user hands back, so that the compiler's view of the user's block
-//! (a `Box`, a `&mut`) stays true.
-//! Cost: a block's region is found by halves: four instructions for each doubling of the number of regions.
+//! Invariants: regions start at multiples of 16, have lengths that are multiples of 16, and share no byte; the slots in use
+//! come first, in the order of their addresses, and an empty slot has the greatest address there is. Every access to a block goes
+//! through a pointer derived from its region's start, never through the pointer that the user hands back, so that the user's own
+//! references to the block (a `Box`, a `&mut`) stay valid.
+//! Cost: a binary search finds a block's region: four instructions for each doubling of the number of regions.
 //!
 //! # Safety
-//! The memory of each region belongs to the heap alone from the call that adds it to the one that removes it.
+//! Whoever makes a [`Region`] promises that its memory is the heap's alone until the region is removed. That makes its first header and
+//! its sentinel [`Block`]s.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, HEADER_BYTES, LEAST_BLOCK_BYTES};
+use crate::block::Block;
+use crate::block_size::{GRANULE, HEADER_BYTES, LEAST_BLOCK_BYTES};
 use crate::error::Error;
-use crate::mapping::GRANULE;
 use core::hint::cold_path;
 use core::ptr::NonNull;
 
-/// What a region costs besides its blocks: the unused front, and the sentinel.
+/// Bytes of a region that are not in any block: the unused front, and the sentinel.
 pub(crate) const REGION_OVERHEAD_BYTES: usize = 2 * HEADER_BYTES;
 
-/// The shortest region: room for one block.
+/// Bytes of the shortest region: room for one block.
 pub const LEAST_REGION_BYTES: usize = REGION_OVERHEAD_BYTES + LEAST_BLOCK_BYTES;
 
 /// Memory that a heap was given.
@@ -37,15 +38,16 @@ pub(crate) struct Region {
     payload_address: usize,
     /// Address of the sentinel.
     end: usize,
-    /// Bytes from the first payload on in which a block could start; 0 in an empty slot.
+    /// Bytes, from the first payload on, in which a payload can start; 0 in an empty slot.
     payload_bytes: usize,
 }
 
-/// A place where a block may be, found by its address.
+/// The place of a block, found by the address of its payload. Whether there is a block is not known yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Located {
-    pub(crate) block: Block,
-    /// From the region's first header to this block's.
+    /// The header of the block, if there is one.
+    pub(crate) header: NonNull<u8>,
+    /// Bytes from the region's first header to this one.
     pub(crate) room_before: usize,
     /// Address of the region's sentinel.
     pub(crate) end: usize,
@@ -54,8 +56,11 @@ pub(crate) struct Located {
 impl Region {
     const EMPTY: Self = Self { first: NonNull::dangling(), payload_address: usize::MAX, end: 0, payload_bytes: 0 };
 
-    /// Checks the shape of a region; `most` is the longest the heap can name.
-    pub(crate) fn new(start: NonNull<u8>, bytes: usize, most: usize) -> Result<Self, Error> {
+    /// The region of `bytes` bytes at `start`; `most` is the longest that the heap accepts.
+    ///
+    /// # Safety
+    /// - The memory is valid for reads and writes, and the heap's alone until the region is removed from it, unless this fails.
+    pub(crate) unsafe fn new(start: NonNull<u8>, bytes: usize, most: usize) -> Result<Self, Error> {
         let address = start.addr().get();
         if !address.is_multiple_of(GRANULE) || !bytes.is_multiple_of(GRANULE) {
             return Err(Error::RegionMisaligned { address, bytes });
@@ -66,21 +71,22 @@ impl Region {
         if bytes > most || address.checked_add(bytes).is_none() {
             return Err(Error::RegionTooLarge { bytes, most });
         }
-        // SAFETY: the region has `LEAST_REGION_BYTES` or more.
-        let first = unsafe { start.byte_add(HEADER_BYTES) };
         Ok(Self {
-            first,
+            // SAFETY: the memory has `LEAST_REGION_BYTES` or more.
+            first: unsafe { start.byte_add(HEADER_BYTES) },
             payload_address: address + REGION_OVERHEAD_BYTES,
             end: address + bytes - HEADER_BYTES,
             payload_bytes: bytes - LEAST_REGION_BYTES + GRANULE,
         })
     }
 
+    /// Where it starts, with access to all of it.
     pub(crate) fn start(&self) -> NonNull<u8> {
-        // SAFETY: a region begins that many bytes before its first header.
+        // SAFETY: a region starts that many bytes in front of its first header.
         unsafe { self.first.byte_sub(HEADER_BYTES) }
     }
 
+    /// The address of its start.
     pub(crate) fn address(&self) -> usize {
         self.first.addr().get() - HEADER_BYTES
     }
@@ -90,6 +96,7 @@ impl Region {
         self.end - self.first.addr().get()
     }
 
+    /// Its length in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.block_bytes() + REGION_OVERHEAD_BYTES
     }
@@ -103,31 +110,32 @@ impl Region {
         self.contains(other.address()) || other.contains(self.address())
     }
 
-    /// The first block.
+    /// The first block. Its header is to be written before it is read.
     pub(crate) fn first(&self) -> Block {
-        Block::at(self.first)
+        // SAFETY: the first header is a multiple of 8 and lies in the region.
+        unsafe { Block::at(self.first) }
     }
 
-    /// The header that ends the region.
+    /// The header that ends the region. It is to be written before it is read.
     pub(crate) fn sentinel(&self) -> Block {
-        // SAFETY: the blocks end there.
+        // SAFETY: the sentinel is the region's last word.
         unsafe { self.first().after(self.block_bytes()) }
     }
 
-    /// Whether a block's payload could be at `address`, if that is a multiple of the granule.
+    /// Whether a payload can start at `address`, if that is a multiple of the granule.
     #[inline(always)]
     fn has_payload_at(&self, address: usize) -> bool {
         address.wrapping_sub(self.payload_address) < self.payload_bytes
     }
 
-    /// The block whose header would be at `address`, if one may be there.
-    pub(crate) fn block_at(&self, address: usize) -> Option<Block> {
+    /// Where the header at `address` is, if `address` can be that of a header of this region, the sentinel excepted.
+    pub(crate) fn header_at(&self, address: usize) -> Option<NonNull<u8>> {
         let payload = address.wrapping_add(HEADER_BYTES);
         if !payload.is_multiple_of(GRANULE) || !self.has_payload_at(payload) {
             return None;
         }
-        // SAFETY: the address is inside the region.
-        Some(Block::at(unsafe { self.first.byte_add(address - self.first.addr().get()) }))
+        // SAFETY: a payload can start 8 bytes behind `address`, so `address` is in the region, at its first header or behind it.
+        Some(unsafe { self.first.byte_add(address - self.first.addr().get()) })
     }
 }
 
@@ -138,16 +146,18 @@ pub(crate) struct Regions<const REGIONS: usize> {
 }
 
 impl<const REGIONS: usize> Regions<REGIONS> {
+    /// No region.
     pub(crate) const fn new() -> Self {
         const { assert!(REGIONS >= 1, "a heap has at least one region") }
         Self { slots: [Region::EMPTY; REGIONS], len: 0 }
     }
 
+    /// The regions, in the order of their addresses.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Region> {
         self.slots.iter().take(self.len)
     }
 
-    /// Adds `region`, if it overlaps none and there is room.
+    /// Adds `region`, if it overlaps none and there is a free slot.
     pub(crate) fn add(&mut self, region: Region) -> Result<(), Error> {
         if let Some(other) = self.iter().find(|other| other.overlaps(&region)) {
             return Err(Error::RegionOverlaps { address: region.address(), other: other.address() });
@@ -176,7 +186,7 @@ impl<const REGIONS: usize> Regions<REGIONS> {
         Ok(())
     }
 
-    /// Forgets `region`, which is one of these.
+    /// Removes `region`, which is one of these.
     pub(crate) fn remove(&mut self, region: Region) {
         let mut moving = Region::EMPTY;
         for slot in self.slots.iter_mut().rev() {
@@ -193,27 +203,28 @@ impl<const REGIONS: usize> Regions<REGIONS> {
         self.iter().find(|region| region.address() == address).copied().ok_or(Error::NoSuchRegion { address })
     }
 
-    /// The last region that begins at `address` or below, or the first. By halves: four instructions for each doubling of `REGIONS`.
+    /// The last region whose first payload is at `address` or below, or the first region if there is none. A binary search: four instructions
+    /// for each doubling of `REGIONS`.
     #[inline(always)]
     fn last_at_or_below(&self, address: usize) -> &Region {
         let (mut at, mut n) = (self.slots.as_ptr(), REGIONS);
         while n > 1 {
             let half = n / 2;
-            // SAFETY: `at` is followed by `n` slots, itself included.
+            // SAFETY: `n` slots begin at `at`, and `half` is less than `n`.
             let middle = unsafe { at.add(half) };
-            // SAFETY: as above.
+            // SAFETY: `middle` is a slot of the table.
             if unsafe { (*middle).payload_address } <= address {
-                // By a branch, for what is read behind it then need not wait for the comparison.
+                // A branch and not a conditional move: what is read next then does not wait for the comparison.
                 cold_path();
                 at = middle;
             }
             n -= half;
         }
-        // SAFETY: there is at least one slot.
+        // SAFETY: `n` is 1, and the slot at `at` is one of the table.
         unsafe { &*at }
     }
 
-    /// The block whose payload would be at `address`, if that is possible anywhere.
+    /// The place of a block whose payload starts at `address`, if a payload can start there in any region.
     #[inline(always)]
     pub(crate) fn locate(&self, address: usize) -> Option<Located> {
         let region = self.last_at_or_below(address);
@@ -221,9 +232,9 @@ impl<const REGIONS: usize> Regions<REGIONS> {
             return None;
         }
         let room_before = address - region.payload_address;
-        // SAFETY: a place in the region.
-        let block = Block::at(unsafe { region.first.byte_add(room_before) });
-        Some(Located { block, room_before, end: region.end })
+        // SAFETY: a payload can start at `address`, so its header is in the region.
+        let header = unsafe { region.first.byte_add(room_before) };
+        Some(Located { header, room_before, end: region.end })
     }
 }
 

@@ -1,18 +1,19 @@
-//! A heap that threads share without waiting much: one lock a shard.
+//! Several heaps side by side, each behind a lock, so that threads rarely wait for one another.
 //!
 //! ```text
-//! | lock, heap | lock, heap | lock, heap | ...      shard = (address - base) / stride; each has its own part of the region
+//! | lock, heap | lock, heap | lock, heap | ...      shard = (address - base) / stride; each has a part of the region
 //! ```
 //!
-//! Invariant: a block belongs to the shard whose part of the region it lies in, so that any thread can give it back.
+//! Invariant: a block belongs to the shard whose part of the region it lies in, so any thread can free it.
 //!
 //! # Safety
-//! The locks make `&mut` access exclusive; everything else is the heap's.
+//! The methods pass the contract of the heap's own on: the block is one of this heap's, and nothing uses it any more. The locks make
+//! access exclusive.
 #![allow(unsafe_code)]
 
+use crate::block_size::GRANULE;
 use crate::error::Error;
 use crate::locked::SharedHeap;
-use crate::mapping::GRANULE;
 use crate::policy::{Policy, Standard};
 use crate::region::LEAST_REGION_BYTES;
 use crate::tlsf::Tlsf;
@@ -20,10 +21,25 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use freestone_base::lock::{Lock, Parking, Spin};
 
-/// `SHARDS` heaps over equal parts of one region, so that threads seldom wait for each other.
+/// `SHARDS` heaps over equal parts of one region, so that threads rarely wait for one another.
 ///
-/// A thread starts at the shard its stack's address picks and goes on to the next when that one is busy or full. So a request may
-/// be up to a `SHARDS`-th of the memory, and a block may be freed by any thread.
+/// A thread starts at the shard that the address of its stack picks, and goes on to the next one while a shard is busy or full. A request
+/// can therefore be no larger than a part of `1 / SHARDS` of the memory. Any thread may free any block.
+///
+/// ```
+/// use core::mem::MaybeUninit;
+/// use freestone_tlsf::Sharded;
+///
+/// #[repr(align(16))]
+/// struct Memory([MaybeUninit<u8>; 1 << 16]);
+/// let mut memory = Memory([MaybeUninit::uninit(); 1 << 16]);
+///
+/// let heap = Sharded::<4>::new(&mut memory.0)?;
+/// let block = heap.allocate(1000, 16)?;
+/// // SAFETY: nothing uses the block any more.
+/// unsafe { heap.deallocate(block)? };
+/// # Ok::<(), freestone_tlsf::Error>(())
+/// ```
 pub struct Sharded<
     'pool,
     const SHARDS: usize,
@@ -40,10 +56,11 @@ pub struct Sharded<
 impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize>
     Sharded<'pool, SHARDS, P, W, FIRST, SECOND>
 {
-    /// Splits `region` among the shards. It must start at a multiple of 16.
+    /// Divides `region`, which must start at a multiple of 16, among the shards.
     ///
     /// # Errors
-    /// A region misaligned, or too small for so many shards.
+    /// [`Error::RegionMisaligned`]; [`Error::RegionTooSmall`] if the region is too small for so many shards;
+    /// [`Error::RegionTooLarge`] if a part is too large for one.
     pub fn new(region: &'pool mut [MaybeUninit<u8>]) -> Result<Self, Error> {
         const { assert!(SHARDS > 0, "a heap without shards has no memory") };
         let bytes = region.len();
@@ -60,10 +77,10 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
         Ok(heap)
     }
 
-    /// As [`Tlsf::allocate`], from whichever shard has room.
+    /// Allocates as [`Tlsf::allocate`] does, from a shard that has room.
     ///
     /// # Errors
-    /// As [`Tlsf::allocate`]; exhausted when no shard has room.
+    /// As [`Tlsf::allocate`]; [`Error::Exhausted`] if no shard has room.
     pub fn allocate(&self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
         let start = shard_of_this_thread() % SHARDS;
         let order = || self.shards.iter().cycle().skip(start).take(SHARDS);
@@ -84,7 +101,7 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
         Err(refused)
     }
 
-    /// As [`Tlsf::deallocate`].
+    /// Frees as [`Tlsf::deallocate`] does, a block that any thread allocated.
     ///
     /// # Errors
     /// As [`Tlsf::deallocate`].
@@ -92,11 +109,12 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
     /// # Safety
     /// As [`Tlsf::deallocate`].
     pub unsafe fn deallocate(&self, block: NonNull<u8>) -> Result<(), Error> {
-        // SAFETY: the same obligation.
-        unsafe { self.shard_with(block)?.lock().deallocate(block) }
+        let shard = self.shard_with(block)?;
+        // SAFETY: nothing uses the block any more: this function's contract.
+        unsafe { shard.lock().deallocate(block) }
     }
 
-    /// As [`Tlsf::reallocate`]: in the block's own shard if that has room, else in another.
+    /// Changes the size of a block as [`Tlsf::reallocate`] does, in the block's own shard if that has room, else in another.
     ///
     /// # Errors
     /// As [`Tlsf::reallocate`].
@@ -107,23 +125,22 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
         let shard = self.shard_with(block)?;
         let kept = {
             let mut heap = shard.lock();
-            // SAFETY: the same obligation.
+            // SAFETY: after success nothing uses the old pointer: this function's contract.
             match unsafe { heap.reallocate(block, bytes, align) } {
-                // SAFETY: the same obligation; a refusal for want of room means that the block was found in use.
+                // SAFETY: the heap found the block in use before it looked for room.
                 Err(Error::Exhausted { .. }) => unsafe { heap.usable_size(block)? },
                 done => return done,
             }
         };
         let new = self.allocate(bytes, align)?;
-        // SAFETY: two blocks in use; the old one is the caller's to give up.
-        unsafe {
-            new.copy_from_nonoverlapping(block, kept.min(bytes));
-            self.deallocate(block)?;
-        }
+        // SAFETY: the blocks are in use and distinct; the old one has `kept` bytes, the new one `bytes`.
+        unsafe { new.copy_from_nonoverlapping(block, kept.min(bytes)) };
+        // SAFETY: the contents have been copied, and the caller gives up the old pointer.
+        unsafe { self.deallocate(block)? };
         Ok(new)
     }
 
-    /// Runs `look` over each shard's heap in turn, for statistics and checks.
+    /// Calls `look` with each shard's heap in turn, locked, for statistics and checks.
     pub fn each_shard(&self, mut look: impl FnMut(&Tlsf<'pool, P, FIRST, SECOND, 1>)) {
         for shard in &self.shards {
             look(&shard.lock());
@@ -137,7 +154,7 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
     }
 }
 
-/// A number that differs between threads, mostly: which 64 KiB of address space the stack pointer is in.
+/// A number that differs between most threads: it comes from the 64 KiB of address space that the stack pointer is in.
 fn shard_of_this_thread() -> usize {
     let on_the_stack = 0_u8;
     let address = (&raw const on_the_stack).addr();
@@ -151,11 +168,11 @@ impl<const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, const SECON
         self.allocate(bytes, align)
     }
     unsafe fn deallocate(&self, block: NonNull<u8>) -> Result<(), Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: nothing uses the block any more: the trait's contract.
         unsafe { self.deallocate(block) }
     }
     unsafe fn reallocate(&self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: after success nothing uses the old pointer: the trait's contract.
         unsafe { self.reallocate(block, bytes, align) }
     }
 }

@@ -1,26 +1,26 @@
-//! What a heap holds, counted when asked.
+//! What a heap holds, counted when it is asked for.
 //!
 //! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the blocks.
 
-use crate::block::HEADER_BYTES;
+use crate::block_size::HEADER_BYTES;
 use crate::policy::Policy;
 use crate::region::REGION_OVERHEAD_BYTES;
 use crate::tlsf::Tlsf;
 
-/// A heap's holdings at one moment. `used_bytes + overhead_bytes + free_bytes == region_bytes`, unless a header was overwritten.
+/// What a heap holds at one moment. `used_bytes + overhead_bytes + free_bytes == region_bytes`, unless a header was overwritten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Bytes of all regions.
     pub region_bytes: usize,
-    /// Blocks in use.
+    /// The number of blocks in use.
     pub used_blocks: usize,
-    /// Bytes their owners may write.
+    /// Bytes that the owners of those blocks may write.
     pub used_bytes: usize,
-    /// Free blocks.
+    /// The number of free blocks.
     pub free_blocks: usize,
     /// Bytes of the free blocks, headers included.
     pub free_bytes: usize,
-    /// The largest request (alignment 16 or less) that would succeed now; with footers, 8 more than that.
+    /// The largest request, with an alignment of 16 or less, that would succeed now; in a heap with footers, 8 more than that.
     pub largest_free_bytes: usize,
     /// Bytes of the headers (and footers and slack) of used blocks, and of the regions' two ends.
     pub overhead_bytes: usize,
@@ -29,7 +29,10 @@ pub struct Stats {
 }
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
-    /// Counts the blocks.
+    /// Counts what the heap holds.
+    ///
+    /// # Complexity
+    /// Linear in the number of blocks.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats { region_bytes: self.region_bytes(), ..Stats::default() };

@@ -1,15 +1,17 @@
-//! The heap itself: its parts, and how regions come and go.
+//! The heap: its parts, and the regions it is given.
 //!
-//! Which thread: one at a time (`&mut self`); see [`crate::Locked`] and [`crate::Sharded`] for more.
+//! Threads: one at a time (`&mut self`); [`Locked`](crate::Locked) and [`Sharded`](crate::Sharded) are for more.
 //!
 //! # Safety
-//! A region added through a slice is borrowed for as long as the heap lives; one added through a pointer is promised by the
-//! caller. Nothing else is trusted.
+//! A region that is added as a slice is borrowed for as long as the heap lives. For one that is added as a pointer, the caller promises
+//! that the heap has exclusive access.
 #![allow(unsafe_code)]
 
-use crate::block::{FREE, Header, LEAST_BLOCK_BYTES, PREV_FREE, Sealer};
+use crate::block_size::LEAST_BLOCK_BYTES;
+use crate::deallocate::Used;
 use crate::error::Error;
 use crate::free_list::FreeLists;
+use crate::header::{FREE, Header, PREV_FREE, Sealer};
 use crate::mapping::size_limit;
 use crate::policy::{Policy, Standard};
 use crate::region::{REGION_OVERHEAD_BYTES, Region, Regions};
@@ -19,14 +21,20 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Tells one heap's seals from another's, also when they live in the same memory one after the other.
+/// Counts the heaps of the process, so that their seals differ, also when they use the same memory one after the other.
 static HEAPS: AtomicUsize = AtomicUsize::new(1);
 
-/// An O(1) heap over regions of memory it is given.
+/// A heap over regions of memory that it is given, with bounded time for each call.
 ///
-/// `FIRST` powers of two from 32 bytes up, each cut into `SECOND` lists; at most `REGIONS` regions. The control structure
-/// takes about `FIRST * SECOND` words. With the defaults a region may have up to 1 TiB, and the structure takes 9.3 KiB; a
-/// heap of up to 1 MiB does with `FIRST = 15`, in 4.1 KiB.
+/// The parameters choose its limits:
+/// - `P`, a [`Policy`]: [`Standard`], [`WithFooters`](crate::WithFooters) or [`Bounded`](crate::Bounded).
+/// - `FIRST`: the number of powers of two, from 32 bytes up, that have lists of their own. A region is at most 32 bytes × 2^`FIRST` long
+///   ([`Tlsf::MOST_REGION_BYTES`]).
+/// - `SECOND`: the number of lists for each power of two: 2, 4, 8, 16 or 32.
+/// - `REGIONS`: the number of regions that the heap can have at once.
+///
+/// The control structure takes about `FIRST * SECOND` words. With the defaults a region may have up to 1 TiB, and the structure takes
+/// 9.3 KiB; for a heap of up to 1 MiB `FIRST = 15` is enough, with 4.1 KiB.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -39,16 +47,16 @@ static HEAPS: AtomicUsize = AtomicUsize::new(1);
 /// let mut heap = Tlsf::new();
 /// heap.add_region(&mut memory.0)?;
 /// let block = heap.allocate(100, 16)?;
-/// // SAFETY: the block is used from here on by nobody.
+/// // SAFETY: nothing uses the block any more.
 /// unsafe { heap.deallocate(block)? };
 /// assert_eq!(heap.stats().used_blocks, 0);
 /// # Ok::<(), freestone_tlsf::Error>(())
 /// ```
 pub struct Tlsf<'pool, P = Standard, const FIRST: usize = 35, const SECOND: usize = 32, const REGIONS: usize = 4> {
     pub(crate) sealer: Sealer,
-    /// As `sealer`, of headers of free blocks: decoded by it, a whole one is its size and nothing else.
+    /// Decodes the header of a free block to its size and nothing else.
     pub(crate) free_sealer: Sealer,
-    /// Whether the sealer was made: at the first region, so that `new` can be `const`.
+    /// Whether the sealer was chosen. That happens when the first region is added, so that `new` can be `const`.
     is_sealing: bool,
     pub(crate) regions: Regions<REGIONS>,
     pub(crate) top: Top,
@@ -57,7 +65,7 @@ pub struct Tlsf<'pool, P = Standard, const FIRST: usize = 35, const SECOND: usiz
     policy: PhantomData<P>,
 }
 
-// SAFETY: the heap has the only access to its regions, and nothing in it belongs to a thread.
+// SAFETY: the heap has exclusive access to its regions, and nothing in it depends on the thread.
 unsafe impl<P, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Send
     for Tlsf<'_, P, FIRST, SECOND, REGIONS>
 {
@@ -74,14 +82,14 @@ impl Tlsf<'_> {
 impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize>
     Tlsf<'pool, P, FIRST, SECOND, REGIONS>
 {
-    /// The longest region this type of heap accepts.
+    /// The length in bytes of the longest region that this type of heap accepts.
     pub const MOST_REGION_BYTES: usize = size_limit(FIRST);
 
     /// A heap without memory, with the levels and the policy of its type.
     ///
     /// ```
-    /// use freestone_tlsf::{Guarded, Tlsf};
-    /// let heap = Tlsf::<Guarded, 15, 16, 1>::with_policy();
+    /// use freestone_tlsf::{Tlsf, WithFooters};
+    /// let heap = Tlsf::<WithFooters, 15, 16, 1>::with_policy();
     /// ```
     #[must_use]
     pub const fn with_policy() -> Self {
@@ -97,84 +105,84 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         }
     }
 
-    /// Makes the blocks of `region` available. It must start at a multiple of 16 and have a length that is one.
+    /// Adds the memory of `region`. It must start at a multiple of 16, and its length in bytes must be one.
     ///
     /// # Errors
-    /// A region misaligned, too small, too large, or one too many.
+    /// [`Error::RegionMisaligned`], [`Error::RegionTooSmall`] (below [`LEAST_REGION_BYTES`](crate::LEAST_REGION_BYTES)),
+    /// [`Error::RegionTooLarge`] (above [`Tlsf::MOST_REGION_BYTES`]), [`Error::TooManyRegions`].
     pub fn add_region(&mut self, region: &'pool mut [MaybeUninit<u8>]) -> Result<(), Error> {
         let bytes = region.len();
         let start = NonNull::from(region).cast();
-        // SAFETY: the exclusive borrow outlives the heap.
+        // SAFETY: the slice is borrowed exclusively, for longer than the heap lives.
         unsafe { self.add_region_at(start, bytes) }
     }
 
-    /// Makes the `bytes` at `start` available: for memory that is no Rust slice, or that will grow.
+    /// Adds the `bytes` bytes at `start`: for memory that is no Rust slice, or that will grow.
     ///
     /// # Errors
-    /// As [`Tlsf::add_region`], and a region that overlaps one the heap has.
+    /// As [`Tlsf::add_region`]; [`Error::RegionOverlaps`] if the heap has some of the memory already.
     ///
     /// # Safety
-    /// - The memory is valid for reads and writes for `'pool`, and nothing else touches it until it is removed.
-    /// - If it is later grown with [`Tlsf::append`], `start` may also access the bytes it grows by.
+    /// - The memory is valid for reads and writes for `'pool`, and nothing else accesses it until it is removed, except the owners of
+    ///   blocks.
+    /// - If the region is later grown with [`Tlsf::grow_region`], `start` may also access the bytes it grows by.
     pub unsafe fn add_region_at(&mut self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
-        let region = Region::new(start, bytes, Self::MOST_REGION_BYTES)?;
+        // SAFETY: the memory is valid and the heap's alone until it is removed: this function's contract.
+        let region = unsafe { Region::new(start, bytes, Self::MOST_REGION_BYTES) }?;
         self.regions.add(region)?;
         if !self.is_sealing {
             self.sealer = Sealer::new(HEAPS.fetch_add(1, Ordering::Relaxed));
             self.free_sealer = self.sealer.of_free();
             self.is_sealing = true;
         }
-        let (first, sentinel, size) = (region.first(), region.sentinel(), bytes - REGION_OVERHEAD_BYTES);
-        // SAFETY: first block and sentinel lie in the region just added.
-        unsafe {
-            if self.top.is_none() {
-                self.top = Top::of(region, self.sealer);
-                return Ok(());
-            }
-            first.set_header(Header::new(size, FREE), self.sealer);
-            sentinel.set_header(Header::new(0, PREV_FREE), self.sealer);
-            sentinel.set_size_before(size);
-            self.lists.insert(first, size);
+        if self.top.is_none() {
+            self.top = Top::of(region, self.sealer);
+            return Ok(());
         }
+        let (first, sentinel, size) = (region.first(), region.sentinel(), bytes - REGION_OVERHEAD_BYTES);
+        first.set_header(Header::new(size, FREE), self.sealer);
+        sentinel.set_header(Header::new(0, PREV_FREE), self.sealer);
+        sentinel.set_size_before(size);
+        // SAFETY: the block is free, fills the region, and is in no list.
+        unsafe { self.lists.insert(first, size) };
         Ok(())
     }
 
-    /// Makes the `bytes` directly behind the region that starts at `start` part of it. A free last block grows with it.
+    /// Extends the region that starts at `start` by the `bytes` bytes directly behind it. A free block at its end grows.
     ///
     /// # Errors
-    /// No region starts there; the growth is not a multiple of 16 or below 32; the longer region would overlap another or be
-    /// too large.
+    /// [`Error::NoSuchRegion`]; [`Error::RegionMisaligned`] (`bytes` is not a multiple of 16), [`Error::RegionTooSmall`] (below
+    /// [`LEAST_BLOCK_BYTES`]); [`Error::RegionOverlaps`], [`Error::RegionTooLarge`], of the longer region.
     ///
     /// # Safety
-    /// - The memory behind the region is valid for reads and writes for `'pool`, and nothing else touches it.
-    /// - The pointer with which the region was added may access it.
-    pub unsafe fn append(&mut self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
+    /// - The memory behind the region is valid for reads and writes for `'pool`, and nothing else accesses it until the region is removed.
+    /// - The pointer with which the region was added may access that memory.
+    pub unsafe fn grow_region(&mut self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
         let old = self.regions.starting_at(start.addr().get())?;
         if bytes < LEAST_BLOCK_BYTES {
             return Err(Error::RegionTooSmall { bytes, least: LEAST_BLOCK_BYTES });
         }
         let (block, most) = (old.sentinel(), Self::MOST_REGION_BYTES);
         let total = old.bytes().checked_add(bytes).ok_or(Error::RegionTooLarge { bytes, most })?;
-        let new = Region::new(old.start(), total, most)?;
+        // SAFETY: the old region and the memory behind it are the heap's, through the pointer that the old region has.
+        let new = unsafe { Region::new(old.start(), total, most) }?;
         self.regions.extend(new)?;
         let sentinel = new.sentinel();
-        // SAFETY: the old sentinel is a used block of no size, and becomes one of `bytes`; both ends lie in the region.
-        unsafe {
-            if self.top.ends_at(block) {
-                self.top.grow(bytes, sentinel, self.sealer);
-                return Ok(());
-            }
-            let (used, end) = (block.header(self.sealer).used(bytes), Header::new(0, 0));
-            sentinel.set_header(end, self.sealer);
-            self.release(block, used, sentinel, end);
+        if self.top.ends_at(block) {
+            self.top.extend_up_to(bytes, sentinel, self.sealer);
+            return Ok(());
         }
+        let (header, next_header) = (block.header(self.sealer).used(bytes), Header::new(0, 0));
+        sentinel.set_header(next_header, self.sealer);
+        // SAFETY: the old sentinel, a used block of size 0, becomes one of `bytes` bytes that nobody uses; the new sentinel follows it.
+        unsafe { self.release(Used { block, header, next: sentinel, next_header }) };
         Ok(())
     }
 
-    /// Gives the region that starts at `start` back, if no block in it is used.
+    /// Removes the region that starts at `start`, if no block in it is in use. Its memory is the caller's again.
     ///
     /// # Errors
-    /// No region starts there; a block in it is in use, or damaged.
+    /// [`Error::NoSuchRegion`]; [`Error::RegionInUse`], which names a block; [`Error::Damaged`] if a header in it was overwritten.
     pub fn remove_region(&mut self, start: NonNull<u8>) -> Result<(), Error> {
         let region = self.regions.starting_at(start.addr().get())?;
         let (first, whole) = (region.first(), region.bytes() - REGION_OVERHEAD_BYTES);
@@ -186,27 +194,25 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
                 None => damaged,
             });
         }
-        // SAFETY: the region is one free block, which is listed or the top; its memory is still the heap's.
-        unsafe {
-            if self.top.is_at(first) {
-                self.top = Top::NONE;
-            } else {
-                self.lists.remove(first);
-            }
-            first.unseal();
-            region.sentinel().unseal();
+        if self.top.is_at(first) {
+            self.top = Top::NONE;
+        } else {
+            // SAFETY: the region is one free block, and that is not the top, so it is in a list.
+            unsafe { self.lists.remove(first) };
         }
+        first.unseal();
+        region.sentinel().unseal();
         self.regions.remove(region);
         Ok(())
     }
 
-    /// Bytes of all regions together.
+    /// The length in bytes of all regions together.
     #[must_use]
     pub fn region_bytes(&self) -> usize {
         self.regions.iter().map(Region::bytes).sum()
     }
 
-    /// Whether `address` lies in memory this heap was given.
+    /// Whether `address` lies in a region of this heap.
     #[must_use]
     pub fn contains(&self, address: usize) -> bool {
         self.regions.iter().any(|region| region.contains(address))

@@ -5,21 +5,23 @@
 //!                      ^ block                                 ^ block + bytes
 //! ```
 //!
-//! Blocks are cut from its front when no list has one that fits, and what is freed in front of it becomes part of it: either way two
-//! numbers change, and no list, no bit and no link. So it is while a heap is fresh, and whenever blocks come and go behind all
-//! others.
+//! Blocks are cut from its front when no list has a block that fits, and a block that is freed in front of it becomes part of it. Either
+//! changes two numbers, and no list, bit or link. That is the common case while a heap is fresh, and whenever blocks come and go behind
+//! all others.
 //!
-//! Invariants: the top ends at its region's sentinel, and there is a used block before it, or nothing; it has [`LEAST_BLOCK_BYTES`] or
-//! more, or none: then it begins at the sentinel. Its header says [`Header::TOP`], whatever its size, and so does the sentinel
-//! behind it. Another region's last block is one like all others.
+//! Invariants: the top ends at its region's sentinel, and the block in front of it is used, or there is none; it has
+//! [`LEAST_BLOCK_BYTES`] or more, or 0 bytes: then it begins at the sentinel. Its header is [`Header::TOP`], whatever its size, and so is
+//! the sentinel's. The last block of any other region is an ordinary block.
 //!
 //! # Safety
-//! As in `block.rs`.
+//! The top is in a region that the heap has exclusive access to. What is cut off or added lies between its first header and the
+//! region's sentinel.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, Header, LEAST_BLOCK_BYTES, Sealer};
+use crate::block::Block;
+use crate::block_size::LEAST_BLOCK_BYTES;
+use crate::header::{Header, Sealer};
 use crate::region::{REGION_OVERHEAD_BYTES, Region};
-use core::ptr::NonNull;
 
 /// Where the top is, and how large.
 #[derive(Clone, Copy)]
@@ -29,22 +31,17 @@ pub(crate) struct Top {
 }
 
 impl Top {
-    /// Of a heap without a region. No block is there: an address that is not even.
-    pub(crate) const NONE: Self = Self { block: Block::at(NonNull::dangling()), bytes: 0 };
+    /// The top of a heap without a first region.
+    pub(crate) const NONE: Self = Self { block: Block::NONE, bytes: 0 };
 
-    /// All of a region that has no block in it.
-    ///
-    /// # Safety
-    /// The region is the heap's alone.
-    pub(crate) unsafe fn of(region: Region, sealer: Sealer) -> Self {
-        // SAFETY: first block and sentinel lie in the region.
-        unsafe {
-            region.first().set_header(Header::TOP, sealer);
-            region.sentinel().set_header(Header::TOP, sealer);
-        }
+    /// The top that is all of `region`, which the heap has exclusive access to and which has no block yet.
+    pub(crate) fn of(region: Region, sealer: Sealer) -> Self {
+        region.first().set_header(Header::TOP, sealer);
+        region.sentinel().set_header(Header::TOP, sealer);
         Self { block: region.first(), bytes: region.bytes() - REGION_OVERHEAD_BYTES }
     }
 
+    /// Whether there is no first region.
     pub(crate) fn is_none(&self) -> bool {
         self.block == Self::NONE.block
     }
@@ -60,58 +57,51 @@ impl Top {
         self.block.address() + self.bytes == sentinel.address()
     }
 
+    /// Where it begins.
     #[inline(always)]
     pub(crate) fn block(&self) -> Block {
         self.block
     }
 
+    /// Its size in bytes; 0 if there is none.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether nobody wrote over the header.
+    /// Whether its header is intact. There is a first region.
     #[inline(always)]
-    pub(crate) fn is_whole(&self, sealer: Sealer) -> bool {
-        // SAFETY: the top, or the sentinel, has a header.
-        unsafe { self.block.has_header(Header::TOP, sealer) }
+    pub(crate) fn is_intact(&self, sealer: Sealer) -> bool {
+        self.block.has_header(Header::TOP, sealer)
     }
 
-    /// Takes `bytes` off its front, which it has, or all of it if the rest could not be a block; returns how many.
+    /// Cuts `bytes` off its front, or all of it if the remainder could not be a block; returns how many bytes that were. What is cut off has
+    /// no header yet.
     ///
     /// # Safety
-    /// The top's memory is the heap's alone. What is taken has no header yet.
+    /// - The top has `bytes` bytes or more.
     #[inline(always)]
-    pub(crate) unsafe fn take(&mut self, bytes: usize, sealer: Sealer) -> usize {
+    pub(crate) unsafe fn cut(&mut self, bytes: usize, sealer: Sealer) -> usize {
         let rest = self.bytes - bytes;
-        let (taken, rest) = if rest < LEAST_BLOCK_BYTES { (self.bytes, 0) } else { (bytes, rest) };
-        // SAFETY: the new place is inside the top, or the sentinel.
-        unsafe {
-            let block = self.block.after(taken);
-            block.set_header(Header::TOP, sealer);
-            *self = Self { block, bytes: rest };
-        }
-        taken
+        let (cut, rest) = if rest < LEAST_BLOCK_BYTES { (self.bytes, 0) } else { (bytes, rest) };
+        // SAFETY: `cut` is at most the top's size, so the place is in the top or is the sentinel; its header is written next.
+        let block = unsafe { self.block.after(cut) };
+        block.set_header(Header::TOP, sealer);
+        *self = Self { block, bytes: rest };
+        cut
     }
 
-    /// Takes in what is in front of it, from `block` on.
-    ///
-    /// # Safety
-    /// That is one or two blocks of the heap that nobody uses, and that are in no list.
+    /// Moves its start down to `block`: what lies between becomes part of the top. That is one or two blocks that nobody uses and that are
+    /// in no list.
     #[inline(always)]
-    pub(crate) unsafe fn take_in(&mut self, block: Block, sealer: Sealer) {
-        // SAFETY: a block has a header.
-        unsafe { block.set_header(Header::TOP, sealer) };
+    pub(crate) fn extend_down_to(&mut self, block: Block, sealer: Sealer) {
+        block.set_header(Header::TOP, sealer);
         *self = Self { block, bytes: self.bytes + (self.block.address() - block.address()) };
     }
 
-    /// Takes in the `bytes` behind it, up to the new sentinel.
-    ///
-    /// # Safety
-    /// They are the heap's alone.
-    pub(crate) unsafe fn grow(&mut self, bytes: usize, sentinel: Block, sealer: Sealer) {
-        // SAFETY: the sentinel lies at the end of what is taken in.
-        unsafe { sentinel.set_header(Header::TOP, sealer) };
+    /// Adds the `bytes` behind it, which end at the region's new `sentinel`.
+    pub(crate) fn extend_up_to(&mut self, bytes: usize, sentinel: Block, sealer: Sealer) {
+        sentinel.set_header(Header::TOP, sealer);
         self.bytes += bytes;
     }
 }

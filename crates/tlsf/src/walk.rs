@@ -1,33 +1,34 @@
 //! Walking the blocks of the regions in address order: iteration, leaks, and the diagnosis of a bad address.
 //!
-//! Cost: linear in the number of blocks. None of this is on a path that has a bound to keep.
+//! Cost: linear in the number of blocks. None of this is on a path with a bound.
 //!
 //! # Safety
-//! A walk follows a size only after the header's seal was compared and only inside the region, so a heap that was written over ends
-//! the walk, and nothing worse.
+//! A walk follows a size only if the header's seal is intact, and only inside the region. In a heap that was overwritten it ends early.
 #![allow(unsafe_code)]
 
-use crate::block::{Block, FREE, HEADER_BYTES, Header, LEAST_BLOCK_BYTES, Sealer};
+use crate::block::Block;
+use crate::block_size::{HEADER_BYTES, LEAST_BLOCK_BYTES};
 use crate::error::Error;
+use crate::header::{FREE, Header, Sealer};
 use crate::policy::Policy;
 use crate::region::Region;
 use crate::tlsf::Tlsf;
 use crate::top::Top;
 
-/// A block as [`Tlsf::blocks`] shows it.
+/// A block, as [`Tlsf::blocks`] reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
-    /// Where its payload starts.
+    /// The address of its payload.
     pub address: usize,
-    /// What its owner may write (if it is free: what the owner of all of it could).
+    /// The number of bytes that its owner may write; for a free block, that an owner of all of it could.
     pub usable_bytes: usize,
-    /// What it takes in its region, header included.
+    /// The number of bytes it takes in its region, header included.
     pub block_bytes: usize,
     /// Whether it is in use.
     pub used: bool,
 }
 
-/// The headers of one region, in address order; ends with the first that is broken, as an error.
+/// The headers of one region, in address order. The first header that is broken ends the walk, as an error.
 pub(crate) struct Walk {
     next: Option<Block>,
     sentinel: Block,
@@ -40,9 +41,8 @@ impl Iterator for Walk {
 
     fn next(&mut self) -> Option<Self::Item> {
         let block = self.next.take()?;
-        // SAFETY: `next` holds headers inside the region only: the first, and those that checked sizes led to.
-        let header = unsafe { block.header(self.sealer) };
-        if !header.is_whole() {
+        let header = block.header(self.sealer);
+        if !header.is_intact() {
             return Some(Err(block));
         }
         if block == self.sentinel {
@@ -57,28 +57,30 @@ impl Iterator for Walk {
         if size < LEAST_BLOCK_BYTES || size > self.sentinel.address() - block.address() {
             return Some(Err(block));
         }
-        // SAFETY: the size ends at the sentinel or before.
+        // SAFETY: the header is intact, and its size leads to the sentinel or to a header in front of it.
         self.next = Some(unsafe { block.after(size) });
         Some(Ok((block, header)))
     }
 }
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
-    /// Every block, used and free, region by region in address order. Stops early in a region whose headers were overwritten
+    /// Every block, used and free, region by region in address order. In a region with an overwritten header it stops early
     /// ([`Tlsf::check`] says where).
     pub fn blocks(&self) -> impl Iterator<Item = BlockInfo> {
         self.regions.iter().flat_map(|region| self.blocks_of(*region))
     }
 
-    /// The blocks still in use: at the end of a program, its leaks.
+    /// The blocks that are still in use: at the end of a program, its leaks.
     pub fn leaks(&self) -> impl Iterator<Item = BlockInfo> {
         self.blocks().filter(|block| block.used)
     }
 
+    /// The headers of `region`, a region of this heap.
     pub(crate) fn walk(&self, region: Region) -> Walk {
         Walk { next: Some(region.first()), sentinel: region.sentinel(), sealer: self.sealer, top: self.top }
     }
 
+    /// The blocks of `region`, a region of this heap, up to the first broken header.
     pub(crate) fn blocks_of(&self, region: Region) -> impl Iterator<Item = BlockInfo> {
         self.walk(region).map_while(Result::ok).map(|(block, header)| self.info(block, header))
     }
@@ -93,7 +95,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
     }
 
-    /// Says what is wrong with an address that is not a block in use with whole neighbours. (In this order both are in place.)
+    /// What is wrong with `address`, which is not that of a block in use with intact neighbours. (With the parameters in this order
+    /// both are in their registers already.)
     #[cold]
     #[inline(never)]
     pub(crate) fn diagnose(address: usize, heap: &Self) -> Error {
@@ -103,7 +106,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let mut before = None;
         for step in heap.walk(*region) {
             let (block, header) = match step {
-                Err(broken) => return blame(before, broken),
+                Err(broken) => return overrun_into(broken, before),
                 Ok(found) => found,
             };
             let info = heap.info(block, header);
@@ -115,15 +118,15 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Error::Foreign { address }
     }
 
-    /// As [`Tlsf::diagnose`], for an address inside `block`, whose header is whole.
+    /// As [`Tlsf::diagnose`], of an address inside `block`, whose header is intact.
     fn diagnose_in(&self, address: usize, region: Region, block: Block, info: BlockInfo) -> Error {
         let BlockInfo { address: start, usable_bytes: bytes, .. } = info;
         if !info.used {
             return Error::DoubleFree { address, free_block: start, bytes };
         }
         if address == start {
-            let behind = self.walk(region).skip_while(|step| matches!(step, Ok((at, _)) if *at != block));
-            return match behind.last() {
+            let from_block = self.walk(region).skip_while(|step| matches!(step, Ok((at, _)) if *at != block));
+            return match from_block.last() {
                 Some(Err(_)) | None => Error::Overrun { block: start, bytes },
                 Some(Ok(_)) if P::FOOTER => Error::Overrun { block: start, bytes },
                 Some(Ok(_)) => Error::Damaged { block: start },
@@ -136,8 +139,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     }
 }
 
-/// Whom to blame for a header that was overwritten: the used block in front of it, or nobody known.
-pub(crate) fn blame(before: Option<BlockInfo>, broken: Block) -> Error {
+/// The error for the header of `broken`, which was overwritten: an overrun of the used block in front of it, `before`, if there is one.
+pub(crate) fn overrun_into(broken: Block, before: Option<BlockInfo>) -> Error {
     match before {
         Some(info) if info.used => Error::Overrun { block: info.address, bytes: info.usable_bytes },
         _ => Error::Damaged { block: broken.payload_address() },

@@ -3,7 +3,7 @@
 
 mod subject;
 
-use freestone_tlsf::{Error, Guarded, LEAST_REGION_BYTES, Policy, Standard, Stats, Tlsf};
+use freestone_tlsf::{Error, LEAST_REGION_BYTES, Policy, Standard, Stats, Tlsf, WithFooters};
 use std::ptr::NonNull;
 use subject::{Grown, Memory};
 
@@ -75,7 +75,7 @@ fn growth_that_is_misaligned_too_small_overlapping_or_of_no_region_is_refused() 
     // SAFETY: memory of its own, behind the region.
     unsafe { heap.add_region_at(at(start, REGION + 512), 512).unwrap() };
     // SAFETY: refused before anything is touched.
-    let mut append = |start, bytes| refused(heap, |heap| unsafe { heap.append(start, bytes) });
+    let mut append = |start, bytes| refused(heap, |heap| unsafe { heap.grow_region(start, bytes) });
     assert!(matches!(append(start, 40), Error::RegionMisaligned { .. }));
     assert!(matches!(append(start, 16), Error::RegionTooSmall { bytes: 16, .. }));
     assert!(matches!(append(start, usize::MAX & !15), Error::RegionTooLarge { .. }));
@@ -196,7 +196,7 @@ fn a_block_of_another_heap_is_refused_also_when_that_heap_is_over_the_same_memor
 
 #[test]
 fn a_broken_footer_and_a_broken_header_name_the_block_that_was_written_past() {
-    let (mut grown, [first, ..]) = filled::<Guarded>();
+    let (mut grown, [first, ..]) = filled::<WithFooters>();
     // SAFETY: inside the region.
     unsafe { at(first, 100).write(0) };
     // SAFETY: refused.

@@ -3,7 +3,7 @@
 mod subject;
 
 use freestone_testkit::ops::{Mix, any_stream, generate, play};
-use freestone_tlsf::{Bounded, Guarded, Standard};
+use freestone_tlsf::{Bounded, Standard, WithFooters};
 use proptest::prelude::*;
 use subject::Grown;
 
@@ -24,8 +24,8 @@ proptest! {
     }
 
     #[test]
-    fn a_guarded_heap_keeps_its_promises(stream in any_stream(24, N_OPS, vec![256, 4096, 65536])) {
-        play(&stream, Grown::<Guarded>::new(stream.region_bytes, 1 << 18), 1)?;
+    fn a_heap_with_footers_keeps_its_promises(stream in any_stream(24, N_OPS, vec![256, 4096, 65536])) {
+        play(&stream, Grown::<WithFooters>::new(stream.region_bytes, 1 << 18), 1)?;
     }
 
     #[test]

@@ -8,19 +8,20 @@
 //! Freeing never fails and never changes `errno`: below are raw system calls only.
 //!
 //! # Safety
-//! As for C's `free`: `block` was returned by this allocator and nobody uses it any more. What violates that and can be seen is named.
+//! As for C's `free`: `block` was returned by this allocator, is not freed, and nobody uses it any more. A violation that can be seen is
+//! reported (`misuse`).
 
-use crate::api::global;
+use crate::api::local_heap::{keep_freed, with_heap};
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::Own;
 use crate::thread::{current, flush};
 use freestone_os::Linux;
 
-/// Frees a block; null is nothing.
+/// Frees a block; does nothing for null.
 ///
 /// # Safety
-/// - See the module header.
+/// - `block` is null, or was returned by this allocator and is not freed; nobody uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
     if let Some((own, class)) = current::get().own_class(block.addr()) {
@@ -30,23 +31,23 @@ pub unsafe fn free(block: *mut u8) {
         }
         return;
     }
-    // SAFETY: nobody uses the block any more (this function's contract).
-    unsafe { free_slow(block) }
+    // SAFETY: this function's contract is that of `free_slow`.
+    unsafe { free_slow(block) };
 }
 
-/// Frees a small block of a known class without asking whose it is: flushing the bin finds out.
+/// Frees a small block of a known class without looking up its owner: flushing the bin does that.
 ///
 /// # Safety
-/// - See the module header; the block is of `class`.
+/// - `block` was returned by this allocator for a size of `class`, and is not freed; nobody uses it any more.
 #[inline(always)]
-pub unsafe fn free_sized(block: *mut u8, class: usize) {
-    // SAFETY: the block is of `class`, and nobody uses it any more (this function's contract).
+pub(crate) unsafe fn free_sized(block: *mut u8, class: usize) {
+    // SAFETY: the block is one of `class` that nobody uses any more (this function's contract).
     if let Err(block) = current::get().try_push(unsafe { FreeBlock::new(block, class) }) {
         free_sized_slow(block);
     }
 }
 
-/// Looks at a bin that has just run out of room.
+/// Flushes a bin that has just run out of room.
 #[cold]
 #[inline(never)]
 fn overflow(own: Own<'_, Linux>, class: usize) {
@@ -58,37 +59,39 @@ fn overflow(own: Own<'_, Linux>, class: usize) {
 #[inline(never)]
 fn free_sized_slow(block: FreeBlock) {
     let mut block = Some(block);
-    global::with_heap(|own| {
+    with_heap(|own| {
         if let Some(block) = block.take() {
             flush::push(own, block);
         }
     });
     if let Some(block) = block {
-        global::keep_freed(block.into_node());
+        // SAFETY: the block is free.
+        unsafe { keep_freed(block.into_node().cast()) };
     }
 }
 
-/// Frees whatever is not this thread's small block.
+/// Frees whatever is not a small block of this thread; does nothing for null.
 ///
 /// # Safety
-/// - See the module header.
+/// - As for [`free`].
 #[cold]
 #[inline(never)]
-pub unsafe fn free_slow(block: *mut u8) {
+pub(crate) unsafe fn free_slow(block: *mut u8) {
     if block.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
-    let freed = global::with_heap(|own| unsafe { own.free(block) });
+    // SAFETY: the block is live and nobody uses it any more (this function's contract).
+    let freed = with_heap(|own| unsafe { own.free(block) });
     if freed.is_none() {
-        global::keep_freed(block.cast());
+        // SAFETY: nobody uses the block any more (this function's contract).
+        unsafe { keep_freed(block) };
     }
 }
 
-/// Bytes that a block may be used to its end for; 0 for null. An invalid pointer is reported, and its answer is 0.
+/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the answer is 0.
 ///
 /// # Safety
-/// - `block` is null or was returned by this allocator and not freed.
+/// - `block` is null, or was returned by this allocator and is not freed.
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
@@ -104,5 +107,5 @@ fn usable_size_slow(block: *mut u8) -> usize {
     if block.is_null() {
         return 0;
     }
-    global::with_heap(|own| own.usable_bytes(block)).flatten().unwrap_or(0)
+    with_heap(|own| own.usable_bytes(block)).flatten().unwrap_or(0)
 }

@@ -1,23 +1,16 @@
 //! Taking statistics from running threads.
 //!
-//! Every thread's counters are read while it runs; [`Stats::settle`] makes the numbers add up.
+//! Reads every thread's counters while the thread runs; [`Stats::settle`] makes the numbers add up.
 
-use crate::Stats;
-use crate::api::global;
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_bytes};
+use crate::stats::Stats;
 use crate::thread::life::Threads;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::Os;
 
-/// What the process's allocator holds now.
-#[must_use]
-pub fn snapshot() -> Stats {
-    of(global::shared(), global::threads())
-}
-
 /// What heaps and what they share hold now.
-fn of<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) -> Stats {
+pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) -> Stats {
     let pages = shared.pages.stats();
     let mut stats = Stats {
         dirty: pages.free_with_memory() * PAGE_BYTES as u64,

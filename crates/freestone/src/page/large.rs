@@ -44,14 +44,6 @@ pub struct LargeList {
     pages: Cell<u64>,
 }
 
-impl LargeList {
-    /// None.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { blocks: SpanList::new(), pages: Cell::new(0) }
-    }
-}
-
 /// What became of a large block whose memory was to move to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {

@@ -8,7 +8,7 @@
 //! Heaps and blocks are the play's, which runs in one thread.
 
 use crate::config::key;
-use crate::page::PageStats;
+use crate::page::state::PageStats;
 use crate::testing::World;
 use crate::thread::heap::Own;
 use crate::thread::{route, upkeep};

@@ -1,6 +1,6 @@
 //! The heaps that are measured, behind one interface that the compiler sees through.
 
-use freestone_tlsf::{Guarded, Standard, Tlsf};
+use freestone_tlsf::{Standard, Tlsf, WithFooters};
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -40,7 +40,7 @@ fn layout(bytes: usize) -> Layout {
 
 pub(crate) struct Freestone(Tlsf<'static, Standard>);
 pub(crate) struct Unchecked(Tlsf<'static, Standard>);
-pub(crate) struct WithFooters(Tlsf<'static, Guarded>);
+pub(crate) struct Footered(Tlsf<'static, WithFooters>);
 pub(crate) struct Rlsf(rlsf::Tlsf<'static, u32, u32, 28, 32>);
 pub(crate) struct Talc(talc::base::Talc<talc::source::Manual, talc::base::binning::DefaultBinning>);
 
@@ -74,8 +74,8 @@ impl Heap for Unchecked {
     }
 }
 
-impl Heap for WithFooters {
-    const NAME: &'static str = "freestone-guarded";
+impl Heap for Footered {
+    const NAME: &'static str = "freestone-with-footers";
     fn over(region: &'static mut [MaybeUninit<u8>]) -> Self {
         let mut heap = Tlsf::with_policy();
         heap.add_region(region).expect("a valid region");

@@ -52,7 +52,7 @@ extern "C" fn tlsf_bound_everything(heap: &mut Tlsf<'static>, block: NonNull<u8>
     // SAFETY: a block of this heap; the memory behind its region is nobody's.
     unsafe {
         let moved = heap.reallocate(block, bytes, align).unwrap_or(block);
-        let refused = [heap.append(block, bytes), heap.add_region_at(block, bytes), heap.remove_region(block)];
+        let refused = [heap.grow_region(block, bytes), heap.add_region_at(block, bytes), heap.remove_region(block)];
         let zeroed = heap.allocate_zeroed(bytes, align);
         heap.usable_size(moved).unwrap_or_default()
             + refused.iter().filter(|result| result.is_err()).count()

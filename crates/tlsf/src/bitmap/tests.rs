@@ -6,7 +6,7 @@ fn every_map_of_sixteen_lists_answers_as_a_search_bit_by_bit() {
     let step = if cfg!(miri) { 97 } else { 1 };
     for subset in (0_u32..1 << 16).step_by(step) {
         let mut map = Bitmap::<2, 8>::new();
-        let number = |list| FIRST_LEVEL * 8 + list;
+        let number = |list| ListIndex::of_number(FIRST_LEVEL * 8 + list);
         (0..16).filter(|list| subset >> list & 1 == 1).for_each(|list| map.set(number(list)));
         assert!(map.is_consistent());
         for from in 0..16 {
@@ -25,7 +25,7 @@ fn every_map_of_sixteen_lists_answers_as_a_search_bit_by_bit() {
 fn the_widest_map_reaches_its_last_list() {
     const LEVELS: usize = if usize::BITS == 64 { MOST_LEVELS } else { 32 };
     let mut map = Bitmap::<LEVELS, 32>::new();
-    let (first, last) = (FIRST_LEVEL * 32, (FIRST_LEVEL + LEVELS) * 32 - 1);
+    let [first, last] = [FIRST_LEVEL * 32, (FIRST_LEVEL + LEVELS) * 32 - 1].map(ListIndex::of_number);
     map.set(last);
     assert_eq!((map.lowest_from(first), map.lowest_from(last)), (Some(last), Some(last)));
     map.clear_if(true, last);

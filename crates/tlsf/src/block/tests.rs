@@ -1,69 +1,81 @@
 #![allow(unsafe_code)]
 
 use super::*;
+use crate::header::{FREE, PREV_FREE};
+use crate::mapping::FIRST_LEVEL;
 
-/// Memory whose bytes from 8 on are where a header may be.
+/// Memory for three headers, each at an odd multiple of 8.
 #[repr(align(16))]
-struct Memory([u8; 128]);
+struct Memory([u64; 16]);
 
-fn header_in(memory: &mut Memory) -> Block {
-    // SAFETY: inside the memory.
-    Block::at(unsafe { NonNull::from(&mut memory.0).cast().byte_add(8) })
+/// The blocks whose headers are `words` words into the memory.
+fn blocks<const N: usize>(memory: &mut Memory, words: [usize; N]) -> [Block; N] {
+    let start = NonNull::from(&mut memory.0).cast::<u8>();
+    // SAFETY: the places are inside the memory, aligned and initialised.
+    words.map(|word| unsafe { Block::at(start.byte_add(8 * word)) })
 }
 
 #[test]
-fn a_header_gives_back_what_was_put_in() {
-    let mut memory = Memory([0; 128]);
-    let block = header_in(&mut memory);
-    let sealer = Sealer::new(7);
-    for size in [0, 32, 4096, 1 << 30] {
-        for flags in [0, FREE, PREV_FREE, FREE | PREV_FREE] {
-            // SAFETY: the memory is ours.
-            let header = unsafe {
-                block.set_header(Header::new(size, flags), sealer);
-                block.header(sealer)
-            };
-            assert!(header.is_whole());
-            assert_eq!((header.size(), header.is_free()), (size, flags & FREE != 0));
-            assert_eq!(header.is_prev_free(), flags & PREV_FREE != 0);
-            assert_eq!(header.is_whole_without(FREE), flags & FREE == 0);
-            // SAFETY: the memory is ours.
-            let as_free = unsafe { block.header(sealer.of_free()) };
-            assert_eq!(as_free.is_whole_without(FREE | PREV_FREE), flags == FREE);
-            assert_eq!(header.longer(48), Header::new(size + 48, flags));
-            for flag in [FREE, PREV_FREE] {
-                let set = flags & flag != 0;
-                let other = if set { header.without(flag) } else { header.with(flag) };
-                assert_eq!(other, Header::new(size, flags ^ flag));
-            }
-            assert_eq!(header.used(64), Header::new(64, flags & PREV_FREE));
-        }
-    }
+fn a_header_is_read_as_it_was_written_and_wiped_by_unsealing() {
+    let mut memory = Memory([0; 16]);
+    let [block] = blocks(&mut memory, [1]);
+    let (sealer, header) = (Sealer::new(3), Header::new(64, FREE | PREV_FREE));
+    block.set_header(header, sealer);
+    assert_eq!(block.header(sealer), header);
+    assert!(block.has_header(header, sealer) && !block.has_header(header.without(FREE), sealer));
+    assert!(!block.has_header(header, Sealer::new(4)));
+    block.unseal();
+    assert!(!block.header(sealer).is_intact());
 }
 
 #[test]
-fn a_nul_written_over_a_headers_first_byte_always_breaks_its_seal() {
-    let mut memory = Memory([0; 128]);
-    let first = header_in(&mut memory);
-    for number in 1..500 {
-        let sealer = Sealer::new(number);
-        // SAFETY: the memory is ours.
-        unsafe {
-            first.set_header(Header::new(32, 0), sealer);
-            first.0.byte_add(if cfg!(target_endian = "little") { 0 } else { 7 }).write(0);
-            assert!(!first.header(sealer).is_whole());
-        }
-    }
-}
-
-#[test]
-fn seals_of_other_heaps_differ_mostly() {
-    let mut memory = Memory([0; 128]);
-    let block = header_in(&mut memory);
-    // SAFETY: the memory is ours.
+fn payload_neighbours_and_addresses_agree() {
+    let mut memory = Memory([0; 16]);
+    let [block, next] = blocks(&mut memory, [1, 5]);
+    assert_eq!(block.payload_address(), block.address() + 8);
+    assert_eq!(block.payload().addr().get(), block.payload_address());
+    assert_eq!(block.wrapping_after(32).addr(), next.address());
+    // SAFETY: all places are inside the memory.
     unsafe {
-        block.set_header(Header::new(32, 0), Sealer::new(1));
-        let mistaken = (2..2002).filter(|&number| block.header(Sealer::new(number)).is_whole()).count();
-        assert!(mistaken < 10, "{mistaken} of 2000 other heaps make the same seal");
+        assert_eq!(Block::of_payload(block.payload()), block);
+        assert_eq!((block.after(32), next.before(32)), (next, block));
     }
+}
+
+#[test]
+fn links_and_the_size_at_the_end_have_places_of_their_own() {
+    let mut memory = Memory([0; 16]);
+    let [block, next] = blocks(&mut memory, [1, 5]);
+    let list = ListIndex::of_number(FIRST_LEVEL * 32 + 7);
+    block.set_header(Header::new(32, FREE), Sealer::new(3));
+    next.set_size_before(32);
+    // SAFETY: the block is a free one of 32 bytes.
+    unsafe {
+        block.set_next_free(Some(next));
+        block.set_back_link(BackLink::list(list));
+        assert_eq!((block.next_free(), block.back_link()), (Some(next), BackLink::list(list)));
+        assert_eq!(next.size_before(), 32);
+        BackLink::block(block).set_next_free(None);
+        assert_eq!(block.next_free(), None);
+    }
+    assert_eq!(block.header(Sealer::new(3)), Header::new(32, FREE));
+}
+
+#[test]
+fn a_back_link_is_a_list_or_a_block_whatever_the_lists_number() {
+    let mut memory = Memory([0; 16]);
+    let [block] = blocks(&mut memory, [1]);
+    assert_eq!(BackLink::block(block).as_list(), None);
+    for number in [FIRST_LEVEL * 2, FIRST_LEVEL * 32, LISTS_END - 1] {
+        let list = ListIndex::of_number(number);
+        assert_eq!(BackLink::list(list).as_list(), Some(list));
+    }
+}
+
+#[test]
+fn no_block_equals_none() {
+    let mut memory = Memory([0; 16]);
+    let [block] = blocks(&mut memory, [1]);
+    assert_ne!(block, Block::NONE);
+    assert!(!Block::NONE.address().is_multiple_of(2));
 }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use crate::{Guarded, Tlsf};
+use crate::{Tlsf, WithFooters};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
@@ -51,9 +51,9 @@ fn every_byte_of_bookkeeping_that_is_flipped_is_noticed() {
 }
 
 #[test]
-fn one_byte_past_the_request_is_named_in_a_guarded_heap_and_the_next_header_in_any() {
+fn one_byte_past_the_request_is_named_in_a_heap_with_footers_and_the_next_header_in_any() {
     let mut memory = Memory([MaybeUninit::uninit(); 1024]);
-    let (heap, used) = heap::<Guarded>(&mut memory);
+    let (heap, used) = heap::<WithFooters>(&mut memory);
     // SAFETY: the byte behind the request is inside the block.
     unsafe { *used[0].byte_add(40).as_mut() = 0 };
     assert!(matches!(heap.check(), Err(Error::Overrun { block, .. }) if block == used[0].addr().get()));

@@ -1,4 +1,5 @@
 use super::*;
+use crate::block_size::GRANULE;
 
 /// The definition, spelled out as in the paper: first level by powers of two, second by equal steps.
 fn by_definition(size: usize, second: usize) -> usize {
@@ -21,9 +22,9 @@ fn seconds() -> impl Iterator<Item = usize> {
 /// Checks both directions of `size`: where it is put, and from where on everything fits it.
 fn check(size: usize, second: usize) {
     let own = by_definition(size, second);
-    assert_eq!(index_of(size, second), own, "size {size}, {second} lists");
+    assert_eq!(index_of(size, second).number(), own, "size {size}, {second} lists");
     let is_least = least_of(own, second) == size as u64;
-    assert_eq!(index_to_search(size, second), own + usize::from(!is_least), "size {size}, {second} lists");
+    assert_eq!(index_to_search(size, second).number(), own + usize::from(!is_least), "size {size}, {second} lists");
 }
 
 #[test]
@@ -52,9 +53,9 @@ fn the_limit_is_the_first_size_beyond_the_last_list() {
     for second in seconds() {
         for first in 1..=32 {
             let (limit, end) = (size_limit(first), (FIRST_LEVEL + first) * second);
-            assert!(index_of(limit - GRANULE, second) < end);
+            assert!(index_of(limit - GRANULE, second).number() < end);
             if limit < 1 << (usize::BITS - 1) {
-                assert_eq!(index_of(limit, second), end);
+                assert_eq!(index_of(limit, second).number(), end);
             }
         }
     }

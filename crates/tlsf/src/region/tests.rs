@@ -1,3 +1,5 @@
+#![allow(unsafe_code)]
+
 extern crate std;
 
 use super::*;
@@ -8,16 +10,22 @@ struct Memory([u8; 256]);
 
 const MOST: usize = 1 << 20;
 
+/// A region that is never read or written.
+fn region(start: NonNull<u8>, bytes: usize, most: usize) -> Result<Region, Error> {
+    // SAFETY: these tests look at addresses alone.
+    unsafe { Region::new(start, bytes, most) }
+}
+
 #[test]
 fn shapes_that_cannot_hold_a_block_are_refused_with_their_numbers() {
     let mut memory = Memory([0; 256]);
     let start = NonNull::from(&mut memory.0).cast::<u8>();
     let address = start.addr().get();
-    assert_eq!(Region::new(start, 32, MOST).err(), Some(Error::RegionTooSmall { bytes: 32, least: 48 }));
-    assert_eq!(Region::new(start, 250, MOST).err(), Some(Error::RegionMisaligned { address, bytes: 250 }));
-    assert_eq!(Region::new(start, 256, 128).err(), Some(Error::RegionTooLarge { bytes: 256, most: 128 }));
+    assert_eq!(region(start, 32, MOST).err(), Some(Error::RegionTooSmall { bytes: 32, least: 48 }));
+    assert_eq!(region(start, 250, MOST).err(), Some(Error::RegionMisaligned { address, bytes: 250 }));
+    assert_eq!(region(start, 256, 128).err(), Some(Error::RegionTooLarge { bytes: 256, most: 128 }));
     let odd = start.map_addr(|address| address.saturating_add(8));
-    assert_eq!(Region::new(odd, 64, MOST).err(), Some(Error::RegionMisaligned { address: address + 8, bytes: 64 }));
+    assert_eq!(region(odd, 64, MOST).err(), Some(Error::RegionMisaligned { address: address + 8, bytes: 64 }));
 }
 
 #[test]
@@ -27,7 +35,7 @@ fn only_places_where_a_payload_can_start_are_located() {
     let base = start.addr().get();
     let mut regions = Regions::<2>::new();
     assert!(regions.locate(base + 16).is_none());
-    regions.add(Region::new(start, 96, MOST).unwrap()).unwrap();
+    regions.add(region(start, 96, MOST).unwrap()).unwrap();
     let located: Vec<_> = (0..128).filter(|offset| regions.locate(base + offset).is_some()).collect();
     assert_eq!(located, [16, 32, 48, 64], "a block of 32 bytes must fit before the sentinel at 88");
     let last = regions.locate(base + 64).unwrap();
@@ -41,13 +49,13 @@ fn overlap_and_a_full_table_are_refused_and_removal_makes_room() {
     let at = |offset| start.map_addr(|address| address.saturating_add(offset));
     let base = start.addr().get();
     let mut regions = Regions::<2>::new();
-    regions.add(Region::new(at(64), 64, MOST).unwrap()).unwrap();
+    regions.add(region(at(64), 64, MOST).unwrap()).unwrap();
     for (offset, bytes) in [(0, 80), (112, 64), (64, 64), (0, 256), (64, 48)] {
         let refused = Error::RegionOverlaps { address: base + offset, other: base + 64 };
-        assert_eq!(regions.add(Region::new(at(offset), bytes, MOST).unwrap()), Err(refused));
+        assert_eq!(regions.add(region(at(offset), bytes, MOST).unwrap()), Err(refused));
     }
-    regions.add(Region::new(at(0), 64, MOST).unwrap()).unwrap();
-    let third = Region::new(at(128), 64, MOST).unwrap();
+    regions.add(region(at(0), 64, MOST).unwrap()).unwrap();
+    let third = region(at(128), 64, MOST).unwrap();
     assert_eq!(regions.add(third), Err(Error::TooManyRegions { most: 2 }));
     let middle = regions.starting_at(base + 64).unwrap();
     regions.remove(middle);

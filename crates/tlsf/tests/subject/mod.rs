@@ -118,7 +118,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> S
             return;
         }
         // SAFETY: the memory behind the region is this struct's.
-        if unsafe { self.heap.append(self.memory.start, bytes) }.is_ok() {
+        if unsafe { self.heap.grow_region(self.memory.start, bytes) }.is_ok() {
             self.region_bytes += bytes;
         }
     }

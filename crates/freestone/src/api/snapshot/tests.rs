@@ -32,7 +32,7 @@ fn statistics_add_up_to_what_the_kernel_says_is_resident() {
     // SAFETY: what the heaps share is boxed and outlives the heaps; heaps and blocks are this test's.
     unsafe {
         let heaps: Vec<_> = (0..3).map(|_| threads.birth(&shared).unwrap()).collect();
-        let stats = of(&shared, &threads);
+        let stats = take(&shared, &threads);
         assert_eq!(
             (stats.live, stats.cached, stats.fragmented),
             (0, 0, 0),
@@ -47,16 +47,16 @@ fn statistics_add_up_to_what_the_kernel_says_is_resident() {
                 blocks.push((*heap, block));
             }
         }
-        let (stats, resident) = (of(&shared, &threads), resident_bytes(shared.pages.layout()));
+        let (stats, resident) = (take(&shared, &threads), resident_bytes(shared.pages.layout()));
         assert_eq!(stats.live + stats.cached + stats.fragmented + stats.dirty + stats.metadata, stats.committed);
         assert!(stats.committed.abs_diff(resident) * 50 <= resident, "{resident} bytes are resident: {stats:?}");
         // What goes back in single OS pages of spans stays counted as fragmented: from here on the sum is an upper bound.
         blocks.into_iter().for_each(|(heap, block)| heap.free(block));
-        let stats = of(&shared, &threads);
+        let stats = take(&shared, &threads);
         assert!(resident_bytes(shared.pages.layout()) <= stats.committed, "more is resident than {stats:?}");
         heaps.iter().for_each(|heap| threads.death(*heap));
         shared.pages.purge();
-        let (stats, resident) = (of(&shared, &threads), resident_bytes(shared.pages.layout()));
+        let (stats, resident) = (take(&shared, &threads), resident_bytes(shared.pages.layout()));
         assert_eq!(stats.committed, stats.metadata, "nothing else is left: {stats:?}");
         assert!(resident <= stats.metadata, "{resident} bytes are resident for {stats:?}");
     }

@@ -1,0 +1,66 @@
+//! Links between documents.
+
+use super::prose::lines_of_document;
+use anyhow::Result;
+use std::fs;
+use std::path::Path;
+
+/// Links of the documents among `files` that lead nowhere.
+pub(super) fn complaints(root: &Path, files: &[String]) -> Result<Vec<String>> {
+    let mut complaints = Vec::new();
+    for file in files.iter().filter(|file| file.ends_with(".md")) {
+        let text = fs::read_to_string(root.join(file))?;
+        for (number, line) in lines_of_document(&text) {
+            for target in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                if let Some(complaint) = complaint(root, file, &text, target) {
+                    complaints.push(format!("{file}:{number}: {complaint}"));
+                }
+            }
+        }
+    }
+    Ok(complaints)
+}
+
+fn complaint(root: &Path, file: &str, text: &str, target: &str) -> Option<String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let other = root.join(folder).join(path);
+    if !path.is_empty() && !other.exists() {
+        return Some(format!("the link {target} leads to no file"));
+    }
+    if anchor.is_empty() || (!path.is_empty() && !path.ends_with(".md")) {
+        return None;
+    }
+    let there = if path.is_empty() { text.to_owned() } else { fs::read_to_string(other).unwrap_or_default() };
+    let mut headings = there.lines().filter(|line| line.starts_with('#')).map(anchor_of);
+    (!headings.any(|heading| heading == anchor)).then(|| format!("the link {target} leads to no heading"))
+}
+
+/// The anchor that a heading gets on the usual sites: lower case, hyphens for spaces, no punctuation.
+fn anchor_of(heading: &str) -> String {
+    let title = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = title.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::Sample;
+
+    #[test]
+    fn a_link_leads_to_a_file_and_a_heading() {
+        let page = "# A page\n[a](other.md) [b](other.md#two-words) [c](#a-page) [d](https://example.org/x)\n```\n[e](none)\n```\n";
+        let sample = Sample::new(&[("docs/page.md", page), ("docs/other.md", "## Two `words`\n")]);
+        let files = vec!["docs/page.md".to_owned()];
+        assert!(complaints(sample.folder(), &files).expect("readable").is_empty());
+        let bad =
+            Sample::new(&[("docs/page.md", "[a](gone.md)\n[b](#nowhere)\n[c](other.md#one)\n"), ("docs/other.md", "")]);
+        let found = complaints(bad.folder(), &files).expect("readable");
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found[0], "docs/page.md:1: the link gone.md leads to no file");
+    }
+}
