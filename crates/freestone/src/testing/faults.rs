@@ -10,7 +10,7 @@
 use crate::config::key;
 use crate::page::state::PageStats;
 use crate::testing::World;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::{route, upkeep};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Errno;

@@ -7,12 +7,15 @@
 //! # Safety
 //! A page that is passed in starts a large block that the program holds, so it has a record, and the run is the block's.
 
+use crate::misuse::Misuse;
 use crate::page::shelf::LOOKS;
 use crate::page::{Moved, Run};
-use crate::span::Kind;
-use crate::thread::heap::{Current, Own};
+use crate::shared::Shared;
+use crate::span::{Entry, Kind};
+use crate::thread::heap::own::{Current, Own};
 use crate::thread::upkeep;
 use core::ptr;
+use freestone_base::sync::Ordering;
 use freestone_base::units::{Bytes, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
@@ -206,4 +209,35 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> b
     true
 }
 
+/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
+/// this.
+#[cold]
+pub(crate) fn misuse_inside<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
+    shared.pages.inspect(|state, layout| {
+        if page >= state.frontier {
+            return None;
+        }
+        let entry = |at: u32| {
+            // SAFETY: the page is below the high-water mark, so it has an entry; the lock is held.
+            unsafe { layout.map.get(at as usize) }
+        };
+        let start = (1..=page).rev().find(|&at| entry(at) != Entry::NONE)?;
+        // SAFETY: the page is below the high-water mark, so it has a record; the lock is held.
+        let record = unsafe { &*layout.record(start) };
+        let is_inside = record.kind.get() == Kind::Large
+            && record.first.load(Ordering::Relaxed) == start
+            && page - start < record.pages.get();
+        let block_bytes = (record.pages.get() as usize) << PAGE_BYTES_LOG2;
+        let offset = block.addr() - layout.page_start(start).addr();
+        match entry(start) {
+            Entry::KEPT if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
+            Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
+            _ => None,
+        }
+    })
+}
+
 const _: () = assert!(crate::size_class::SMALL_MAX < PAGE_BYTES);
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,16 @@
 //! What an address is: a small block, a large one, or wrong.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  address ─▶ outside the address range, or entry 0 ─▶ wrong
 //!         ├─▶ entry with a size class ─▶ small
 //!         └─▶ entry LARGE, at its page's start ─▶ large
 //! ```
-//!
-//! # Safety
-//! Pages below the page heap's high-water mark have entries and records.
 
 use crate::misuse::Misuse;
 use crate::shared::Shared;
-use crate::span::{Entry, Kind};
+use crate::span::Entry;
+use crate::thread::large;
 use core::ptr;
-use freestone_base::sync::Ordering;
-use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Os;
 
 /// What an address is.
@@ -50,33 +45,8 @@ pub fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     if entry == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block) {
         return Place::Large { page: page as u32 };
     }
-    Place::Wrong(inside_large(shared, page as u32, block).unwrap_or(Misuse::Foreign))
+    Place::Wrong(large::misuse_inside(shared, page as u32, block).unwrap_or(Misuse::Foreign))
 }
 
-/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
-/// this.
-#[cold]
-fn inside_large<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
-    shared.pages.inspect(|state, layout| {
-        if page >= state.frontier {
-            return None;
-        }
-        let entry = |at: u32| {
-            // SAFETY: the page is below the high-water mark, so it has an entry; the lock is held.
-            unsafe { layout.map.get(at as usize) }
-        };
-        let start = (1..=page).rev().find(|&at| entry(at) != Entry::NONE)?;
-        // SAFETY: the page is below the high-water mark, so it has a record; the lock is held.
-        let record = unsafe { &*layout.record(start) };
-        let is_inside = record.kind.get() == Kind::Large
-            && record.first.load(Ordering::Relaxed) == start
-            && page - start < record.pages.get();
-        let block_bytes = (record.pages.get() as usize) << PAGE_BYTES_LOG2;
-        let offset = block.addr() - layout.page_start(start).addr();
-        match entry(start) {
-            Entry::KEPT if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
-            Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
-            _ => None,
-        }
-    })
-}
+#[cfg(test)]
+mod tests;
