@@ -7,9 +7,11 @@
 //! # Safety
 //! A page that is passed in starts a large block that the program holds, so it has a record, and the run is the block's.
 
+use crate::misuse::Misuse;
 use crate::page::{Moved, OwnedRun, Run, check_interval};
-use crate::span::Kind;
-use crate::thread::heap::{Current, Own};
+use crate::shared::Shared;
+use crate::span::{Entry, Kind, PageIndex};
+use crate::thread::heap::own::{Current, Own};
 use crate::thread::upkeep;
 use core::ptr;
 use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -211,4 +213,30 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> b
     true
 }
 
+/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
+/// this.
+#[cold]
+pub(crate) fn misuse_inside<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
+    shared.pages.inspect(|state| {
+        let runs = &state.runs;
+        if page >= runs.high_water().0 {
+            return None;
+        }
+        let start = (1..=page).rev().map(PageIndex).find(|&at| runs.entry(at) != Entry::NONE)?;
+        let record = runs.record(start);
+        let is_inside =
+            record.kind.get() == Kind::Large && record.first_page() == start && page - start.0 < record.n_pages().0;
+        let block_bytes = record.n_pages().to_bytes().0;
+        let offset = block.addr() - runs.layout().page_start(start.0).addr();
+        match runs.entry(start) {
+            Entry::CACHED if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
+            Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
+            _ => None,
+        }
+    })
+}
+
 const _: () = assert!(crate::size_class::SMALL_MAX < PAGE_BYTES);
+
+#[cfg(test)]
+mod tests;
