@@ -173,7 +173,7 @@ fn region_start(heap: *mut Control, start: *mut c_void) -> Option<NonNull<u8>> {
 /// # Safety
 /// - `heap` is a live handle; the `bytes` behind the region are the heap's alone from now on.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_append(heap: *mut Control, start: *mut c_void, bytes: usize) -> c_int {
+pub unsafe extern "C" fn freestone_tlsf_grow_region(heap: *mut Control, start: *mut c_void, bytes: usize) -> c_int {
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
     let Some(start) = region_start(heap, start) else { return control.refuse(Error::NoSuchRegion { address: 0 }) };

@@ -20,7 +20,7 @@
 //! # Safety
 //! Only the holder of the lock of its class may touch a span in a list.
 
-use crate::page::PageHeap;
+use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Home, Refused};
 use crate::span::{Entry, Layout, Owner, Span, SpanList, os_pages};
@@ -264,7 +264,7 @@ unsafe fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: &Span
     // SAFETY: the span is the caller's and none of its blocks are out (this function's contract).
     unsafe {
         blocks::clear(pages.layout(), page);
-        pages.free(page);
+        pages.free(OwnedRun::at(page));
     }
 }
 

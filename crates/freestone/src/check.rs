@@ -9,20 +9,17 @@
 //! The walk reads what heaps own; no other thread is inside the allocator meanwhile (the contract of [`check`]). Pages below the high-water mark
 //! have records and entries, which are never unmapped.
 
-use crate::page::Shelf;
 use crate::page::state::State;
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
-use crate::span::{Entry, Kind, Layout, Owner, Span, blocks};
+use crate::span::{Entry, Kind, Layout, Owner, PageIndex, Span, blocks};
 use crate::thread::heap::Life;
 use crate::thread::{ThreadHeap, Threads};
 use core::ptr;
 use freestone_base::inbox::Node;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
-
-const N_KINDS: usize = Kind::Purging as usize + 1;
 
 /// An invariant that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +52,9 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
             |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && ptr::from_ref(heap).cast() == owner.cast_const();
         orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
     };
-    let n_small = shared.pages.inspect(|state, layout| {
-        check_free_sets(state, layout)?;
-        check_shelves(state, layout)?;
-        check_pages(state, layout, os_page_bytes, is_lost)
+    let n_small = shared.pages.inspect(|state| {
+        state.check_free().map_err(|(what, page)| Broken { what, page: page.0 })?;
+        check_pages(state, os_page_bytes, is_lost)
     })?;
     let mut n_listed = 0;
     for class in 0..N_CLASSES {
@@ -81,56 +77,36 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
 }
 
 /// Walks the page runs; returns how many small spans there are. Small spans that `is_lost` says were left half changed may be in any state.
-fn check_pages(
-    state: &State,
-    layout: &Layout,
-    os_page_bytes: usize,
-    is_lost: impl Fn(&Span, Entry) -> bool,
-) -> Result<u32, Broken> {
-    let (mut page, mut n_small, mut before) = (1, 0, Kind::None);
-    let mut pages = [0u64; N_KINDS];
-    while page < state.frontier {
-        // SAFETY: the page is below the high-water mark, so it has a record.
-        let record = unsafe { &*layout.record(page) };
-        let (kind, n) = (record.kind.get(), record.pages.get());
-        hold(n > 0 && page + n <= state.frontier, "runs lie below the high-water mark", page)?;
-        // SAFETY: the run ends below the high-water mark, so its last page has a record.
-        let last = unsafe { &*layout.record(page + n - 1) };
-        hold(last.first.load(Ordering::Relaxed) == page && last.kind.get() == kind, "a run's ends agree", page)?;
+fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entry) -> bool) -> Result<u32, Broken> {
+    let (runs, mut end, mut n_small, mut before) = (&state.runs, PageIndex(1), 0, Kind::None);
+    let mut pages = [0u64; Kind::COUNT];
+    for (run, record) in runs.iter() {
+        let (kind, page) = (record.kind.get(), run.first.0);
+        hold(run.end() <= runs.high_water(), "runs lie below the high-water mark", page)?;
+        let last = runs.record(run.last());
+        hold(last.first_page() == run.first && last.kind.get() == kind, "a run's ends agree", page)?;
         let is_free = matches!(kind, Kind::Clean | Kind::Dirty | Kind::Stuck | Kind::Reserved);
         hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
-        // SAFETY: the page is below the high-water mark, so it has an entry.
-        let entry = unsafe { layout.map.get(page as usize) };
+        let entry = runs.entry(run.first);
         let lost = kind == Kind::Small && is_lost(record, entry);
         if kind == Kind::Small {
             if !lost {
-                check_span(layout, page, os_page_bytes)?;
+                check_span(runs.layout(), page, os_page_bytes)?;
             }
             n_small += 1;
         }
-        pages[kind as usize] += u64::from(n);
+        pages[kind as usize] += u64::from(run.pages.0);
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
-            Kind::Large => entry == Entry::LARGE || entry == Entry::KEPT,
+            Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,
             _ => entry == Entry::NONE,
         };
         hold(expected || lost, "the page map says what a run is", page)?;
-        before = kind;
-        page += n;
+        (before, end) = (kind, run.end());
     }
-    let stats = &state.stats;
-    for (kind, counted) in [
-        (Kind::None, stats.foreign_pages),
-        (Kind::Dirty, stats.dirty_pages),
-        (Kind::Clean, stats.clean_pages),
-        (Kind::Stuck, stats.stuck_pages),
-        (Kind::Small, stats.small_pages),
-        (Kind::Large, stats.large_pages),
-        (Kind::Metadata, stats.metadata_pages),
-        (Kind::Reserved, stats.reserved_pages),
-        (Kind::Purging, stats.purging_pages),
-    ] {
-        hold(counted == pages[kind as usize], "the counts of pages are the pages", kind as u32)?;
+    hold(runs.high_water() <= end, "the runs reach to the high-water mark", end.0)?;
+    for (kind, counted) in runs.counts().iter() {
+        hold(u64::from(counted.0) == pages[kind as usize], "the counts of pages are the pages", kind as u32)?;
     }
     Ok(n_small)
 }
@@ -159,55 +135,6 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
         }
     }
     Ok(())
-}
-
-fn check_shelves(state: &State, layout: &Layout) -> Result<(), Broken> {
-    let mut open_pages = 0;
-    for (n_pages, slot) in state.shelves().flat_map(Shelf::by_length).filter(|(_, slot)| !slot.is_closed()) {
-        open_pages += u64::from(n_pages);
-        let page = slot.peek();
-        if page != 0 {
-            // SAFETY: a cached run lies below the high-water mark, so it has a record and an entry.
-            let (record, entry) = unsafe { (&*layout.record(page), layout.map.get(page as usize)) };
-            hold(record.kind.get() == Kind::Large && entry == Entry::KEPT, "what is on a shelf is kept", page)?;
-            hold(record.pages.get() == n_pages, "a run on a shelf is as long as its slot says", page)?;
-        }
-    }
-    hold(open_pages == state.shelf_pages, "the count of pages on shelves is that of open slots", 0)
-}
-
-fn check_free_sets(state: &State, layout: &Layout) -> Result<(), Broken> {
-    for (set, kinds, pages) in [
-        (&state.dirty, [Kind::Dirty, Kind::Stuck], state.stats.dirty_pages + state.stats.stuck_pages),
-        (&state.clean, [Kind::Clean, Kind::Clean], state.stats.clean_pages),
-        (&state.reserved, [Kind::Reserved, Kind::Reserved], state.stats.reserved_pages),
-    ] {
-        let (mut sum, mut wrong) = (0, Ok(()));
-        set.for_each(layout, |page| {
-            // SAFETY: a free run lies below the high-water mark, so it has a record.
-            let record = unsafe { &*layout.record(page) };
-            sum += u64::from(record.pages.get());
-            wrong = wrong.and(hold(kinds.contains(&record.kind.get()), "a set has runs of its kind", page));
-        });
-        wrong?;
-        hold(sum == pages, "the sets have all free pages", 0)?;
-    }
-    // SAFETY: the list links runs with records, and its lock is held.
-    let mut purging = unsafe { state.purging.iter(layout) }.map(|(page, run)| (page, run.kind.get()));
-    if let Some((page, _)) = purging.find(|(_, kind)| *kind != Kind::Purging) {
-        return hold(false, "the list of runs being purged has no others", page);
-    }
-    let (mut page, mut before, mut last_ms) = (state.oldest, 0, None);
-    while page != 0 {
-        // SAFETY: a dirty run lies below the high-water mark, so it has a record.
-        let record = unsafe { &*layout.record(page) };
-        hold(record.kind.get() == Kind::Dirty && record.older.get() == before, "ages link the dirty runs", page)?;
-        hold(last_ms.is_none_or(|ms| ms <= record.dirty_since_ms.get()), "ages are in order", page)?;
-        last_ms = Some(record.dirty_since_ms.get());
-        before = page;
-        page = record.younger.get();
-    }
-    hold(state.youngest == before, "the youngest run is the last", before)
 }
 
 /// Checks a heap's lists and bins; returns how many spans it owns.

@@ -4,7 +4,7 @@
 //! # Safety
 //! Heaps and blocks are the play's, which runs in one thread; a block is in `blocks` from its allocation to its free.
 
-use crate::page::state::PageStats;
+use crate::page::PageStats;
 use crate::testing::World;
 use crate::thread::ThreadHeap;
 use freestone_base::units::PAGE_BYTES_LOG2;
@@ -153,5 +153,5 @@ fn mapped_bytes(world: &World) -> usize {
     let pages = &world.shared.pages;
     let stats = pages.stats();
     let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages;
-    ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state, _| state.committed.bytes())
+    ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state| state.runs.metadata().bytes())
 }

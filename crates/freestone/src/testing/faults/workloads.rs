@@ -95,7 +95,7 @@ fn purges(play: &mut Play<'_>) {
         (0..300).for_each(|_| play.allocate(heap, 1000, 1));
         play.free(heap, 2);
         play.world.os().advance_ms(600);
-        play.world.shared.pages.tidy_now();
+        play.world.shared.pages.purge_due_now();
         if round > 0 {
             play.purge();
         }

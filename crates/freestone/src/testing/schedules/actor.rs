@@ -103,7 +103,7 @@ impl Actor<'_> {
             Step::PassTime => {
                 self.stage.world.os().advance_ms([1, 1, 5, 20, 2000][self.random.below(5)]);
                 if self.random.below(2) == 0 {
-                    self.stage.world.shared.pages.tidy_now();
+                    self.stage.world.shared.pages.purge_due_now();
                 }
             }
             Step::Reborn => {

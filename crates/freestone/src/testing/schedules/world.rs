@@ -224,20 +224,14 @@ impl Stage {
             return;
         }
         self.check("at the end");
-        let left = world.shared.pages.inspect(|state, layout| {
-            let mut page = 1;
-            while page < state.frontier {
-                // SAFETY: records below the frontier are committed.
-                let span = unsafe { &*layout.record(page) };
-                match span.kind.get() {
-                    Kind::Small => {
-                        return Some(format!("{} blocks of the span at page {page} never came home", span.n_out.get()));
-                    }
-                    Kind::Large => return Some(format!("the large block at page {page} belongs to no one")),
-                    _ => page += span.pages.get(),
+        let left = world.shared.pages.inspect(|state| {
+            state.runs.iter().find_map(|(run, span)| match span.kind.get() {
+                Kind::Small => {
+                    Some(format!("{} blocks of the span at page {} never came home", span.n_out.get(), run.first))
                 }
-            }
-            None
+                Kind::Large => Some(format!("the large block at page {} belongs to no one", run.first)),
+                _ => None,
+            })
         });
         assert!(left.is_none(), "{}", left.unwrap_or_default());
         assert_eq!(world.threads.n_alive(), 0);
