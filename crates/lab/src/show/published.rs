@@ -29,3 +29,6 @@ pub(crate) fn comparisons(summary: &Summary) -> Vec<Comparison> {
         .filter(|comparison| !comparison.rows.is_empty())
         .collect()
 }
+
+#[cfg(test)]
+mod tests;
