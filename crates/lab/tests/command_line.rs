@@ -64,8 +64,8 @@ fn a_server_is_measured_while_its_client_runs_and_is_asked_to_end() {
     succeeded(&output);
     holds(&String::from_utf8_lossy(&output.stdout), &["(server: sleep 1000)", "system"]);
     let text = std::fs::read_to_string(&out).unwrap();
-    let run = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let run = run.filter(|line| line["run"].is_object()).last().unwrap();
+    let mut lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let run = lines.rfind(|line| line["run"].is_object()).unwrap();
     let record = &run["run"]["outcome"]["command"];
     // The server was ended by SIGTERM; the status is the client's.
     assert_eq!(record["exit"], 0, "{record}");

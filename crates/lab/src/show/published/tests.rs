@@ -1,7 +1,7 @@
 use super::*;
 use crate::allocator::description::Allocator;
 use crate::results::outcome::{Outcome, Run};
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 use std::collections::BTreeMap;
 
 /// Eight rounds of a workload: 1000 operations that take `factor` times 100 µs.
@@ -82,8 +82,11 @@ fn a_remedy_is_a_ratio_to_freestone_without_it() {
 
 #[test]
 fn the_batched_refill_is_a_ratio_to_the_other() {
-    let all = summary(&[runs(refill::REFILL, refill::ONE_AT_A_TIME.0, 2), runs(refill::REFILL, refill::BATCHED.0, 1)]);
-    assert_eq!(row(&refill::comparisons(&all)[0], refill::BATCHED.0)[2], "0.50  0.50–0.50");
+    let all = summary(&[
+        runs(batched_refill::REFILL, batched_refill::ONE_AT_A_TIME.0, 2),
+        runs(batched_refill::REFILL, batched_refill::BATCHED.0, 1),
+    ]);
+    assert_eq!(row(&batched_refill::comparisons(&all)[0], batched_refill::BATCHED.0)[2], "0.50  0.50–0.50");
 }
 
 #[test]
