@@ -1,7 +1,6 @@
 #![allow(unsafe_code)]
 extern crate std;
 use super::*;
-use std::boxed::Box;
 use std::vec::Vec;
 
 #[cfg(not(loom))]
@@ -46,6 +45,7 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
 mod models {
     use super::*;
     use loom::cell::UnsafeCell;
+    use std::boxed::Box;
     use std::sync::Arc;
 
     #[repr(C)]
