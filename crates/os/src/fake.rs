@@ -11,6 +11,8 @@
 //! | prefault (`MADV_POPULATE_WRITE`) | the first half has memory |
 //! | advise_huge (`MADV_HUGEPAGE`) | the first half is advised |
 //!
+//! Long because: one function for each call of the kernel, with all ways in which it may fail.
+//!
 //! # Safety
 //! The window is one zeroed allocation that lives as long as the `Fake`, so that committed
 //! memory is real; a state is kept for each OS page and a transition that no kernel would allow panics the test.
@@ -56,6 +58,7 @@ pub struct Fake {
     state: Known,
 }
 
+/// Wide because: each way to fail, and each figure that tests ask for, is one number.
 #[derive(Debug, Default)]
 struct State {
     /// Whether what fails has done half its work.
