@@ -26,17 +26,48 @@ const FAULTS: &[Fault] = &[
         )],
     },
     Fault {
-        what: "blocks of an explicit heap wait in the outbox of who freed them",
+        what: "blocks of an explicit heap wait in the buffer of the thread that freed them",
         test: "heaps_are_deleted_whatever_is_on_its_way",
         changes: &[("crates/freestone/src/thread/outbox.rs", "if generation.is_explicit() {", "if false {")],
     },
     Fault {
-        what: "a batch overwrites the bin that the decay tick filled meanwhile",
+        what: "a batch overwrites the bin that the decay tick has filled meanwhile",
         test: "threads_that_free_each_others_blocks_lose_none",
         changes: &[(
             "crates/freestone/src/thread/refill.rs",
             "(*chain.last).next = self.head(class).replace(chain.first);",
             "self.head(class).set(chain.first);",
+        )],
+    },
+    Fault {
+        what: "a fork releases the gate of a heap that became explicit after it took the gates",
+        test: "a_parent_goes_on_after_a_fork",
+        changes: &[
+            (
+                "crates/freestone/src/thread/life.rs",
+                "        // SAFETY: as above.\n        let heap = unsafe { &*heap };",
+                "        drop(registry);\n        // SAFETY: as above.\n        let heap = unsafe { &*heap };",
+            ),
+            (
+                "crates/freestone/src/thread/life.rs",
+                "self.iter().for_each(|heap| heap.gate.release_raw());",
+                "self.iter().filter(|heap| heap.has_gate()).for_each(|heap| heap.gate.release_raw());",
+            ),
+            // The lock would leave a gate that was not taken as it is.
+            (
+                "crates/base/src/lock.rs",
+                "if self.state.load(Ordering::Relaxed) & FORK == 0 {\n            return;\n        }\n        ranks::",
+                "ranks::",
+            ),
+        ],
+    },
+    Fault {
+        what: "an allocation fails at the limit for memory that is just being given back",
+        test: "memory_that_is_being_given_back_makes_no_allocation_fail",
+        changes: &[(
+            "crates/freestone/src/page/limit.rs",
+            "state = match self.await_purge(state) {\n                Ok(state) => state,\n                Err(state) => return state,\n            };",
+            "return state;",
         )],
     },
 ];
