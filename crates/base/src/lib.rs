@@ -4,7 +4,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`units`] | [`units::Bytes`] and [`units::Pages`], so that one cannot be passed for the other |
+//! | [`units`] | bytes, pages and milliseconds as types, so that one cannot be taken for another |
 //! | [`align`] | rounding to powers of two, without overflow |
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |

@@ -8,7 +8,7 @@
 //! Freeing never fails and never changes `errno`: below are raw system calls only.
 //!
 //! # Safety
-//! As for C's `free`: `block` was returned by this allocator, is not freed, and nobody uses it any more. A violation that can be seen is
+//! As for C's `free`: `block` was returned by this allocator, is not freed, and no code uses it any more. A violation that can be seen is
 //! reported (`misuse`).
 
 use crate::api::local_heap::{keep_freed, with_heap};
@@ -18,7 +18,7 @@ use crate::thread::current::{self, Heap};
 /// Frees a block; does nothing for null.
 ///
 /// # Safety
-/// - `block` is null, or was returned by this allocator and is not freed; nobody uses it any more.
+/// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
     let heap = current::get();
@@ -26,7 +26,7 @@ pub unsafe fn free(block: *mut u8) {
         && let Some(class) = entry.class_if_owned(heap.tag())
     {
         // SAFETY: the entry of the block's page has this heap's generation: the block is of its `class`, and the heap is not an empty one.
-        // Nobody uses the block any more (this function's contract).
+        // No code uses the block any more (this function's contract).
         unsafe {
             if heap.push(class, block) {
                 free_full(heap, class);
@@ -41,10 +41,10 @@ pub unsafe fn free(block: *mut u8) {
 /// Frees a small block of a known class without looking up its owner: flushing the bin does that.
 ///
 /// # Safety
-/// - `block` was returned by this allocator for a size of `class`, and is not freed; nobody uses it any more.
+/// - `block` was returned by this allocator for a size of `class`, and is not freed; no code uses it any more.
 #[inline(always)]
 pub(crate) unsafe fn free_sized(block: *mut u8, class: usize) {
-    // SAFETY: the block is one of `class` that nobody uses any more (this function's contract).
+    // SAFETY: the block is one of `class` that no code uses any more (this function's contract).
     unsafe {
         if !current::get().try_push(class, block) {
             free_sized_slow(block, class);
@@ -70,10 +70,10 @@ unsafe fn free_full(heap: &Heap, class: usize) {
 #[cold]
 #[inline(never)]
 unsafe fn free_sized_slow(block: *mut u8, class: usize) {
-    // SAFETY: the block is one of `class` that nobody uses any more; `with_heap` passes a heap that is alive and this thread's.
+    // SAFETY: the block is one of `class` that no code uses any more; `with_heap` passes a heap that is alive and this thread's.
     let freed = with_heap(|heap| unsafe { heap.push_slow(class, block) });
     if freed.is_none() {
-        // SAFETY: nobody uses the block any more (this function's contract).
+        // SAFETY: no code uses the block any more (this function's contract).
         unsafe { keep_freed(block) };
     }
 }
@@ -88,11 +88,11 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
     if block.is_null() {
         return;
     }
-    // SAFETY: the block is live and nobody uses it any more (this function's contract); `with_heap` passes a heap that is alive and this
+    // SAFETY: the block is live and no code uses it any more (this function's contract); `with_heap` passes a heap that is alive and this
     // thread's.
     let freed = with_heap(|heap| unsafe { heap.free(block) });
     if freed.is_none() {
-        // SAFETY: nobody uses the block any more (this function's contract).
+        // SAFETY: no code uses the block any more (this function's contract).
         unsafe { keep_freed(block) };
     }
 }

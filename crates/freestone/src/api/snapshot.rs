@@ -47,7 +47,7 @@ pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) ->
         stats.n_allocations += takes;
         stats.n_frees += puts;
         stats.n_handovers += heap.handovers.load(Ordering::Relaxed);
-        kept_pages += heap.shelf.kept_pages();
+        kept_pages += heap.shelf.cached_pages();
     }
     let [spans, large, kept] =
         [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);

@@ -19,11 +19,10 @@ use crate::misuse::{Misuse, misuse};
 use crate::page::{Moved, PageHeap};
 use crate::shared::Shared;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
-use crate::span::{Entry, Kind, Owner};
+use crate::span::{Entry, Kind, Owner, PageIndex};
 use crate::thread::ThreadHeap;
 use crate::thread::large::LargeBlock;
 use core::ptr;
-use freestone_base::sync::Ordering;
 use freestone_base::units::{Bytes, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
@@ -103,22 +102,19 @@ pub fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
 /// Whether an address lies inside a large block: looks back for the start. Only wrong programs pay for this.
 #[cold]
 fn inside_large<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
-    shared.pages.inspect(|state, layout| {
-        if page >= state.frontier {
+    shared.pages.inspect(|state| {
+        let runs = &state.runs;
+        if page >= runs.high_water().0 {
             return None;
         }
-        // SAFETY: pages below the frontier have entries and records, and the lock is held.
-        let start = (1..=page).rev().find(|&at| unsafe { layout.map.get(at as usize) } != Entry::NONE)?;
-        // SAFETY: as above.
-        let record = unsafe { &*layout.record(start) };
-        let is_inside = record.kind.get() == Kind::Large
-            && record.first.load(Ordering::Relaxed) == start
-            && page - start < record.pages.get();
-        let block_bytes = (record.pages.get() as usize) << PAGE_BYTES_LOG2;
-        let offset = block.addr() - layout.page_start(start).addr();
-        // SAFETY: as above.
-        match unsafe { layout.map.get(start as usize) } {
-            Entry::KEPT if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
+        let start = (1..=page).rev().map(PageIndex).find(|&at| runs.entry(at) != Entry::NONE)?;
+        let record = runs.record(start);
+        let is_inside =
+            record.kind.get() == Kind::Large && record.first_page() == start && page - start.0 < record.n_pages().0;
+        let block_bytes = record.n_pages().to_bytes().0;
+        let offset = block.addr() - runs.layout().page_start(start.0).addr();
+        match runs.entry(start) {
+            Entry::CACHED if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
             Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
             _ => None,
         }

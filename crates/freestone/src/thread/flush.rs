@@ -16,6 +16,7 @@
 //! As in `refill`.
 
 use crate::central::release_os_pages;
+use crate::page::OwnedRun;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Came, Home};
 use crate::span::record::Listed;
@@ -323,7 +324,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             self.publish_live(class);
             self.small_pages.set(self.small_pages.get().saturating_sub(u64::from(span.pages.get())));
             blocks::clear(layout, page);
-            self.shared().pages.free(page);
+            self.shared().pages.free(OwnedRun::at(page));
         }
     }
 

@@ -24,7 +24,7 @@
 //! Methods marked unsafe say what they need. The hot ones index arrays without a check: classes come from the size class table or
 //! from the page map, both below `N_CLASSES` by construction.
 
-use crate::page::{LargeList, Shelf};
+use crate::page::{LargeList, LargeRunCache};
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Owner, SpanList, View};
@@ -124,7 +124,7 @@ pub struct ThreadHeap<O: Os + 'static> {
     pub(crate) outbox: UnsafeCell<Outbox<O>>,
     pub(crate) large: LargeList,
     /// Runs kept for this thread's next large blocks; an explicit heap's stays closed.
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: LargeRunCache,
     /// Bytes of large blocks that the program holds beyond those that the shared count knows of: nothing, or fewer.
     pub(crate) unpublished_large: Cell<i64>,
     /// When what is too old was last looked for on behalf of frees that did not need the page heap.
@@ -196,7 +196,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             inbox: Inbox::new(),
             outbox: UnsafeCell::new(Outbox::EMPTY),
             large: LargeList::new(),
-            shelf: Shelf::new(),
+            shelf: LargeRunCache::new(),
             unpublished_large: Cell::new(0),
             last_look_ms: Cell::new(0),
             small_pages: Cell::new(0),
@@ -320,7 +320,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             for class in 0..N_CLASSES {
                 self.flush(class, 0);
             }
-            self.shared().pages.empty_shelf(&self.shelf);
+            self.shared().pages.empty_cache(&self.shelf);
         }
         self.send_all();
     }

@@ -2,18 +2,17 @@
 #![allow(unsafe_code)]
 //!
 //! A large block starts on a page (64 KiB) and is whole pages long; only the OS pages that are written get memory. It belongs to no
-//! thread: any thread frees it, onto its shelf (`page::shelf`) or under the page heap's lock. Growing takes the free run behind it where
+//! thread: any thread frees it, onto its shelf (`page::large_cache`) or under the page heap's lock. Growing takes the free run behind it where
 //! there is one.
 //!
 //! # Safety
 //! As stated at each function; pages passed in start large blocks that are the caller's.
 
-use crate::page::shelf::LOOKS;
-use crate::page::{Moved, Run};
+use crate::page::{Moved, OwnedRun, Run, check_interval};
 use crate::span::Kind;
 use crate::thread::ThreadHeap;
 use core::ptr;
-use freestone_base::units::{Bytes, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
+use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// A block, just allocated.
@@ -83,7 +82,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             let shared = self.shared();
             let now_ms = shared.os().now_ms() as u32;
             let age_ms = now_ms.wrapping_sub(self.last_look_ms.get());
-            if shared.settings().decay_ms().is_some_and(|decay_ms| age_ms >= decay_ms / LOOKS) {
+            if shared.settings().decay_ms().is_some_and(|decay_ms| age_ms >= check_interval(Millis(decay_ms)).0) {
                 self.look(now_ms);
             }
         }
@@ -107,7 +106,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         // SAFETY: the caller's promise.
         unsafe {
             self.tick(now_ms);
-            self.shared().pages.tidy_now();
+            self.shared().pages.purge_due_now();
         }
     }
 
@@ -127,7 +126,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             return LargeBlock::NONE;
         }
         // SAFETY: as above.
-        let run = unsafe { self.shared() }.pages.allocate_roomy(n_pages);
+        let run = unsafe { self.shared() }.pages.allocate_with_growth_room(n_pages);
         if run.is_none() {
             return self.allocate_large(size, 1);
         }
@@ -141,7 +140,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let shared = unsafe { self.shared() };
         if self.is_explicit() {
             // SAFETY: the block is ours, and records of heaps stay where they are.
-            unsafe { shared.pages.list_large(run.page, &self.large) };
+            unsafe { shared.pages.list_large(&OwnedRun::at(run.page), &self.large) };
         }
         self.publish_large(Pages(run.n_pages).to_bytes().0 as i64);
         LargeBlock { start: shared.pages.layout().page_start(run.page), zero: run.zero }
@@ -156,7 +155,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         unsafe {
             let shared = self.shared();
             let [from_bytes, to_bytes] = [from, to].map(|page| self.large_bytes(page) as i64);
-            let moved = shared.pages.relocate(from, to);
+            let moved = shared.pages.relocate(OwnedRun::at(from), OwnedRun::at(to));
             match moved {
                 Moved::Yes => self.publish_large(-from_bytes),
                 Moved::No => {}
@@ -179,7 +178,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
             self.tick(self.now_ms());
             let (pages, n_pages) = (&self.shared().pages, self.shared().span(page).pages.get());
-            if pages.free_or_keep(page, (!self.has_gate()).then_some(&self.shelf)) {
+            if pages.free_or_cache(OwnedRun::at(page), (!self.has_gate()).then_some(&self.shelf)) {
                 self.note_kept(n_pages);
             } else {
                 self.publish_large(-(Pages(n_pages).to_bytes().0 as i64));
@@ -216,12 +215,14 @@ impl<O: Os + 'static> ThreadHeap<O> {
                 return false;
             }
             // A block of an explicit heap grows under that heap's gate only, where its limit is looked at.
-            let may_grow = || shared.pages.is_listed(page, self.is_explicit().then_some(&self.large));
-            if n_pages > held && !(may_grow() && self.may_have(n_pages - held) && shared.pages.extend(page, n_pages)) {
+            let may_grow = || shared.pages.is_listed(&OwnedRun::at(page), self.is_explicit().then_some(&self.large));
+            if n_pages > held
+                && !(may_grow() && self.may_have(n_pages - held) && shared.pages.extend(&OwnedRun::at(page), n_pages))
+            {
                 return false;
             }
             if n_pages < held && !shared.pages.is_slack(held, n_pages) {
-                shared.pages.shrink(page, n_pages);
+                shared.pages.shrink(&OwnedRun::at(page), n_pages);
             }
             let change = i64::from(shared.span(page).pages.get()) - i64::from(held);
             self.publish_large(change << PAGE_BYTES_LOG2);

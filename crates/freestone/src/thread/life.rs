@@ -15,6 +15,7 @@
 //! # Safety
 //! As stated at each function.
 
+use crate::page::OwnedRun;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Owner, blocks};
@@ -174,7 +175,7 @@ impl<O: Os + 'static> Threads<O> {
                 heap.bins[class].capacity.set(0);
                 heap.bins[class].flushed.set(0);
             }
-            shared.pages.empty_shelf(&heap.shelf);
+            shared.pages.empty_cache(&heap.shelf);
             heap.shelf.tick();
             heap.publish_large(0);
             heap.send_all();
@@ -257,7 +258,7 @@ impl<O: Os + 'static> Threads<O> {
             registry.n_alive -= 1;
             shared.usage.set_n_heaps(registry.n_alive);
             drop(registry);
-            shared.pages.empty_shelf(&heap.shelf);
+            shared.pages.empty_cache(&heap.shelf);
             let mut block = heap.inbox.close();
             // SAFETY: blocks in an inbox are small, free, and in transit.
             unsafe {
@@ -287,7 +288,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             count::add(&self.bins[class].remote_frees, u64::from(n_out));
             self.take_out(class, -i64::from(n_out));
             blocks::clear(shared.pages.layout(), page);
-            shared.pages.free(page);
+            shared.pages.free(OwnedRun::at(page));
         }
     }
 }

@@ -1,5 +1,7 @@
 use super::*;
+use crate::span::Span;
 use crate::testing::{OneHeap, World};
+use freestone_base::sync::Ordering;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
 use freestone_testkit::ops::{Mix, Player, any_stream, generate, play};
@@ -62,17 +64,8 @@ fn small_bins(world: &World, blocks: u32) {
 
 /// Pages of small spans that are still in use.
 fn small_spans(world: &World) -> u64 {
-    world.shared.pages.inspect(|state, layout| {
-        let mut n = 0;
-        let mut page = 1;
-        while page < state.frontier {
-            // SAFETY: records below the frontier are committed.
-            let record = unsafe { &*layout.record(page) };
-            n += u64::from(record.kind.get() == Kind::Small);
-            page += record.pages.get();
-        }
-        n
-    })
+    let is_small = |run: &Span| run.kind.get() == Kind::Small;
+    world.shared.pages.inspect(|state| state.runs.iter().filter(|(_, run)| is_small(run)).count() as u64)
 }
 
 /// A mixed load that goes through every path: many classes, large blocks, resizing.
