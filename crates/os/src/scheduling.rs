@@ -1,18 +1,21 @@
-//! How the kernel schedules a thread of the allocator.
+//! How the kernel schedules the allocator's own thread.
 #![allow(unsafe_code)]
+//!
 //! # Safety
-//! The calls get the calling thread, and structures of their own that are initialised first. They change `errno`: for threads of ours.
+//! The calls are about the calling thread and the process's first thread, and get structures that were initialised here. They change `errno`, so only
+//! the allocator's own threads may call this.
 
 use core::mem::{self, MaybeUninit};
 
-/// Gives the calling thread the ordinary policy, and the niceness and processors of the process's first thread, whatever it inherited from
-/// the thread that started it. What the kernel refuses stays as it is.
+/// Gives the calling thread the ordinary scheduling policy, and the niceness and processors of the process's first thread, whatever it has
+/// inherited from the thread that started it. A setting that the kernel refuses stays as it is.
 pub fn like_the_first_thread() {
-    // SAFETY: see the module header; all zero is a parameter without priority, and a set of no processors.
+    // SAFETY: every pointer is to a local structure of the size that the call expects; a `sched_param` of zeros has no priority, and a `cpu_set_t` of
+    // zeros is the empty set.
     unsafe {
         let first = libc::getpid();
         let parameter: libc::sched_param = mem::zeroed();
-        // The function of that name does nothing in musl.
+        // A system call, because musl's function does nothing.
         libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_OTHER, &raw const parameter);
         let niceness = libc::getpriority(libc::PRIO_PROCESS, first as libc::id_t);
         libc::setpriority(libc::PRIO_PROCESS, 0, niceness);
