@@ -99,15 +99,16 @@ unsafe impl Os for Linux {
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         let is_first = PURGED.load(Ordering::Relaxed) == UNKNOWN;
-        // SAFETY: the range is committed, so it may be written and read, and nobody needs its contents.
-        unsafe {
-            if is_first {
-                at.write_volatile(PROBE);
-            }
-            madvise(at.cast(), bytes, Advice::LinuxDontNeed)?;
-            if is_first {
-                PURGED.store(if at.read_volatile() == 0 { ZEROES } else { KEEPS }, Ordering::Relaxed);
-            }
+        if is_first {
+            // SAFETY: the range is committed, and nobody needs its contents.
+            unsafe { at.write_volatile(PROBE) };
+        }
+        // SAFETY: nobody needs the contents of the range.
+        unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }?;
+        if is_first {
+            // SAFETY: the range is still mapped after the purge.
+            let left = unsafe { at.read_volatile() };
+            PURGED.store(if left == 0 { ZEROES } else { KEEPS }, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -127,19 +128,19 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno> {
-        // SAFETY: the range is ready, so nobody uses it, and zeros are what it holds already.
-        unsafe {
-            match how {
-                Prefault::Touch => {
-                    for offset in (0..bytes).step_by(process::os_page_bytes()) {
-                        at.add(offset).write_volatile(0);
-                    }
-                    Ok(())
+        let advice = match how {
+            Prefault::Touch => {
+                for offset in (0..bytes).step_by(process::os_page_bytes()) {
+                    // SAFETY: the byte is in the range, which is ready: nobody uses it, and zero is what it holds already.
+                    unsafe { at.wrapping_add(offset).write_volatile(0) };
                 }
-                Prefault::WillNeed => madvise(at.cast(), bytes, Advice::WillNeed).map_err(Errno::from),
-                Prefault::Populate => madvise(at.cast(), bytes, Advice::LinuxPopulateWrite).map_err(Errno::from),
+                return Ok(());
             }
-        }
+            Prefault::WillNeed => Advice::WillNeed,
+            Prefault::Populate => Advice::LinuxPopulateWrite,
+        };
+        // SAFETY: the advice gives OS pages memory that reads as zero, which is what they hold already.
+        unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)
     }
 
     fn huge_page_bytes(&self) -> usize {
@@ -206,13 +207,11 @@ fn random() -> u64 {
 fn find_gap(bytes: usize) -> Option<*mut u8> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     let gap_bytes = bytes.checked_mul(2)?;
-    // SAFETY: the kernel places the new mapping where nothing is mapped, and it is unmapped before any other code knows of it.
-    unsafe {
-        let got = mmap_anonymous(ptr::null_mut(), gap_bytes, ProtFlags::empty(), flags).ok()?;
-        munmap(got, gap_bytes).ok()?;
-        let start = align::up(got.addr(), freestone_base::units::PAGE_BYTES);
-        Some(address::from_exposed(start))
-    }
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let got = unsafe { mmap_anonymous(ptr::null_mut(), gap_bytes, ProtFlags::empty(), flags) }.ok()?;
+    // SAFETY: the call above made this mapping, and no other code knows of it.
+    unsafe { munmap(got, gap_bytes) }.ok()?;
+    Some(address::from_exposed(align::up(got.addr(), freestone_base::units::PAGE_BYTES)))
 }
 
 mod huge_pages;

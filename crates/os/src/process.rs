@@ -36,13 +36,17 @@ pub fn for_each_environment(mut visit: impl FnMut(&[u8])) {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
-    // SAFETY: the C library keeps `environ` null or pointing to a null-terminated array of C strings.
-    unsafe {
-        let mut entry = environ;
-        while !entry.is_null() && !(*entry).is_null() {
-            visit(CStr::from_ptr(*entry).to_bytes());
-            entry = entry.add(1);
+    // SAFETY: the C library has set `environ` before any code of the program runs.
+    let mut entry = unsafe { environ };
+    while !entry.is_null() {
+        // SAFETY: `environ` points to an array that ends in null, and this loop ends there.
+        let string = unsafe { *entry };
+        if string.is_null() {
+            return;
         }
+        // SAFETY: every entry before the null is a C string.
+        visit(unsafe { CStr::from_ptr(string) }.to_bytes());
+        entry = entry.wrapping_add(1);
     }
 }
 
@@ -54,8 +58,10 @@ pub fn abort() -> ! {
 
 /// Sets the C library's `errno` of this thread.
 pub fn set_errno(errno: crate::Errno) {
+    // SAFETY: the function may be called at any time.
+    let location = unsafe { libc::__errno_location() };
     // SAFETY: the location is this thread's own.
-    unsafe { *libc::__errno_location() = errno.0 }
+    unsafe { *location = errno.0 }
 }
 
 /// This process's number.
@@ -73,8 +79,10 @@ pub fn name_thread(name: &CStr) {
 /// The C library's `errno` of this thread.
 #[must_use]
 pub fn errno() -> crate::Errno {
+    // SAFETY: the function may be called at any time.
+    let location = unsafe { libc::__errno_location() };
     // SAFETY: the location is this thread's own.
-    crate::Errno(unsafe { *libc::__errno_location() })
+    crate::Errno(unsafe { *location })
 }
 
 /// The address of this thread's `errno`: unique among the living threads, and the same in a forked child.

@@ -33,18 +33,19 @@ const PIECES: usize = 3;
 /// # Safety
 /// - As there: both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
 pub(super) unsafe fn relocate(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
-    // SAFETY: both ranges are committed, and nobody needs the contents of `to`.
-    unsafe {
-        if let Err(errno) = Linux.release(to, bytes) {
-            return Err(NotMoved { errno, target: Target::Committed });
+    // SAFETY: the range at `to` is committed, and nobody needs its contents.
+    if let Err(errno) = unsafe { Linux.release(to, bytes) } {
+        return Err(NotMoved { errno, target: Target::Committed });
+    }
+    // SAFETY: the source is committed, and `to` was unmapped above.
+    match unsafe { move_to(from, bytes, to) } {
+        Err(Errno::FAULT) if Linux.huge_page_bytes() > 0 => {
+            let pieces = pieces(from.addr(), bytes, Linux.huge_page_bytes());
+            // SAFETY: nothing has moved: the source is committed, and `to` was unmapped above.
+            unsafe { move_pieces(from, to, pieces) }.map_err(|target| NotMoved { errno: Errno::FAULT, target })
         }
-        match move_to(from, bytes, to) {
-            Err(Errno::FAULT) if Linux.huge_page_bytes() > 0 => {
-                let pieces = pieces(from.addr(), bytes, Linux.huge_page_bytes());
-                move_pieces(from, to, pieces).map_err(|target| NotMoved { errno: Errno::FAULT, target })
-            }
-            moved => moved.map_err(|errno| NotMoved { errno, target: commit_again(to, bytes) }),
-        }
+        // SAFETY: `to` was unmapped above.
+        moved => moved.map_err(|errno| NotMoved { errno, target: unsafe { commit_again(to, bytes) } }),
     }
 }
 
@@ -62,23 +63,27 @@ fn pieces(from: usize, bytes: usize, huge: usize) -> [Range<usize>; PIECES] {
 pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usize>; PIECES]) -> Result<(), Target> {
     for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
         let (start, bytes) = (piece.start, piece.len());
-        // SAFETY: the piece lies in both ranges; what was moved before it is at `to`, and the source is mapped there and empty.
-        unsafe {
-            let (from_piece, to_piece) = (from.wrapping_add(start), to.wrapping_add(start));
-            if move_to(from_piece, bytes, to_piece).is_ok() {
-                continue;
-            }
-            let target = commit_again(to_piece, bytes);
-            if target != Target::Committed {
-                from.copy_from_nonoverlapping(to, start);
-                // What stays mapped must not be committed again.
-                let is_unmapped = start == 0 || Linux.release(to, start).is_ok();
-                return Err(if is_unmapped { target } else { Target::Taken });
-            }
-            to_piece.copy_from_nonoverlapping(from_piece, bytes);
-            if !(Linux.purge_zeroes() && Linux.purge(from_piece, bytes).is_ok()) {
-                from_piece.write_bytes(0, bytes);
-            }
+        let (from_piece, to_piece) = (from.wrapping_add(start), to.wrapping_add(start));
+        // SAFETY: the piece of the source is committed, and that of the target is unmapped.
+        if unsafe { move_to(from_piece, bytes, to_piece) }.is_ok() {
+            continue;
+        }
+        // SAFETY: that piece of the target is unmapped.
+        let target = unsafe { commit_again(to_piece, bytes) };
+        if target != Target::Committed {
+            // SAFETY: the pieces before this one have moved: they are at `to`, and mapped and empty at `from`.
+            unsafe { from.copy_from_nonoverlapping(to, start) };
+            // SAFETY: their contents were copied back, so nobody needs the range.
+            let is_unmapped = start == 0 || unsafe { Linux.release(to, start) }.is_ok();
+            // A range that stays mapped must not be committed again.
+            return Err(if is_unmapped { target } else { Target::Taken });
+        }
+        // SAFETY: both pieces are committed and do not overlap.
+        unsafe { to_piece.copy_from_nonoverlapping(from_piece, bytes) };
+        // SAFETY: the contents of the piece have been copied, so nobody needs them at `from`.
+        if !(Linux.purge_zeroes() && unsafe { Linux.purge(from_piece, bytes) }.is_ok()) {
+            // SAFETY: as above, and the piece is committed.
+            unsafe { from_piece.write_bytes(0, bytes) };
         }
     }
     Ok(())
@@ -89,15 +94,14 @@ pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usiz
 /// # Safety
 /// - `from` is committed, the caller has just unmapped `to`, and nobody else uses either.
 unsafe fn move_to(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let at = move_near(from, bytes, to)?;
-        if at == to {
-            return Ok(());
-        }
-        bring_back(at, bytes, from);
-        Err(Errno::EXIST)
+    // SAFETY: `from` is committed, and nobody else uses it.
+    let at = unsafe { move_near(from, bytes, to) }?;
+    if at == to {
+        return Ok(());
     }
+    // SAFETY: the call above moved the memory at `from` to `at`.
+    unsafe { bring_back(at, bytes, from) };
+    Err(Errno::EXIST)
 }
 
 /// Moves the memory at `from` to `near`, or elsewhere if something is mapped there; returns where it is.
@@ -120,11 +124,10 @@ pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Re
 /// # Safety
 /// - `elsewhere` is where [`move_near`] moved the `bytes` that were at `from`.
 pub(super) unsafe fn bring_back(elsewhere: *mut u8, bytes: usize, from: *mut u8) {
-    // SAFETY: `MREMAP_DONTUNMAP` left the source mapped; the new mapping is known to nobody else.
-    unsafe {
-        from.copy_from_nonoverlapping(elsewhere, bytes);
-        let _ = Linux.release(elsewhere, bytes);
-    }
+    // SAFETY: `MREMAP_DONTUNMAP` has left `from` mapped, and the kernel chose `elsewhere` where nothing was mapped.
+    unsafe { from.copy_from_nonoverlapping(elsewhere, bytes) };
+    // SAFETY: the contents were copied, and no other code knows of the mapping.
+    let _ = unsafe { Linux.release(elsewhere, bytes) };
 }
 
 /// Maps a range again that was unmapped for a move; returns its state.
