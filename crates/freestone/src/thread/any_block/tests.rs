@@ -1,7 +1,7 @@
 use super::*;
-use crate::span::Span;
+use crate::span::{Kind, Span};
 use crate::testing::{OneHeap, World};
-use freestone_base::sync::Ordering;
+use crate::thread::route;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
 use freestone_testkit::ops::{Mix, Player, any_stream, generate, play};
@@ -190,8 +190,7 @@ fn absurd_requests_are_refused() {
     for (size, align) in
         [(usize::MAX, 1), (isize::MAX as usize + 1, 1), (isize::MAX as usize, 1), (1, 1 << 62), (1 << 45, 1)]
     {
-        // SAFETY: the heap is this test's.
-        assert!(unsafe { heap.allocate(size, align) }.start.is_null(), "{size} aligned to {align}");
+        assert!(heap.allocate(size, align).start.is_null(), "{size} aligned to {align}");
     }
     world.check().unwrap();
 }
@@ -223,7 +222,7 @@ fn a_batch_of_32_remote_frees_costs_one_handover() {
         let blocks: Vec<_> = (0..n).map(|_| producer.allocate(64, 1).start).collect();
         blocks.into_iter().for_each(|block| consumer.free(block));
     }
-    assert_eq!(consumer.handovers.load(Ordering::Relaxed), n / 32);
+    assert_eq!(consumer.heap().n_handovers(), n / 32);
     world.check().unwrap();
 }
 
@@ -245,7 +244,7 @@ fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
             let block = heir.allocate(48, 1).start;
             heir.free(block);
             other.free(kept);
-            other.send_all();
+            route::send_all(other);
             world.threads.death(heir);
             world.check().unwrap_or_else(|broken| panic!("round {round}: {broken}"));
         }
@@ -262,11 +261,11 @@ fn orphans_blocks_are_handed_out_again() {
     // SAFETY: the heaps and the blocks are this test's; the orphan is not used.
     unsafe {
         let blocks: Vec<_> = (0..10).map(|_| lost.allocate(96, 1).start).collect();
-        world.threads.orphan_others(own);
+        world.threads.orphan_others(Some(own));
         for &block in &blocks {
             own.free(block);
         }
-        own.send_all();
+        route::send_all(own);
         let again: Vec<_> = (0..10).map(|_| own.allocate(96, 1).start).collect();
         assert!(blocks.iter().all(|block| again.contains(block)));
         again.into_iter().for_each(|block| own.free(block));
@@ -280,7 +279,7 @@ fn generations_that_wrapped_pass_over_those_in_use() {
     let kept = world.heap();
     for _ in 0..50 {
         let heap = world.heap();
-        assert_ne!(heap.owner(), kept.owner());
+        assert_ne!(heap.generation(), kept.generation());
         // SAFETY: the heap is not used afterwards.
         unsafe { world.threads.death(heap) };
     }
@@ -350,7 +349,7 @@ fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_anot
         }
         let pages = world.shared.pages.stats();
         // Current spans stay, and the block just freed, with what it was joined to.
-        assert!((0..crate::size_class::N_CLASSES).all(|class| heap.len(class) == 0));
+        assert!((0..crate::size_class::N_CLASSES).all(|class| heap.bins().len(class) == 0));
         assert!(pages.dirty_pages <= 32, "{} pages are still dirty", pages.dirty_pages);
     }
 }
@@ -381,7 +380,7 @@ proptest! {
             blocks.into_iter().for_each(|block| heap.free(block));
         }
         for class in 0..crate::size_class::N_CLASSES {
-            prop_assert_eq!(heap.len(class), 0, "bin of class {}", class);
+            prop_assert_eq!(heap.bins().len(class), 0, "bin of class {}", class);
         }
         prop_assert_eq!(small_spans(&world), 0);
         world.check().unwrap();
@@ -419,8 +418,8 @@ fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
     unsafe {
         let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
         for &block in blocks.iter().skip(1) {
-            heap.free_remote(block, class, heap.owner());
-            assert_eq!((heap.flush_at.get(), heap.has_emptied.get()), (0, false));
+            flush::free_remote(heap, FreeBlock::new(block, class), heap.generation());
+            assert_eq!(heap.purge().turn_to(0), None, "something is left to do");
         }
         assert!(world.os().purged_bytes() > 0, "no OS page was given back");
         heap.free(blocks[0]);
