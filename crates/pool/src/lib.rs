@@ -40,8 +40,8 @@
 //!
 //! # What it costs
 //! Memory: the distance between blocks is the next power of two; beside the blocks, 2 bits for each ([`FixedPool`]), or 4 bytes for each and
-//! 1152 bytes in all ([`SharedPool`]). Making a [`FixedPool`] touches no memory. Time: constant, whatever happened before; `cargo bench -p
-//! freestone-pool` measures it.
+//! 1152 bytes in all ([`SharedPool`]). Making a [`FixedPool`] touches no memory. Time: constant, whatever happened before;
+//! `cargo bench -p freestone-pool` measures it.
 //!
 //! # When not to use it
 //! For blocks of many sizes use a heap: `freestone-tlsf` over memory you hand it, or the general one. For objects that are all freed
