@@ -18,9 +18,9 @@
 //! Layer: above `page`, below `shared`. Locks: one per class, rank [`RANK`], taken before the page heap's.
 //!
 //! # Safety
-//! A span in a list may be touched by whoever holds the lock of its class, and by nobody else.
+//! Only the holder of the lock of its class may touch a span in a list.
 
-use crate::page::PageHeap;
+use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Home, Refused};
 use crate::span::{Entry, Layout, Owner, Span, SpanList, os_pages};
@@ -264,7 +264,7 @@ unsafe fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: &Span
     // SAFETY: the span is the caller's and none of its blocks are out (this function's contract).
     unsafe {
         blocks::clear(pages.layout(), page);
-        pages.free(page);
+        pages.free(OwnedRun::at(page));
     }
 }
 
@@ -279,3 +279,6 @@ pub(crate) unsafe fn release_os_pages<O: Os>(pages: &PageHeap<O>, page: u32) -> 
         os_pages::release_pages(pages.layout(), page, os_page_bytes, |start, bytes| pages.purge_inside(start, bytes))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,7 +104,7 @@ impl<O: Os + 'static> InstanceHeap<'_, O> {
     /// As [`free`], with this heap; the block is not null.
     ///
     /// # Safety
-    /// - `block` was returned by a heap of the instance and is not freed; nobody uses it any more.
+    /// - `block` was returned by a heap of the instance and is not freed; no code uses it any more.
     pub unsafe fn free(&self, block: *mut u8) {
         // SAFETY: the block is live, and given up (this function's contract).
         unsafe { self.own.free(block) }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! 16-byte steps to 256, then 8 steps a doubling to 32 KiB: at most 12.5 % of a block is wasted above 128 bytes
-//! (`waste_column` in the tests computes it for every size). Source: mimalloc's bins have the same
+//! (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same
 //! eight steps a doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.

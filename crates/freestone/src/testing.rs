@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! A [`World`] outlives its heaps, and each test runs them from one thread at a time unless it says so.
+//! A [`World`] outlives its heaps, and each test uses them from one thread at a time unless it says so.
 
 #[cfg(shuttle)]
 mod schedules;
@@ -19,7 +19,7 @@ use std::format;
 use std::ptr::NonNull;
 use std::string::String;
 
-/// Window of a world: more than one unit of pages where patience is short.
+/// Bytes of a world's address range: more than one unit of pages, and smaller where tests are slow.
 pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// What heaps share, over a fake kernel, and the heaps.
@@ -67,7 +67,7 @@ impl World {
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
-        // SAFETY: tests call this when no heap is in use by another thread.
+        // SAFETY: tests call this while no other thread uses a heap.
         unsafe { check(&self.shared, &self.threads) }.map_err(|broken| format!("{broken:?}"))
     }
 }
@@ -97,7 +97,7 @@ impl Subject for OneHeap<'_> {
     }
 
     unsafe fn deallocate(&mut self, block: NonNull<u8>, _bytes: usize, _align: usize) -> Result<(), ()> {
-        // SAFETY: as above.
+        // SAFETY: the block is in use and given up (the trait's contract), and the heap is this test's.
         unsafe { self.heap.free(block.as_ptr()) };
         Ok(())
     }

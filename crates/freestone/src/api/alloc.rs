@@ -95,7 +95,7 @@ pub unsafe fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
     if let Some(class) = class_of_aligned(size, align) {
         let block = current::get().pop(class);
         if !block.is_null() {
-            // SAFETY: the block is of a class that holds `size` bytes, and nobody else has it.
+            // SAFETY: the block is of a class that holds `size` bytes, and no other code has it.
             unsafe { block.write_bytes(0, size) };
             return block;
         }
@@ -112,7 +112,7 @@ unsafe fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
     // SAFETY: `align` is a power of two (this function's contract).
     let block = unsafe { allocate_any(size, align) };
     if !block.zero && !block.start.is_null() {
-        // SAFETY: the block was allocated for `size` bytes just now, and nobody else has it.
+        // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
         unsafe { block.start.write_bytes(0, size) };
     }
     or_enomem(block.start)

@@ -217,7 +217,7 @@ impl BackgroundThread {
             if self.state.load(Ordering::Relaxed) == ENDING {
                 return;
             }
-            let is_dirty = pages.tidy_now();
+            let is_dirty = pages.purge_due_now();
             let check_ms =
                 if is_dirty { settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1)) } else { None };
             if settings.report_ms().is_some() {

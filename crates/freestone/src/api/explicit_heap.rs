@@ -62,7 +62,7 @@ impl Heap {
     /// A new heap without a limit; `None` when memory runs out.
     ///
     /// # Safety
-    /// - When the heap is dropped, nobody uses any block allocated from it, and every free of one has returned, or never comes.
+    /// - When the heap is dropped, no code uses any block allocated from it, and every free of one has returned, or never comes.
     /// - Its blocks are freed by [`Heap::deallocate`] or C's `free`, not by [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
     #[must_use]
     pub unsafe fn new() -> Option<Self> {
@@ -115,7 +115,7 @@ impl Heap {
     /// Frees a block of this heap or any other.
     ///
     /// # Safety
-    /// - The block was returned by Freestone, is not freed, and nobody uses it any more.
+    /// - The block was returned by Freestone, is not freed, and no code uses it any more.
     ///
     /// ```
     /// # use core::alloc::Layout;
@@ -127,7 +127,7 @@ impl Heap {
     /// unsafe { heap.deallocate(block) };
     /// ```
     pub unsafe fn deallocate(&self, block: NonNull<u8>) {
-        // SAFETY: the block is live, and nobody uses it any more (this function's contract).
+        // SAFETY: the block is live, and no code uses it any more (this function's contract).
         unsafe { free::free(block.as_ptr()) }
     }
 
@@ -183,7 +183,7 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        // SAFETY: nobody uses a block of the heap any more, and frees of its blocks have returned (the contract of `new`); the heap is not
+        // SAFETY: no code uses a block of the heap any more, and frees of its blocks have returned (the contract of `new`); the heap is not
         // used after its drop.
         unsafe { PROCESS.threads.destroy(self.record) }
     }
@@ -202,7 +202,7 @@ mod allocator {
         }
 
         unsafe fn deallocate(&self, block: NonNull<u8>, _layout: Layout) {
-            // SAFETY: the block is one of this allocator's, and nobody uses it any more (the trait's contract).
+            // SAFETY: the block is one of this allocator's, and no code uses it any more (the trait's contract).
             unsafe { Heap::deallocate(self, block) }
         }
     }

@@ -8,7 +8,7 @@
 //! Freeing never fails and never changes `errno`: below are raw system calls only.
 //!
 //! # Safety
-//! As for C's `free`: `block` was returned by this allocator, is not freed, and nobody uses it any more. A violation that can be seen is
+//! As for C's `free`: `block` was returned by this allocator, is not freed, and no code uses it any more. A violation that can be seen is
 //! reported (`misuse`).
 
 use crate::api::local_heap::{keep_freed, with_heap};
@@ -21,11 +21,11 @@ use freestone_os::Linux;
 /// Frees a block; does nothing for null.
 ///
 /// # Safety
-/// - `block` is null, or was returned by this allocator and is not freed; nobody uses it any more.
+/// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
     if let Some((own, class)) = current::get().own_class(block.addr()) {
-        // SAFETY: the page map says that the block is of `class`, and nobody uses it any more (this function's contract).
+        // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
         if own.bins().push(unsafe { FreeBlock::new(block, class) }) {
             overflow(own, class);
         }
@@ -38,10 +38,10 @@ pub unsafe fn free(block: *mut u8) {
 /// Frees a small block of a known class without looking up its owner: flushing the bin does that.
 ///
 /// # Safety
-/// - `block` was returned by this allocator for a size of `class`, and is not freed; nobody uses it any more.
+/// - `block` was returned by this allocator for a size of `class`, and is not freed; no code uses it any more.
 #[inline(always)]
 pub(crate) unsafe fn free_sized(block: *mut u8, class: usize) {
-    // SAFETY: the block is one of `class` that nobody uses any more (this function's contract).
+    // SAFETY: the block is one of `class` that no code uses any more (this function's contract).
     if let Err(block) = current::get().try_push(unsafe { FreeBlock::new(block, class) }) {
         free_sized_slow(block);
     }
@@ -80,10 +80,10 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
     if block.is_null() {
         return;
     }
-    // SAFETY: the block is live and nobody uses it any more (this function's contract).
+    // SAFETY: the block is live and no code uses it any more (this function's contract).
     let freed = with_heap(|own| unsafe { own.free(block) });
     if freed.is_none() {
-        // SAFETY: nobody uses the block any more (this function's contract).
+        // SAFETY: no code uses the block any more (this function's contract).
         unsafe { keep_freed(block) };
     }
 }

@@ -54,12 +54,12 @@ pub(super) fn purge() -> usize {
 /// Keeps a block that was freed where [`with_heap`] had no heap, until a thread gets one. An address outside the heap is ignored.
 ///
 /// # Safety
-/// - If `block` was returned by the allocator, it is freed by this call: nobody uses it any more.
+/// - If `block` was returned by the allocator, it is freed by this call: no code uses it any more.
 #[cold]
 pub(super) unsafe fn keep_freed(block: *mut u8) {
     if PROCESS.shared.pages.view().page_of(block.addr()).is_some() {
         let node = block.cast::<Node>();
-        // SAFETY: the address is in the heap, and nobody uses the block any more (this function's contract); every block has room for a link.
+        // SAFETY: the address is in the heap, and no code uses the block any more (this function's contract); every block has room for a link.
         let is_pushed = unsafe { PROCESS.freed_early.push(node, node) };
         debug_assert!(is_pushed, "this inbox is never closed");
     }

@@ -109,8 +109,7 @@ fn try_start() -> bool {
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
-    // SAFETY: `started` runs this function in one thread at a time, and no one reads the report's path before it is done.
-    unsafe { options::apply_all(PROCESS.shared.settings(), &PROCESS.report) };
+    options::apply_all(PROCESS.shared.settings(), &PROCESS.report);
     true
 }
 

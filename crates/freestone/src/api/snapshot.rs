@@ -45,7 +45,7 @@ pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) ->
         stats.n_allocations += takes;
         stats.n_frees += puts;
         stats.n_handovers += heap.n_handovers();
-        kept_pages += heap.cache().kept_pages();
+        kept_pages += heap.cache().cached_pages();
     }
     let [spans, large, kept] =
         [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);

@@ -1,10 +1,12 @@
 #![allow(unsafe_code)]
 //! What becomes of pages: kept, given back, made huge, limited. Over the fake kernel, through whole heaps.
 use crate::config::key;
+use crate::page::runs::Extent;
 use crate::span::Kind;
 use crate::testing::{OneHeap, World};
+use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
-use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
 use freestone_testkit::ops::{Mix, generate, play};
@@ -79,7 +81,7 @@ fn large_blocks_that_come_and_go_stop_being_purged_and_memory_goes_back_when_the
         blocks.into_iter().for_each(|block| heap.free(block));
         assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));
         world.os().advance_ms(3000);
-        world.shared.pages.tidy_now();
+        world.shared.pages.purge_due_now();
         assert_eq!(dirty_bytes(&world), 0);
     }
     world.check().unwrap();
@@ -339,7 +341,7 @@ fn reserved_pages_that_somebody_else_has_mapped_are_given_up() {
 }
 
 /// Blocks of a MiB that are dirty; the heap that had them.
-fn dirty_mib(world: &World, n: usize) -> crate::thread::heap::own::Own<'_, freestone_os::fake::Fake> {
+fn dirty_mib(world: &World, n: usize) -> Own<'_, freestone_os::fake::Fake> {
     let heap = world.heap();
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
     // SAFETY: the heap and the blocks are this test's.
@@ -383,13 +385,12 @@ fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     let world = World::new(4096);
     let heap = dirty_mib(&world, 10);
     let pages = &world.shared.pages;
-    // SAFETY: what a purger does before it lets the lock go; it stays away, as in a child.
-    unsafe {
-        let (mut state, layout) = (pages.state.lock(), pages.layout());
+    {
+        // What a thread that purges does before it drops the lock; it stays away, as in a child.
+        let mut state = pages.state.lock();
         for n_pages in [16, 40] {
-            let page = state.oldest;
-            state.take(layout, page, n_pages, Kind::Purging);
-            state.purging.push(layout, page);
+            let oldest = state.runs.oldest_dirty().unwrap();
+            let _ = state.runs.begin_purge(Extent::new(oldest.first, Pages(n_pages)));
         }
         state.n_waiting = 3;
     }
@@ -417,7 +418,7 @@ fn who_is_within_the_limit_but_for_a_purge_waits_for_it() {
             std::thread::yield_now();
         }
         let wanted = scope.spawn(|| pages.allocate(63 * 16 - 1, 1, Kind::Large).is_some());
-        while pages.inspect(|state, _| state.n_waiting) == 0 && !wanted.is_finished() {
+        while pages.inspect(|state| state.n_waiting) == 0 && !wanted.is_finished() {
             std::thread::yield_now();
         }
         assert_eq!(pages.allocate(70 * 16, 1, Kind::Large).map(|run| run.page), None, "beyond the limit in any case");

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Nothing here is mapped by being in the window: pages, records, bitmaps and page map are each committed from their start on, as the
-//! page heap grows (`page::window`). So a window may be as large as it likes, whatever limits the process has.
+//! page heap grows (`page::runs::metadata`). So a window may be as large as it likes, whatever limits the process has.
 //!
 //! [`Layout`] says where things are, and nothing else: it is arithmetic. [`View`] is what `free` looks an address up in: it knows how
 //! far the page map is committed, its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an

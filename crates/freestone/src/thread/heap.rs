@@ -22,7 +22,7 @@
 //! `ThreadHeap` is shared between threads although most of its fields are cells: they are private, and reached only through the proofs. What
 //! `ThreadHeap` itself offers reads atomics, or fields that are written at birth under the registry's lock.
 
-use crate::page::Shelf;
+use crate::page::LargeRunCache;
 use crate::shared::Shared;
 use crate::span::{Owner, View};
 use crate::thread::accounts::Accounts;
@@ -44,7 +44,7 @@ pub struct ThreadHeap<O: Os + 'static> {
     bins: Bins,
     spans: OwnedSpans,
     remote: RemoteFrees,
-    cache: Shelf,
+    cache: LargeRunCache,
     burst: BurstPolicy,
     purge: SpanPurge,
     accounts: Accounts,
@@ -96,7 +96,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             bins: Bins::empty(),
             spans: OwnedSpans::new(),
             remote: RemoteFrees::new(),
-            cache: Shelf::new(),
+            cache: LargeRunCache::new(),
             burst: BurstPolicy::new(),
             purge: SpanPurge::new(),
             accounts: Accounts::new(),
@@ -173,7 +173,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     }
 
     /// The large-run cache. Any thread may read its counters, and close its slots under the page heap's lock.
-    pub(crate) fn cache(&self) -> &Shelf {
+    pub(crate) fn cache(&self) -> &LargeRunCache {
         &self.cache
     }
 }

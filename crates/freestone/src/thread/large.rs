@@ -7,16 +7,13 @@
 //! # Safety
 //! A page that is passed in starts a large block that the program holds, so it has a record, and the run is the block's.
 
-use crate::misuse::Misuse;
-use crate::page::shelf::LOOKS;
-use crate::page::{Moved, Run};
-use crate::shared::Shared;
-use crate::span::{Entry, Kind};
+use crate::page::{Moved, OwnedRun, Run, check_interval};
+use crate::span::Kind;
 use crate::thread::heap::own::{Current, Own};
+use crate::thread::holdings::Holdings;
 use crate::thread::upkeep;
 use core::ptr;
-use freestone_base::sync::Ordering;
-use freestone_base::units::{Bytes, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
+use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// A block, just allocated.
@@ -84,7 +81,7 @@ pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, size: usize) -> 
     if !own.has_room(n_pages) {
         return NewBlock::NONE;
     }
-    let run = own.shared().pages.allocate_roomy(n_pages);
+    let run = own.shared().pages.allocate_with_growth_room(n_pages);
     if run.is_none() { allocate(own, size, 1) } else { hand_out(own, run) }
 }
 
@@ -94,7 +91,7 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
     let pages = &own.shared().pages;
     if let Some(holdings) = own.holdings() {
         // SAFETY: the run was just handed out to us, and an explicit heap's record stays where it is.
-        unsafe { pages.list_large(run.page, holdings.large()) };
+        unsafe { pages.list_large(&OwnedRun::at(run.page), holdings.large()) };
     }
     publish(own, run_bytes(run.n_pages));
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
@@ -122,7 +119,7 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
     // What is in an explicit heap is deleted with it: it caches nothing.
     let cache = if own.holdings().is_none() { Some(own.cache()) } else { None };
     // SAFETY: the run is nobody's any more (this function's contract); the cache is this thread's, in a record that is never unmapped.
-    if unsafe { own.shared().pages.free_or_keep(page, cache) } {
+    if unsafe { own.shared().pages.free_or_cache(OwnedRun::at(page), cache) } {
         let _ = own.accounts().add_large(-run_bytes(n_pages));
     } else {
         publish(own, -run_bytes(n_pages));
@@ -141,7 +138,7 @@ unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: u32) -> bool {
     let _ = own.accounts().add_large(-run_bytes(n_pages));
     let now_ms = own.now_ms();
     if let Some(decay_ms) = own.shared().settings().decay_ms()
-        && own.ticks().begin_look(now_ms, decay_ms / LOOKS)
+        && own.ticks().begin_look(now_ms, check_interval(Millis(decay_ms)).0)
     {
         look(own, now_ms);
     }
@@ -153,7 +150,7 @@ unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: u32) -> bool {
 #[inline(never)]
 fn look<O: Os>(own: Own<'_, O>, now_ms: u32) {
     upkeep::tick(own, now_ms);
-    own.shared().pages.tidy_now();
+    own.shared().pages.purge_due_now();
 }
 
 /// Bytes of the large block that starts at `page`.
@@ -174,7 +171,7 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
     // SAFETY: both start large blocks (this function's contract).
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);
     // SAFETY: both blocks are the caller's, and the second is not shorter (this function's contract).
-    let moved = unsafe { own.shared().pages.relocate(from, to) };
+    let moved = unsafe { own.shared().pages.relocate(OwnedRun::at(from), OwnedRun::at(to)) };
     match moved {
         Moved::Yes => publish(own, -from_bytes),
         Moved::No => {}
@@ -189,52 +186,24 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
 /// - `page` starts a large block that the program holds.
 pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> bool {
     let pages = &own.shared().pages;
+    // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
     // SAFETY: the page starts a run in use, so it has a record.
     let record = unsafe { own.shared().span(page) };
     let held = record.pages.get();
     let Some(Pages(n_pages @ 1..)) = Bytes(size).to_pages() else { return false };
     if n_pages > held {
-        // SAFETY: the run is the block's. A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
-        let may_grow = unsafe { pages.is_listed(page, own.holdings().map(|holdings| holdings.large())) };
-        // SAFETY: the run is the block's, and the block the caller's.
-        if !(may_grow && own.has_room(n_pages - held) && unsafe { pages.extend(page, n_pages) }) {
+        // A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
+        let may_grow = pages.is_listed(&run, own.holdings().map(Holdings::large));
+        if !(may_grow && own.has_room(n_pages - held) && pages.extend(&run, n_pages)) {
             return false;
         }
     }
     if n_pages < held && !pages.is_slack(held, n_pages) {
-        // SAFETY: as above; what is cut off is not used any more.
-        unsafe { pages.shrink(page, n_pages) };
+        pages.shrink(&run, n_pages);
     }
     publish(own, run_bytes(record.pages.get()) - run_bytes(held));
     true
-}
-
-/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
-/// this.
-#[cold]
-pub(crate) fn misuse_inside<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
-    shared.pages.inspect(|state, layout| {
-        if page >= state.frontier {
-            return None;
-        }
-        let entry = |at: u32| {
-            // SAFETY: the page is below the high-water mark, so it has an entry; the lock is held.
-            unsafe { layout.map.get(at as usize) }
-        };
-        let start = (1..=page).rev().find(|&at| entry(at) != Entry::NONE)?;
-        // SAFETY: the page is below the high-water mark, so it has a record; the lock is held.
-        let record = unsafe { &*layout.record(start) };
-        let is_inside = record.kind.get() == Kind::Large
-            && record.first.load(Ordering::Relaxed) == start
-            && page - start < record.pages.get();
-        let block_bytes = (record.pages.get() as usize) << PAGE_BYTES_LOG2;
-        let offset = block.addr() - layout.page_start(start).addr();
-        match entry(start) {
-            Entry::KEPT if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
-            Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
-            _ => None,
-        }
-    })
 }
 
 const _: () = assert!(crate::size_class::SMALL_MAX < PAGE_BYTES);

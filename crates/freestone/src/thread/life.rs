@@ -243,7 +243,7 @@ impl<O: Os + 'static> Threads<O> {
             let is_own = own.is_some_and(|own| ptr::eq(own.heap(), heap));
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
-            shared.pages.empty_shelf(heap.cache());
+            shared.pages.empty_cache(heap.cache());
             keep_late(shared, heap.mailbox().close());
         }
     }
@@ -268,7 +268,7 @@ fn end<O: Os>(own: Own<'_, O>) {
         own.publish_live(class);
         own.bins().reset(class);
     }
-    shared.pages.empty_shelf(own.cache());
+    shared.pages.empty_cache(own.cache());
     own.cache().tick();
     large::publish(own, 0);
     route::send_all(own);

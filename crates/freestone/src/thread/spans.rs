@@ -19,7 +19,7 @@
 //! of them by the heap's tag in the page map, which no span of another owner has.
 
 use crate::central;
-use crate::page::PageHeap;
+use crate::page::{OwnedRun, PageHeap};
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, span_pages};
 use crate::span::blocks::{self, Home, Refused};
@@ -302,7 +302,7 @@ fn free_span<O: Os>(pages: &PageHeap<O>, page: u32) {
     // SAFETY: the span was this heap's, is in no list, and has no block out; so its bitmap and its pages are nobody else's.
     unsafe { blocks::clear(pages.layout(), page) };
     // SAFETY: as above.
-    unsafe { pages.free(page) };
+    pages.free(unsafe { OwnedRun::at(page) });
 }
 
 /// The span that holds the block at `address`, if it is this heap's: `lookup` is up to date.

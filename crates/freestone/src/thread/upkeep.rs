@@ -30,7 +30,7 @@ pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
     for class in 0..N_CLASSES {
         flush(own, class, 0);
     }
-    own.shared().pages.empty_shelf(own.cache());
+    own.shared().pages.empty_cache(own.cache());
     send_all(own);
 }
 

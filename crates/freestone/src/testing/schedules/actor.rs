@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! A thread uses its own heap, and explicit heaps behind their gates; blocks it frees were taken out of what the program owns.
+//! A thread uses its own heap, and explicit heaps behind their gates; it takes a block out of what the program owns before it frees it.
 
 use super::world::{Explicit, Seams, Stage};
 use crate::size_class::class_of_aligned;
@@ -14,13 +14,13 @@ use freestone_os::fake::Fake;
 use freestone_testkit::ops::SplitMix;
 use std::ptr::{self, NonNull};
 
-/// Explicit heaps that the program has at most, ever.
+/// The most explicit heaps that a program makes.
 const HEAPS_MOST: usize = 6;
 
-/// Bytes that the program holds at most, more or less: the window is small.
+/// About the most bytes that the program holds: the address range is small.
 const HELD_MOST: usize = 12 << 20;
 
-/// What a thread can do, and how often it does: weights by [`Seams`].
+/// What a thread can do. [`Seams`] says how often it does each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Allocate,
@@ -37,14 +37,14 @@ enum Step {
     ForkIntoChild,
 }
 
-/// A thread: its heap, and its luck.
+/// A thread: its heap, and its source of random numbers.
 struct Actor<'stage> {
     stage: &'stage Stage,
     heap: Own<'stage, Fake>,
     random: SplitMix,
 }
 
-/// A thread's life.
+/// What a thread does from its birth to its end.
 pub(super) fn live(stage: &Stage, seed: u64) {
     let mut actor = Actor { stage, heap: stage.world.heap(), random: SplitMix(seed) };
     if stage.seams == Seams::Limits {
@@ -57,7 +57,7 @@ pub(super) fn live(stage: &Stage, seed: u64) {
     if actor.stage.is_child() {
         actor.stage.check("in the child, at its end");
     }
-    // SAFETY: the heap is this thread's, and used no more.
+    // SAFETY: the heap is this thread's, and is not used again.
     unsafe { stage.world.threads.death(actor.heap) };
 }
 
@@ -104,11 +104,11 @@ impl Actor<'_> {
             Step::PassTime => {
                 self.stage.world.os().advance_ms([1, 1, 5, 20, 2000][self.random.below(5)]);
                 if self.random.below(2) == 0 {
-                    self.stage.world.shared.pages.tidy_now();
+                    self.stage.world.shared.pages.purge_due_now();
                 }
             }
             Step::Reborn => {
-                // SAFETY: the heap is this thread's, and used no more.
+                // SAFETY: the heap is this thread's, and is not used again.
                 unsafe { self.stage.world.threads.death(self.heap) };
                 self.heap = self.stage.world.heap();
             }
@@ -189,7 +189,7 @@ impl Actor<'_> {
         let Some(number) = self.stage.owned().use_heap(&mut self.random) else { return };
         let record = self.stage.owned().heaps[number].record;
         let bytes = self.size();
-        // SAFETY: the heap is alive: it is not deleted while somebody uses it.
+        // SAFETY: the heap is alive: it is not deleted while a thread uses it.
         let record = unsafe { &*record };
         for _ in 0..1 + self.random.below(4) {
             let entered_heap = record.enter();
@@ -249,7 +249,7 @@ impl Actor<'_> {
                 self.stage.world.os().advance_ms(3);
             }
         }
-        // SAFETY: the heap is this thread's, and used no more.
+        // SAFETY: the heap is this thread's, and is not used again.
         unsafe { self.stage.world.threads.death(self.heap) };
     }
 }

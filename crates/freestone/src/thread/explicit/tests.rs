@@ -49,7 +49,7 @@ fn an_explicit_heap_caches_no_large_run_and_frees_of_its_blocks_come_home_at_onc
         let block = entered.own().allocate(2 * PAGE_BYTES, 1).start;
         // SAFETY: the block is this test's, and not used any more.
         unsafe { entered.own().free(block) };
-        assert_eq!(entered.own().cache().kept_pages(), 0);
+        assert_eq!(entered.own().cache().cached_pages(), 0);
     }
     let small = heap.enter().own().allocate(100, 1).start;
     // SAFETY: as above.

@@ -14,7 +14,7 @@
 
 use super::ThreadHeap;
 use crate::misuse::{Misuse, misuse};
-use crate::page::Shelf;
+use crate::page::LargeRunCache;
 use crate::shared::Shared;
 use crate::span::{Layout, Owner, View};
 use crate::thread::accounts::Accounts;
@@ -107,7 +107,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
 
     /// Its view of the address range, and its large-run cache.
     #[inline(always)]
-    pub(crate) fn view_and_cache(self) -> (View, &'a Shelf) {
+    pub(crate) fn view_and_cache(self) -> (View, &'a LargeRunCache) {
         (self.heap.bins.lookup().view(), &self.heap.cache)
     }
 
@@ -188,7 +188,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
 
     /// Its large-run cache.
     #[inline]
-    pub(crate) fn cache(self) -> &'a Shelf {
+    pub(crate) fn cache(self) -> &'a LargeRunCache {
         &self.heap.cache
     }
 

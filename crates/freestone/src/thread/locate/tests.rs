@@ -37,7 +37,7 @@ fn a_large_block_that_is_free_and_cached_was_freed_twice() {
         // SAFETY: the block is this test's, and not used any more.
         unsafe { heap.free(block) };
     }
-    assert!(heap.cache().kept_pages() > 0, "the run is cached");
+    assert!(heap.cache().cached_pages() > 0, "the run is cached");
     assert!(
         matches!(locate(&world.shared, block), Place::Wrong(Misuse::DoubleFree { block_bytes }) if block_bytes == bytes)
     );
