@@ -7,11 +7,10 @@
 //! # Safety
 //! A page that is passed in starts a large block that the program holds, so it has a record, and the run is the block's.
 
-use crate::misuse::Misuse;
 use crate::page::{Moved, OwnedRun, Run, check_interval};
-use crate::shared::Shared;
-use crate::span::{Entry, Kind, PageIndex};
+use crate::span::Kind;
 use crate::thread::heap::own::{Current, Own};
+use crate::thread::holdings::Holdings;
 use crate::thread::upkeep;
 use core::ptr;
 use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -193,15 +192,15 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
 /// - `page` starts a large block that the program holds.
 pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> bool {
     let pages = &own.shared().pages;
+    // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
     // SAFETY: the page starts a run in use, so it has a record.
     let record = unsafe { own.shared().span(page) };
     let held = record.pages.get();
-    // SAFETY: the page starts a block that is the caller's (this function's contract).
-    let run = unsafe { OwnedRun::at(page) };
     let Some(Pages(n_pages @ 1..)) = Bytes(size).to_pages() else { return false };
     if n_pages > held {
         // A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
-        let may_grow = pages.is_listed(&run, own.holdings().map(|holdings| holdings.large()));
+        let may_grow = pages.is_listed(&run, own.holdings().map(Holdings::large));
         if !(may_grow && own.has_room(n_pages - held) && pages.extend(&run, n_pages)) {
             return false;
         }
@@ -211,29 +210,6 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> b
     }
     publish(own, run_bytes(record.pages.get()) - run_bytes(held));
     true
-}
-
-/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
-/// this.
-#[cold]
-pub(crate) fn misuse_inside<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
-    shared.pages.inspect(|state| {
-        let runs = &state.runs;
-        if page >= runs.high_water().0 {
-            return None;
-        }
-        let start = (1..=page).rev().map(PageIndex).find(|&at| runs.entry(at) != Entry::NONE)?;
-        let record = runs.record(start);
-        let is_inside =
-            record.kind.get() == Kind::Large && record.first_page() == start && page - start.0 < record.n_pages().0;
-        let block_bytes = record.n_pages().to_bytes().0;
-        let offset = block.addr() - runs.layout().page_start(start.0).addr();
-        match runs.entry(start) {
-            Entry::CACHED if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
-            Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
-            _ => None,
-        }
-    })
 }
 
 const _: () = assert!(crate::size_class::SMALL_MAX < PAGE_BYTES);
