@@ -140,7 +140,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         let shared = unsafe { self.shared() };
         if self.is_explicit() {
             // SAFETY: the block is ours, and records of heaps stay where they are.
-            unsafe { shared.pages.list_large(&OwnedRun::at(run.page), &self.large) };
+            unsafe { shared.pages.list_large(&OwnedRun::at(run.page), self.large.pinned()) };
         }
         self.publish_large(Pages(run.n_pages).to_bytes().0 as i64);
         LargeBlock { start: shared.pages.layout().page_start(run.page), zero: run.zero }
@@ -178,7 +178,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
             self.tick(self.now_ms());
             let (pages, n_pages) = (&self.shared().pages, self.shared().span(page).pages.get());
-            if pages.free_or_cache(OwnedRun::at(page), (!self.has_gate()).then_some(&self.shelf)) {
+            if pages.free_or_cache(OwnedRun::at(page), (!self.has_gate()).then(|| self.shelf.permanent())) {
                 self.note_kept(n_pages);
             } else {
                 self.publish_large(-(Pages(n_pages).to_bytes().0 as i64));
