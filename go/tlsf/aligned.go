@@ -40,7 +40,7 @@ func (h *Heap) AllocAligned(n, align int) ([]byte, error) {
 		return nil, h.allocError("aligned alloc", s, n, need+uint64(align)+minBlock)
 	}
 	if h.rare {
-		h.dress(r, i, n)
+		h.writeExtras(r, i, n)
 	}
 	return h.slice(r, i, n), nil
 }

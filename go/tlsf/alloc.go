@@ -1,12 +1,12 @@
 package tlsf
 
-// Allocation, in named steps: search, or else the top → take from the list → split, unless it is near → mark used.
+// Allocation, in named steps: search, or else the top → take from the list → split, unless it is a close fit → mark used.
 //
-// Alloc itself, the path of the common case, is in hot.go; it gives the same block as the steps here.
+// Alloc itself, the path of the common case, is in hot.go; it returns the same block as the steps here.
 //
 // Cost: two bit scans, one list removal and, when the block is split, one insertion; independent of the
-// number of blocks and of their size. The exception is the last resort, a walk of one list that happens only when the
-// request would fail otherwise.
+// number of blocks and of their size. The exception is the last resort, a walk of one list, when the
+// request would otherwise fail.
 
 import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
@@ -30,7 +30,7 @@ func (h *Heap) slice(r *region, i uint64, n int) []byte {
 	return r.mem[from : from+uint64(n) : from+h.usable(r, i)]
 }
 
-// usable is how many bytes of the block at word i are the caller's.
+// usable is the number of bytes of the block at word i that are the caller's.
 func (h *Heap) usable(r *region, i uint64) uint64 {
 	return r.words[i]&^flagMask - headerBytes - h.guard
 }
@@ -46,18 +46,18 @@ func (h *Heap) allocSlow(n int) ([]byte, error) {
 		return nil, h.allocError("alloc", s, n, need)
 	}
 	if h.rare {
-		h.dress(r, i, n)
+		h.writeExtras(r, i, n)
 	}
 	return h.slice(r, i, n), nil
 }
 
-// allocFrom is Alloc of the block behind link, the first of list, which search has found.
+// allocFrom is Alloc of the block that link names, the first of list, which search has found.
 func (h *Heap) allocFrom(list, link uint64, n int, need uint64) ([]byte, error) {
 	r, i, size, s := h.take(link, need)
 	if s != noError {
 		return nil, h.allocError("alloc", s, n, need)
 	}
-	if isNear(need, list) {
+	if isCloseFit(need, list) {
 		need = size
 	}
 	h.place(r, i, size, need)
@@ -78,11 +78,11 @@ func (h *Heap) allocate(need uint64) (*region, uint64, sentinel) {
 	return r, i, noError
 }
 
-// mayStayWhole reports whether a block from list is given whole to a request for need bytes. With footers it never is, so that
-// the footer stands right behind what was asked for.
-func (h *Heap) mayStayWhole(need, list uint64) bool { return h.guard == 0 && isNear(need, list) }
+// mayStayWhole reports whether a block from list is handed out whole for a request of need bytes. With footers it never is, so that
+// the footer is right behind what was requested.
+func (h *Heap) mayStayWhole(need, list uint64) bool { return h.guard == 0 && isCloseFit(need, list) }
 
-// findLink is the free block that a request for need bytes gets, 0 for none, and the list that search has found it in, 0 for the
+// findLink is the link of the free block for a request of need bytes, 0 for none, and the list that search found it in, 0 for the
 // top and the last resort.
 func (h *Heap) findLink(need uint64) (list, link uint64) {
 	list = h.search(need) & (listLen - 1)
@@ -111,7 +111,7 @@ func (h *Heap) lastResort(need uint64) uint64 {
 	return 0
 }
 
-// take checks the free block behind link, 0 for none, and takes it out of its list.
+// take checks the free block that link names, 0 for none, and removes it from its list.
 func (h *Heap) take(link, need uint64) (r *region, i, size uint64, s sentinel) {
 	if link == 0 {
 		return nil, 0, 0, ErrNoMemory
@@ -144,7 +144,7 @@ func (h *Heap) place(r *region, i, size, need uint64) {
 	h.counters.noteAlloc(size)
 }
 
-// allocError tells a request that can never fit from one that does not fit now.
+// allocError distinguishes a request that can never fit from one that does not fit now.
 func (h *Heap) allocError(op string, s sentinel, n int, need uint64) error {
 	if s == ErrNoMemory && need > h.largestPossible() {
 		s = ErrTooLarge
@@ -152,7 +152,7 @@ func (h *Heap) allocError(op string, s sentinel, n int, need uint64) error {
 	return h.fail(op, s, int64(n))
 }
 
-// largestPossible is the size of the block that an empty heap's largest region would be.
+// largestPossible is the size of the one block that the largest region of an empty heap would be.
 func (h *Heap) largestPossible() uint64 {
 	largest := uint64(0)
 	for n := 0; n <= len(h.more); n++ {
@@ -163,7 +163,7 @@ func (h *Heap) largestPossible() uint64 {
 	return largest
 }
 
-// offsetOf is where b starts in the region that it lies in, -1 if it lies in none.
+// offsetOf is the offset of b in its region, -1 if it lies in none.
 func (h *Heap) offsetOf(b []byte) int64 {
 	if r, off := h.locate(raw.Address(b)); r != nil {
 		return int64(off)

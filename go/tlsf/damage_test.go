@@ -93,7 +93,7 @@ func TestRandomDamageNeverPanics(t *testing.T) {
 				_, _ = h.Realloc(live[rng.IntN(len(live))], 1+rng.IntN(400))
 			}
 		}
-		_, _, _, _ = h.Check(), h.Leaks(), h.Stats(), h.Grow(32)
+		_, _, _, _ = h.Check(), h.Leaks(), h.Stats(), h.GrowRegion(32)
 	}
 }
 

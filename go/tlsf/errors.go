@@ -1,8 +1,8 @@
 package tlsf
 
-// Errors: one sentinel for each thing that can be wrong, and the type that says to what it happened.
+// Errors: one sentinel for each kind of error, and the type that adds the operation and the block.
 //
-// The steps inside pass sentinels as plain numbers; an *Error is only built at the outermost call.
+// Internal steps pass sentinels as plain numbers; only the outermost call builds an *Error.
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ var sentinelText = [...]struct{ what, next string }{
 	noError:             {"no error", ""},
 	ErrInvalidSize:      {"invalid size", "ask for at least 1 byte; grow by a multiple of 16 of at least 32"},
 	ErrTooLarge:         {"larger than the heap could ever hold", "add a larger region, or split the request"},
-	ErrNoMemory:         {"out of memory", "free blocks, Grow or AddRegion, or wait with AllocContext"},
+	ErrNoMemory:         {"out of memory", "free blocks, GrowRegion or AddRegion, or wait with AllocContext"},
 	ErrInvalidAlignment: {"invalid alignment", "use a power of two that is smaller than the region"},
 	ErrForeign:          {"memory that is not from this heap", "free a slice with the heap that allocated it"},
 	ErrResliced:         {"not a whole block", "pass the slice as it was returned; only its length may differ"},

@@ -1,19 +1,19 @@
 package tlsf
 
-// The rare extras of a block: an overrun footer, and the call site that allocated it. One flag, Heap.rare, guards both, so
-// that a heap without them pays one predicted branch.
+// The rarely used extras of a block: an overrun footer, and the call site that allocated it. One flag, Heap.rare, covers both, so
+// a heap without them pays for one predicted branch.
 //
 //	| header | payload ... up to the slice's capacity | footer |
 //
 // The footer is the last word of the block: a pattern mixed with the block's place, so that a footer copied from
-// elsewhere does not pass. Go's own bounds checks keep slices from reaching it; unsafe, assembly and system calls do not.
+// elsewhere is not accepted. Go's bounds checks keep slices from reaching it; unsafe, assembly and system calls can.
 
 const (
 	footerBytes   = 8
 	footerPattern = 0xf5ee_570e_a110_c8ed
 )
 
-// WithFooters puts an 8-byte footer behind each block, checked by Free, Realloc and Check.
+// WithFooters puts an 8-byte footer behind each block, which Free, Realloc and Check verify: an overrun through unsafe is then found.
 func WithFooters() Option {
 	return func(h *Heap) sentinel {
 		h.guard, h.rare = footerBytes, true
@@ -30,8 +30,8 @@ func (h *Heap) footerHolds(r *region, i uint64) bool {
 	return h.guard == 0 || end < uint64(len(r.words)) && r.words[end-1] == r.footer(i)
 }
 
-// dress gives a block that was just allocated or resized its extras.
-func (h *Heap) dress(r *region, i uint64, n int) {
+// writeExtras writes the extras of a block that was just allocated or resized.
+func (h *Heap) writeExtras(r *region, i uint64, n int) {
 	if h.guard != 0 {
 		r.words[i+r.words[i]/granule*granule/wordBytes-1] = r.footer(i)
 	}
@@ -40,8 +40,8 @@ func (h *Heap) dress(r *region, i uint64, n int) {
 	}
 }
 
-// undress forgets the extras of a block that is about to be freed.
-func (h *Heap) undress(r *region, i uint64) {
+// clearExtras removes the extras of a block that is about to be freed.
+func (h *Heap) clearExtras(r *region, i uint64) {
 	if h.callSites != nil {
 		h.callSites.forget(r.tag | i)
 	}

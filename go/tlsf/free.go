@@ -2,9 +2,9 @@ package tlsf
 
 // Freeing, in named steps: find the block → mark free → merge with the previous → merge with the next → insert.
 //
-// Everything is checked before anything changes. A slice names a block when it starts where the map of starts says that a
-// block does, and when its capacity is that block's. The capacity lies with the caller, so a block's size is never believed
-// on the word of its header alone. Free itself, the path of the common case, is in hot.go.
+// Everything is checked before anything changes. A slice names a block if it starts where the map of starts has a block, and
+// if its capacity is that block's. The caller holds the capacity, so the size in a header is never trusted
+// alone. Free itself, the path of the common case, is in hot.go.
 
 import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
@@ -39,7 +39,7 @@ func (h *Heap) FreeSized(start *byte, n int) error {
 	return h.freeBlock(r, i, b)
 }
 
-// find is the used block that b is the whole of. It believes b's capacity about the size: the header must agree.
+// find is the used block that b is the whole of. The capacity of b is the size to go by: the header must agree.
 func (h *Heap) find(b []byte) (r *region, i uint64, ok bool) {
 	r = &h.first
 	off := uint64(raw.Address(b) - raw.Address(r.mem))
@@ -64,7 +64,7 @@ func (h *Heap) freeBlock(r *region, i uint64, b []byte) error {
 	if !h.release(r, i) {
 		return h.blockError("free", ErrCorrupted, b)
 	}
-	h.undress(r, i)
+	h.clearExtras(r, i)
 	r.clearStart(i)
 	h.counters.noteFree(size)
 	return nil

@@ -4,9 +4,9 @@ package tlsf
 //
 //	free block at word i:   i: size|flags   i+1: next link   i+2: previous link   ...
 //
-// The free block at the end of the first region, the top, is in no list: it is cut only when no list has a block that fits, so that
-// what comes and goes in front of it changes two numbers and no list. The previous link of a list's first block is 0. Links are
-// trusted only when both sides agree: a block that was written to after it was freed is found here, before anything changes, and
+// The free block at the end of the first region, the top, is in no list. It is cut only when no list has a block that fits, so
+// blocks that come and go in front of it change two numbers and no list. The previous link of a list's first block is 0. Links are
+// trusted only if both sides agree. A write to a freed block is detected here, before anything changes, and
 // the operation fails with ErrCorrupted.
 // Cost: push and unlink touch the block, its neighbours in the list, and at most one bit in each level.
 
@@ -49,7 +49,7 @@ func (h *Heap) push(r *region, i, size uint64) {
 }
 
 // pop takes the first block, link, out of its list; next is the block behind it. It changes nothing and reports false
-// when next does not know link.
+// when the previous link of next is not link.
 func (h *Heap) pop(list, link, next uint64) bool {
 	if next == 0 {
 		h.clearBit(list)
@@ -73,7 +73,7 @@ func (h *Heap) setPrevious(next, from, to uint64) bool {
 }
 
 // unlink takes the free block at word i out of its list, wherever it stands there; if it is the top, there is none any more. It
-// changes nothing and reports false when the block's neighbours, or the heap, do not know it.
+// changes nothing and reports false when its neighbours in the list, or the heap, do not refer to it.
 func (h *Heap) unlink(r *region, i, size uint64) bool {
 	if i+2 >= uint64(len(r.words)) {
 		return false

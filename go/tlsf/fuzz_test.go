@@ -133,8 +133,8 @@ func (m *modelRun) holds(b []byte, pattern byte) {
 func (m *modelRun) grow(n int) {
 	m.t.Helper()
 	fits := m.capacity+n <= modelCapacity
-	if err := m.heap.Grow(n); (err == nil) != fits {
-		m.t.Fatalf("Grow(%d): %v", n, err)
+	if err := m.heap.GrowRegion(n); (err == nil) != fits {
+		m.t.Fatalf("GrowRegion(%d): %v", n, err)
 	}
 	if fits {
 		m.capacity += n

@@ -26,7 +26,7 @@ type Heap struct {
 	top         uint64 // the word of its header
 	topSize     uint64 // 0 for none
 
-	// The last search of Alloc: it would find the same list again as long as no list has become empty or ceased to be.
+	// The last search of Alloc: it would find the same list again as long as no list has become empty or non-empty.
 	lastNeed, lastList uint64
 
 	guard     uint64 // bytes of footer in each block: 0 or footerBytes
@@ -41,7 +41,7 @@ type Heap struct {
 type Option func(*Heap) sentinel
 
 // New makes a heap over region, which must start at a multiple of 16 (any make of 48 bytes or more does) and stay
-// untouched by anybody else until Close. The heap starts with len(region) bytes; Grow can take the rest of its capacity.
+// untouched by everyone else until Close. The heap starts with len(region) bytes; GrowRegion can take the rest of its capacity.
 //
 // # Errors
 //
@@ -65,7 +65,7 @@ func New(region []byte, options ...Option) (*Heap, error) {
 	return h, nil
 }
 
-// AddRegion gives the heap another region. Blocks never reach across regions. The conditions are those of New, and
+// AddRegion adds another region. A block never spans two regions. The conditions are those of New, and
 // regions must not overlap.
 func (h *Heap) AddRegion(mem []byte) error {
 	r, s := newRegion(mem, len(h.more)+1)
@@ -85,13 +85,13 @@ func (h *Heap) AddRegion(mem []byte) error {
 	return nil
 }
 
-// Grow lengthens the newest region by n bytes of its slice's capacity; n is a multiple of 16, at least 32. The new memory
-// joins a free block at the old end.
+// GrowRegion extends the newest region by n bytes of its slice's capacity; n is a multiple of 16, at least 32. The new memory
+// merges with a free block at the old end.
 //
 // # Errors
 //
 // ErrInvalidSize; ErrTooLarge when the capacity does not have n more bytes; ErrCorrupted; ErrClosed.
-func (h *Heap) Grow(n int) error {
+func (h *Heap) GrowRegion(n int) error {
 	if h.isClosed {
 		return h.fail("grow", ErrClosed, int64(n))
 	}
@@ -141,7 +141,7 @@ func (h *Heap) frame(r *region) {
 	h.push(r, 1, size)
 }
 
-// newest is the region that Grow lengthens.
+// newest is the region that GrowRegion lengthens.
 func (h *Heap) newest() *region {
 	if len(h.more) > 0 {
 		return h.more[len(h.more)-1]

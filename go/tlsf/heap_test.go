@@ -138,7 +138,7 @@ func TestSeveralRegionsShareTheListsButNoBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.Grow(1 << 12); err != nil { // the newest region has capacity left
+	if err := h.GrowRegion(1 << 12); err != nil { // the newest region has capacity left
 		t.Fatal(err)
 	}
 	if _, err := h.Alloc(1 << 13); !errors.Is(err, tlsf.ErrTooLarge) {

@@ -2,13 +2,13 @@ package tlsf
 
 // The two hot paths: Alloc and Free where nothing special is to be done.
 //
-// What they cover: a heap without extras, a block cut from the front of the top because no list has one that fits, and the way
-// back. So it is when buffers come and go in front of a large free rest. Then no list changes. In every other case they have
-// changed nothing yet and go on with the named steps of alloc.go and free.go, which know all cases: the outcome is the same.
+// They cover a heap without extras in which a block is cut from the front of the top, because no list has one that fits, and
+// given back to it: the case when buffers come and go in front of a large free rest. Then no list changes. In every other case they
+// have changed nothing yet and continue with the named steps of alloc.go and free.go, which cover all cases: the outcome is the same.
 //
 // Cost: about 110 instructions for Alloc when the size is that of the last, 150 and one call otherwise, 100 for Free. Memory
 // touched: the first line of the block and of the rest, the rest's last word, the heap's own lines. The bounds checks that the
-// compiler leaves in are 5 % of the time.
+// compiler leaves in take 5 % of the time.
 
 import (
 	"math/bits"
@@ -16,7 +16,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
 )
 
-// Alloc takes n bytes from the heap. The bytes are not cleared: they hold what was there before. The slice's
+// Alloc allocates n bytes. They are not cleared: they hold what was there before. The slice's
 // capacity is the whole block, up to 495 bytes more than n; its start is a multiple of 16.
 //
 // # Errors
@@ -54,12 +54,12 @@ func (h *Heap) Alloc(n int) ([]byte, error) {
 	return h.first.mem[from : from+uint64(n) : from+need-headerBytes], nil
 }
 
-// Free gives the block back. b is the slice as it was returned; its length may differ. The block's memory, and every
+// Free frees the block. b is the slice as Alloc returned it; its length may differ. The block's memory, and every
 // slice of it, belong to the heap from here on. Freeing nil does nothing.
 //
 // # Errors
 //
-// ErrForeign, ErrResliced, ErrDoubleFree, ErrOverrun, ErrCorrupted, ErrClosed. Nothing has changed then, and the block, if
+// ErrForeign, ErrResliced, ErrDoubleFree, ErrOverrun, ErrCorrupted, ErrClosed. After an error nothing has changed, and the block, if
 // it is one, is still in use.
 //
 // # Complexity

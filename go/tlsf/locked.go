@@ -80,10 +80,10 @@ func (l *Locked) ReallocAligned(b []byte, n, align int) ([]byte, error) {
 	return b, err
 }
 
-// Grow is Heap.Grow.
-func (l *Locked) Grow(n int) error {
+// GrowRegion is Heap.GrowRegion.
+func (l *Locked) GrowRegion(n int) error {
 	l.mu.Lock()
-	err := l.heap.Grow(n)
+	err := l.heap.GrowRegion(n)
 	l.mu.Unlock()
 	l.waiters.wake()
 	return err

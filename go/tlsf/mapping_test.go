@@ -56,7 +56,7 @@ func TestBlocksOfNearListsHaveLittleTooMuch(t *testing.T) {
 	most := uint64(0)
 	for need := uint64(minBlock); need <= 1<<16; need += granule {
 		for over := uint64(0); over <= 1024; over += granule {
-			if !isNear(need, listOf(need+over)) {
+			if !isCloseFit(need, listOf(need+over)) {
 				continue
 			}
 			if most = max(most, over); over > need/7 || need < 512 || need+over >= 16<<10 {

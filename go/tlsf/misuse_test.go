@@ -228,12 +228,12 @@ func TestGrowthThatCannotBeIsRefused(t *testing.T) {
 		0: tlsf.ErrInvalidSize, -32: tlsf.ErrInvalidSize, 16: tlsf.ErrInvalidSize, 40: tlsf.ErrInvalidSize,
 		4096: tlsf.ErrTooLarge, math.MaxInt &^ 15: tlsf.ErrTooLarge,
 	} {
-		unchanged(t, h, func() { wantError(t, h.Grow(n), want) })
+		unchanged(t, h, func() { wantError(t, h.GrowRegion(n), want) })
 	}
-	if err := h.Grow(3072); err != nil {
+	if err := h.GrowRegion(3072); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, h.Grow(32), tlsf.ErrTooLarge)
+	wantError(t, h.GrowRegion(32), tlsf.ErrTooLarge)
 }
 
 func TestOptionsThatCannotBeAreRefused(t *testing.T) {
@@ -261,7 +261,7 @@ func TestEveryUseAfterCloseIsRefused(t *testing.T) {
 		"FreeSized":    func() error { return h.FreeSized(&b[0], 100) },
 		"Realloc":      func() error { _, err := h.Realloc(b, 1); return err },
 		"Realloc nil":  func() error { _, err := h.Realloc(nil, 1); return err },
-		"Grow":         func() error { return h.Grow(32) },
+		"GrowRegion":   func() error { return h.GrowRegion(32) },
 		"AddRegion":    func() error { return h.AddRegion(make([]byte, 1024)) },
 		"Offset":       func() error { _, err := h.Offset(b); return err },
 		"At":           func() error { _, err := h.At(16); return err },

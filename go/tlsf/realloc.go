@@ -43,7 +43,7 @@ func (h *Heap) ReallocAligned(b []byte, n, align int) ([]byte, error) {
 	case !done:
 		return h.move(r, i, b, n, align)
 	case h.rare:
-		h.dress(r, i, n)
+		h.writeExtras(r, i, n)
 	}
 	return h.slice(r, i, n), nil
 }

@@ -66,9 +66,9 @@ func (m *reference) index(at int) int {
 // number counts the lists of all levels in one row.
 func number(level [2]int) int { return level[0]*32 + level[1] }
 
-// isNear reports whether the list of level best is one of the few from level least on whose blocks are not split: 4, but no more
+// isCloseFit reports whether the list of level best is one of the few from level least on whose blocks are not split: 4, but no more
 // than 256 bytes, and none where there is a list for every size.
-func isNear(least, best [2]int) bool {
+func isCloseFit(least, best [2]int) bool {
 	return least[0] > 0 && number(best)-number(least) < min(4, 256>>(least[0]+3))
 }
 
@@ -85,7 +85,7 @@ func (m *reference) search(size int) (n int, whole bool) {
 		}
 	}
 	if found {
-		return m.index(m.lists[best][0]), isNear(least, best)
+		return m.index(m.lists[best][0]), isCloseFit(least, best)
 	}
 	if last := len(m.blocks) - 1; !m.blocks[last].used && m.blocks[last].size >= size {
 		return last, false

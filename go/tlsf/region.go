@@ -19,7 +19,7 @@ package tlsf
 // sentinel is a used block of size 0; a bit of starts is set exactly where the payload of a used block begins.
 // The map of starts is out of band, so that no content of a block can pass for a header: a slice is a block if and only
 // if its bit is set. It costs 1/128 of the region, on Go's heap.
-// Whoever holds the Heap holds its regions; there is no locking here.
+// A region belongs to its Heap; there is no locking here.
 
 import (
 	"math/bits"
@@ -45,7 +45,7 @@ const (
 	tagShift  = 48
 	indexMask = 1<<tagShift - 1
 	maxLen    = 1 << 47
-	// damagedLink leads nowhere: to take, a list that does not hold together.
+	// damagedLink names no block: take reports it as a damaged list.
 	damagedLink = 1<<64 - 1
 	// maxRegions keeps tags within 16 bits, with room to spare.
 	maxRegions = 1 << 14
@@ -58,7 +58,7 @@ type region struct {
 	tag    uint64   // the region's number, in link position
 }
 
-// newRegion frames mem without any block in it.
+// newRegion makes a region of mem, without any block in it.
 func newRegion(mem []byte, number int) (*region, sentinel) {
 	switch address := raw.Address(mem); {
 	case address == 0:

@@ -1,14 +1,14 @@
 package tlsf
 
-// Several heaps side by side, so that goroutines on different processors do not wait for each other.
+// Several heaps side by side, so that goroutines on different processors do not wait for one another.
 //
-//	region   | shard 0 | shard 1 | shard 2 | ...      equal parts; an address tells its shard
-//	home     each processor keeps to one shard while that is free and has memory; otherwise it tries the others
+//	region   | shard 0 | shard 1 | shard 2 | ...      equal parts; an address determines its shard
+//	home     each processor uses one shard while that is unlocked and has memory; otherwise it tries the others
 //
-// The home shard is found through a sync.Pool, which hands back what the same processor put in last.
+// The home shard is kept in a sync.Pool, which returns what the same processor put in last.
 // Invariants: a shard's heap is only touched with its lock held; at most one lock is held at a time; a block is freed in the
 // shard that its address lies in, whoever frees it.
-// The region is the hard cap: nothing is ever taken from Go's heap instead.
+// The region is the hard cap: nothing is allocated on Go's heap instead.
 
 import (
 	"context"
@@ -98,8 +98,8 @@ func (s *Sharded) AllocAligned(n, align int) ([]byte, error) {
 	return b, err
 }
 
-// lockHome is this processor's shard, locked. When somebody else holds it, another that is not held becomes the home: so
-// two processors that have come to share a shard part again.
+// lockHome is this processor's shard, locked. If it is locked already, an unlocked one becomes the home shard, so that
+// two processors do not keep sharing a shard.
 func (s *Sharded) lockHome() *shard {
 	home := s.homes.Get().(*shard)
 	if home.mu.TryLock() {
@@ -188,8 +188,8 @@ func (s *Sharded) ReallocAligned(b []byte, n, align int) ([]byte, error) {
 // Waiting is how many goroutines wait in AllocContext.
 func (s *Sharded) Waiting() int { return int(s.waiters.n.Load()) }
 
-// shardOf is the shard in which b starts; any shard, which will refuse it, if b starts outside. A multiplication takes the
-// place of a division, and gives its quotient or one less.
+// shardOf is the shard in which b starts; if b starts outside, any shard, which refuses it. A multiplication replaces the
+// division; its result is the quotient or one less.
 func (s *Sharded) shardOf(b []byte) *shard {
 	off := uint64(raw.Address(b) - raw.Address(s.region))
 	k, _ := bits.Mul64(off, s.perByte)

@@ -72,7 +72,7 @@ func (p *player) play(op ops.Op) {
 			delete(p.blocks, op.ID)
 		}
 	case ops.Grow:
-		if err := p.heap.Grow(op.Size); err != nil {
+		if err := p.heap.GrowRegion(op.Size); err != nil {
 			p.t.Fatal(err)
 		}
 	}
@@ -130,8 +130,8 @@ func spread(log2 int) func(*rand.Rand, *tlsf.Heap) int {
 	}
 }
 
-// nearLargest is sizes around the largest free block: exactly it, one granule and one byte to each side, half of it.
-func nearLargest(r *rand.Rand, heap *tlsf.Heap) int {
+// aroundLargest is sizes around the largest free block: exactly it, one granule and one byte to each side, half of it.
+func aroundLargest(r *rand.Rand, heap *tlsf.Heap) int {
 	payload := int(heap.Stats().LargestFree) - 8
 	switch r.IntN(8) {
 	case 0:
@@ -160,8 +160,8 @@ var streamKinds = []streamKind{
 	{"exhaustion", "more than fits: many allocations fail", 5, 1 << 14, 4000, 150, 65, 10, 0, spread(12),
 		func(r *rand.Rand) int { return 16 << max(0, r.IntN(12)-8) }},
 	{"grow", "the region is lengthened again and again", 6, 1 << 10, 3500, 200, 50, 8, 5, between(1, 600), noAlign},
-	{"exact-largest", "sizes at and around the largest free block", 7, 1 << 16, 3000, 80, 50, 12, 0, nearLargest, noAlign},
-	{"near", "up to 32 KiB: blocks of near lists stay whole at every level", 8, 1 << 20, 4000, 250, 55, 0, 0, spread(15), noAlign},
+	{"exact-largest", "sizes at and around the largest free block", 7, 1 << 16, 3000, 80, 50, 12, 0, aroundLargest, noAlign},
+	{"close-fit", "up to 32 KiB: close fits stay whole at every level", 8, 1 << 20, 4000, 250, 55, 0, 0, spread(15), noAlign},
 }
 
 // generate makes a stream by playing it: sizes may depend on the heap's state.

@@ -2,11 +2,11 @@ package tlsf
 
 // Goroutines that wait for memory, first come, first served.
 //
-//	waiters  [ head, ..., tail ]     only the head tries; a free wakes the head; a head that leaves wakes the next
+//	waiters  [ head, ..., tail ]     only the head tries; Free wakes the head; a head that leaves wakes the next
 //
-// No wake-up is lost: a waiter joins before it tries, and whoever frees looks at the queue after it has freed. So
-// either the try sees the freed memory, or the free sees the waiter.
-// Cost for those who free: one atomic load while nobody waits.
+// No wake-up is lost: a waiter joins the queue before it tries, and Free looks at the queue after it has freed. Either
+// the try sees the freed memory, or Free sees the waiter.
+// Cost for Free: one atomic load while nobody waits.
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func (q *waitQueue) join() *waiter {
 	return w
 }
 
-// leave lets the next waiter have its turn: memory may be left for it.
+// leave removes the waiter and wakes the next one, for which there may be memory.
 func (q *waitQueue) leave(w *waiter) {
 	q.mu.Lock()
 	at := slices.Index(q.waiters, w)
@@ -76,7 +76,7 @@ func (q *waitQueue) isHead(w *waiter) bool {
 	return q.waiters[0] == w
 }
 
-// wake gives the head a turn.
+// wake lets the head of the queue try.
 func (q *waitQueue) wake() {
 	if q.n.Load() != 0 {
 		q.wakeHead()

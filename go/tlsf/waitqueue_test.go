@@ -162,7 +162,7 @@ func TestGrowingALockedHeapHelpsWaiters(t *testing.T) {
 	}
 	l := tlsf.NewLocked(h)
 	for _, more := range []func() error{
-		func() error { return l.Grow(1 << 12) },
+		func() error { return l.GrowRegion(1 << 12) },
 		func() error { return l.AddRegion(alignedRegion(1<<12, 1<<12)) },
 	} {
 		fillUp(t, l, 100)

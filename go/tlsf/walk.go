@@ -42,7 +42,7 @@ func (r *region) isPlausible(i, head uint64) bool {
 	return head&flagMask&^(flagFree|flagPrevFree) == 0 && size >= minBlock && size/wordBytes <= r.last()-i
 }
 
-// notBlock is the error for a slice that is not a used block: which of the things it is instead. Slow, by a walk.
+// notBlock is the error for a slice that is not a used block. It walks the region to find out what the slice is instead.
 func (h *Heap) notBlock(op string, b []byte) error {
 	if b == nil {
 		return nil

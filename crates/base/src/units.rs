@@ -1,14 +1,14 @@
 //! Bytes, pages, and milliseconds as types.
 //!
-//! A page here is always Freestone's own of 64 KiB ([`PAGE_BYTES`]); a page of the operating system is an "OS page" and
-//! its size is found at run time.
+//! A page is always one of Freestone's own, of 64 KiB ([`PAGE_BYTES`]). A page of the operating system is called an "OS page", and its size is
+//! known at run time only.
 
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// log2 of [`PAGE_BYTES`].
 pub const PAGE_BYTES_LOG2: u32 = 16;
 
-/// Size of a page in bytes: the unit of the page map and of every run. 64 KiB is also the largest OS page in use.
+/// Size of a page in bytes: the unit of the page map and of every run. 64 KiB is also the largest OS page that Freestone supports.
 pub const PAGE_BYTES: usize = 1 << PAGE_BYTES_LOG2;
 
 /// A number of bytes.

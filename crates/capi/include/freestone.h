@@ -400,11 +400,11 @@ FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 int freestone_tlsf_add_region(freestone_tlsf_t *heap, void *start, size_t bytes) FREESTONE_NOTHROW;
 
 /*
- * Lengthens the region that starts at `start` (for the first one: the memory the heap was created in) by the `bytes` directly
+ * Grows the region that starts at `start` (for the first one: the memory the heap was created in) by the `bytes` directly
  * behind it, a multiple of 16 and at least 32. Returns a code.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
-int freestone_tlsf_append(freestone_tlsf_t *heap, void *start, size_t bytes) FREESTONE_NOTHROW;
+int freestone_tlsf_grow_region(freestone_tlsf_t *heap, void *start, size_t bytes) FREESTONE_NOTHROW;
 
 /*
  * Removes the region that starts at `start`, if no block in it is in use. The heap's control structure stays where it is. Returns a code.

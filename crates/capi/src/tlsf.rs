@@ -173,12 +173,12 @@ fn region_start(heap: *mut Control, start: *mut c_void) -> Option<NonNull<u8>> {
 /// # Safety
 /// - `heap` is a live handle; the `bytes` behind the region are the heap's alone from now on.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_append(heap: *mut Control, start: *mut c_void, bytes: usize) -> c_int {
+pub unsafe extern "C" fn freestone_tlsf_grow_region(heap: *mut Control, start: *mut c_void, bytes: usize) -> c_int {
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
     let Some(start) = region_start(heap, start) else { return control.refuse(Error::NoSuchRegion { address: 0 }) };
     // SAFETY: what lies behind the region is the heap's alone from now on (this function's contract).
-    let result = unsafe { control.heap.append(start, bytes) };
+    let result = unsafe { control.heap.grow_region(start, bytes) };
     control.code(result)
 }
 

@@ -18,7 +18,7 @@
 //! Layer: above `page`, below `shared`. Locks: one per class, rank [`RANK`], taken before the page heap's.
 //!
 //! # Safety
-//! A span in a list may be touched by whoever holds the lock of its class, and by nobody else.
+//! Only the holder of the lock of its class may touch a span in a list.
 
 use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
@@ -279,3 +279,6 @@ pub(crate) unsafe fn release_os_pages<O: Os>(pages: &PageHeap<O>, page: u32) -> 
         os_pages::release_pages(pages.layout(), page, os_page_bytes, |start, bytes| pages.purge_inside(start, bytes))
     }
 }
+
+#[cfg(test)]
+mod tests;

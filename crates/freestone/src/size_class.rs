@@ -6,8 +6,8 @@
 //! step            16      │        32        │     64    │ … │      2048
 //! ```
 //!
-//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB: above 128 bytes at most 12.5 % of a block is wasted (a test computes it
-//! for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
+//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB: above 128 bytes at most 12.5 % of a block is wasted (`size_class/tests.rs`
+//! computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.

@@ -119,7 +119,11 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         };
         let Some(block) = found else { return Ok(None) };
         let header = block.header(self.sealer);
-        let is_intact = if self.top.is_at(block) { header == Header::TOP } else { header.is_intact() };
+        let is_intact = if self.top.is_at(block) {
+            header == Header::TOP
+        } else {
+            header.is_intact_without(PREV_FREE) && header.is_free()
+        };
         if is_intact { Ok(Some((block, header))) } else { Err(Self::diagnose(block.payload_address(), self)) }
     }
 
@@ -293,3 +297,6 @@ fn is_no_block(rest: usize) -> bool {
     cold_path();
     rest < LEAST_BLOCK_BYTES
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@
 //! if it stays inside the region, and the header that it leads to is believed only if its seal is intact.
 #![allow(unsafe_code)]
 
-use crate::block::Block;
+use crate::block::{Block, Used};
 use crate::block_size::{GRANULE, HEADER_BYTES};
 use crate::error::Error;
 use crate::footer;
@@ -23,15 +23,6 @@ use crate::policy::Policy;
 use crate::region::Located;
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
-
-/// A block in use with its header, and the header behind it.
-#[derive(Clone, Copy)]
-pub(crate) struct Used {
-    pub(crate) block: Block,
-    pub(crate) header: Header,
-    pub(crate) next: Block,
-    pub(crate) next_header: Header,
-}
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Frees a block, and merges it with free neighbours.
@@ -161,6 +152,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     }
 
     /// Makes a used block free: marks it, merges it with the previous block, merges it with the next, inserts it.
+    ///
+    /// Long because: it is one case for each state of the two neighbours, and a call between them would lengthen the bound.
     ///
     /// # Safety
     /// - The block is in use, with the headers of `used`, which are intact, and nothing uses it any more.

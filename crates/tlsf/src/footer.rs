@@ -77,3 +77,6 @@ pub(crate) unsafe fn read(block: Block, size: usize, sealer: Sealer) -> Option<u
     };
     (1..=slack).all(is_filled).then_some(requested)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@
 #![allow(unsafe_code)]
 
 use crate::block::Block;
+use crate::block::Used;
 use crate::block_size::{HEADER_BYTES, LEAST_BLOCK_BYTES};
-use crate::deallocate::Used;
 use crate::error::Error;
 use crate::footer;
 use crate::header::{Header, PREV_FREE};

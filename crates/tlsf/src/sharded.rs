@@ -176,3 +176,6 @@ impl<const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, const SECON
         unsafe { self.reallocate(block, bytes, align) }
     }
 }
+
+#[cfg(test)]
+mod tests;

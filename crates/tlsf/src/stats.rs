@@ -55,3 +55,6 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         stats
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@
 //! that the heap has exclusive access.
 #![allow(unsafe_code)]
 
+use crate::block::Used;
 use crate::block_size::LEAST_BLOCK_BYTES;
-use crate::deallocate::Used;
 use crate::error::Error;
 use crate::free_list::FreeLists;
 use crate::header::{FREE, Header, PREV_FREE, Sealer};
@@ -226,3 +226,6 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> D
         Self::with_policy()
     }
 }
+
+#[cfg(test)]
+mod tests;

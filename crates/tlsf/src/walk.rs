@@ -146,3 +146,6 @@ pub(crate) fn overrun_into(broken: Block, before: Option<BlockInfo>) -> Error {
         _ => Error::Damaged { block: broken.payload_address() },
     }
 }
+
+#[cfg(test)]
+mod tests;

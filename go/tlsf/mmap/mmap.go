@@ -29,7 +29,7 @@ type Region struct {
 }
 
 // Map makes a region of size zeroed bytes that can grow to capacity: the slice that Bytes returns has that capacity, and
-// tlsf's Grow uses it.
+// tlsf's GrowRegion uses it.
 //
 // # Errors
 //

@@ -80,7 +80,7 @@ func TestAHeapGrowsThroughItsRegionsCapacity(t *testing.T) {
 	if _, err := h.Alloc(1 << 17); !errors.Is(err, tlsf.ErrTooLarge) {
 		t.Fatalf("before growing: %v", err)
 	}
-	if err := h.Grow(1 << 18); err != nil {
+	if err := h.GrowRegion(1 << 18); err != nil {
 		t.Fatal(err)
 	}
 	b, err := h.Alloc(1 << 17)

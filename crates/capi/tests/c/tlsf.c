@@ -109,11 +109,11 @@ static void regions(void) {
             freestone_tlsf_last_error(heap).block);
     REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, behind + 4, 64) != 0), FREESTONE_TLSF_REGION_MISALIGNED, 0);
     REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, behind, 32) != 0), FREESTONE_TLSF_REGION_TOO_SMALL, 0);
-    REFUSED(heap, EXPECT(freestone_tlsf_append(heap, behind, 64) != 0), FREESTONE_TLSF_NO_SUCH_REGION, 0);
+    REFUSED(heap, EXPECT(freestone_tlsf_grow_region(heap, behind, 64) != 0), FREESTONE_TLSF_NO_SUCH_REGION, 0);
     REFUSED(heap, EXPECT(freestone_tlsf_remove_region(heap, behind) != 0), FREESTONE_TLSF_NO_SUCH_REGION, 0);
 
     uint64_t before = stats_of(heap).region_bytes;
-    EXPECT(freestone_tlsf_append(heap, memory, 4096) == 0 && stats_of(heap).region_bytes == before + 4096);
+    EXPECT(freestone_tlsf_grow_region(heap, memory, 4096) == 0 && stats_of(heap).region_bytes == before + 4096);
     EXPECT(stats_of(heap).n_free_blocks == 1);
     unsigned char *second = behind + 8192;
     EXPECT(freestone_tlsf_add_region(heap, second, 4096) == 0 && stats_of(heap).n_free_blocks == 2);

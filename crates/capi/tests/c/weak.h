@@ -38,7 +38,7 @@
 #pragma weak freestone_tlsf_create
 #pragma weak freestone_tlsf_destroy
 #pragma weak freestone_tlsf_add_region
-#pragma weak freestone_tlsf_append
+#pragma weak freestone_tlsf_grow_region
 #pragma weak freestone_tlsf_remove_region
 #pragma weak freestone_tlsf_alloc
 #pragma weak freestone_tlsf_alloc_aligned

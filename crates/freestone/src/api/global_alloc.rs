@@ -169,7 +169,7 @@ unsafe impl GlobalAlloc for Freestone {
 
     #[inline(always)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: `block` was allocated for `layout` and nobody uses it any more (the trait's contract); the class is the one `alloc` took.
+        // SAFETY: `block` was allocated for `layout` and no code uses it any more (the trait's contract); the class is the one `alloc` took.
         unsafe {
             match class_of_aligned(layout.size(), layout.align()) {
                 Some(class) => free::free_sized(block, class),

@@ -34,23 +34,18 @@ unsafe extern "C" {
     static LINKED: *const c_char;
 }
 
-/// Applies the options of environment and symbol to `settings` and, the path, to `report`.
-///
-/// # Safety
-/// - No other thread uses `report`.
-pub(super) unsafe fn apply_all(settings: &Settings, report: &Report) {
+/// Applies the options of environment and symbol to `settings`; the path goes to `report`.
+pub(super) fn apply_all(settings: &Settings, report: &Report) {
     if process::is_secure() {
         return;
     }
     // A profile counts as if it came first, wherever it stands: explicit options override it.
     for is_profile in [true, false] {
         for_each(|name, value, source| {
-            if (config::find(name) == Some(key::PROFILE)) == is_profile {
-                // SAFETY: no other thread uses `report` (this function's contract).
-                let set = unsafe { set_at_start(settings, report, name, value) };
-                if let Err(mistake) = set {
-                    report_ignored(name, value, source, mistake);
-                }
+            if (config::find(name) == Some(key::PROFILE)) == is_profile
+                && let Err(mistake) = set_at_start(settings, report, name, value)
+            {
+                report_ignored(name, value, source, mistake);
             }
         });
     }
@@ -79,14 +74,11 @@ fn split(option: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// # Safety
-/// - No other thread uses `report`.
-unsafe fn set_at_start(settings: &Settings, report: &Report, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
+fn set_at_start(settings: &Settings, report: &Report, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
     let index = config::find(name).ok_or(Mistake::UnknownKey)?;
     settings.set(index, value)?;
     if index == key::REPORT {
-        // SAFETY: no other thread uses `report` (this function's contract).
-        unsafe { report.set(value)? };
+        report.set(value)?;
     }
     Ok(())
 }

@@ -1,19 +1,14 @@
 //! The report: the file that `freestone run` reads, one line when the allocator starts, one when the process ends, and more if asked for.
-#![allow(unsafe_code)]
 //!
 //! Each line is one JSON object and is appended with a single write. The first proves that the allocator is in the process.
 //!
-//! Sizes of the fields: bytes unless the name says otherwise; `ms` is the kernel's monotonic clock in milliseconds.
-//!
-//! # Safety
-//! The path is written only while the allocator starts, once by each source of options that names one, and read only after that.
+//! Invariant: the path is written only while the allocator starts, once by each source of options that names one, and read only after that.
 
 use crate::config::{Mistake, REPORT_PATH_BYTES};
 use crate::stats::Stats;
-use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::fmt::{self, Arguments, Display, Write};
-use freestone_base::sync::{AtomicBool, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU8, Ordering};
 use freestone_base::text::FixedText;
 use freestone_os::process;
 
@@ -40,43 +35,38 @@ impl Display for Event {
 
 /// Where the lines go; nowhere unless a path is set.
 pub(super) struct Report {
-    path: UnsafeCell<[u8; REPORT_PATH_BYTES]>,
+    path: [AtomicU8; REPORT_PATH_BYTES],
     is_set: AtomicBool,
 }
-
-// SAFETY: `path` is written by the one thread that starts the allocator, while no other reads it (the contract of `set`).
-unsafe impl Sync for Report {}
 
 impl Report {
     /// A report that goes nowhere.
     pub(super) const fn new() -> Self {
-        Self { path: UnsafeCell::new([0; REPORT_PATH_BYTES]), is_set: AtomicBool::new(false) }
+        Self { path: [const { AtomicU8::new(0) }; REPORT_PATH_BYTES], is_set: AtomicBool::new(false) }
     }
 
-    fn get(&self) -> Option<&CStr> {
+    /// The path as a C string with what follows it in the buffer, if one is set.
+    fn get(&self) -> Option<[u8; REPORT_PATH_BYTES]> {
         if !self.is_set.load(Ordering::Acquire) {
             return None;
         }
-        // SAFETY: the path was written before `is_set` became true, and is not written again: the allocator has started.
-        CStr::from_bytes_until_nul(unsafe { &*self.path.get() }).ok()
+        let mut path = [0; REPORT_PATH_BYTES];
+        for (byte, stored) in path.iter_mut().zip(&self.path) {
+            *byte = stored.load(Ordering::Relaxed);
+        }
+        Some(path)
     }
 
     /// Sets the path, in place of one set before; an empty one turns the report off.
     ///
     /// # Errors
     /// The path is longer than [`REPORT_PATH_BYTES`] less one; nothing has changed then.
-    ///
-    /// # Safety
-    /// - No other function of the report runs at the same time.
-    pub(super) unsafe fn set(&self, path: &[u8]) -> Result<(), Mistake> {
+    pub(super) fn set(&self, path: &[u8]) -> Result<(), Mistake> {
         if path.len() >= REPORT_PATH_BYTES {
             return Err(Mistake::OutOfRange);
         }
-        // SAFETY: nobody else uses the path now (this function's contract).
-        let bytes = unsafe { &mut *self.path.get() };
-        bytes.fill(0);
-        for (slot, &byte) in bytes.iter_mut().zip(path) {
-            *slot = byte;
+        for (stored, &byte) in self.path.iter().zip(path.iter().chain(core::iter::repeat(&0))) {
+            stored.store(byte, Ordering::Relaxed);
         }
         self.is_set.store(!path.is_empty(), Ordering::Release);
         Ok(())
@@ -97,6 +87,7 @@ impl Report {
     /// Appends a line, if a path is set. A file that cannot be written is reported on standard error.
     fn append(&self, line: impl FnOnce(i32) -> FixedText<LINE_BYTES>) {
         if let Some(path) = self.get()
+            && let Ok(path) = CStr::from_bytes_until_nul(&path)
             && let Err(errno) = freestone_os::append(path, line(process::id()).as_bytes())
         {
             let path = path.to_str().unwrap_or("?");

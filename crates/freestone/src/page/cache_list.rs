@@ -8,11 +8,11 @@ use crate::page::large_cache::{LargeRunCache, PermanentCache};
 use crate::page::runs::{Broken, Extent, Runs, hold};
 use crate::span::{Entry, Kind, PageIndex};
 use core::ptr;
-use freestone_base::slot::{Had, Slot};
+use freestone_base::slot::{Content, Slot};
 use freestone_base::units::{Moment, Pages};
 
 /// Closes a slot, or leaves it open: [`Slot::close`] or [`Slot::close_if_idle`].
-pub(super) type Close = fn(&Slot) -> Option<Had>;
+pub(super) type Close = fn(&Slot) -> Option<Content>;
 
 /// See the module header.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl CacheList {
         for (pages, slot) in cache.slots() {
             if let Some(had) = close(slot) {
                 self.open_pages -= pages;
-                if let Had::Number(page) = had {
+                if let Content::Number(page) = had {
                     free(PageIndex(page));
                 }
             }

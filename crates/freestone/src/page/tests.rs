@@ -2,7 +2,7 @@
 //! Every way of having memory and giving it back, and what the tests of the page heap's files share: over the fake kernel, through whole heaps.
 use crate::config::key;
 use crate::testing::{OneHeap, World};
-use crate::thread::ThreadHeap;
+use crate::thread::heap::Own;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Errno;
 use freestone_os::fake::{Failure, Fake};
@@ -18,9 +18,9 @@ pub(in crate::page) fn dirty_bytes(world: &World) -> u64 {
 }
 
 /// Makes `n` MiB dirty; the heap that had them.
-pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> &ThreadHeap<Fake> {
+pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     let heap = world.heap();
-    let blocks: Vec<_> = (0..n).map(|_| heap.allocate_large(MIB, 1).start).collect();
+    let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
     // SAFETY: the heap and the blocks are this test's.
     unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
     heap

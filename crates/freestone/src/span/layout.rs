@@ -12,7 +12,7 @@
 //!
 //! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which knows how far the page map is committed,
 //! its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an address beyond its reach is then looked
-//! up again in the newest view (`ThreadHeap::renew_view`). `docs/decisions/0016-what-is-committed-when.md` has the reasons.
+//! up again in the newest view (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
 //! Invariants
 //! - `n` pages and their metadata fit between base and end.

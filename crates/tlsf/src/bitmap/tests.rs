@@ -31,3 +31,17 @@ fn the_widest_map_reaches_its_last_list() {
     map.clear_if(true, last);
     assert_eq!(map.lowest_from(first), None);
 }
+
+#[test]
+fn a_first_level_that_disagrees_with_the_second_is_noticed() {
+    let mut map = Bitmap::<2, 8>::new();
+    map.set(ListIndex::of_number(FIRST_LEVEL * 8 + 3));
+    assert!(map.is_consistent());
+    for bit in 0..2 {
+        map.first ^= 1 << bit;
+        assert!(!map.is_consistent());
+        map.first ^= 1 << bit;
+    }
+    map.second[1] |= 1;
+    assert!(!map.is_consistent());
+}

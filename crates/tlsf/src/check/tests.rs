@@ -64,3 +64,61 @@ fn one_byte_past_the_request_is_named_in_a_heap_with_footers_and_the_next_header
     unsafe { *used[1].byte_add(40).as_mut() = 0 };
     assert_eq!(heap.check(), Err(Error::Overrun { block: used[1].addr().get(), bytes: 40 }));
 }
+
+/// A heap with two free blocks of one list in front of the top, the head first; their headers and links are in the region.
+fn listed(memory: &mut Memory) -> (Tlsf<'_>, [NonNull<u8>; 2]) {
+    let mut heap = Tlsf::new();
+    heap.add_region(&mut memory.0).unwrap();
+    let blocks = [(); 4].map(|()| heap.allocate(40, 16).unwrap());
+    // SAFETY: used by nobody.
+    unsafe {
+        heap.deallocate(blocks[0]).unwrap();
+        heap.deallocate(blocks[2]).unwrap();
+    }
+    (heap, [blocks[2], blocks[0]])
+}
+
+#[test]
+fn a_list_that_lost_a_block_is_noticed_and_a_free_block_is_named() {
+    let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
+    let (mut heap, [head, next]) = listed(&mut memory);
+    // SAFETY: the block's link and header are in the region.
+    unsafe {
+        let block = Block::of_payload(head);
+        block.set_next_free(None);
+    }
+    assert_eq!(heap.check(), Err(Error::Damaged { block: next.addr().get() }), "the first free block in memory");
+    // SAFETY: as above.
+    unsafe { heap.lists.pop(Block::of_payload(head), index_of(48, 32)) };
+    assert!(heap.check().is_err());
+}
+
+#[test]
+fn a_list_with_a_block_of_another_size_or_a_used_one_is_noticed() {
+    for header in [Header::new(64, crate::header::FREE), Header::new(48, 0)] {
+        let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
+        let (heap, [head, _]) = listed(&mut memory);
+        // SAFETY: the header in front of the payload.
+        unsafe { Block::of_payload(head) }.set_header(header, heap.sealer);
+        assert_eq!(heap.check_list(index_of(48, 32), 9), Err(Error::Damaged { block: head.addr().get() }));
+    }
+    let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
+    let (heap, [head, next]) = listed(&mut memory);
+    assert_eq!((heap.check_list(index_of(48, 32), 2), heap.check()), (Ok(2), Ok(())));
+    assert_eq!(heap.check_list(index_of(48, 32), 1), Err(Error::Damaged { block: next.addr().get() }));
+    assert_eq!(heap.check_list(index_of(64, 32), 2), Ok(0));
+    // SAFETY: the block's link is in the region.
+    unsafe { Block::of_payload(next).set_back_link(BackLink::block(Block::of_payload(next))) };
+    assert_eq!(heap.check(), Err(Error::Damaged { block: next.addr().get() }));
+    // SAFETY: as above.
+    unsafe { Block::of_payload(head).set_back_link(BackLink::list(index_of(64, 32))) };
+    assert_eq!(heap.check(), Err(Error::Damaged { block: head.addr().get() }));
+}
+
+#[test]
+fn a_bit_without_a_list_is_noticed() {
+    let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
+    let (mut heap, _) = listed(&mut memory);
+    heap.lists.bitmap.set(index_of(4096, 32));
+    assert_eq!(heap.check(), Err(Error::Damaged { block: 0 }));
+}

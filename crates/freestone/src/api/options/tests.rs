@@ -29,8 +29,7 @@ fn a_limit_below_what_is_in_use_is_refused_and_the_one_before_stays() {
     let world = World::new(4096);
     let heap = world.heap();
     assert_eq!(set(&world.shared, "limit", "32m"), Ok(()));
-    // SAFETY: the heap is this test's.
-    let block = unsafe { heap.allocate(8 << 20, 1) }.start;
+    let block = heap.allocate(8 << 20, 1).start;
     assert!(!block.is_null());
     for limit in ["limit", "limit_hard"] {
         let before = get(world.shared.settings(), limit);
@@ -44,10 +43,7 @@ fn a_limit_below_what_is_in_use_is_refused_and_the_one_before_stays() {
 fn a_path_that_is_too_long_is_a_mistake_at_the_start() {
     let (settings, report) = (Settings::new(), Report::new());
     let path = [b'x'; crate::config::REPORT_PATH_BYTES];
-    // SAFETY: the report is this test's alone.
-    unsafe {
-        assert_eq!(set_at_start(&settings, &report, b"report", &path), Err(Mistake::OutOfRange));
-        assert_eq!(set_at_start(&settings, &report, b"REPORT", b"/tmp/report"), Ok(()));
-        assert_eq!(set_at_start(&settings, &report, b"reports", b"/tmp/report"), Err(Mistake::UnknownKey));
-    }
+    assert_eq!(set_at_start(&settings, &report, b"report", &path), Err(Mistake::OutOfRange));
+    assert_eq!(set_at_start(&settings, &report, b"REPORT", b"/tmp/report"), Ok(()));
+    assert_eq!(set_at_start(&settings, &report, b"reports", b"/tmp/report"), Err(Mistake::UnknownKey));
 }

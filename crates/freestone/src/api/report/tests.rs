@@ -1,13 +1,10 @@
-#![allow(unsafe_code)]
 use super::*;
 use std::ffi::CString;
 use std::fs;
 use std::string::String;
 
-/// Sets the path of a report that only this test knows of.
-fn set(report: &Report, path: &[u8]) -> Result<(), Mistake> {
-    // SAFETY: the report is this test's, which has one thread.
-    unsafe { report.set(path) }
+fn path_of(report: &Report) -> Option<CString> {
+    report.get().map(|path| CStr::from_bytes_until_nul(&path).unwrap().to_owned())
 }
 
 #[test]
@@ -41,21 +38,21 @@ fn the_longest_line_there_can_be_is_not_cut() {
 #[test]
 fn the_last_path_counts_and_an_empty_one_turns_the_report_off() {
     let report = Report::new();
-    assert_eq!(report.get(), None);
-    set(&report, b"/tmp/a-longer-path").unwrap();
-    set(&report, b"/tmp/short").unwrap();
-    assert_eq!(report.get(), Some(c"/tmp/short"));
-    assert_eq!(set(&report, &[b'x'; REPORT_PATH_BYTES]), Err(Mistake::OutOfRange));
-    assert_eq!(report.get(), Some(c"/tmp/short"));
-    set(&report, b"").unwrap();
-    assert_eq!(report.get(), None);
+    assert_eq!(path_of(&report), None);
+    report.set(b"/tmp/a-longer-path").unwrap();
+    report.set(b"/tmp/short").unwrap();
+    assert_eq!(path_of(&report).as_deref(), Some(c"/tmp/short"));
+    assert_eq!(report.set(&[b'x'; REPORT_PATH_BYTES]), Err(Mistake::OutOfRange));
+    assert_eq!(path_of(&report).as_deref(), Some(c"/tmp/short"));
+    report.set(b"").unwrap();
+    assert_eq!(path_of(&report), None);
 }
 
 #[test]
 fn the_longest_path_is_kept_whole() {
     let (report, path) = (Report::new(), [b'x'; REPORT_PATH_BYTES - 1]);
-    set(&report, &path).unwrap();
-    assert_eq!(report.get(), Some(CString::new(path).unwrap().as_c_str()));
+    report.set(&path).unwrap();
+    assert_eq!(path_of(&report), Some(CString::new(path).unwrap()));
 }
 
 #[test]
@@ -64,7 +61,7 @@ fn lines_are_appended_in_order_and_statistics_are_taken_only_for_a_report() {
     let report = Report::new();
     report.append_stats(Event::Sample, 1, || panic!("there is no report"));
     let path = std::env::temp_dir().join(std::format!("freestone-report-{}", std::process::id()));
-    set(&report, path.as_os_str().as_encoded_bytes()).unwrap();
+    report.set(path.as_os_str().as_encoded_bytes()).unwrap();
     report.append_start();
     report.append_stats(Event::Exit, 7, || Stats { live: 24, ..Stats::default() });
     let text: String = fs::read_to_string(&path).unwrap();

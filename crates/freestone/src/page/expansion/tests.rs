@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 use crate::page::tests::MIB;
 use crate::testing::{OneHeap, World};
-use crate::thread::ThreadHeap;
+use crate::thread::heap::Own;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 use freestone_os::fake::{Failure, Fake};
 use freestone_os::{Errno, Os};
@@ -17,9 +17,8 @@ fn map_as_a_stranger(world: &World, page: u32, n_pages: u32) {
     }
 }
 
-fn allocate(heap: &ThreadHeap<Fake>, bytes: usize) -> *mut u8 {
-    // SAFETY: heaps are their tests'.
-    unsafe { heap.allocate(bytes, 1) }.start
+fn allocate(heap: Own<'_, Fake>, bytes: usize) -> *mut u8 {
+    heap.allocate(bytes, 1).start
 }
 
 fn high_water(world: &World) -> u32 {

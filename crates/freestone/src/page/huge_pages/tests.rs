@@ -33,12 +33,12 @@ fn how_dense_a_block_was_is_asked_at_the_start_of_os_pages_of_any_size() {
         world.os().give_huge_pages(HUGE_BYTES);
         world.os().say_resident(false);
         let heap = world.heap();
-        let block = heap.allocate_large(68 << PAGE_BYTES_LOG2, 1).start;
+        let block = heap.allocate(68 << PAGE_BYTES_LOG2, 1).start;
         assert_eq!(world.os().huge_bytes(), 2 * HUGE_BYTES);
         // SAFETY: the block is this test's.
         unsafe { heap.free(block) };
         world.shared.pages.purge();
-        let _ = heap.allocate_large(68 << PAGE_BYTES_LOG2, 1);
+        let _ = heap.allocate(68 << PAGE_BYTES_LOG2, 1);
         assert_eq!(world.os().huge_bytes(), 0, "it was found empty");
     }
 }
@@ -50,7 +50,7 @@ fn programs_of_sparse_blocks_pay_for_one_of_them() {
     world.os().give_huge_pages(HUGE_BYTES);
     world.os().say_resident(false);
     let heap = world.heap();
-    let blocks: Vec<_> = (0..4).map(|_| heap.allocate_large(8 * MIB, 1).start).collect();
+    let blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
     assert_eq!(world.os().huge_bytes(), 8 * MIB);
     // SAFETY: the blocks are this test's.
     unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };

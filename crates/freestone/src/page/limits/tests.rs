@@ -3,6 +3,7 @@ use crate::config::key;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib};
 use crate::span::Kind;
 use crate::testing::World;
+use crate::thread::upkeep;
 use std::vec::Vec;
 
 #[test]
@@ -36,10 +37,12 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
 #[test]
 fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
-    let heap = world.explicit_heap();
-    heap.limit_pages.set(32);
+    let explicit = world.explicit_heap();
+    explicit.set_limit(Some(32)).unwrap();
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
+        let entered = explicit.enter();
+        let heap = entered.own();
         let large = heap.allocate(MIB, 1).start;
         assert!(!large.is_null());
         assert!(heap.reallocate(large, 3 * MIB, 1).is_null(), "growing counts as well");
@@ -47,10 +50,11 @@ fn an_explicit_heap_has_no_more_than_its_limit() {
             (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
         assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
         small.into_iter().for_each(|block| heap.free(block));
-        heap.flush_all();
+        upkeep::flush_all(heap);
         heap.free(large);
         assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
-        world.threads.destroy(heap);
+        drop(entered);
+        world.threads.destroy(explicit);
     }
     world.check().unwrap();
 }
@@ -85,17 +89,17 @@ fn impossible_sizes_give_nothing_back() {
     world.set(key::LIMIT, "40m");
     world.set(key::LIMIT_HARD, "60m");
     let heap = dirty_mib(&world, 10);
-    let block = heap.allocate_large(100, 1).start;
+    let block = heap.allocate(100, 1).start;
     let before = (dirty_bytes(&world), world.os().purged_bytes());
     world.os().plan(None);
     let window = crate::testing::WINDOW_BYTES;
     for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (window, 1), (1, window), (1 << 45, 1)] {
         // SAFETY: the heap and the block are this test's.
         unsafe {
-            assert!(heap.allocate(size, align).start.is_null() && heap.allocate_large(size, align).start.is_null());
+            assert!(heap.allocate(size, align).start.is_null() && heap.allocate(size, align).start.is_null());
             assert!(size == 1 || heap.reallocate(block, size, align).is_null());
         }
-        assert!(!crate::thread::any::is_possible(&world.shared.pages, size, align));
+        assert!(!crate::thread::any_block::is_possible(&world.shared.pages, size, align));
     }
     assert_eq!(((dirty_bytes(&world), world.os().purged_bytes()), world.os().n_calls()), (before, 0));
     assert!(!world.shared.pages.is_pressed());

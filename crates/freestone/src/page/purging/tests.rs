@@ -105,7 +105,7 @@ fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     world.check().unwrap();
     let stats = pages.stats();
     assert_eq!((stats.purging_pages, stats.dirty_pages), (0, 160));
-    assert!(!heap.allocate_large(10 * MIB, 1).zero, "a part of it may not have been given back");
+    assert!(!heap.allocate(10 * MIB, 1).zero, "a part of it may not have been given back");
     assert_eq!(pages.purge(), 0);
 }
 

@@ -74,7 +74,7 @@ proptest! {
         world.check().unwrap();
         let stats = world.shared.pages.stats();
         prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "everything came home");
-        let cached = world.threads.iter().map(|heap| heap.shelf.puts_and_takes());
+        let cached = world.threads.iter().map(|heap| heap.cache().puts_and_takes());
         let (puts, takes) = cached.fold((0, 0), |sum, (puts, takes)| (sum.0 + puts, sum.1 + takes));
         prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that came went");
     }
@@ -84,13 +84,14 @@ proptest! {
 #[test]
 fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
     let world = World::new(4096);
-    let (keeper, n) = (world.heap(), if cfg!(miri) { 60 } else { 200_000 });
+    let n = if cfg!(miri) { 60 } else { 200_000 };
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let keeper = world.heap();
             for round in 0..n {
                 let size = (1 + round / 20 % 3) * PAGE_BYTES;
-                let block = keeper.allocate_large(size, 1).start;
+                let block = keeper.allocate(size, 1).start;
                 // SAFETY: the block is this thread's; whoever else had it would write to it, too.
                 unsafe {
                     block.write(round as u8);
@@ -99,11 +100,12 @@ fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
                     keeper.free(block);
                 }
             }
+            assert!(keeper.cache().puts_and_takes().1 > 0, "nothing was ever cached");
             done.store(1, Ordering::Release);
         });
         let other = world.heap();
         while done.load(Ordering::Acquire) == 0 {
-            let block = other.allocate_large(PAGE_BYTES, 1).start;
+            let block = other.allocate(PAGE_BYTES, 1).start;
             // SAFETY: as above.
             unsafe {
                 block.write(0xA5);
@@ -115,5 +117,4 @@ fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
         }
     });
     world.check().unwrap();
-    assert!(keeper.shelf.puts_and_takes().1 > 0, "nothing was ever cached");
 }

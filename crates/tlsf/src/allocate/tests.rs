@@ -1,0 +1,79 @@
+#![allow(unsafe_code)]
+
+use crate::{Bounded, Error, Standard, Tlsf, WithFooters};
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+#[repr(align(16))]
+struct Memory([MaybeUninit<u8>; 4096]);
+
+const ZEROED: Memory = Memory([const { MaybeUninit::zeroed() }; 4096]);
+
+#[test]
+fn the_largest_request_fills_the_longest_region_but_for_its_ends_and_the_blocks_own_bytes() {
+    const LONGEST: usize = 32 << 8;
+    assert_eq!(Tlsf::<Standard, 8, 32, 1>::MOST_REGION_BYTES, LONGEST);
+    assert_eq!(Tlsf::<Standard, 8, 32, 1>::MOST_BYTES, LONGEST - 32 - 8);
+    assert_eq!(Tlsf::<Bounded, 8, 32, 1>::MOST_BYTES, LONGEST - 32 - 8);
+    assert_eq!(Tlsf::<WithFooters, 8, 32, 1>::MOST_BYTES, LONGEST - 32 - 16);
+}
+
+#[test]
+fn requests_around_half_of_the_longest_region_are_served_from_the_top_and_from_a_list() {
+    #[repr(align(16))]
+    struct Long([MaybeUninit<u8>; 4096]);
+    for bytes in 2016..2100 {
+        let mut memory = Long([const { MaybeUninit::uninit() }; 4096]);
+        let mut heap = Tlsf::<Standard, 7, 32, 1>::with_policy();
+        heap.add_region(&mut memory.0).unwrap();
+        let block = heap.allocate(bytes, 16).unwrap();
+        let wall = heap.allocate(16, 16).unwrap();
+        // SAFETY: used by nobody.
+        unsafe { heap.deallocate(block).unwrap() };
+        assert_eq!(heap.allocate(bytes, 16), Ok(block), "the free block in front of {wall:?} is reused");
+        assert_eq!(heap.check(), Ok(()));
+    }
+}
+
+#[test]
+fn a_flipped_flag_or_seal_of_a_free_block_is_reported_and_nothing_is_cut() {
+    for bit in 0..20 {
+        let mut memory = ZEROED;
+        let mut heap = Tlsf::new();
+        heap.add_region(&mut memory.0).unwrap();
+        let [small, _wall, hole, _wall_2]: [NonNull<u8>; 4] = [40, 8, 104, 8].map(|b| heap.allocate(b, 16).unwrap());
+        // SAFETY: used by nobody.
+        unsafe {
+            heap.deallocate(small).unwrap();
+            heap.deallocate(hole).unwrap();
+        }
+        // SAFETY: the word in front of a block is its header.
+        let header = unsafe { hole.byte_sub(8).cast::<u64>() };
+        // SAFETY: as above.
+        unsafe { *header.as_ptr() ^= 1 << bit };
+        let before = heap.top.bytes();
+        for _ in 0..2 {
+            let error = heap.allocate(104, 16).unwrap_err();
+            assert!(!matches!(error, Error::Exhausted { .. }), "bit {bit}: {error}");
+        }
+        assert_eq!(heap.top.bytes(), before);
+        // SAFETY: as above.
+        unsafe { *header.as_ptr() ^= 1 << bit };
+        assert_eq!((heap.check(), heap.allocate(104, 16)), (Ok(()), Ok(hole)), "mended, and nothing had changed");
+    }
+}
+
+#[test]
+fn an_alignment_of_16_needs_no_more_room_than_one_of_1_also_at_the_last_resort() {
+    for align in [1, 2, 4, 8, 16] {
+        let mut memory = ZEROED;
+        let mut heap = Tlsf::new();
+        heap.add_region(&mut memory.0).unwrap();
+        let [hole, _wall] = [1040, 8].map(|bytes| heap.allocate(bytes, 16).unwrap());
+        let rest = heap.stats().largest_free_bytes;
+        heap.allocate(rest, 16).unwrap();
+        // SAFETY: used by nobody.
+        unsafe { heap.deallocate(hole).unwrap() };
+        assert_eq!(heap.allocate(1040, align), Ok(hole));
+    }
+}

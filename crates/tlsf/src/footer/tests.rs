@@ -1,0 +1,62 @@
+#![allow(unsafe_code)]
+
+use super::*;
+
+const SIZE: usize = 128;
+
+/// Memory for a block of `SIZE` bytes whose header is 8 bytes into it.
+#[repr(align(16))]
+struct Memory([u8; SIZE + 16]);
+
+fn block_in(memory: &mut Memory) -> Block {
+    // SAFETY: inside the memory, at a multiple of 8, and initialised.
+    unsafe { Block::at(NonNull::from(&mut memory.0).cast::<u8>().byte_add(8)) }
+}
+
+#[test]
+fn what_was_requested_is_read_back_up_to_the_longest_slack() {
+    let sealer = Sealer::new(5);
+    for slack in 0..80 {
+        let mut memory = Memory([0; SIZE + 16]);
+        let block = block_in(&mut memory);
+        let requested = SIZE - HEADER_BYTES - FOOTER_BYTES - slack;
+        // SAFETY: the block has `SIZE` bytes and nobody uses it.
+        let read = unsafe {
+            write(block, SIZE, requested, sealer);
+            read(block, SIZE, sealer)
+        };
+        assert_eq!(read, (slack <= 31).then_some(requested), "{slack} bytes of slack");
+    }
+}
+
+#[test]
+fn every_byte_of_slack_and_footer_that_is_changed_is_noticed_and_none_in_front() {
+    let sealer = Sealer::new(5);
+    let requested = SIZE - HEADER_BYTES - FOOTER_BYTES - 20;
+    for offset in 0..SIZE - HEADER_BYTES {
+        let mut memory = Memory([0; SIZE + 16]);
+        let block = block_in(&mut memory);
+        // SAFETY: the block has `SIZE` bytes, and the offset is in its payload.
+        let read = unsafe {
+            write(block, SIZE, requested, sealer);
+            *block.payload().byte_add(offset).as_mut() ^= 0x10;
+            read(block, SIZE, sealer)
+        };
+        assert_eq!(read.is_some(), offset < requested, "byte {offset}");
+    }
+}
+
+#[test]
+fn a_footer_of_another_heap_or_another_place_is_refused() {
+    let mut memory = Memory([0; SIZE + 16]);
+    let block = block_in(&mut memory);
+    let requested = SIZE - HEADER_BYTES - FOOTER_BYTES;
+    // SAFETY: the block has `SIZE` bytes and nobody uses it; its last word is the footer.
+    unsafe {
+        write(block, SIZE, requested, Sealer::new(5));
+        assert_eq!(read(block, SIZE, Sealer::new(6)), None);
+        let footer = block.payload().byte_add(SIZE - 16).cast::<u64>();
+        footer.byte_sub(16).write(footer.read());
+        assert_eq!(read(block, SIZE - 16, Sealer::new(5)), None);
+    }
+}
