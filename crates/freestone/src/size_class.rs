@@ -6,9 +6,8 @@
 //! step            16      │        32        │     64    │ … │      2048
 //! ```
 //!
-//! 16-byte steps to 256, then 8 steps a doubling to 32 KiB: at most 12.5 % of a block is wasted above 128 bytes
-//! (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same
-//! eight steps a doubling; jemalloc's size classes have four.
+//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB: above 128 bytes at most 12.5 % of a block is wasted (`size_class/tests.rs`
+//! computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.
@@ -18,16 +17,16 @@ use freestone_base::units::Pages;
 /// Number of size classes.
 pub const N_CLASSES: usize = 72;
 
-/// The largest size served by a size class, in bytes; larger ones are page runs.
+/// The largest size served by a size class, in bytes; larger requests get large blocks.
 pub const SMALL_MAX: usize = 32 * 1024;
 
 /// Block sizes are multiples of this, and so are block addresses.
 pub const GRANULE_BYTES: usize = 16;
 
-/// Classes in the first part, one a granule.
+/// Classes in the first part, one per granule.
 const N_FINE: usize = 16;
 
-/// Classes a doubling in the second part.
+/// Classes per doubling in the second part.
 const PER_DOUBLING: usize = 8;
 
 /// Blocks at most this large live in spans of one page; larger ones in four, so that at least eight fit.
@@ -42,7 +41,7 @@ pub static BLOCK_BYTES: [u32; N_CLASSES] = block_bytes_table();
 /// Class of each number of granules, up to [`SMALL_MAX`].
 pub static CLASS_OF_GRANULES: [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] = class_table();
 
-/// Fixed point of [`RECIPROCAL`]: offsets have 18 bits, so that products stay in 64.
+/// Fixed point of [`RECIPROCAL`]: offsets have 18 bits (the longest span is 256 KiB), so that products fit in 64.
 const RECIPROCAL_LOG2: u32 = 40;
 
 /// `ceil(2^40 / block size)`: multiplying by it and shifting divides an offset by the block size, exactly for every offset in a span.
@@ -101,7 +100,7 @@ pub const fn class_of(size: usize) -> usize {
     CLASS_OF_GRANULES[(size + GRANULE_BYTES - 1) / GRANULE_BYTES] as usize
 }
 
-/// The class that serves `size` bytes aligned to `align` (a power of two), or `None` if a page run has to.
+/// The class that serves `size` bytes aligned to `align` (a power of two), or `None` if that takes a large block.
 ///
 /// A block's offset in its span is a multiple of its size, and spans are aligned to pages: a block is aligned to `align`
 /// if its size is a multiple of it.

@@ -1,16 +1,16 @@
-//! Spans: runs of pages with one use, and the map from an address to its span.
+//! Spans: records of runs of pages, and the map from an address to the span that holds it.
 //!
 //! Layer: above `size_class`, below `page`.
 //!
 //! | file | owns |
 //! |---|---|
-//! | [`layout`] | the window: where pages, span records and bitmaps are, and how far the page map can be read |
+//! | [`layout`] | the address range: where pages, span records, bitmaps and page map are, and how far the page map can be read |
 //! | [`page_index`] | the number of a page |
 //! | [`page_map`] | address → owner and size class, in one load |
-//! | [`record`] | what is known of a span, out of band |
+//! | [`record`] | what is known of a span, kept outside it |
 //! | [`list`] | lists of spans |
-//! | [`blocks`] | the blocks of a small span: free, carved, out |
-//! | [`os_pages`] | the OS pages of a small span, and giving back those in which no block is out |
+//! | [`blocks`] | the blocks of a small span: free, out, or never carved |
+//! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub mod blocks;
 pub mod layout;

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! A cache that is in the list stays where it is for good: `open` asks for that.
+//! A cache that is in the list stays where it is for good: that is what a [`PermanentCache`] says.
 
-use crate::page::large_cache::LargeRunCache;
+use crate::page::large_cache::{LargeRunCache, PermanentCache};
 use crate::page::runs::{Broken, Extent, Runs, hold};
 use crate::span::{Entry, Kind, PageIndex};
 use core::ptr;
@@ -61,11 +61,9 @@ impl CacheList {
         core::iter::successors(at(self.first), move |cache| at(cache.next()))
     }
 
-    /// Opens a slot of a cache with a run in it; `false` if the cache has none that is closed.
-    ///
-    /// # Safety
-    /// - The cache stays where it is for good, and nobody else has the run.
-    pub(super) unsafe fn open(&mut self, cache: &LargeRunCache, run: Extent) -> bool {
+    /// Opens a slot of a cache with a run in it, which was freed; `false` if the cache has none that is closed.
+    pub(super) fn open(&mut self, cache: PermanentCache<'_>, run: Extent) -> bool {
+        let cache = cache.get();
         if !cache.open_slot(run) {
             return false;
         }

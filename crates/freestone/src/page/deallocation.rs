@@ -1,10 +1,6 @@
 //! Deallocation: taking runs back.
-#![allow(unsafe_code)]
-//!
-//! # Safety
-//! An [`OwnedRun`] is the right to end the use of its run. What else a function needs, it states.
 
-use crate::page::large_cache::LargeRunCache;
+use crate::page::large_cache::PermanentCache;
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::density::Density;
 use crate::page::runs::FreeState;
@@ -16,20 +12,15 @@ use freestone_os::Os;
 impl<O: Os> PageHeap<O> {
     /// Frees a run, whose memory is used no more: it is dirty from now on. Then purges what is due.
     pub fn free(&self, run: OwnedRun) {
-        // SAFETY: There is no cache that would have to stay where it is.
-        unsafe { self.free_or_cache(run, None) };
+        self.free_or_cache(run, None);
     }
 
-    /// As [`PageHeap::free`], but puts the run of a large block into a cache, if there is one and the run is worth a slot there; whether it did.
-    ///
-    /// # Safety
-    /// - The cache is this thread's, and stays where it is for good.
-    pub unsafe fn free_or_cache(&self, run: OwnedRun, cache: Option<&LargeRunCache>) -> bool {
+    /// As [`PageHeap::free`], but puts the run of a large block into this thread's cache, if it has one and the run is worth a slot there;
+    /// whether it did.
+    pub fn free_or_cache(&self, run: OwnedRun, cache: Option<PermanentCache<'_>>) -> bool {
         let (now, density) = (self.now(), self.sample_density(&run));
         let mut state = self.state.lock();
-        // SAFETY: The run is freed by that, and the cache stays where it is for good: the caller sees to that.
-        let mut put_into = |cache| unsafe { state.cache_run(run.page(), cache, &self.settings) };
-        let is_cached = cache.is_some_and(&mut put_into);
+        let is_cached = cache.is_some_and(|cache| state.cache_run(run.page(), cache, &self.settings));
         if !is_cached {
             free_run(&mut state, run, density, now);
         }

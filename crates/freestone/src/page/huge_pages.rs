@@ -130,3 +130,6 @@ impl<O: Os> PageHeap<O> {
             || unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), false) }.is_ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,11 @@
 //! Large blocks where they are: growing, shrinking, and listing them.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  │ block │ room to grow ……………… │        a block that grows is placed with free pages behind it
 //!  │ block, grown        │ ………… │        and grows into them; the kernel gives memory where it is written
 //! ```
-//!
-//! # Safety
-//! An [`OwnedRun`] is the right to change the use of its run. What else a function needs, it states.
 
-use crate::page::large_list::LargeList;
+use crate::page::large_list::{LargeList, PinnedList};
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::growth;
 use crate::page::runs::{Extent, FreeState};
@@ -80,13 +76,9 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Enters a large block into the list of an explicit heap; freeing it takes it out.
-    ///
-    /// # Safety
-    /// - `list` stays where it is as long as the block lives.
-    pub unsafe fn list_large(&self, block: &OwnedRun, list: &LargeList) {
+    pub fn list_large(&self, block: &OwnedRun, list: PinnedList<'_>) {
         let state = self.state.lock();
-        // SAFETY: The list stays where it is as long as the block lives: the caller sees to that.
-        unsafe { list.add(&state.runs, self.extent(block)) };
+        list.add(&state.runs, self.extent(block));
     }
 
     /// Whether a large block is in `list`; without a list, whether it is in none. Which one it is in does not change while it lives.

@@ -180,6 +180,15 @@ impl LargeRunCache {
         }
     }
 
+    /// This cache, for the page heap to remember.
+    ///
+    /// # Safety
+    /// - The cache stays where it is for good.
+    #[must_use]
+    pub unsafe fn permanent(&self) -> PermanentCache<'_> {
+        PermanentCache(self)
+    }
+
     /// Forgets which lengths came back.
     pub fn tick(&self) {
         self.freed.clear();
@@ -245,6 +254,17 @@ impl LargeRunCache {
     pub(super) fn leave_list(&self) -> *const Self {
         self.is_listed.set(false);
         self.next.get()
+    }
+}
+
+/// A cache that stays where it is for good: the page heap may remember it.
+#[derive(Clone, Copy, Debug)]
+pub struct PermanentCache<'a>(&'a LargeRunCache);
+
+impl<'a> PermanentCache<'a> {
+    /// The cache.
+    pub(super) fn get(self) -> &'a LargeRunCache {
+        self.0
     }
 }
 

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! A large block's record points to the list that it is in. Who puts a block into a list sees to it that the list stays where it is as long as
-//! the block lives. The page heap's lock guards all lists.
+//! A large block's record points to the list that it is in, which stays where it is as long as the block is in it: that is what a [`PinnedList`]
+//! says. The page heap's lock guards all lists.
 
 use crate::page::runs::{Extent, Runs};
 use crate::span::{Kind, PageIndex, Span, SpanList};
@@ -19,13 +19,27 @@ pub struct LargeList {
     pages: Cell<u64>,
 }
 
+/// A list that stays where it is as long as there are blocks in it.
+#[derive(Clone, Copy, Debug)]
+pub struct PinnedList<'a>(&'a LargeList);
+
+impl PinnedList<'_> {
+    /// Puts a large block into the list.
+    pub(super) fn add(self, runs: &Runs, block: Extent) {
+        let owner = ptr::from_ref(self.0).cast_mut().cast();
+        runs.record(block.first).owner.store(owner, Ordering::Relaxed);
+        runs.push(&self.0.blocks, block.first);
+        self.0.grow(block.pages);
+    }
+}
+
 impl LargeList {
     /// The list that a large block is in, if it belongs to an explicit heap.
     pub(super) fn of(block: &Span) -> Option<&Self> {
         if block.kind.get() != Kind::Large {
             return None;
         }
-        // SAFETY: The owner of a large block is null or a list that stays where it is as long as the block lives (`add`).
+        // SAFETY: The owner of a large block is null, or a list that stays where it is as long as the block is in it (`PinnedList::add`).
         unsafe { block.owner.load(Ordering::Relaxed).cast::<Self>().as_ref() }
     }
 
@@ -35,15 +49,13 @@ impl LargeList {
         owner == list.map_or(ptr::null(), ptr::from_ref)
     }
 
-    /// Puts a large block into this list.
+    /// This list, for blocks to be put into.
     ///
     /// # Safety
-    /// - The list stays where it is as long as the block lives.
-    pub(super) unsafe fn add(&self, runs: &Runs, block: Extent) {
-        let owner = ptr::from_ref(self).cast_mut().cast();
-        runs.record(block.first).owner.store(owner, Ordering::Relaxed);
-        runs.push(&self.blocks, block.first);
-        self.grow(block.pages);
+    /// - The list stays where it is as long as there are blocks in it.
+    #[must_use]
+    pub unsafe fn pinned(&self) -> PinnedList<'_> {
+        PinnedList(self)
     }
 
     /// Takes a large block out of this list.

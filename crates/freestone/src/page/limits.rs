@@ -78,3 +78,6 @@ impl<O: Os> PageHeap<O> {
         state.in_use().saturating_add(state.free_with_memory()).to_bytes().0
     }
 }
+
+#[cfg(test)]
+mod tests;

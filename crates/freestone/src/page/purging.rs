@@ -172,3 +172,6 @@ impl<O: Os> PageHeap<O> {
         self.watch.wake();
     }
 }
+
+#[cfg(test)]
+mod tests;

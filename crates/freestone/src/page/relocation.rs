@@ -1,8 +1,4 @@
 //! Relocation: moving the memory behind a large block to another, without copying.
-#![allow(unsafe_code)]
-//!
-//! # Safety
-//! An [`OwnedRun`] is the right to end the use of its run.
 
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::runs::FreeState;
@@ -21,19 +17,14 @@ pub enum Moved {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Moves the memory behind a large block to the start of another, which is not shorter; the old block is freed, and clean. What [`Moved`]
-    /// says is freed or gone is used no more.
-    ///
-    /// # Safety
-    /// - `from` and `to` are different large blocks, and nobody needs what is in `to`.
-    pub unsafe fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
-        if self.settings.sandbox() {
+    /// Moves the memory behind a large block to the start of another, whose contents are needed no more; the old block is freed, and clean.
+    /// A block that is shorter is no target.
+    pub fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
+        let source = self.extent(&from);
+        if self.settings.sandbox() || self.extent(&to).pages < source.pages {
             return Moved::No;
         }
-        let (source, target) = (self.extent(&from), self.extent(&to));
-        // SAFETY: Both blocks are in use, hence mapped; they do not overlap, and nobody needs what is in the target: the caller sees to that.
-        let moved = unsafe { self.os.relocate(self.start(source), source.bytes(), self.start(target)) };
-        if let Err(failed) = moved {
+        if let Err(failed) = self.move_memory(&from, &to) {
             return self.after_failed_move(to, source.pages, failed.target);
         }
         let is_huge = self.record(&from).is_huge.get() && !self.forget_huge_pages_of(&from);
@@ -58,3 +49,6 @@ impl<O: Os> PageHeap<O> {
         Moved::TargetLost
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,10 +13,6 @@
 //! - `purging` has the runs whose memory the kernel is taking back without the lock; they are in no set.
 //! - `counts` has the pages of each kind.
 //!
-//! [`invariants`] checks them.
-//!
-//! Long because: every change of the partition goes through the same few private steps, which keep these invariants.
-//!
 //! Only runs and records are changed here, under the page heap's lock, so that all functions are safe. Who may free or change a run in use
 //! is what the page heap's functions state.
 //!
@@ -29,6 +25,8 @@
 //! | [`ages`] | dirty runs by age |
 //! | [`kind_counts`] | pages of each kind |
 //! | [`placement`] | where a run is taken from |
+//! | [`purging_run`] | runs whose memory the kernel is taking back |
+//! | [`invariants`] | the invariants of free runs, walked |
 
 mod ages;
 mod extent;
@@ -36,6 +34,7 @@ mod invariants;
 mod kind_counts;
 mod metadata;
 mod placement;
+mod purging_run;
 mod records;
 mod run_set;
 
@@ -50,6 +49,7 @@ pub(crate) use invariants::Broken;
 pub(super) use invariants::hold;
 pub(crate) use kind_counts::KindCounts;
 pub(crate) use metadata::MetadataArrays;
+pub(super) use purging_run::PurgingRun;
 use records::Records;
 use run_set::RunSet;
 
@@ -68,19 +68,6 @@ pub(crate) struct Runs {
     peak: Pages,
     /// The most pages that were in use at once since somebody asked.
     peak_in_use: Pages,
-}
-
-/// A run whose memory the kernel is taking back: whoever has this value may purge it without the lock.
-#[derive(Debug)]
-pub(super) struct PurgingRun {
-    extent: Extent,
-}
-
-impl PurgingRun {
-    /// Its pages.
-    pub(super) fn extent(&self) -> Extent {
-        self.extent
-    }
 }
 
 impl Runs {
@@ -319,25 +306,6 @@ impl Runs {
         let (run, kind) = (self.run_at(page), self.record(page).kind.get());
         self.take(Extent::new(run.end(), more), kind);
         self.label(Extent::new(page, run.pages + more), kind);
-    }
-
-    /// Takes pages from the start of a dirty run for a purge.
-    pub(super) fn begin_purge(&mut self, pages: Extent) -> PurgingRun {
-        self.take(pages, Kind::Purging);
-        self.records.push(&self.purging, pages.first);
-        PurgingRun { extent: pages }
-    }
-
-    /// Makes a run free whose purge has ended.
-    pub(super) fn end_purge(&mut self, run: PurgingRun, free: FreeState) {
-        self.records.remove(&self.purging, run.extent.first);
-        self.free(run.extent.first, free);
-    }
-
-    /// A run that is being purged, for a forked child that does not have the thread that purges it.
-    pub(super) fn abandoned_purge(&self) -> Option<PurgingRun> {
-        let page = PageIndex(self.purging.first()).some()?;
-        Some(PurgingRun { extent: self.run_at(page) })
     }
 
     /// The oldest dirty run.

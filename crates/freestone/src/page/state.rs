@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use crate::page::cache_list::{CacheList, Close};
-use crate::page::large_cache::LargeRunCache;
+use crate::page::large_cache::{LargeRunCache, PermanentCache};
 use crate::page::large_list::LargeList;
 use crate::page::page_stats::{Events, PageStats};
 use crate::page::policy::churn::Churn;
@@ -123,13 +123,9 @@ impl State {
 
     /// Puts the run of the large block at `page`, which is freed by that, into a slot that is opened for it; `false` if it is not worth one, or
     /// open slots have their share of the bound.
-    ///
-    /// # Safety
-    /// - The caller frees the block, and the cache stays where it is for good.
-    #[allow(unsafe_code)]
-    pub(super) unsafe fn cache_run(&mut self, page: PageIndex, cache: &LargeRunCache, settings: &Settings) -> bool {
+    pub(super) fn cache_run(&mut self, page: PageIndex, cache: PermanentCache<'_>, settings: &Settings) -> bool {
         let run = self.runs.run_at(page);
-        if !cache.note_freed(run.pages)
+        if !cache.get().note_freed(run.pages)
             || !LargeList::has(None, self.runs.record(page))
             || self.caches.open_pages() + run.pages > self.cached_pages_most(settings)
         {
@@ -137,8 +133,7 @@ impl State {
         }
         // The entry comes first: once the run is in the slot, the cache's thread may take it.
         self.set_large_entry(page, Entry::CACHED);
-        // SAFETY: The cache stays where it is, and the block is freed: nobody else has its run.
-        unsafe { self.caches.open(cache, run) }
+        self.caches.open(cache, run)
     }
 
     /// Pages that open slots may have.

@@ -1,14 +1,11 @@
 //! Storage for the heap's own metadata: thread heaps and the like. It is never freed.
-#![allow(unsafe_code)]
-//!
-//! # Safety
-//! The pages of a run of kind `Metadata` are handed out here only, piece by piece.
 
-use crate::page::page_heap::PageHeap;
-use crate::span::Kind;
+use crate::page::page_heap::{OwnedRun, PageHeap};
+use crate::page::runs::Extent;
+use crate::span::{Kind, PageIndex};
 use core::ffi::c_void;
 use freestone_base::align;
-use freestone_base::units::PAGE_BYTES;
+use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::Os;
 
 /// Pieces of storage are aligned to this many bytes.
@@ -24,11 +21,11 @@ impl<O: Os> PageHeap<O> {
                 return Some(piece.cast());
             }
             let run = self.allocate(1, 1, Kind::Metadata)?;
+            let page = Extent::new(PageIndex(run.page), Pages(1));
             if !run.zero {
-                // SAFETY: The page was just allocated, and nobody else knows of it.
-                unsafe { self.layout().page_start(run.page).write_bytes(0, PAGE_BYTES) };
+                self.zero(&OwnedRun::taken(page));
             }
-            self.state.lock().storage = (crate::span::PageIndex(run.page), PAGE_BYTES);
+            self.state.lock().storage = (page.first, PAGE_BYTES);
         }
     }
 

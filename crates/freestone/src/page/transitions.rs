@@ -18,7 +18,7 @@ use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
 use freestone_base::units::Pages;
-use freestone_os::{Errno, Os, Prefault};
+use freestone_os::{Errno, NotMoved, Os, Prefault};
 
 impl<O: Os> PageHeap<O> {
     /// The first byte of pages.
@@ -107,6 +107,24 @@ impl<O: Os> PageHeap<O> {
             // SAFETY: As above.
             let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
         }
+    }
+
+    /// Moves the memory behind a run in use to the start of another, without copying. The contents of the other are lost.
+    ///
+    /// # Errors
+    /// The kernel's, and what became of the target.
+    pub(super) fn move_memory(&self, from: &OwnedRun, to: &OwnedRun) -> Result<(), NotMoved> {
+        let (source, target) = (self.extent(from), self.extent(to));
+        debug_assert!(source.pages <= target.pages);
+        // SAFETY: Both runs are in use, hence mapped, and the caller's; two runs do not overlap, and the target is not shorter.
+        unsafe { self.os.relocate(self.start(source), source.bytes(), self.start(target)) }
+    }
+
+    /// Writes zeros to a run in use.
+    pub(super) fn zero(&self, run: &OwnedRun) {
+        let pages = self.extent(run);
+        // SAFETY: The run is in use, hence mapped, and the caller's.
+        unsafe { self.start(pages).write_bytes(0, pages.bytes()) };
     }
 
     /// Faults the last `pages` of a large block in, which were clean until now. When the kernel declines, they are faulted in when they are

@@ -1,4 +1,4 @@
-//! The blocks of a small span: which are free, which were never carved.
+//! The blocks of a small span: which are free, and which were never carved.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,16 +8,16 @@
 //!          └────────┴────────┴────────┴────────┴──
 //! ```
 //!
-//! A block belongs to the OS page it starts in. Carving an OS page hands out all of its blocks; that, and not the making of the
-//! span, is when the kernel has to give memory. Free blocks are bits out of band, so that nothing a program writes past the
-//! end of its block can damage them, a block freed twice is seen, and a batch is linked without waiting for its own memory.
+//! A block belongs to the OS page it starts in. Carving an OS page hands out all of its blocks: only then, and not when the span is made,
+//! does the kernel have to provide memory. Free blocks are bits outside the span, so that a program that writes past the end of its block
+//! cannot damage them, a double free is detected, and a batch is linked without reading the blocks' own memory.
 //!
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
-//! and a bit. `docs/decisions/0002-bitmaps-not-lists.md` has the measurement.
+//! and a bit. `docs/decisions/0002-bitmaps-not-lists.md` has the measurements.
 //!
 //! # Safety
-//! All functions touch the span's record and bitmap, which are committed with its chunk, and the first word of free blocks.
-//! The span must be the caller's (see `record`).
+//! All functions access the span's record and bitmap, which are committed, for its pages are in use, and the first word of free blocks. The
+//! span must be the caller's (see `record`).
 
 use crate::size_class::{block_at, block_bytes};
 use crate::span::{Layout, Span};
@@ -40,13 +40,13 @@ impl Chain {
     /// No blocks.
     pub const EMPTY: Self = Self { first: ptr::null_mut(), last: ptr::null_mut(), len: 0 };
 
-    /// Adds a block in front.
+    /// Adds a block in front of the chain.
     ///
     /// # Safety
     /// - The block is free and the caller's.
     #[inline]
     pub unsafe fn push(&mut self, block: *mut Node) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the block is free and the caller's, so its first word may be written.
         unsafe { (*block).next = self.first };
         if self.first.is_null() {
             self.last = block;
@@ -61,16 +61,16 @@ impl Chain {
 pub enum Refused {
     /// The address is inside a block, or past the last one.
     NotABlock,
-    /// The block is free already.
+    /// The block is already free.
     FreeAlready,
 }
 
-/// Prepares a span of `class` at `page`: nothing carved, nothing free. `has_memory`: it is not fresh from the kernel.
+/// Prepares a span of `class` at `page`: no block is carved or free. `has_memory`: its pages may have memory behind them.
 ///
 /// # Safety
 /// - The span's pages are committed and the caller's; see the module header.
 pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize, has_memory: bool) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe {
         let span = &*layout.record(page);
         span.class.set(class as u8);
@@ -83,13 +83,13 @@ pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: us
     }
 }
 
-/// Clears what is left of a span all of whose blocks are home, before it becomes something else: bitmaps outside small spans are zero,
-/// so that a span whose blocks never come back never touches its bitmap.
+/// Clears the bitmap of a span of which no block is out, before its pages are used for something else. Bitmaps of pages outside small spans
+/// are zero, so that a span whose blocks are never freed never touches its bitmap.
 ///
 /// # Safety
 /// - See the module header.
 pub unsafe fn clear(layout: &Layout, page: u32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe {
         let span = &*layout.record(page);
         if span.n_free.replace(0) > 0 {
@@ -125,7 +125,7 @@ pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
 /// # Safety
 /// - See the module header.
 pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> Chain {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
     let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
@@ -136,7 +136,7 @@ pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> Chain {
         let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
-            // SAFETY: the blocks are in the span and were neither free nor out: their memory is ours.
+            // SAFETY: the blocks lie in the span and were neither free nor out: nobody uses their memory.
             return unsafe { link(layout.page_start(page), block, from, to) };
         }
     }
@@ -148,7 +148,7 @@ unsafe fn link(start: *mut u8, block: usize, from: usize, to: usize) -> Chain {
     let at = |index: usize| start.wrapping_add(index * block).cast::<Node>();
     for index in from..to {
         let next = if index + 1 < to { at(index + 1) } else { ptr::null_mut() };
-        // SAFETY: the caller's blocks.
+        // SAFETY: the blocks are the caller's, who carves them just now.
         unsafe { (*at(index)).next = next };
     }
     Chain { first: at(from), last: at(to - 1), len: (to - from) as u32 }
@@ -159,7 +159,7 @@ unsafe fn link(start: *mut u8, block: usize, from: usize, to: usize) -> Chain {
 /// # Safety
 /// - See the module header.
 pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     debug_assert!(n > 0 && n <= span.n_free.get());
     let block = block_bytes(span.class.get() as usize);
@@ -169,7 +169,7 @@ pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     let mut last: *mut Node = &mut first;
     let mut left = n;
     // SAFETY: `n_free` bits are set at or above `first_word`, so the loop ends inside the bitmap; a set bit is a free
-    // block of this span, whose first word is ours.
+    // block of this span, whose first word nobody else uses.
     unsafe {
         loop {
             let mut bits = *bitmap.add(word);
@@ -194,7 +194,7 @@ pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     Chain { first: first.next, last, len: n }
 }
 
-/// A small span that blocks come home to, one after the other: what is the same for all of them.
+/// A small span that blocks are given back to, one after the other: what is the same for all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Home<'a> {
     /// The span's first page.
@@ -209,16 +209,16 @@ pub struct Home<'a> {
     bitmap: *mut u64,
 }
 
-/// What came home together.
+/// The result of giving back a chain of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Came {
     /// How many blocks.
     pub n: u32,
-    /// The number of the last one in its span, if any came.
+    /// The index of the last one in its span, if there was any.
     pub last: usize,
-    /// What comes behind them in their chain, if more were allowed; or the block that was refused.
+    /// The block behind them in their chain, if more were allowed; or the block that was refused.
     pub next: *mut Node,
-    /// Why the chain's next block cannot go back: it is not one of this span's that is out.
+    /// Why `next` cannot be given back: it is not a block of this span that is out.
     pub refused: Option<Refused>,
 }
 
@@ -230,7 +230,7 @@ impl Home<'_> {
     #[inline]
     #[must_use]
     pub unsafe fn at(layout: &Layout, page: u32) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
         let span = unsafe { &*layout.record(page) };
         Self {
             page,
@@ -251,7 +251,7 @@ impl Home<'_> {
     }
 
     /// Gives back a block, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
-    /// early when nothing is out any more, or with a block that is refused: nothing of it has changed then.
+    /// early when no block is out any more, or at a block that is refused, which is left as it is.
     ///
     /// # Safety
     /// - As for [`Home::at`]; the first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
@@ -267,7 +267,7 @@ impl Home<'_> {
                 break;
             }
             let mask = 1u64 << (index % 64);
-            // SAFETY: the index is inside the span's bitmap.
+            // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap.
             let word = unsafe { &mut *self.bitmap.add(index / 64) };
             if *word & mask != 0 || came.n == n_out {
                 came.refused = Some(Refused::FreeAlready);
@@ -281,7 +281,7 @@ impl Home<'_> {
                 came.next = ptr::null_mut();
                 break;
             }
-            // SAFETY: the chain is linked.
+            // SAFETY: the block is the caller's, and linked, for `most` is more than 1.
             came.next = unsafe { (*came.next).next };
             if came.n == n_out || !self.holds(came.next) {
                 break;
@@ -299,25 +299,25 @@ impl Home<'_> {
 /// # Safety
 /// - See the module header; the index is below the span's number of blocks.
 pub unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe { *layout.bitmap(page).add(index / 64) >> (index % 64) & 1 == 1 }
 }
 
-/// Set bits of the bitmap, counted.
+/// Counts the set bits of the bitmap.
 ///
 /// # Safety
 /// - See the module header.
 pub unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe { (0..words(&*layout.record(page))).map(|word| (*layout.bitmap(page).add(word)).count_ones()).sum() }
 }
 
-/// Blocks that were never carved, counted.
+/// Counts the blocks that were never carved.
 ///
 /// # Safety
 /// - See the module header.
 pub unsafe fn count_fresh(layout: &Layout, page: u32, os_page_bytes: usize) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
     let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));

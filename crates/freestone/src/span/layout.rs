@@ -1,39 +1,41 @@
-//! The window: the stretch of address space that everything lives in.
+//! The address range: the stretch of address space that all pages and their metadata lie in.
 //!
 //! ```text
 //! base
 //!  │ pages 0 … n-1, 64 KiB each                   │ records     │ bitmaps        │ page map
-//!  ├───────────────▶ frontier ────────────────────┼────▶────────┼────▶───────────┼────▶────────┤
+//!  ├───────────────▶ high water ──────────────────┼────▶────────┼────▶───────────┼────▶────────┤
 //!   n × 65536                                       n × 64        n × 512          n × 4  bytes
 //! ```
 //!
-//! Nothing here is mapped by being in the window: pages, records, bitmaps and page map are each committed from their start on, as the
-//! page heap grows (`page::runs::metadata`). So a window may be as large as it likes, whatever limits the process has.
+//! Nothing in the range is mapped at first. Pages, records, bitmaps and page map are each committed from their start on, as the page heap
+//! grows (`page::runs::metadata`): the size of the range counts against no limit of the process.
 //!
-//! [`Layout`] says where things are, and nothing else: it is arithmetic. [`View`] is what `free` looks an address up in: it knows how
-//! far the page map is committed, its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an
-//! address beyond its reach is then looked up again in the newest (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md`.
+//! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which knows how far the page map is committed,
+//! its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an address beyond its reach is then looked
+//! up again in the newest view (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
-//! Invariants: `n` pages and their metadata fit between base and end; page 0 is never used, so that 0 can mean "none"; the entries of
-//! all pages below a view's reach are committed, and stay so.
+//! Invariants
+//! - `n` pages and their metadata fit between base and end.
+//! - Page 0 is never handed out, so that 0 can mean "none".
+//! - The entries of all pages below a view's reach are committed, and stay so.
 
 use crate::span::page_map::{Entry, PageMap};
 use crate::span::record::Span;
 use core::mem::size_of;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 
-/// Bytes of bitmap kept for each page: one bit a granule.
+/// Bytes of bitmap for each page: one bit per granule.
 pub const BITMAP_BYTES: usize = 512;
 
-/// Bytes of window for each page: itself, its record, its bitmap, its page map entry.
-const WINDOW_BYTES_PER_PAGE: usize = PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES + size_of::<u32>();
+/// Bytes of the range for each page: the page, its record, its bitmap and its page map entry.
+const RANGE_BYTES_PER_PAGE: usize = PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES + size_of::<u32>();
 
-/// A window has a multiple of so many pages: records, bitmaps and page map then start at OS pages of any size.
+/// A range has a multiple of this many pages, so that records, bitmaps and page map start at OS pages of any size.
 pub const PAGES_UNIT: usize = PAGE_BYTES / size_of::<Span>();
 
 const _: () = assert!((PAGES_UNIT * BITMAP_BYTES).is_multiple_of(PAGE_BYTES));
 
-/// Where things are.
+/// Where pages and their metadata are.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Address of page 0.
@@ -44,7 +46,7 @@ pub struct Layout {
     pub(crate) map: PageMap,
 }
 
-// SAFETY: a `Layout` is three numbers; what may be done at these addresses is each user's to justify.
+// SAFETY: a `Layout` is three numbers: its functions compute addresses, and access no memory.
 #[allow(unsafe_code)]
 unsafe impl Send for Layout {}
 // SAFETY: as above.
@@ -52,15 +54,15 @@ unsafe impl Send for Layout {}
 unsafe impl Sync for Layout {}
 
 impl Layout {
-    /// No window.
+    /// No address range.
     pub const EMPTY: Self = Self { base: core::ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY };
 
-    /// Lays out a window of `window_bytes` at `base`, or `None` if that is too small to be of use.
+    /// Lays out an address range of `range_bytes` at `base`; `None` if it is too small to be of use, or has too many pages.
     #[must_use]
-    pub fn new(base: *mut u8, window_bytes: usize) -> Option<Self> {
-        // Each array may be committed to the end of an OS page: the last one ends less than a page behind its last entry.
-        let n_pages = (window_bytes.checked_sub(PAGE_BYTES)? / WINDOW_BYTES_PER_PAGE) & !(PAGES_UNIT - 1);
-        // Page numbers are kept in 32 bits.
+    pub fn new(base: *mut u8, range_bytes: usize) -> Option<Self> {
+        // Each array may be committed to the end of an OS page: one page of room for the last one.
+        let n_pages = (range_bytes.checked_sub(PAGE_BYTES)? / RANGE_BYTES_PER_PAGE) & !(PAGES_UNIT - 1);
+        // Page numbers have 32 bits.
         if n_pages < PAGES_UNIT || n_pages > u32::MAX as usize {
             return None;
         }
@@ -75,14 +77,14 @@ impl Layout {
         self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
     }
 
-    /// Record of a page. Committed for pages below the frontier.
+    /// Record of a page. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
     pub fn record(&self, page: u32) -> *mut Span {
         self.records().wrapping_add(page as usize)
     }
 
-    /// First word of a page's bitmap. Committed for pages below the frontier.
+    /// First word of a page's bitmap. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
     pub fn bitmap(&self, page: u32) -> *mut u64 {
@@ -96,7 +98,7 @@ impl Layout {
     }
 }
 
-/// What an address is looked up in.
+/// What an address is looked up in: the address range, as far as its page map is committed.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct View {
@@ -106,7 +108,7 @@ pub struct View {
     map: PageMap,
 }
 
-// SAFETY: three numbers; the entries they lead to are atomics.
+// SAFETY: a `View` is three numbers; the entries that it reads are atomics.
 #[allow(unsafe_code)]
 unsafe impl Send for View {}
 // SAFETY: as above.
@@ -114,7 +116,7 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
-    /// No window: every address is outside.
+    /// No address range: every address is outside.
     pub const EMPTY: Self = Self { base: core::ptr::null_mut(), reach: 0, map: PageMap::EMPTY };
 
     /// A view of the first `reach` pages.
@@ -148,7 +150,7 @@ impl View {
         self.reach
     }
 
-    /// The page that holds `address`, or `None` beyond the reach, and outside the window.
+    /// The page that holds `address`, or `None` beyond the reach, and outside the range.
     #[inline(always)]
     #[must_use]
     pub fn page_of(&self, address: usize) -> Option<usize> {
@@ -156,12 +158,12 @@ impl View {
         if page < self.reach { Some(page) } else { None }
     }
 
-    /// The page map's entry for `address`, or `None` beyond the reach, and outside the window.
+    /// The page map's entry for `address`, or `None` beyond the reach, and outside the range.
     #[inline(always)]
     #[must_use]
     #[allow(unsafe_code)]
     pub fn entry(&self, address: usize) -> Option<Entry> {
-        // SAFETY: entries below the reach are committed (the promise of `View::new`).
+        // SAFETY: the page is below the reach, so its entry is committed (`View::new`).
         self.page_of(address).map(|page| unsafe { self.map.get(page) })
     }
 

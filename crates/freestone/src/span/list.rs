@@ -8,7 +8,7 @@
 //! Invariants: a span is in at most one list; `prev` of the head is 0.
 //!
 //! # Safety
-//! All functions touch records of spans in the list; the list's owner owns them all (see `record`).
+//! All functions read and write records of spans in the list. Who owns the list owns these spans, too (see `record`).
 
 use crate::span::{Layout, Span};
 use core::cell::Cell;
@@ -33,19 +33,19 @@ impl SpanList {
         self.head.get()
     }
 
-    /// Whether there is none.
+    /// Whether the list has no spans.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.head.get() == 0
     }
 
-    /// Puts the span that starts at `page` in front.
+    /// Puts the span that starts at `page` in front of the list.
     ///
     /// # Safety
     /// - The span is in no list, and it and the list are the caller's.
     pub unsafe fn push(&self, layout: &Layout, page: u32) {
         let head = self.head.get();
-        // SAFETY: the caller's promise; `head` is in the list.
+        // SAFETY: the span is the caller's, and in use, so it has a record; `head` is in the list, whose spans are the caller's, too.
         unsafe {
             let span = &*layout.record(page);
             span.next.set(head);
@@ -57,12 +57,12 @@ impl SpanList {
         self.head.set(page);
     }
 
-    /// Takes the span that starts at `page` out.
+    /// Takes the span that starts at `page` out of the list.
     ///
     /// # Safety
     /// - The span is in this list, and the list is the caller's.
     pub unsafe fn remove(&self, layout: &Layout, page: u32) {
-        // SAFETY: the caller's promise; the neighbours are in the list.
+        // SAFETY: the span and its neighbours are in the list, whose spans are the caller's and have records.
         unsafe {
             let span = &*layout.record(page);
             let (next, prev) = (span.next.get(), span.prev.get());
@@ -84,7 +84,7 @@ impl SpanList {
     pub unsafe fn pop(&self, layout: &Layout) -> u32 {
         let page = self.head.get();
         if page != 0 {
-            // SAFETY: it is in this list.
+            // SAFETY: the head is in this list, which is the caller's.
             unsafe { self.remove(layout, page) };
         }
         page
@@ -101,7 +101,7 @@ impl SpanList {
                 return None;
             }
             let this = page;
-            // SAFETY: pages in the list have records.
+            // SAFETY: the page is in the list, so it has a record, and the list is the caller's.
             let span = unsafe { &*layout.record(this) };
             page = span.next.get();
             Some((this, span))

@@ -1,9 +1,9 @@
-//! The OS pages of a small span, and giving back those in which no block is out.
+//! Purging the OS pages of a small span in which no block is out.
 #![allow(unsafe_code)]
 //!
 //! ```text
-//! OS pages   0        1        2        3               1: all its blocks are free, and the one that ends in it is
-//!          ┌────────┬────────┬────────┬────────┬──      it goes back: its blocks become uncarved
+//! OS pages   0        1        2        3               Page 1: all blocks that start or end in it are free.
+//!          ┌────────┬────────┬────────┬────────┬──      It is purged, and its blocks become uncarved.
 //! blocks   │ out │ free │ free │ free │ out    │
 //! ```
 //!
@@ -14,27 +14,27 @@ use crate::size_class::{block_at, block_bytes};
 use crate::span::blocks::{carve_bytes, is_free, n_blocks, span_bytes};
 use crate::span::{Layout, Span};
 
-/// OS pages are given back one by one when at most one in this many of their span's blocks is out: a fuller span will want them again.
+/// OS pages are purged one by one when at most one in this many of their span's blocks is out: a fuller span needs them again soon.
 const MOSTLY_FREE: u32 = 2;
 
-/// Whether so few of a span's blocks are out that its OS pages are given back one by one.
+/// Whether so few of a span's blocks are out that its OS pages are purged one by one.
 #[must_use]
 pub fn is_mostly_free(span: &Span) -> bool {
     span.n_out.get() <= n_blocks(span) as u32 / MOSTLY_FREE
 }
 
-/// Whether the block with `index`, which has just come home, was the last one of an OS page, in a span that is mostly free.
+/// Whether the block with `index`, which has just been given back, was the last one out of an OS page, in a span that is mostly free.
 ///
 /// # Safety
 /// - See the module header; the block is one of the span at `page`, and free.
 pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, index: usize, os_page_bytes: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let (block, unit, end) =
         (block_bytes(span.class.get() as usize), carve_bytes(span, os_page_bytes), span_bytes(span));
     let offset = index * block;
     let starts_beside = |other: usize| (offset ^ other) < unit;
-    // Nearly always a neighbour is out, which is seen at once.
+    // Nearly always a neighbour is out: that is checked first.
     // SAFETY: a block that starts in the same OS page was carved with this one, and has a bit.
     unsafe {
         let next_is_out =
@@ -46,11 +46,11 @@ pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, index: usize, os_pa
     }
     let units = Units::of(span, os_page_bytes);
     let (first, last) = (offset >> units.bytes_log2, (offset + block - 1) >> units.bytes_log2);
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and in use, so its record and bitmap are committed.
     is_mostly_free(span) && (first..=last.min(units.len - 1)).any(|at| unsafe { units.can_go(layout, page, at) })
 }
 
-/// The stretches that a span is carved in, and its blocks in them.
+/// The units that a span is carved in (OS pages, or longer ones in a span of more than 64), and its blocks in them.
 struct Units<'a> {
     span: &'a Span,
     bytes_log2: u32,
@@ -78,7 +78,7 @@ impl<'a> Units<'a> {
         self.span.fresh.get() >> at & 1 == 1
     }
 
-    /// Whether a unit may have memory, and no block is out that starts in it, or before it and ends in it.
+    /// Whether a unit can be purged: it may have memory, and no block that starts or ends in it is out.
     ///
     /// # Safety
     /// - See the module header.
@@ -87,7 +87,7 @@ impl<'a> Units<'a> {
         if is_fresh && !self.span.fresh_has_memory.get() {
             return false;
         }
-        // The block that the unit starts in the middle of.
+        // The block that begins before the unit and ends in it, if there is one.
         let before = block_at(self.class, at << self.bytes_log2).0;
         let blocks = self.blocks(at);
         // SAFETY: block numbers below `n_blocks` have bits.
@@ -115,9 +115,9 @@ unsafe fn all_set(bitmap: *const u64, bits: core::ops::Range<usize>) -> bool {
     true
 }
 
-/// Gives the OS pages in which no block is out back: the free blocks that start in them become uncarved again. A free block that starts
-/// before and ends in such a page stays free; only its unused tail is lost. `purge` is called with each stretch and says whether it
-/// went; what did not go stays as it was. Returns the blocks that are no longer free.
+/// Purges the OS pages in which no block is out: the free blocks that start in them become uncarved again. A free block that starts
+/// before and ends in such a page stays free; only the contents of its tail are lost. `purge` is called with each stretch and says whether
+/// the kernel took it; what it did not take stays as it was. Returns the number of blocks that are no longer free.
 ///
 /// # Safety
 /// - See the module header.
@@ -127,13 +127,13 @@ pub unsafe fn release_pages(
     os_page_bytes: usize,
     mut purge: impl FnMut(*mut u8, usize) -> bool,
 ) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let units = Units::of(span, os_page_bytes);
     let (mut at, mut released, mut all_went) = (0, 0, true);
     while at < units.len {
         let from = at;
-        // SAFETY: the caller's promise.
+        // SAFETY: the span is the caller's and in use, so its record and bitmap are committed.
         while at < units.len && unsafe { units.can_go(layout, page, at) } {
             at += 1;
         }

@@ -1,10 +1,10 @@
-//! The page map: one `u32` for each page, read by every `free`.
+//! The page map: one `u32` per page, which every `free` reads.
 #![allow(unsafe_code)]
 //!
 //! ```text
 //!  31                     8 7        0
 //! ┌────────────────────────┬──────────┐
-//! │ owner                  │ code     │    0 as a whole: not ours
+//! │ owner                  │ code     │    0 as a whole: foreign
 //! └────────────────────────┴──────────┘
 //! owner 0  none: LARGE or CACHED           code < N_CLASSES  size class of a small span
 //! owner 1  abandoned                      code = LARGE      first page of a large block
@@ -12,14 +12,14 @@
 //!   2^23… an explicit heap                (the other pages of a large block are 0)
 //! ```
 //!
-//! `entry - tag < N_CLASSES`, with `tag = owner << 8`, is the whole test of ownership and size class on the fast path of `free`.
+//! `entry - tag < N_CLASSES`, with `tag = owner << 8`: this one comparison tells the fast path of `free` whether it owns the block, and its size class.
 //!
-//! Who writes: the owner, the page heap or the central list, whoever holds the span at the moment. Who reads: every thread,
-//! relaxed: a live block's span cannot go away under its reader, and a change of owner is caught by whoever drains.
+//! Threads: whoever owns the span writes (a thread heap, the central list, the page heap). Every thread reads, relaxed: the span of a live
+//! block cannot go away, and whoever drains a former owner's inbox detects that the owner has changed.
 //!
 //! # Safety
-//! The map is committed from its start on, as the page heap grows. Entries of pages below the frontier, and below a `View`'s reach, are
-//! committed, and stay so.
+//! The map is committed from its start on, as the page heap grows. Entries of pages below the high-water mark, and below a `View`'s reach,
+//! are committed, and stay so.
 
 use crate::size_class::{N_CLASSES, SizeClass};
 use freestone_base::sync::{AtomicU32, Ordering};
@@ -35,7 +35,7 @@ const CACHED: u32 = 0xF1;
 
 const _: () = assert!(N_CLASSES < LARGE as usize);
 
-/// Who may touch a span's free blocks: a generation, given to one thread heap for its life.
+/// The owner of a span's free blocks: a generation, given to one thread heap for its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Owner(u32);
@@ -43,12 +43,12 @@ pub struct Owner(u32);
 impl Owner {
     /// The central lists.
     pub const ABANDONED: Self = Self(1);
-    /// The thread heap of threads that have none: owns nothing, ever.
+    /// The heap that stands in for threads that have none: it never owns a span.
     pub const NOBODY: Self = Self((1 << (32 - CODE_BITS)) - 1);
     /// The first generation of a thread heap.
     pub const FIRST: Self = Self(2);
-    /// The first generation of an explicit heap: the upper half of the numbers is theirs, so that whoever frees a block sees from the page
-    /// map alone that the block's span may be deleted with its heap.
+    /// The first generation of an explicit heap. Explicit heaps have the upper half of the numbers, so that a thread that frees a block sees from
+    /// the page map alone that the block's span may be deleted with its heap.
     pub const FIRST_EXPLICIT: Self = Self(1 << (31 - CODE_BITS));
 
     /// The next generation of the same half; the last one is followed by the first.
@@ -85,7 +85,7 @@ impl Owner {
 pub struct Entry(u32);
 
 impl Entry {
-    /// Not ours.
+    /// A foreign page, or one that is not the first of a large block.
     pub const NONE: Self = Self(0);
     /// The first page of a large block.
     pub const LARGE: Self = Self(LARGE);
@@ -128,7 +128,7 @@ impl Entry {
 pub struct PageMap(*const AtomicU32);
 
 impl PageMap {
-    /// No map: for a window of no pages.
+    /// No map: for an address range without pages.
     pub const EMPTY: Self = Self(core::ptr::null());
 
     /// The map at an address.
@@ -146,11 +146,11 @@ impl PageMap {
     /// The entry of `page`.
     ///
     /// # Safety
-    /// - The entry is committed: `page` is below the frontier, or below a view's reach.
+    /// - The entry is committed: `page` is below the high-water mark, or below a view's reach.
     #[inline(always)]
     #[must_use]
     pub unsafe fn get(self, page: usize) -> Entry {
-        // SAFETY: the entry is committed (the caller's promise), aligned, and only ever accessed as an atomic.
+        // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
         Entry(unsafe { (*self.0.add(page)).load(Ordering::Relaxed) })
     }
 
@@ -160,7 +160,7 @@ impl PageMap {
     /// - As for [`PageMap::get`], and the span that this page belongs to is the caller's.
     #[inline(always)]
     pub unsafe fn set_one(self, page: u32, entry: Entry) {
-        // SAFETY: the entry is committed (the caller's promise), aligned, and only ever accessed as an atomic.
+        // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
         unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
     }
 
@@ -170,7 +170,7 @@ impl PageMap {
     /// - As for [`PageMap::get`], and the span that these pages belong to is the caller's.
     pub unsafe fn set(self, page: u32, n: u32, entry: Entry) {
         for page in page..page + n {
-            // SAFETY: these entries are committed, and their span is the caller's (the caller's promise).
+            // SAFETY: the page belongs to a span of the caller's, which is in use: its entry is committed.
             unsafe { self.set_one(page, entry) }
         }
     }

@@ -1,16 +1,18 @@
-//! What is known of a span, out of band.
+//! What is known of a span, kept outside it.
 //!
-//! One record a page, in an array beside the window: type-stable, never unmapped once committed, so that a late reader finds a
-//! record, if perhaps of another span. The record of a span's first page describes it; the others only say where that is.
+//! There is one record per page, in an array behind the pages. A record that was committed is never unmapped, so that a thread that reads late
+//! still finds a record, if perhaps that of another span. The record of a span's first page describes it; the others only say where that is.
+//! 17 fields, because one cache line holds what several states need: small spans, large blocks, and free runs.
 //!
 //! Invariants
 //! - `first` is right in the first and the last page of every run, and in all pages of a small span.
-//! - `kind` is right in the first and the last page of every run: neighbours look at it to coalesce.
-//! - small: `n_free` bits are set in the bitmap; `n_out` blocks are in bins, in transit, or with the program; blocks that start
+//! - `kind` and `pages` are right in the first and the last page of every run: the page heap reads them in the neighbours of a run to join
+//!   free ones.
+//! - small: `n_free` bits are set in the bitmap; `n_out` blocks are in bins, in flight, or with the program; blocks that start
 //!   in an OS page whose `fresh` bit is set are neither.
 //!
-//! Who may touch it: the span's owner (a thread heap; the central list of its class, under its lock; the page heap, under its).
-//! `owner` and `first` are read by any thread that holds a live block of the span.
+//! Threads: the span's owner reads and writes all fields (a thread heap; the central list of its class, under its lock; the page heap, under
+//! its lock). Any thread that holds a live block of the span may read `owner` and `first`. The page heap alone writes `kind`, `pages` and `first`.
 
 use crate::span::page_index::PageIndex;
 use core::cell::Cell;
@@ -18,27 +20,27 @@ use core::ffi::c_void;
 use freestone_base::sync::{AtomicPtr, AtomicU32, Ordering};
 use freestone_base::units::{Moment, Pages};
 
-/// What a run of pages is at the moment.
+/// What a run of pages is used for, or in what state its free pages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Not committed, or not ours.
+    /// Never used, or given up: another part of the program has mapped something there.
     None = 0,
-    /// Free; memory behind it.
+    /// Free, with memory behind it.
     Dirty,
-    /// Free; no memory behind it, reads as zero.
+    /// Free, without memory behind it; reads as zero.
     Clean,
-    /// Free; memory behind it that the kernel would not take back.
+    /// Free, with memory behind it that the kernel would not take back, or takes when it needs it.
     Stuck,
     /// Cut into blocks of one size class.
     Small,
-    /// One block.
+    /// One large block.
     Large,
-    /// The heap's own metadata: never freed.
+    /// Storage for thread heaps and the like: never freed.
     Metadata,
-    /// Free; not mapped, for address space was short.
+    /// Free and unmapped, because address space was short.
     Reserved,
-    /// Free; the kernel is taking its memory back. Nobody's but the one's who asked for that.
+    /// Free; the kernel is taking its memory back. Only the thread that purges it may touch it.
     Purging,
 }
 
@@ -59,7 +61,7 @@ impl Kind {
     /// The number of kinds.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Whether a run of this kind can be used as it is.
+    /// Whether a run of this kind is free, and can be used as it is.
     #[must_use]
     pub fn is_free_and_mapped(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty | Self::Stuck)
@@ -70,11 +72,11 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Listed {
-    /// In none: it is the current one.
+    /// In none: it is the owner's current span.
     No = 0,
-    /// Has a block to give.
+    /// That of spans with a free or uncarved block.
     Partial,
-    /// Has none.
+    /// That of spans without one.
     Full,
 }
 
@@ -84,37 +86,37 @@ pub enum Listed {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Span {
-    /// Small: the thread heap that owns it, null when abandoned. Large: the explicit heap it belongs to, or null.
+    /// Small: the thread heap that owns it, null when abandoned. Large: the list of its explicit heap's large blocks (`LargeList`), or null.
     pub owner: AtomicPtr<c_void>,
     /// First page of the run.
     pub first: AtomicU32,
     /// Pages in the run.
     pub pages: Cell<u32>,
-    /// Neighbours in whatever list the span is in, by page; 0 for none.
+    /// The next span in the list that the span is in, by page; 0 for none.
     pub next: Cell<u32>,
-    /// See `next`.
+    /// The one before, likewise.
     pub prev: Cell<u32>,
-    /// Small: OS pages, from the start, in which no block has been carved; at most 64.
+    /// Small: a bit for each OS page, from the start, in which no block has been carved; or for each 64th of the span, if it has more than 64.
     pub fresh: Cell<u64>,
     /// Small: set bits of the bitmap.
     pub n_free: Cell<u32>,
-    /// Small: blocks in bins, in transit, or with the program.
+    /// Small: blocks in bins, in flight, or with the program.
     pub n_out: Cell<u32>,
-    /// Dirty: neighbours in order of age, by page.
+    /// Dirty: the next older dirty run, by its first page; 0 for none.
     pub older: Cell<u32>,
-    /// See `older`.
+    /// Dirty: the next younger one, likewise.
     pub younger: Cell<u32>,
     /// Dirty: when it became so, in ms of the kernel's clock, cut to 32 bits.
     pub dirty_since_ms: Cell<u32>,
-    /// What it is.
+    /// What the run is.
     pub kind: Cell<Kind>,
     /// Small: its size class.
     pub class: Cell<u8>,
-    /// Small: where its owner keeps it.
+    /// Small: the list of its owner that it is in.
     pub listed: Cell<Listed>,
-    /// Large and free: huge pages were asked for, somewhere in it.
+    /// Large and free: huge pages were asked for somewhere in it.
     pub is_huge: Cell<bool>,
-    /// Small: what was never carved may have memory behind it all the same, of whatever it was before.
+    /// Small: uncarved OS pages may have memory behind them, from an earlier use of the run.
     pub fresh_has_memory: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,

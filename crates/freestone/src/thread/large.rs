@@ -93,7 +93,7 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
         // SAFETY: the run was just allocated for this block.
         let owned = unsafe { OwnedRun::at(run.page) };
         // SAFETY: an explicit heap's record stays where it is.
-        unsafe { pages.list_large(&owned, holdings.large()) };
+        pages.list_large(&owned, unsafe { holdings.large().pinned() });
     }
     publish(own, run_bytes(run.n_pages));
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
@@ -119,11 +119,11 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
     // SAFETY: the page starts a run in use, so it has a record.
     let n_pages = unsafe { own.shared().span(page) }.pages.get();
     // What is in an explicit heap is deleted with it: it caches nothing.
-    let cache = if own.holdings().is_none() { Some(own.cache()) } else { None };
+    // SAFETY: the cache is in a record that is never unmapped.
+    let cache = own.holdings().is_none().then(|| unsafe { own.cache().permanent() });
     // SAFETY: the page starts a block that no code uses any more (this function's contract).
     let run = unsafe { OwnedRun::at(page) };
-    // SAFETY: the cache is this thread's, in a record that is never unmapped.
-    if unsafe { own.shared().pages.free_or_cache(run, cache) } {
+    if own.shared().pages.free_or_cache(run, cache) {
         let _ = own.accounts().add_large(-run_bytes(n_pages));
     } else {
         publish(own, -run_bytes(n_pages));
@@ -176,8 +176,7 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);
     // SAFETY: both start large blocks that are the caller's (this function's contract).
     let [from, to] = [from, to].map(|page| unsafe { OwnedRun::at(page) });
-    // SAFETY: the second is not shorter (this function's contract).
-    let moved = unsafe { own.shared().pages.relocate(from, to) };
+    let moved = own.shared().pages.relocate(from, to);
     match moved {
         Moved::Yes => publish(own, -from_bytes),
         Moved::No => {}

@@ -1,21 +1,19 @@
-//! What threads keep on their shelves: over the fake kernel, through whole heaps.
-//!
-//! Long because: one test for each rule of opening and closing slots, over shared helpers.
+//! The large-run caches: over the fake kernel, through whole heaps.
 use super::*;
 use crate::config::key;
 use crate::span::{Kind, PageIndex};
-use crate::testing::{OneHeap, World};
+use crate::testing::World;
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::fake::Fake;
-use freestone_testkit::ops::{Op, Player};
-use proptest::prelude::*;
 use std::vec::Vec;
+
+mod streams;
 
 const MIB: usize = 1 << 20;
 
-/// Pages of open slots, of all shelves.
+/// Pages of the open slots of all caches.
 fn open_pages(world: &World) -> u64 {
     world.shared.pages.inspect(|state| u64::from(state.cached_pages().0))
 }
@@ -30,14 +28,14 @@ fn pairs(heap: Own<'_, Fake>, size: usize, n: usize) {
     }
 }
 
-/// A heap with a block of `size` on its shelf, and that block's address.
-fn with_one_kept(world: &World, size: usize) -> (Own<'_, Fake>, *mut u8) {
+/// A heap with a block of `size` in its cache, and that block's address.
+fn with_one_cached(world: &World, size: usize) -> (Own<'_, Fake>, *mut u8) {
     let heap = world.heap();
     pairs(heap, size, 3);
     let block = heap.allocate(size, 1).start;
     // SAFETY: the block is this test's.
     unsafe { heap.free(block) };
-    assert!(heap.cache().cached_pages() > 0, "nothing is kept");
+    assert!(heap.cache().cached_pages() > 0, "nothing is cached");
     (heap, block)
 }
 
@@ -45,7 +43,7 @@ fn with_one_kept(world: &World, size: usize) -> (Own<'_, Fake>, *mut u8) {
 fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
     let world = World::new(4096);
     for size in [40_000, 100_000, 500_000, MIB] {
-        let (heap, block) = with_one_kept(&world, size);
+        let (heap, block) = with_one_cached(&world, size);
         let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
         for _ in 0..100 {
             assert_eq!(heap.allocate(size, 1).start, block);
@@ -60,7 +58,7 @@ fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
 }
 
 #[test]
-fn lengths_that_do_not_come_back_and_long_blocks_are_not_kept() {
+fn lengths_that_do_not_come_back_and_long_blocks_are_not_cached() {
     let world = World::new(4096);
     let heap = world.heap();
     // SAFETY: the blocks are this test's.
@@ -75,10 +73,10 @@ fn lengths_that_do_not_come_back_and_long_blocks_are_not_kept() {
 }
 
 #[test]
-fn a_second_free_of_what_is_kept_is_seen_by_every_heap() {
+fn a_second_free_of_a_cached_block_is_seen_by_every_heap() {
     let world = World::new(4096);
     world.set(key::MISUSE, "ignore");
-    let ((heap, block), other) = (with_one_kept(&world, 300_000), world.heap());
+    let ((heap, block), other) = (with_one_cached(&world, 300_000), world.heap());
     let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
     // SAFETY: wrong on purpose; the policy lets it go on.
     unsafe {
@@ -95,19 +93,19 @@ fn a_second_free_of_what_is_kept_is_seen_by_every_heap() {
 }
 
 #[test]
-fn what_is_kept_is_dirty_for_calloc() {
+fn a_cached_run_is_dirty_for_calloc() {
     let world = World::new(4096);
-    let (heap, block) = with_one_kept(&world, 70_000);
+    let (heap, block) = with_one_cached(&world, 70_000);
     // Asked for through the door that `calloc` takes.
     let again = heap.allocate(70_000, 16);
     assert!(again.start == block && !again.zero);
 }
 
 #[test]
-fn what_a_thread_that_sleeps_has_kept_goes_back_with_age() {
+fn what_a_sleeping_thread_has_cached_goes_back_with_age() {
     for size in [40_000, MIB] {
         let world = World::new(4096);
-        let (heap, _) = with_one_kept(&world, size);
+        let (heap, _) = with_one_cached(&world, size);
         let mut waited_ms = 0;
         // As the background thread does.
         while world.shared.pages.purge_due_now() {
@@ -120,7 +118,7 @@ fn what_a_thread_that_sleeps_has_kept_goes_back_with_age() {
         assert_eq!((heap.cache().cached_pages(), open_pages(&world)), (0, 0));
         let stats = world.shared.pages.stats();
         assert_eq!((stats.large_pages, stats.dirty_pages), (0, 0));
-        // And the length has to come back again before it is kept.
+        // And the length has to come back again before it is cached.
         pairs(heap, size, 1);
         assert_eq!(open_pages(&world), 0);
     }
@@ -129,7 +127,7 @@ fn what_a_thread_that_sleeps_has_kept_goes_back_with_age() {
 #[test]
 fn a_slot_that_is_used_stays_open_however_long() {
     let world = World::new(4096);
-    let (heap, _) = with_one_kept(&world, 200_000);
+    let (heap, _) = with_one_cached(&world, 200_000);
     for _ in 0..40 {
         world.os().advance_ms(100);
         world.shared.pages.purge_due_now();
@@ -148,7 +146,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
     world.check().unwrap();
 }
 
-/// Frees that never come to the page heap are activity: what others left dirty goes back.
+/// Frees that never come to the page heap purge what others left dirty, too.
 #[test]
 fn pairs_alone_give_back_what_is_old() {
     let world = World::new(4096);
@@ -166,7 +164,7 @@ fn pairs_alone_give_back_what_is_old() {
 }
 
 #[test]
-fn everything_that_empties_caches_empties_shelves() {
+fn everything_that_empties_caches_empties_this_one() {
     type Empties = fn(&World, Own<'_, Fake>);
     let empties: [(&str, Empties); 5] = [
         ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
@@ -188,7 +186,7 @@ fn everything_that_empties_caches_empties_shelves() {
     ];
     for (name, empty) in empties {
         let world = World::new(4096);
-        let (heap, _) = with_one_kept(&world, 300_000);
+        let (heap, _) = with_one_cached(&world, 300_000);
         empty(&world, heap);
         assert_eq!((heap.cache().cached_pages(), open_pages(&world)), (0, 0), "{name}");
         assert_eq!(world.shared.pages.stats().large_pages, 0, "{name}");
@@ -196,13 +194,13 @@ fn everything_that_empties_caches_empties_shelves() {
     }
 }
 
-/// The soft limit counts what is kept only until it is needed: nobody is told of pressure that is none.
+/// The soft limit counts cached runs only until their memory is needed: no false pressure is reported.
 #[test]
-fn what_is_kept_makes_way_before_a_limit_is_called_passed() {
+fn cached_runs_make_way_before_a_limit_is_called_passed() {
     let world = World::new(4096);
     world.set(key::LIMIT, "9m");
     world.set(key::LIMIT_HARD, "9m");
-    let (heap, _) = with_one_kept(&world, MIB);
+    let (heap, _) = with_one_cached(&world, MIB);
     let other = world.heap();
     let block = other.allocate(8 * MIB, 1).start;
     assert!(!block.is_null() && !world.shared.pages.is_pressed());
@@ -211,7 +209,7 @@ fn what_is_kept_makes_way_before_a_limit_is_called_passed() {
 }
 
 #[test]
-fn what_is_kept_and_what_is_dirty_obey_the_bound_together() {
+fn cached_and_dirty_memory_obey_the_bound_together() {
     let world = World::new(4096);
     let (n_heaps, rounds, step) = if cfg!(miri) { (2, 1, 7) } else { (12, 6, 1) };
     let heaps: Vec<_> = (0..n_heaps).map(|_| world.heap()).collect();
@@ -237,18 +235,18 @@ fn what_is_kept_and_what_is_dirty_obey_the_bound_together() {
         let world = World::new(4096);
         world.set(off.0, off.1);
         pairs(world.heap(), 100_000, 10);
-        assert_eq!(open_pages(&world), 0, "nothing is to be kept");
+        assert_eq!(open_pages(&world), 0, "nothing is to be cached");
     }
 }
 
 #[test]
-fn dirt_that_would_pass_the_bound_empties_shelves() {
+fn dirty_memory_that_would_pass_the_bound_empties_caches() {
     let world = World::new(4096);
     let heap = world.heap();
     let mut blocks: Vec<_> = (0..6).map(|_| heap.allocate(3 * MIB, 1).start).collect();
-    // SAFETY: the blocks are this test's. The first gives the memory that is kept.
+    // SAFETY: the blocks are this test's. The first gives the memory that is cached.
     unsafe { heap.free(blocks.remove(0)) };
-    let _kept = [with_one_kept(&world, MIB), with_one_kept(&world, MIB)];
+    let _cached = [with_one_cached(&world, MIB), with_one_cached(&world, MIB)];
     assert_eq!(open_pages(&world) as usize, 2 * MIB / PAGE_BYTES);
     // SAFETY: as above.
     unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
@@ -257,12 +255,12 @@ fn dirt_that_would_pass_the_bound_empties_shelves() {
     world.check().unwrap();
 }
 
-/// No page comes from the kernel while a thread keeps one that it does not use.
+/// No page comes from the kernel while a thread has one in its cache that it does not use.
 #[test]
-fn what_is_kept_comes_before_clean_memory() {
+fn cached_runs_come_before_clean_memory() {
     for by_another in [false, true] {
         let world = World::new(4096);
-        let ((heap, block), other) = (with_one_kept(&world, MIB), world.heap());
+        let ((heap, block), other) = (with_one_cached(&world, MIB), world.heap());
         let fresh = world.shared.pages.stats().fresh_bytes;
         let longer = if by_another { other } else { heap }.allocate(700_000, 1).start;
         assert_eq!((longer, world.shared.pages.stats().fresh_bytes), (block, fresh));
@@ -272,12 +270,12 @@ fn what_is_kept_comes_before_clean_memory() {
 }
 
 #[test]
-fn explicit_heaps_keep_nothing_and_their_blocks_are_not_kept() {
+fn explicit_heaps_cache_nothing_and_their_blocks_are_not_cached() {
     let world = World::new(4096);
     let explicit = world.explicit_heap();
     pairs(explicit.enter().own(), 100_000, 10);
     assert_eq!(open_pages(&world), 0);
-    let (heap, _) = with_one_kept(&world, 100_000);
+    let (heap, _) = with_one_cached(&world, 100_000);
     let (puts, _) = heap.cache().puts_and_takes();
     let (listed, own) = (explicit.enter().own().allocate(100_000, 1).start, heap.allocate(100_000, 1).start);
     // SAFETY: the blocks are this test's.
@@ -293,15 +291,15 @@ fn explicit_heaps_keep_nothing_and_their_blocks_are_not_kept() {
 }
 
 #[test]
-fn the_peak_of_what_is_live_does_not_count_what_is_kept() {
+fn the_peak_of_live_memory_does_not_count_cached_runs() {
     let world = World::new(4096);
-    let (heap, _) = with_one_kept(&world, MIB);
+    let (heap, _) = with_one_cached(&world, MIB);
     let (pages, peak) = (|n: usize| (n * PAGE_BYTES) as u64, || world.shared.usage.peak_live_bytes());
     assert_eq!(peak(), pages(16));
     // SAFETY: the blocks are this test's.
     unsafe {
         let other = heap.allocate(2 * MIB, 1).start;
-        assert_eq!(peak(), pages(32), "1 MiB is kept, 2 are live");
+        assert_eq!(peak(), pages(32), "1 MiB is cached, 2 are live");
         let again = heap.allocate(MIB, 1).start;
         assert_eq!(peak(), pages(48), "3 MiB are live");
         heap.free(again);
@@ -312,126 +310,14 @@ fn the_peak_of_what_is_live_does_not_count_what_is_kept() {
         pairs(heap, MIB, 1);
         world.threads.death(heap);
         next.free(next.allocate(3 * MIB, 1).start);
-        assert_eq!(peak(), pages(48), "what a dead thread kept is not live");
+        assert_eq!(peak(), pages(48), "what a dead thread had cached is not live");
     }
 }
 
-/// One step of a program with several threads.
-#[derive(Clone, Debug)]
-enum Step {
-    Play(usize, Op),
-    Wait(u64),
-    Purge,
-    Rebirth(usize),
-}
-
-fn any_step() -> impl Strategy<Value = Step> {
-    // Few lengths, so that they come back; sizes beyond what is kept, and small ones, among them.
-    let bytes = prop_oneof![6 => (1usize..4).prop_map(|n| n * PAGE_BYTES - 100), 1 => 1usize..3 * MIB / 2];
-    let op = (0u32..8, bytes, 0u32..10).prop_map(|(id, bytes, choice)| match choice {
-        0..5 => Op::Allocate { id, bytes, align: if choice == 0 { 128 << 10 } else { 16 } },
-        5 => Op::Reallocate { id, bytes },
-        _ => Op::Deallocate { id },
-    });
-    prop_oneof![
-        40 => (0usize..3, op).prop_map(|(turn, op)| Step::Play(turn, op)),
-        2 => (1u64..600).prop_map(Step::Wait),
-        1 => Just(Step::Purge),
-        1 => (0usize..3).prop_map(Step::Rebirth),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// Three threads, which end and begin, and time that passes: contents and disjointness by the shadow, every invariant after every step.
-    #[test]
-    fn any_stream_of_large_blocks_keeps_every_promise(
-        steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 40 } else { 300 }),
-        turns_log2 in 0u32..3,
-    ) {
-        let world = World::new(4096);
-        let mut heaps = [world.heap(), world.heap(), world.heap()];
-        let mut player = Player::new(OneHeap { world: &world, heap: heaps[0] });
-        for step in steps {
-            match step {
-                Step::Play(turn, op) => {
-                    // From one thread alone to all of them.
-                    player.subject.heap = heaps[turn >> (2 - turns_log2)];
-                    player.step(op).unwrap();
-                }
-                Step::Wait(ms) => world.os().advance_ms(ms),
-                Step::Purge => {
-                    world.shared.pages.purge();
-                }
-                Step::Rebirth(turn) => {
-                    // SAFETY: the heap is not used afterwards.
-                    unsafe { world.threads.death(heaps[turn]) };
-                    heaps[turn] = world.heap();
-                }
-            }
-            world.check().unwrap();
-            let dirty = world.shared.pages.stats().dirty_pages + open_pages(&world);
-            prop_assert!(dirty as usize <= 16 * MIB / PAGE_BYTES);
-        }
-        player.subject.heap = heaps[0];
-        player.drain().unwrap();
-        for heap in heaps {
-            // SAFETY: no heap is used afterwards.
-            unsafe { world.threads.death(heap) };
-        }
-        world.check().unwrap();
-        let stats = world.shared.pages.stats();
-        prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "everything came home");
-        let kept = world.threads.iter().map(|heap| heap.cache().puts_and_takes());
-        let (puts, takes) = kept.fold((0, 0), |sum, (puts, takes)| (sum.0 + puts, sum.1 + takes));
-        prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that came went");
-    }
-}
-
-/// A thread uses its shelf while another looks, purges and runs into limits: every run is somebody's, once.
 #[test]
-fn a_thread_and_those_who_empty_its_shelf_never_have_the_same_run() {
+fn cached_runs_are_in_use_for_the_page_heap() {
     let world = World::new(4096);
-    let n = if cfg!(miri) { 60 } else { 200_000 };
-    let done = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let keeper = world.heap();
-            for round in 0..n {
-                let size = (1 + round / 20 % 3) * PAGE_BYTES;
-                let block = keeper.allocate(size, 1).start;
-                // SAFETY: the block is this thread's; whoever else had it would write to it, too.
-                unsafe {
-                    block.write(round as u8);
-                    block.add(size - 1).write(round as u8);
-                    assert_eq!((block.read(), block.add(size - 1).read()), (round as u8, round as u8));
-                    keeper.free(block);
-                }
-            }
-            assert!(keeper.cache().puts_and_takes().1 > 0, "nothing was ever kept");
-            done.store(1, Ordering::Release);
-        });
-        let other = world.heap();
-        while done.load(Ordering::Acquire) == 0 {
-            let block = other.allocate(PAGE_BYTES, 1).start;
-            // SAFETY: as above.
-            unsafe {
-                block.write(0xA5);
-                world.shared.pages.purge();
-                (0..500).for_each(|_| core::hint::spin_loop());
-                assert_eq!(block.read(), 0xA5);
-                other.free(block);
-            }
-        }
-    });
-    world.check().unwrap();
-}
-
-#[test]
-fn runs_on_shelves_are_in_use_for_the_page_heap() {
-    let world = World::new(4096);
-    let (_, block) = with_one_kept(&world, 100_000);
+    let (_, block) = with_one_cached(&world, 100_000);
     world.shared.pages.inspect(|state| {
         let page = PageIndex(world.shared.pages.view().page_of(block.addr()).unwrap() as u32);
         let found = (state.runs.record(page).kind.get(), state.runs.entry(page));

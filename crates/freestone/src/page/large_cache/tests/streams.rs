@@ -1,0 +1,120 @@
+//! Streams of large blocks in several threads, with time that passes.
+#![allow(unsafe_code)]
+use super::{MIB, open_pages};
+use crate::testing::{OneHeap, World};
+use core::sync::atomic::{AtomicU64, Ordering};
+use freestone_base::units::PAGE_BYTES;
+use freestone_testkit::ops::{Op, Player};
+use proptest::prelude::*;
+
+/// One step of a program with several threads.
+#[derive(Clone, Debug)]
+enum Step {
+    Play(usize, Op),
+    Wait(u64),
+    Purge,
+    Rebirth(usize),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    // Few lengths, so that they come back; sizes beyond what is cached, and small ones, among them.
+    let bytes = prop_oneof![6 => (1usize..4).prop_map(|n| n * PAGE_BYTES - 100), 1 => 1usize..3 * MIB / 2];
+    let op = (0u32..8, bytes, 0u32..10).prop_map(|(id, bytes, choice)| match choice {
+        0..5 => Op::Allocate { id, bytes, align: if choice == 0 { 128 << 10 } else { 16 } },
+        5 => Op::Reallocate { id, bytes },
+        _ => Op::Deallocate { id },
+    });
+    prop_oneof![
+        40 => (0usize..3, op).prop_map(|(turn, op)| Step::Play(turn, op)),
+        2 => (1u64..600).prop_map(Step::Wait),
+        1 => Just(Step::Purge),
+        1 => (0usize..3).prop_map(Step::Rebirth),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Three threads, which end and begin, and time that passes: contents and disjointness by the shadow, every invariant after every step.
+    #[test]
+    fn any_stream_of_large_blocks_keeps_every_promise(
+        steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 40 } else { 300 }),
+        turns_log2 in 0u32..3,
+    ) {
+        let world = World::new(4096);
+        let mut heaps = [world.heap(), world.heap(), world.heap()];
+        let mut player = Player::new(OneHeap { world: &world, heap: heaps[0] });
+        for step in steps {
+            match step {
+                Step::Play(turn, op) => {
+                    // From one thread alone to all of them.
+                    player.subject.heap = heaps[turn >> (2 - turns_log2)];
+                    player.step(op).unwrap();
+                }
+                Step::Wait(ms) => world.os().advance_ms(ms),
+                Step::Purge => {
+                    world.shared.pages.purge();
+                }
+                Step::Rebirth(turn) => {
+                    // SAFETY: the heap is not used afterwards.
+                    unsafe { world.threads.death(heaps[turn]) };
+                    heaps[turn] = world.heap();
+                }
+            }
+            world.check().unwrap();
+            let dirty = world.shared.pages.stats().dirty_pages + open_pages(&world);
+            prop_assert!(dirty as usize <= 16 * MIB / PAGE_BYTES);
+        }
+        player.subject.heap = heaps[0];
+        player.drain().unwrap();
+        for heap in heaps {
+            // SAFETY: no heap is used afterwards.
+            unsafe { world.threads.death(heap) };
+        }
+        world.check().unwrap();
+        let stats = world.shared.pages.stats();
+        prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "everything came home");
+        let cached = world.threads.iter().map(|heap| heap.cache().puts_and_takes());
+        let (puts, takes) = cached.fold((0, 0), |sum, (puts, takes)| (sum.0 + puts, sum.1 + takes));
+        prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that came went");
+    }
+}
+
+/// A thread uses its cache while another purges: no run is given to both.
+#[test]
+fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
+    let world = World::new(4096);
+    let n = if cfg!(miri) { 60 } else { 200_000 };
+    let done = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let keeper = world.heap();
+            for round in 0..n {
+                let size = (1 + round / 20 % 3) * PAGE_BYTES;
+                let block = keeper.allocate(size, 1).start;
+                // SAFETY: the block is this thread's; whoever else had it would write to it, too.
+                unsafe {
+                    block.write(round as u8);
+                    block.add(size - 1).write(round as u8);
+                    assert_eq!((block.read(), block.add(size - 1).read()), (round as u8, round as u8));
+                    keeper.free(block);
+                }
+            }
+            assert!(keeper.cache().puts_and_takes().1 > 0, "nothing was ever cached");
+            done.store(1, Ordering::Release);
+        });
+        let other = world.heap();
+        while done.load(Ordering::Acquire) == 0 {
+            let block = other.allocate(PAGE_BYTES, 1).start;
+            // SAFETY: as above.
+            unsafe {
+                block.write(0xA5);
+                world.shared.pages.purge();
+                (0..500).for_each(|_| core::hint::spin_loop());
+                assert_eq!(block.read(), 0xA5);
+                other.free(block);
+            }
+        }
+    });
+    world.check().unwrap();
+}

@@ -1,0 +1,107 @@
+#![allow(unsafe_code)]
+use crate::config::key;
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib};
+use crate::span::Kind;
+use crate::testing::World;
+use crate::thread::upkeep;
+use std::vec::Vec;
+
+#[test]
+fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses() {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
+    world.set(key::LIMIT, "40m");
+    world.set(key::LIMIT_HARD, "60m");
+    let (heap, pages) = (world.heap(), &world.shared.pages);
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let mut blocks: Vec<_> = (0..3).map(|_| heap.allocate(10 * MIB, 1).start).collect();
+        heap.free(blocks.remove(0));
+        // 20 in use, 10 dirty: 15 more fit if half of the dirty ones go.
+        blocks.push(heap.allocate(15 * MIB, 1).start);
+        assert!(dirty_bytes(&world) <= 5 * MIB as u64 && !pages.is_pressed());
+        blocks.push(heap.allocate(10 * MIB, 1).start);
+        assert!(pages.is_pressed(), "45 of 40 MiB are in use");
+        pages.relieved();
+        blocks.push(heap.allocate(70_000, 1).start);
+        assert!(!pages.is_pressed(), "it was said, and little has changed");
+        assert!(heap.allocate(20 * MIB, 1).start.is_null(), "that would be 65 of 60 MiB");
+        assert!(heap.reallocate(blocks[0], 30 * MIB, 1).is_null());
+        blocks.push(heap.allocate(10 * MIB, 1).start);
+        assert!(!blocks.contains(&core::ptr::null_mut()));
+        blocks.into_iter().for_each(|block| heap.free(block));
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn an_explicit_heap_has_no_more_than_its_limit() {
+    let world = World::new(4096);
+    let explicit = world.explicit_heap();
+    explicit.set_limit(Some(32)).unwrap();
+    // SAFETY: the heap and the blocks are this test's.
+    unsafe {
+        let entered = explicit.enter();
+        let heap = entered.own();
+        let large = heap.allocate(MIB, 1).start;
+        assert!(!large.is_null());
+        assert!(heap.reallocate(large, 3 * MIB, 1).is_null(), "growing counts as well");
+        let small: Vec<_> =
+            (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
+        assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
+        small.into_iter().for_each(|block| heap.free(block));
+        upkeep::flush_all(heap);
+        heap.free(large);
+        assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
+        drop(entered);
+        world.threads.destroy(explicit);
+    }
+    world.check().unwrap();
+}
+
+/// 2 MiB are being given back, nothing is in use, and 63 of 64 MiB are wanted.
+#[test]
+fn who_is_within_the_limit_but_for_a_purge_waits_for_it() {
+    let world = World::new(4096);
+    world.set(key::LIMIT_HARD, "64m");
+    dirty_mib(&world, 2);
+    let pages = &world.shared.pages;
+    world.os().hold_purges(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| pages.purge());
+        while world.os().n_held_purges() == 0 {
+            std::thread::yield_now();
+        }
+        let wanted = scope.spawn(|| pages.allocate(63 * 16 - 1, 1, Kind::Large).is_some());
+        while pages.inspect(|state| state.n_waiting) == 0 && !wanted.is_finished() {
+            std::thread::yield_now();
+        }
+        assert_eq!(pages.allocate(70 * 16, 1, Kind::Large).map(|run| run.page), None, "beyond the limit in any case");
+        world.os().hold_purges(false);
+        assert!(wanted.join().unwrap(), "refused with nothing in use");
+    });
+}
+
+/// What cannot be had even if all is given back.
+#[test]
+fn impossible_sizes_give_nothing_back() {
+    let world = World::new(4096);
+    world.set(key::LIMIT, "40m");
+    world.set(key::LIMIT_HARD, "60m");
+    let heap = dirty_mib(&world, 10);
+    let block = heap.allocate(100, 1).start;
+    let before = (dirty_bytes(&world), world.os().purged_bytes());
+    world.os().plan(None);
+    let window = crate::testing::WINDOW_BYTES;
+    for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (window, 1), (1, window), (1 << 45, 1)] {
+        // SAFETY: the heap and the block are this test's.
+        unsafe {
+            assert!(heap.allocate(size, align).start.is_null() && heap.allocate(size, align).start.is_null());
+            assert!(size == 1 || heap.reallocate(block, size, align).is_null());
+        }
+        assert!(!crate::thread::any_block::is_possible(&world.shared.pages, size, align));
+    }
+    assert_eq!(((dirty_bytes(&world), world.os().purged_bytes()), world.os().n_calls()), (before, 0));
+    assert!(!world.shared.pages.is_pressed());
+    world.check().unwrap();
+}
