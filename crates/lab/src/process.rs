@@ -1,10 +1,11 @@
 //! Child processes: starting a command under an allocator, watching it, passing signals on, and ending it.
 //!
 //! ```text
-//!  lab ──────────▶ launcher ──────────▶ command
-//!  [`command_run`]  [`launcher`]          under the preloaded allocator ([`preload`])
-//!      ▲                │ wait4
-//!      └── [`command_record`] ◀┘  what the kernel counted
+//!  lab ─────────────▶ launcher ─────────────▶ command
+//!  command_run        launcher: fork, exec     runs under the preloaded allocator (preload)
+//!      ▲                 │ wait4 ◀──────────────── exits
+//!      └─────────────────┘
+//!        command_record: what the kernel counted
 //! ```
 //!
 //! | module | owns |

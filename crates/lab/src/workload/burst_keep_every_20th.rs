@@ -40,16 +40,17 @@ struct KeptBlocks {
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let threads = params.size("threads");
-    let (burst, keep_every) = ((params.size("burst_mib") << 20) / threads.max(1), params.get("keep_every").max(1));
+    let (burst_bytes, keep_every) =
+        ((params.size("burst_mib") << 20) / threads.max(1), params.get("keep_every").max(1));
     let wait = Duration::from_millis(params.get("wait_ms"));
-    let (kept, before, peak, after) = meter.section(|sampler| {
-        let before = sampler.sample();
-        let burst = move |seed| burst_and_free(seed, burst, keep_every);
-        let (kept, (peak, after)) = match threads {
+    let (kept, rss_before_bytes, rss_after_frees_bytes, rss_after_wait_bytes) = meter.section(|sampler| {
+        let rss_before_bytes = sampler.sample();
+        let burst = move |seed| burst_and_free(seed, burst_bytes, keep_every);
+        let (kept, (rss_after_frees_bytes, rss_after_wait_bytes)) = match threads {
             0 => (vec![burst(0)], watch(sampler, wait)),
             _ => in_threads(threads, burst, || watch(sampler, wait)),
         };
-        (kept, before, peak, after)
+        (kept, rss_before_bytes, rss_after_frees_bytes, rss_after_wait_bytes)
     });
     let mut checksum = 0_u64;
     let page = os_page_bytes() as usize;
@@ -62,15 +63,15 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         checksum = checksum.wrapping_add(CHeap.verify(block, *tag));
     }
     let mib = f64::from(1 << 20);
-    let held = (pages.len() * page) as f64;
-    let grown = after.saturating_sub(before) as f64;
+    let held_bytes = (pages.len() * page) as f64;
+    let grown_bytes = rss_after_wait_bytes.saturating_sub(rss_before_bytes) as f64;
     let ops = kept.iter().map(|kept| kept.ops).sum();
     kept.into_iter().flat_map(|kept| kept.blocks).for_each(|(_, block)| CHeap.release(block));
     Outcome::new(ops, checksum)
-        .with("RSS after the frees, MiB", peak as f64 / mib)
-        .with("RSS after the wait, MiB", after as f64 / mib)
-        .with("OS pages with a live block, MiB", held / mib)
-        .with("RSS / pages with a live block", grown / held.max(1.0))
+        .with("RSS after the frees, MiB", rss_after_frees_bytes as f64 / mib)
+        .with("RSS after the wait, MiB", rss_after_wait_bytes as f64 / mib)
+        .with("OS pages with a live block, MiB", held_bytes / mib)
+        .with("RSS / pages with a live block", grown_bytes / held_bytes.max(1.0))
 }
 
 /// Runs `burst` on every thread, then `meanwhile` while all threads are idle. Returns what each thread kept, and the result of `meanwhile`.
@@ -104,12 +105,12 @@ fn watch(sampler: &mut Sampler, wait: Duration) -> (u64, u64) {
     (first, sampler.sample())
 }
 
-/// Allocates blocks of `burst` bytes together, and frees all but every `keep_every`th.
-fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> KeptBlocks {
+/// Allocates blocks of `burst_bytes` together, and frees all but every `keep_every`th.
+fn burst_and_free(seed: u64, burst_bytes: usize, keep_every: u64) -> KeptBlocks {
     let mut random = Random::new(seed + 100);
     let (mut bytes, mut ops) = (0, 0);
-    let mut all = Vec::<Block>::with_capacity(burst / 512);
-    while bytes < burst {
+    let mut all = Vec::<Block>::with_capacity(burst_bytes / 512);
+    while bytes < burst_bytes {
         let block = CHeap.allocate(random.within(16, 1039));
         block.stamp(ops);
         bytes += block.size();

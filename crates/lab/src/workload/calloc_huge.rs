@@ -33,8 +33,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let (ops, size) = (params.get("ops"), params.size("mib").max(1) << 20);
     let deadline = Duration::from_millis(params.get("max_ms"));
-    let (done, growth) = meter.section(|sampler| {
-        let (began, before, mut done) = (Instant::now(), sampler.sample(), 0);
+    let (done, growth_bytes) = meter.section(|sampler| {
+        let (began, rss_before_bytes, mut done) = (Instant::now(), sampler.sample(), 0);
         while done < ops && began.elapsed() < deadline {
             let block = CHeap.allocate_zeroed(size);
             if block.ends() != (0, 0) || block.byte(size / 2) != 0 {
@@ -44,7 +44,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
             CHeap.release(block);
             done += 1;
         }
-        (done, sampler.sample().saturating_sub(before))
+        (done, sampler.sample().saturating_sub(rss_before_bytes))
     });
-    Outcome::new(done, 0).with("RSS kept at the end, MiB", growth as f64 / f64::from(1 << 20))
+    Outcome::new(done, 0).with("RSS kept at the end, MiB", growth_bytes as f64 / f64::from(1 << 20))
 }

@@ -36,14 +36,14 @@ fn tag_of(block: &Block) -> u64 {
 }
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
-    let live_limit = params.size("live_mib").max(1) << 20;
+    let live_limit_bytes = params.size("live_mib").max(1) << 20;
     let phases = params.size("phases").max(1);
     let keep = params.size("keep_percent").min(100);
-    let mut peak = 0_u64;
+    let mut peak_rss_bytes = 0_u64;
     let (ops, checksum) = meter.section(|sampler| {
         let mut random = Random::new(5);
-        let mut table = Vec::<Block>::with_capacity(live_limit / 72);
-        let (mut live, mut ops, mut checksum) = (table.capacity() * size_of::<Block>(), 0_u64, 0_u64);
+        let mut table = Vec::<Block>::with_capacity(live_limit_bytes / 72);
+        let (mut live_bytes, mut ops, mut checksum) = (table.capacity() * size_of::<Block>(), 0_u64, 0_u64);
         for phase in 0..phases {
             let mut index = 0;
             while index < table.len() {
@@ -52,23 +52,23 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
                     continue;
                 }
                 let block = table.swap_remove(index);
-                live -= block.size();
+                live_bytes -= block.size();
                 checksum = checksum.wrapping_add(CHeap.verify(&block, tag_of(&block)));
                 CHeap.release(block);
             }
             let (min, max) = MIXES[phase % MIXES.len()];
-            while live < live_limit {
+            while live_bytes < live_limit_bytes {
                 let block = CHeap.allocate(random.within(min, max));
                 block.touch(4096, phase as u8);
                 block.stamp(tag_of(&block));
-                live += block.size();
+                live_bytes += block.size();
                 table.push(block);
                 ops += 1;
             }
-            peak = peak.max(sampler.sample());
+            peak_rss_bytes = peak_rss_bytes.max(sampler.sample());
         }
         table.into_iter().for_each(|block| CHeap.release(block));
         (ops, checksum)
     });
-    Outcome::new(ops, checksum).with("peak RSS / live", peak as f64 / live_limit as f64)
+    Outcome::new(ops, checksum).with("peak RSS / live", peak_rss_bytes as f64 / live_limit_bytes as f64)
 }

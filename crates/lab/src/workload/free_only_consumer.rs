@@ -35,20 +35,20 @@ pub(crate) static WORKLOAD: Workload = Workload {
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let (batch, max) = (params.get("batch").max(1), params.size("max").max(16));
     let messages = params.get("ops").div_ceil(batch);
-    let live = Arc::new(AtomicU64::new(0));
-    let (checksum, peak_live, peak_rss) = meter.section(|sampler| {
-        let before = sampler.sample();
+    let live_bytes = Arc::new(AtomicU64::new(0));
+    let (checksum, peak_live_bytes, peak_rss_bytes) = meter.section(|sampler| {
+        let rss_before_bytes = sampler.sample();
         let (out, inbox) = sync_channel(params.size("ahead").max(1));
-        let for_consumer = Arc::clone(&live);
+        let for_consumer = Arc::clone(&live_bytes);
         let consumer = thread::spawn(move || consume(&inbox, &for_consumer));
-        let (peak_live, peak_rss) = produce(messages, batch, max, &out, &live, || sampler.sample());
+        let (peak_live_bytes, peak_rss_bytes) = produce(messages, batch, max, &out, &live_bytes, || sampler.sample());
         drop(out);
-        (consumer.join().unwrap_or(0), peak_live, peak_rss.saturating_sub(before))
+        (consumer.join().unwrap_or(0), peak_live_bytes, peak_rss_bytes.saturating_sub(rss_before_bytes))
     });
     let mib = f64::from(1 << 20);
     Outcome::new(messages * batch, checksum)
-        .with("peak live, MiB", peak_live as f64 / mib)
-        .with("peak RSS / peak live", peak_rss as f64 / peak_live.max(1) as f64)
+        .with("peak live, MiB", peak_live_bytes as f64 / mib)
+        .with("peak RSS / peak live", peak_rss_bytes as f64 / peak_live_bytes.max(1) as f64)
 }
 
 /// Allocates and sends all blocks. Returns the peaks of live bytes and of the resident size.
@@ -57,11 +57,11 @@ fn produce(
     batch: u64,
     max: usize,
     out: &SyncSender<Vec<Block>>,
-    live: &AtomicU64,
+    live_bytes: &AtomicU64,
     mut rss: impl FnMut() -> u64,
 ) -> (u64, u64) {
     let mut random = Random::new(17);
-    let (mut peak_live, mut peak_rss) = (0, 0);
+    let (mut peak_live_bytes, mut peak_rss_bytes) = (0, 0);
     for message in 0..messages {
         let blocks: Vec<Block> = (0..batch)
             .map(|tag| {
@@ -72,19 +72,19 @@ fn produce(
             .collect();
         let bytes: u64 = blocks.iter().map(|block| block.size() as u64).sum();
         // Relaxed: the count is a statistic, and the channel orders the accesses to the blocks.
-        peak_live = peak_live.max(live.fetch_add(bytes, Ordering::Relaxed) + bytes);
+        peak_live_bytes = peak_live_bytes.max(live_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes);
         if message % 16 == 0 {
-            peak_rss = peak_rss.max(rss());
+            peak_rss_bytes = peak_rss_bytes.max(rss());
         }
         if out.send(blocks).is_err() {
             break;
         }
     }
-    (peak_live, peak_rss)
+    (peak_live_bytes, peak_rss_bytes)
 }
 
 /// Verifies and frees everything that arrives; returns the checksum.
-fn consume(inbox: &Receiver<Vec<Block>>, live: &AtomicU64) -> u64 {
+fn consume(inbox: &Receiver<Vec<Block>>, live_bytes: &AtomicU64) -> u64 {
     let mut checksum = 0_u64;
     for blocks in inbox {
         let bytes: u64 = blocks.iter().map(|block| block.size() as u64).sum();
@@ -92,7 +92,7 @@ fn consume(inbox: &Receiver<Vec<Block>>, live: &AtomicU64) -> u64 {
             checksum = checksum.wrapping_add(CHeap.verify(&block, tag as u64));
             CHeap.release(block);
         }
-        live.fetch_sub(bytes, Ordering::Relaxed);
+        live_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
     checksum
 }

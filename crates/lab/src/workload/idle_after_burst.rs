@@ -27,12 +27,12 @@ pub(crate) static WORKLOAD: Workload = Workload {
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
-    let (burst, idle) = (params.size("burst_mib") << 20, Duration::from_millis(params.get("idle_ms")));
-    let (ops, checksum, before, after) = meter.section(|sampler| {
-        let before = sampler.sample();
+    let (burst_bytes, idle) = (params.size("burst_mib") << 20, Duration::from_millis(params.get("idle_ms")));
+    let (ops, checksum, rss_before_bytes, rss_after_bytes) = meter.section(|sampler| {
+        let rss_before_bytes = sampler.sample();
         let mut random = Random::new(9);
         let (mut bytes, mut blocks) = (0, Vec::<Block>::new());
-        while bytes < burst {
+        while bytes < burst_bytes {
             let block = CHeap.allocate(random.within(16, 1039));
             block.stamp(blocks.len() as u64);
             bytes += block.size();
@@ -48,7 +48,8 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
             CHeap.release(block);
         }
         sampler.sleep(idle, Duration::from_millis(50));
-        (ops, checksum, before, sampler.sample())
+        (ops, checksum, rss_before_bytes, sampler.sample())
     });
-    Outcome::new(ops, checksum).with("RSS kept at the end, MiB", (after as f64 - before as f64) / f64::from(1 << 20))
+    Outcome::new(ops, checksum)
+        .with("RSS kept at the end, MiB", (rss_after_bytes as f64 - rss_before_bytes as f64) / f64::from(1 << 20))
 }

@@ -32,10 +32,10 @@ pub(crate) static WORKLOAD: Workload = Workload {
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
-    let (threads, burst) = (params.size("threads").max(1), params.size("burst_kib") << 10);
+    let (threads, burst_bytes) = (params.size("threads").max(1), params.size("burst_kib") << 10);
     let wait = Duration::from_millis(params.get("wait_ms"));
-    let (ops, checksum, before, after) = meter.section(|sampler| {
-        let before = sampler.sample();
+    let (ops, checksum, rss_before_bytes, rss_after_bytes) = meter.section(|sampler| {
+        let rss_before_bytes = sampler.sample();
         let turns: Arc<[Mutex<()>; 4]> = Arc::default();
         let (done, leave) = (Arc::new(Barrier::new(threads + 1)), Arc::new(Barrier::new(threads + 1)));
         let workers: Vec<_> = (0..threads)
@@ -44,7 +44,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
                 thread::spawn(move || {
                     let result = {
                         let _turn = turns[index % turns.len()].lock();
-                        have_burst(index as u64, burst)
+                        have_burst(index as u64, burst_bytes)
                     };
                     done.wait();
                     leave.wait();
@@ -54,23 +54,25 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
             .collect();
         done.wait();
         sampler.sleep(wait, Duration::from_millis(50));
-        let after = sampler.sample();
+        let rss_after_bytes = sampler.sample();
         leave.wait();
         let (ops, checksum) = workers
             .into_iter()
             .filter_map(|worker| worker.join().ok())
             .fold((0, 0_u64), |sum, one: (u64, u64)| (sum.0 + one.0, sum.1.wrapping_add(one.1)));
-        (ops, checksum, before, after)
+        (ops, checksum, rss_before_bytes, rss_after_bytes)
     });
-    Outcome::new(ops, checksum)
-        .with("RSS kept after the wait, MiB", after.saturating_sub(before) as f64 / f64::from(1 << 20))
+    Outcome::new(ops, checksum).with(
+        "RSS kept after the wait, MiB",
+        rss_after_bytes.saturating_sub(rss_before_bytes) as f64 / f64::from(1 << 20),
+    )
 }
 
-/// Allocates blocks of `burst` bytes together and frees them; returns their number and the checksum.
-fn have_burst(seed: u64, burst: usize) -> (u64, u64) {
+/// Allocates blocks of `burst_bytes` together and frees them; returns their number and the checksum.
+fn have_burst(seed: u64, burst_bytes: usize) -> (u64, u64) {
     let mut random = Random::new(seed + 31);
     let (mut bytes, mut blocks) = (0, Vec::<Block>::new());
-    while bytes < burst {
+    while bytes < burst_bytes {
         let block = CHeap.allocate(random.within(16, 1039));
         block.stamp(blocks.len() as u64);
         bytes += block.size();

@@ -48,40 +48,41 @@ fn tag_of(block: &Block) -> u64 {
 }
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
-    let target = params.size("live_mib").max(1) << 20;
+    let target_bytes = params.size("live_mib").max(1) << 20;
     if params.get("limit_mib") != 0 {
         own_process::limit_address_space(params.get("limit_mib") << 20);
     }
-    let (ops, checksum, peak) = meter.section(|sampler| {
+    let (ops, checksum, peak_rss_bytes) = meter.section(|sampler| {
         let mut random = Random::new(23);
         let any = params.get("random") != 0;
-        let mut table = VecDeque::<Block>::with_capacity(target / 160);
-        let (mut live, mut ops, mut checksum, mut peak) = (table.capacity() * size_of::<Block>(), 0_u64, 0_u64, 0);
+        let mut table = VecDeque::<Block>::with_capacity(target_bytes / 160);
+        let (mut live_bytes, mut ops, mut checksum, mut peak_rss_bytes) =
+            (table.capacity() * size_of::<Block>(), 0_u64, 0_u64, 0);
         for phase in 0..params.size("phases") {
             let (min, max) = MIXES[phase % MIXES.len()];
-            let mut replaced = 0;
-            while replaced < target {
-                while live + max > target {
+            let mut replaced_bytes = 0;
+            while replaced_bytes < target_bytes {
+                while live_bytes + max > target_bytes {
                     let victim = if any { random.below(table.len().max(1)) } else { 0 };
                     let Some(block) = table.swap_remove_front(victim) else { break };
-                    live -= block.size();
+                    live_bytes -= block.size();
                     checksum = checksum.wrapping_add(CHeap.verify(&block, tag_of(&block)));
                     CHeap.release(block);
                 }
                 let block = CHeap.allocate(random.within(min, max));
                 block.touch(4096, phase as u8);
                 block.stamp(tag_of(&block));
-                live += block.size();
-                replaced += block.size();
+                live_bytes += block.size();
+                replaced_bytes += block.size();
                 table.push_back(block);
                 ops += 1;
             }
-            peak = peak.max(sampler.sample());
+            peak_rss_bytes = peak_rss_bytes.max(sampler.sample());
         }
         table.into_iter().for_each(|block| CHeap.release(block));
-        (ops, checksum, peak)
+        (ops, checksum, peak_rss_bytes)
     });
     Outcome::new(ops, checksum)
-        .with("peak RSS / live", peak as f64 / target as f64)
-        .with("peak RSS, MiB", peak as f64 / f64::from(1 << 20))
+        .with("peak RSS / live", peak_rss_bytes as f64 / target_bytes as f64)
+        .with("peak RSS, MiB", peak_rss_bytes as f64 / f64::from(1 << 20))
 }

@@ -33,8 +33,8 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let (rounds, blocks, max) =
         (params.get("ops").div_ceil(AT_A_TIME), params.get("blocks"), params.size("max").max(16));
     let mut left_behind: Vec<Block> = Vec::with_capacity((rounds * AT_A_TIME) as usize);
-    let (checksum, growth) = meter.section(|sampler| {
-        let before = sampler.sample();
+    let (checksum, growth_bytes) = meter.section(|sampler| {
+        let rss_before_bytes = sampler.sample();
         let mut checksum = 0_u64;
         for round in 0..rounds {
             let live: Vec<_> =
@@ -48,9 +48,9 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
             checksum = checksum.wrapping_add(CHeap.verify(&block, index as u64));
             CHeap.release(block);
         }
-        (checksum, sampler.sample() as f64 - before as f64)
+        (checksum, sampler.sample() as f64 - rss_before_bytes as f64)
     });
-    Outcome::new(rounds * AT_A_TIME, checksum).with("RSS kept at the end, MiB", growth / f64::from(1 << 20))
+    Outcome::new(rounds * AT_A_TIME, checksum).with("RSS kept at the end, MiB", growth_bytes / f64::from(1 << 20))
 }
 
 /// What one thread does; returns the block that it leaves behind, and its checksum.
