@@ -48,7 +48,7 @@
 //! standard error; then the process aborts, unless the option `misuse` says otherwise.
 //!
 //! # Platforms
-//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.85 or newer. `no_std`: needs the C library, not `std`.
+//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.95 or newer. `no_std`: needs the C library, not `std`.
 //!
 //! # Features
 //! - `allocator-api2`: implements that crate's `Allocator` for `&Heap`.

@@ -271,3 +271,6 @@ unsafe fn join(thread: libc::pthread_t) {
     }
     process::set_errno(errno);
 }
+
+#[cfg(test)]
+mod tests;

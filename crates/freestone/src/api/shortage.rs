@@ -47,3 +47,6 @@ pub(super) fn or_enomem(block: *mut u8) -> *mut u8 {
     }
     block
 }
+
+#[cfg(test)]
+mod tests;

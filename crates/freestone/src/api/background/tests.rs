@@ -1,0 +1,101 @@
+use super::*;
+use crate::config::key;
+use std::boxed::Box;
+
+/// A thread that has nothing to do.
+extern "C" fn idle(_: *mut c_void) -> *mut c_void {
+    ptr::null_mut()
+}
+
+fn shared_with(background: &str) -> Box<Shared<Linux>> {
+    let shared = Box::new(Shared::new(Linux));
+    shared.settings().set(key::BACKGROUND, background.as_bytes()).unwrap();
+    shared
+}
+
+fn is_due(thread: &BackgroundThread) -> bool {
+    thread.is_due.load(Ordering::Relaxed)
+}
+
+fn state(thread: &BackgroundThread) -> u32 {
+    thread.state.load(Ordering::Relaxed)
+}
+
+#[test]
+fn it_is_due_with_the_thread_that_the_options_say() {
+    for (background, n_births, due) in
+        [("auto", 1, false), ("auto", 2, true), ("on", 0, false), ("on", 1, true), ("off", 2, false)]
+    {
+        let (shared, thread) = (shared_with(background), BackgroundThread::new(idle));
+        (0..n_births).for_each(|_| thread.thread_born(&shared));
+        assert_eq!(is_due(&thread), due, "background={background}, {n_births} threads");
+    }
+}
+
+#[test]
+fn the_report_is_worth_a_thread_to_a_program_of_one() {
+    let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
+    shared.settings().set(key::REPORT_MS, b"10").unwrap();
+    thread.thread_born(&shared);
+    assert!(is_due(&thread));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "starts a thread by the C library")]
+fn it_is_started_once_and_joined_when_too_few_threads_are_left() {
+    let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
+    thread.start_if_due(&shared);
+    assert_eq!(state(&thread), NONE);
+    thread.thread_born(&shared);
+    thread.thread_born(&shared);
+    thread.start_if_due(&shared);
+    assert_eq!((state(&thread), is_due(&thread)), (RUNNING, false));
+    thread.start_if_due(&shared);
+    thread.thread_gone(&shared);
+    assert_eq!((state(&thread), is_due(&thread), thread.n_ends.load(Ordering::Relaxed)), (NONE, false, 1));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "starts a thread by the C library")]
+fn an_option_starts_and_ends_it() {
+    let (shared, thread) = (shared_with("off"), BackgroundThread::new(idle));
+    thread.thread_born(&shared);
+    thread.start_if_due(&shared);
+    assert_eq!(state(&thread), NONE);
+    shared.settings().set(key::BACKGROUND, b"on").unwrap();
+    thread.option_changed(&shared);
+    thread.start_if_due(&shared);
+    assert_eq!(state(&thread), RUNNING);
+    shared.settings().set(key::BACKGROUND, b"off").unwrap();
+    thread.option_changed(&shared);
+    assert_eq!(state(&thread), NONE);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "starts a thread by the C library")]
+fn after_many_ends_in_one_period_it_stays_due_until_the_period_is_over() {
+    let (shared, thread) = (shared_with("on"), BackgroundThread::new(idle));
+    thread.thread_born(&shared);
+    thread.n_ends.store(MAX_ENDS, Ordering::Relaxed);
+    // A period that has just begun, however slow the machine is.
+    thread.period_ms.store(u64::MAX, Ordering::Relaxed);
+    thread.start_if_due(&shared);
+    assert_eq!((state(&thread), is_due(&thread)), (NONE, true));
+    thread.period_ms.store(0, Ordering::Relaxed);
+    thread.start_if_due(&shared);
+    assert_eq!((state(&thread), is_due(&thread)), (RUNNING, false));
+    thread.end(&shared);
+    // The end begins a new period.
+    assert_eq!(thread.n_ends.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn in_a_forked_child_it_does_not_exist_and_is_due_if_it_is_wanted() {
+    for (background, has_heap, due) in [("on", true, true), ("on", false, false), ("auto", true, false)] {
+        let (shared, thread) = (shared_with(background), BackgroundThread::new(idle));
+        thread.n_threads.store(5, Ordering::Relaxed);
+        thread.state.store(RUNNING, Ordering::Relaxed);
+        thread.forked(&shared, has_heap);
+        assert_eq!((state(&thread), is_due(&thread)), (NONE, due), "background={background}, has_heap={has_heap}");
+    }
+}
