@@ -22,16 +22,8 @@ use crate::header::{FREE, Header, PREV_FREE};
 use crate::policy::Policy;
 use crate::region::Located;
 use crate::tlsf::Tlsf;
+use crate::used::Used;
 use core::ptr::NonNull;
-
-/// A block in use with its header, and the header behind it.
-#[derive(Clone, Copy)]
-pub(crate) struct Used {
-    pub(crate) block: Block,
-    pub(crate) header: Header,
-    pub(crate) next: Block,
-    pub(crate) next_header: Header,
-}
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Frees a block, and merges it with free neighbours.
@@ -162,14 +154,15 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// Makes a used block free: marks it, merges it with the previous block, merges it with the next, inserts it.
     ///
+    /// The sealer is read once, or the compiler would read it again after every write to a block. It is read here and not where the headers
+    /// were decoded, or the compiler would keep each header as it was read, too, in two registers more than there are without a stack frame.
+    ///
     /// # Safety
     /// - The block is in use, with the headers of `used`, which are intact, and nothing uses it any more.
     /// - If its header says PREV_FREE, the free block in front of it is in a list, with its size at its end.
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, used: Used) {
         let Used { block, header, next, next_header } = used;
-        // Read once, or the compiler would read it again after every write to a block. Read here and not where the headers were decoded,
-        // or it would keep each header as it was read, too, in two registers more than there are without a stack frame.
         // SAFETY: a reference to a field of this heap is valid to read.
         let sealer = unsafe { core::ptr::read_volatile(&raw const self.sealer) };
         if header.is_prev_free() {

@@ -8,12 +8,12 @@
 
 use crate::block::Block;
 use crate::block_size::{HEADER_BYTES, LEAST_BLOCK_BYTES};
-use crate::deallocate::Used;
 use crate::error::Error;
 use crate::footer;
 use crate::header::{Header, PREV_FREE};
 use crate::policy::Policy;
 use crate::tlsf::Tlsf;
+use crate::used::Used;
 use core::ptr::NonNull;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {

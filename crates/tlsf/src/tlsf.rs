@@ -8,7 +8,6 @@
 #![allow(unsafe_code)]
 
 use crate::block_size::LEAST_BLOCK_BYTES;
-use crate::deallocate::Used;
 use crate::error::Error;
 use crate::free_list::FreeLists;
 use crate::header::{FREE, Header, PREV_FREE, Sealer};
@@ -16,6 +15,7 @@ use crate::mapping::size_limit;
 use crate::policy::{Policy, Standard};
 use crate::region::{REGION_OVERHEAD_BYTES, Region, Regions};
 use crate::top::Top;
+use crate::used::Used;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
