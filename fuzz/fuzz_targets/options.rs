@@ -1,7 +1,8 @@
 //! Any text as the value of any option: a refused one changes nothing, an accepted one is within the option's bounds.
 #![no_main]
 
-use heap::config::{OPTIONS, PROFILES, Settings, Unit, find, key};
+use heap::door::{Settings, find, key};
+use heap::options::{OPTIONS, PROFILES, Unit};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -14,9 +14,9 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Everything that must pass, in minutes; stops at the first failure.
+    /// Run everything that must pass, in minutes; stop at the first failure.
     Test {
-        /// Run just this step.
+        /// Run only this step.
         #[arg(long, value_name = "STEP")]
         only: Option<String>,
         /// List the steps.
@@ -25,81 +25,81 @@ pub(crate) enum Command {
     },
     /// Count the instructions of the hot paths, and compare them with hotpath.golden.
     Hotpath {
-        /// Write hotpath.golden anew.
+        /// Write hotpath.golden from what was counted.
         #[arg(long)]
         bless: bool,
     },
-    /// The longest way through TLSF's allocate and deallocate, from their machine code.
+    /// Find the longest path through TLSF's allocate and deallocate in their machine code.
     TlsfBound {
-        /// Also count this many random calls, step by step: a sample, for 10000000 take hours.
+        /// Also execute this many random calls in single steps and count them: a sample, since 10000000 take hours.
         #[arg(long, default_value_t = 20_000)]
         operations: usize,
     },
-    /// TLSF: every operation sequence of length 6 on the smallest heaps, checked after each operation.
+    /// Run every sequence of TLSF operations of one length on the smallest heaps, and check the heap after each operation.
     TlsfSequences {
-        /// Length of the sequences: each step more takes about thirty times as long.
+        /// The length; each additional operation takes about thirty times as long.
         #[arg(long, default_value_t = 6)]
         length: u32,
     },
-    /// List every arrow between files that lies on a circle.
+    /// List every dependency between files that is part of a circle.
     Circles,
-    /// Write docs/tuning.md anew from the option table.
+    /// Write docs/tuning.md from the option table.
     Tuning,
     /// Install library, header, pkg-config and CMake files, man page and command.
     Install {
         /// Where the files will be used.
         #[arg(long, default_value = "/usr/local")]
         prefix: PathBuf,
-        /// Put in front of the prefix while copying, for packagers.
+        /// For packagers: a folder to install into as if it were the root.
         #[arg(long)]
         destdir: Option<PathBuf>,
     },
-    /// The loom models of every crate that has some.
+    /// Run the loom models of every crate that has some.
     Loom,
-    /// Weaken every atomic ordering in turn, and list those that no loom model minds; goes on where it stopped.
+    /// Weaken each atomic ordering in turn, and list those whose weakening no loom model notices; resumes where it stopped.
     Orderings {
-        /// Just those of this crate: base, pool or freestone.
+        /// Only those of this crate: base, pool or freestone.
         package: Option<String>,
-        /// Stop after so many seconds.
+        /// Stop after this many seconds.
         #[arg(long)]
         seconds: Option<u64>,
-        /// Try one in N, the K-th: K/N.
+        /// Try only every N-th one, starting at the K-th: K/N.
         #[arg(long, value_name = "K/N", default_value = "0/1", value_parser = shard)]
         shard: (usize, usize),
     },
-    /// The model of the whole heap under schedules.
+    /// Run the model of the whole heap under schedules.
     Shuttle {
         /// Seconds for each of its tests.
         #[arg(long, default_value_t = 60)]
         seconds: u64,
-        /// Play just this seed.
+        /// Play only this seed.
         #[arg(long)]
         seed: Option<u64>,
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         from: u64,
-        /// Put faults back that were in the heap once, and see whether the model finds them.
+        /// Reintroduce faults that the heap once had, and check that the model finds them.
         #[arg(long)]
         put_back: bool,
     },
-    /// Miri, over every test of what has no system call in it, one at a time; goes on where it was.
+    /// Run every test without system calls under Miri, one at a time; resumes where it stopped.
     Miri {
         #[command(flatten)]
         chosen: interpreted::Chosen,
     },
-    /// Mutation: which changes to the allocators no test minds; goes on where it was.
+    /// Change the allocators line by line, and list the changes that no test notices; resumes where it stopped.
     Mutants {
         #[command(flatten)]
         chosen: mutants::Chosen,
     },
-    /// ThreadSanitizer over the tests that have threads.
+    /// Run the tests that use threads under ThreadSanitizer.
     Tsan,
-    /// The seams between process, threads, libraries and kernel.
+    /// Test the seams between process, threads, libraries and kernel.
     Seams {
-        /// A million forks, a hundred thousand threads.
+        /// The long form: a million forks, a hundred thousand threads.
         #[arg(long)]
         long: bool,
-        /// Change settings of the machine (overcommit, huge pages) for as long as a test needs them; as root.
+        /// Also change settings of the machine (overcommit, huge pages) while a test needs them; as root.
         #[arg(long)]
         machine: bool,
     },
@@ -111,23 +111,23 @@ pub(crate) enum Command {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
-    /// Fault injection: the operating system's calls failed in turn.
+    /// Make each call of the operating system fail in turn.
     Faults {
         /// Ten times as many streams.
         #[arg(long)]
         long: bool,
     },
-    /// The tests on other platforms: AArch64 under qemu with OS pages of 4, 16 and 64 KiB, and musl.
+    /// Run the tests for other platforms: AArch64 under qemu with OS pages of 4, 16 and 64 KiB, and musl.
     Platforms {
-        /// Run just these targets.
+        /// Run only these targets.
         targets: Vec<String>,
     },
-    /// Real programs under preload, compared with the system allocator.
+    /// Run real programs with the library preloaded, and compare their output with that under the system allocator.
     Programs {
-        /// Install with apt what is missing.
+        /// Install missing programs with apt.
         #[arg(long)]
         install: bool,
-        /// Run just these.
+        /// Run only these.
         names: Vec<String>,
     },
 }

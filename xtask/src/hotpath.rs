@@ -1,11 +1,11 @@
 //! Counts the instructions of the hot paths in the release build's disassembly.
 //!
-//! The hot path of a function is its longest way from entry to `ret` that makes no call and does not leave the function: a new
-//! inlined slow path makes it longer, and a call on every way leaves none. The listing of that way, without addresses, is held in
-//! `hotpath.golden`, so that a change of machine code is read by a person.
+//! The hot path of a function is its longest path from entry to `ret` that makes no call and does not leave the function. A slow path that
+//! gets inlined makes it longer; if every path makes a call, there is none. `hotpath.golden` contains the instructions of that path without
+//! addresses, so that somebody reads each change of the machine code.
 //!
-//! `malloc` and `free` are counted whole, `ret` included. `Box::new` and its drop are inlined into their callers; what frames them
-//! in the example (`push`, `pop`, `ret`) is not theirs and not counted.
+//! `malloc` and `free` are counted whole, including `ret`. `Box::new` and its drop are inlined into their callers; the frame of the caller in
+//! the example (`push`, `pop`, `ret`) is not counted.
 
 use crate::process::{build_library, cargo, command, output, root, run as run_command, target};
 use anyhow::{Context, Result, bail};
@@ -15,7 +15,7 @@ use std::fs;
 pub(crate) mod listing;
 use listing::Path;
 
-/// What a function may cost.
+/// The most instructions a function may take.
 struct Budget {
     symbol: &'static str,
     instructions: usize,
@@ -51,7 +51,7 @@ fn complaints(budget: &Budget, path: &Path) -> Vec<String> {
     over.map(|(what, n, most)| format!("{}: {n} {what}, at most {most} allowed", budget.symbol)).collect()
 }
 
-/// Counts, prints, compares; with `bless`, writes the golden file.
+/// Counts the hot paths, prints the counts and compares the instructions with the golden file; with `bless`, writes that file.
 pub(crate) fn run(bless: bool) -> Result<()> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         println!("skipped: the hot paths are counted on x86-64 Linux");
@@ -64,7 +64,7 @@ pub(crate) fn run(bless: bool) -> Result<()> {
         let text = disassemble(binary)?;
         for budget in budgets {
             let path = listing::hot_path(&text, budget.symbol)
-                .with_context(|| format!("{} in {binary} has no way to `ret` without a call", budget.symbol))?;
+                .with_context(|| format!("{} in {binary} has no path to `ret` without a call", budget.symbol))?;
             let n = path.len(budget.inlined);
             println!(
                 "{:17} {n:2} instructions (at most {}), {} branches",
@@ -96,9 +96,7 @@ fn compare(golden: &str, bless: bool) -> Result<()> {
     let held =
         fs::read_to_string(file).context("cannot read hotpath.golden: `cargo xtask hotpath --bless` writes it")?;
     if held != golden {
-        bail!(
-            "the hot paths are not those of hotpath.golden; read them, then `cargo xtask hotpath --bless`:\n{golden}"
-        );
+        bail!("the hot paths differ from hotpath.golden; read them, then run `cargo xtask hotpath --bless`:\n{golden}");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask install`: what a package of Freestone consists of.
+//! `cargo xtask install`: the files that a package of Freestone consists of.
 
 use crate::process::{cargo, root, run as run_command, target};
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
     let folder = to.parent().context("a file has a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}; choose another --prefix", folder.display()))?;
-    // A library in use must keep its old file.
+    // Processes that have the old library mapped keep its file.
     let _ = fs::remove_file(to);
     fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     fs::set_permissions(to, fs::Permissions::from_mode(mode))?;
@@ -27,7 +27,7 @@ fn link(folder: &Path, name: &str, to: &str) -> Result<()> {
     Ok(())
 }
 
-/// A template with its places filled in.
+/// Fills the places of a template.
 fn fill(template: &str, prefix: &Path) -> String {
     template
         .replace("@prefix@", &prefix.to_string_lossy())
@@ -49,7 +49,7 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
         Some(destdir) => std::path::absolute(destdir)?.join(prefix.strip_prefix("/")?),
         None => prefix.clone(),
     };
-    // One after the other: built together they would share features, and the library wants none of the tools'.
+    // One after the other: built together they would share features, and the library must not get those of the tools.
     run_command(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))?;
     run_command(&mut cargo(&["build", "--release", "--package", "freestone-lab"]))?;
     let (built, capi, lib) = (target().join("release"), root().join("crates/capi"), top.join("lib"));
@@ -73,7 +73,7 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// The files of a folder, by name.
+/// The files of a folder, sorted by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut files: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;

@@ -1,7 +1,7 @@
-//! `cargo xtask miri`: every unit test and black-box test of the crates that make no system call, one at a time under Miri.
+//! `cargo xtask miri`: runs each unit test and black-box test of the crates without system calls under Miri, one at a time.
 //!
-//! Each test that passes is written down with the fingerprint of the sources ([`Ledger`]), so the command may be ended at any time and goes
-//! on where it was. The heap runs over the fake kernel, with permissive provenance: its window is an address agreed with the kernel, which
+//! The command records each verdict with a fingerprint of the sources ([`Ledger`]), so it can be stopped at any time and resumes
+//! where it was. The heap runs over the fake kernel, with permissive provenance: its address range is at an address agreed with the kernel, which
 //! `base::ptr` exposes. Everything else runs with strict provenance.
 
 use crate::ledger::{Ledger, fingerprint};
@@ -20,20 +20,20 @@ const INTERPRETED: [(&str, &str, &str); 4] = [
     ("freestone", "crates/freestone", "permissive"),
 ];
 
-/// What the command line says.
+/// The arguments.
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
-    /// Just this package.
+    /// Only this package.
     package: Option<String>,
-    /// Give up on a test after this long; it is left for another time.
+    /// Stop a test after this many minutes; a later run tries it again.
     #[arg(long, default_value_t = 30)]
     test_minutes: u64,
-    /// Start no more tests after this long.
+    /// Start no more tests after this many minutes.
     #[arg(long, default_value_t = u64::MAX / 60)]
     minutes: u64,
 }
 
-/// Runs the tests that have not passed yet, and says what was seen and what is left. Fails if one failed.
+/// Runs the tests that have no verdict yet, and prints the verdicts and the tests that are left. Fails if a test failed.
 pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
     let names = INTERPRETED.map(|(package, ..)| package);
     if chosen.package.as_ref().is_some_and(|package| !names.contains(&package.as_str())) {
@@ -58,7 +58,7 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
                     let verdict = interpret(package, provenance, &target, &test, chosen.test_minutes)?;
                     match verdict {
                         Some(verdict) => ledger.write(&print, verdict, &name)?,
-                        None => println!("not within {} minutes", chosen.test_minutes),
+                        None => println!("stopped after {} minutes", chosen.test_minutes),
                     }
                 }
                 match ledger.verdict(&print, &name) {
@@ -116,7 +116,7 @@ fn tests(package: &str, provenance: &str, target: &[String]) -> Result<Vec<Strin
     Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// Runs one test: a word for what became of it, or nothing if it took too long.
+/// Runs one test. Returns its verdict, or nothing if it took too long.
 fn interpret(
     package: &str,
     provenance: &str,
@@ -140,7 +140,7 @@ fn interpret(
     if output.status.success() {
         return Ok(Some(if text.contains("1 passed") { "passed" } else { "ignored" }));
     }
-    // What `timeout` answers when the time was over.
+    // The exit status of `timeout` when the time is over.
     if output.status.code() == Some(124) {
         return Ok(None);
     }

@@ -1,11 +1,11 @@
-//! The lab on itself: one peer built from its source and measured beside Freestone, and Freestone measured against itself, which must show no
-//! difference. Short: under a minute once everything is built.
+//! The lab tested on itself: builds one peer from source and measures it beside Freestone, and measures Freestone against itself, which must
+//! show no difference. Takes less than a minute once everything is built.
 
 use crate::process::{cargo, is_installed, root, run as run_command, target};
 use anyhow::Result;
 use std::process::Command;
 
-/// One peer stands for all: it has C sources, as they do, and builds soonest.
+/// The peer that is built: it has C sources like the others, and builds fastest.
 const PEER: &str = "mimalloc";
 
 fn freestone(arguments: &[&str], results: &str) -> Result<()> {
@@ -23,7 +23,7 @@ pub(crate) fn check() -> Result<()> {
             Command::new(target().join("release/freestone")).args(["peers", "build", PEER]).current_dir(root()),
         )?;
     } else {
-        println!("skipped: no C compiler, so no peer is built; install gcc");
+        println!("skipped: no C compiler, so no peer is built: install gcc");
         beside = "system,freestone".into();
     }
     let workloads = ["bench", "random_mixed", "larson", "realloc_growth", "latency_tail"];

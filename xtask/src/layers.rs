@@ -77,7 +77,7 @@ fn crates_named(manifest: &str) -> BTreeSet<String> {
     named
 }
 
-/// The top module of a file: `page` for `page/heap.rs` and for `page.rs`.
+/// The top module of a file: `thread` for `thread/current.rs` and for `thread.rs`.
 fn top_module(path: &str) -> &str {
     path.split('/').next().unwrap_or(path).trim_end_matches(".rs")
 }

@@ -1,4 +1,4 @@
-//! What a long command has seen so far: a file of lines under the target folder, so that the command may be ended and started again.
+//! The results of a long command so far, in a file under the target folder, so that the command can be stopped and resumed.
 //!
 //! A line is `fingerprint verdict name`. The fingerprint is of the sources that the verdict is about, without their comments: when the code
 //! changes, the line no longer counts. Lines are only ever appended; the last one about a name wins.
@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger called `name`, with what it has.
+    /// Opens the ledger called `name` and reads its lines.
     pub(crate) fn open(name: &str) -> Result<Self> {
         let folder = target().join("proofs");
         fs::create_dir_all(&folder)?;
@@ -34,12 +34,12 @@ impl Ledger {
         Ok(Self { file, verdicts })
     }
 
-    /// What was seen of `name` with these sources.
+    /// The verdict on `name` for these sources.
     pub(crate) fn verdict(&self, fingerprint: &str, name: &str) -> Option<&str> {
         self.verdicts.get(&(fingerprint.to_owned(), name.to_owned())).map(String::as_str)
     }
 
-    /// Writes a verdict, a word, down at once.
+    /// Appends a verdict, one word, to the file.
     pub(crate) fn write(&mut self, fingerprint: &str, verdict: &str, name: &str) -> Result<()> {
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&self.file)?;
         writeln!(file, "{fingerprint} {verdict} {name}")

@@ -1,4 +1,4 @@
-//! Development commands of Freestone: `cargo xtask --help` lists them.
+//! The development commands of Freestone; `cargo xtask --help` lists them.
 
 mod arguments;
 mod claims;

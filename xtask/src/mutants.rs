@@ -1,11 +1,10 @@
-//! `cargo xtask mutants`: each line of the allocators changed in turn, to see which changes no test minds.
+//! `cargo xtask mutants`: changes the allocators line by line, and lists the changes that no test notices.
 //!
-//! cargo-mutants (`cargo install cargo-mutants --locked`) makes the changes and runs the tests of the changed crate, as
-//! `.cargo/mutants.toml` says; it is given some mutants at a time, and what it saw of each is written down ([`Ledger`]). So the command
-//! may be ended at any time, or after `--minutes`, and goes on where it was. A file that changes is looked at again; `--again` looks at the
-//! survivors again, after tests were added.
+//! cargo-mutants (`cargo install cargo-mutants --locked`) makes the changes and runs the tests of the changed crate, as `.cargo/mutants.toml`
+//! configures. It gets some mutants at a time, and the verdict on each is recorded ([`Ledger`]), so the command can be stopped at any
+//! time, or after `--minutes`, and resumes where it was. A changed file is tested again; `--again` tests the survivors again, after tests were added.
 //!
-//! It changes no function that is declared `unsafe`: that is the tool's rule.
+//! cargo-mutants changes no function that is declared `unsafe`.
 
 use crate::ledger::{Ledger, fingerprint};
 use crate::process::{command, is_installed, output, root, target};
@@ -15,17 +14,17 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Some files of a package, and the tests that are to mind their changes.
+/// Some files of a package, and the tests that have to notice changes to them.
 struct Module {
     name: &'static str,
     package: &'static str,
     /// Globs, as cargo-mutants takes them.
     files: &'static [&'static str],
-    /// What narrows `cargo test`, so that one mutant takes seconds.
+    /// Arguments that narrow `cargo test`, so that one mutant takes seconds.
     tests: &'static [&'static str],
 }
 
-/// The heap's modules below `api` are tested by their crate's unit tests; `api` by C programs, which take a minute a mutant.
+/// Unit tests of the crate test the heap's modules below `api`; C programs test `api`, which takes a minute per mutant.
 const MODULES: [Module; 8] = [
     Module { name: "base", package: "freestone-base", files: &["crates/base/src/**"], tests: &["--tests"] },
     Module { name: "tlsf", package: "freestone-tlsf", files: &["crates/tlsf/src/**"], tests: &["--tests"] },
@@ -62,36 +61,36 @@ const MODULES: [Module; 8] = [
     },
 ];
 
-/// Mutants that cargo-mutants is given at once: each time it copies the tree and runs the unchanged tests first.
+/// Mutants that cargo-mutants gets at once. Each time it first copies the tree and runs the unchanged tests.
 const AT_ONCE: usize = 40;
 
-/// What cargo-mutants calls its findings, by file; a mutant that makes a test endless is caught.
+/// The files in which cargo-mutants lists its findings, with our verdicts. A mutant that makes a test run forever is caught.
 const FINDINGS: [(&str, &str); 4] =
     [("caught.txt", "caught"), ("timeout.txt", "caught"), ("missed.txt", "missed"), ("unviable.txt", "unviable")];
 
-/// What the command line says.
+/// The arguments.
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
-    /// Just these: base, tlsf, pool, span, page, thread, central, api.
+    /// Only these: base, tlsf, pool, span, page, thread, central, api.
     modules: Vec<String>,
-    /// Start no more mutants after this long.
+    /// Start no more mutants after this many minutes.
     #[arg(long, default_value_t = u64::MAX / 60)]
     minutes: u64,
-    /// Look at the survivors again.
+    /// Test the survivors again.
     #[arg(long)]
     again: bool,
-    /// Only say what was seen.
+    /// Only print the verdicts.
     #[arg(long)]
     report: bool,
 }
 
-/// Tests mutants until all have a verdict or the time is over, and says what was seen.
+/// Tests mutants until all have a verdict or the time is over, and prints the verdicts.
 pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     if !is_installed("cargo-mutants") {
         bail!("mutation testing needs cargo-mutants: `cargo install cargo-mutants --locked`");
     }
     if let Some(unknown) = chosen.modules.iter().find(|name| MODULES.iter().all(|module| module.name != **name)) {
-        bail!("no module is called {unknown}; there is: {}", MODULES.map(|module| module.name).join(", "));
+        bail!("no module is called {unknown}; known are: {}", MODULES.map(|module| module.name).join(", "));
     }
     let modules = || MODULES.iter().filter(|module| chosen.modules.is_empty() || is_named(&chosen.modules, module));
     let mut ledger = Ledger::open("mutants")?;
@@ -119,7 +118,7 @@ struct Mutant {
 }
 
 impl Mutant {
-    /// What was seen of it.
+    /// Its verdict.
     fn verdict<'a>(&self, ledger: &'a Ledger) -> Option<&'a str> {
         ledger.verdict(&self.print, &self.key)
     }
@@ -166,7 +165,7 @@ fn test(module: &Module, again: bool, end: Option<Instant>, ledger: &mut Ledger)
             cargo.args(["--test-package", "freestone-capi"]);
         }
         cargo.arg("--").args(module.tests).env("CARGO_TARGET_DIR", target().join("mutants"));
-        // Its status says whether mutants survived; what counts is what it wrote.
+        // Its exit status says whether mutants survived; the verdicts are in its files.
         cargo.status()?;
         let n_seen = take_over(&folder.join("mutants.out"), some, ledger)?;
         if n_seen == 0 {
@@ -176,7 +175,7 @@ fn test(module: &Module, again: bool, end: Option<Instant>, ledger: &mut Ledger)
     Ok(())
 }
 
-/// Writes down what cargo-mutants found; how many that were.
+/// Records what cargo-mutants found. Returns the number of verdicts.
 fn take_over(folder: &Path, tested: &[&Mutant], ledger: &mut Ledger) -> Result<usize> {
     let mut n_seen = 0;
     for (file, verdict) in FINDINGS {
@@ -213,4 +212,18 @@ fn report(module: &Module, ledger: &Ledger) -> Result<()> {
     );
     missed.iter().for_each(|name| println!("    {name}"));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_module_has_its_files() {
+        for glob in MODULES.iter().flat_map(|module| module.files) {
+            let path = root().join(glob.trim_end_matches("/**"));
+            // A folder may be absent: a module without submodules is one file.
+            assert!(path.exists() || path.with_extension("rs").is_file(), "{glob} matches nothing");
+        }
+    }
 }

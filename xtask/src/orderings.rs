@@ -1,11 +1,11 @@
-//! `cargo xtask orderings`: weakens every atomic ordering in turn, and lists those that no loom model minds.
+//! `cargo xtask orderings`: weakens each atomic ordering in turn, and lists those whose weakening no loom model notices.
 //!
-//! The orderings are found in the text: each `Ordering::X` outside tests and comments that is not `Relaxed` already. Each is replaced by all
-//! that are next weaker, in a copy of the tree, and the models of its crate run; where they pass, nobody minds. The orderings of the heap
-//! (`thread`, `central`, `page`, `api`) are read out of its source by the models in `crates/base/tests/protocols.rs`.
+//! The command finds the orderings in the text: each `Ordering::X` outside tests and comments, except `Relaxed`. In a copy of the tree
+//! it replaces each by all that are next weaker, and runs the models of its crate; if they pass, no model notices. The models in
+//! `crates/base/tests/protocols` read the orderings of the heap (`thread`, `central`, `page`, `api`) out of its source.
 //!
-//! What was found is kept in `target/orderings.tsv`, so that the command can be stopped and goes on; a change of a model or of the code
-//! that it is about makes its lines void.
+//! The results are kept in `target/orderings.tsv`, so the command can be stopped and resumed; a change of a model or of the modelled code
+//! invalidates them.
 
 use crate::ledger::code;
 use crate::process::{root, target};
@@ -17,20 +17,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Folders whose orderings are weakened, and the tests that are to mind.
+/// Folders whose orderings are weakened, and the tests that have to notice.
 const CRATES: [(&str, &str, &[&str]); 3] = [
     ("base", "crates/base/src", &["--lib", "--package", "freestone-base"]),
     ("pool", "crates/pool/src", &["--lib", "--package", "freestone-pool"]),
     ("freestone", "crates/freestone/src", &["--test", "protocols", "--package", "freestone-base"]),
 ];
 
-/// Files that exist in a model or a test alone.
+/// Files that exist only in models and tests.
 const TEST_FILES: [&str; 5] = ["/tests.rs", "/tests/", "/sync/", "/testing", "/sync.rs"];
 
-/// A model that takes longer than this has been broken: it goes round in circles.
+/// A model that runs longer than this loops forever because of the weakening.
 const LONGEST: Duration = Duration::from_secs(240);
 
-/// One ordering, weaker.
+/// A replacement of one ordering by a weaker one.
 #[derive(Clone, Debug)]
 struct Weakening {
     line: usize,
@@ -41,7 +41,7 @@ struct Weakening {
     what: String,
 }
 
-/// The orderings next weaker than one, as far as the operation takes them.
+/// The orderings next weaker than one that the operation accepts.
 fn weaker(ordering: &str, operation: &str) -> &'static [&'static str] {
     match (ordering, operation) {
         ("Acquire" | "Release", _) => &["Relaxed"],
@@ -129,21 +129,27 @@ fn fingerprint(folder: &str) -> Result<u64> {
     Ok(hasher.finish())
 }
 
-/// What is known from before: by fingerprint, file, line and weakening.
+/// The results of earlier runs, by fingerprint, file, line and weakening.
 fn known() -> BTreeMap<String, String> {
     let text = fs::read_to_string(target().join("orderings.tsv")).unwrap_or_default();
     text.lines().filter_map(|line| line.rsplit_once('\t')).map(|(key, said)| (key.into(), said.into())).collect()
 }
 
-/// The tests that failed, or what else happened.
+/// The test that failed, or what else happened.
 fn verdict(scratch: &Scratch, tests: &[&str]) -> Result<String> {
-    let arguments: Vec<_> = ["test", "--release"].iter().chain(tests).copied().collect();
-    let mut command = scratch.cargo("loom", &arguments);
-    command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_PANIC", "unwind");
-    Ok(match outcome(&mut command, LONGEST)? {
+    let test = |last: &[&str]| {
+        let arguments: Vec<_> = ["test", "--release"].iter().chain(tests).chain(last).copied().collect();
+        let mut command = scratch.cargo("loom", &arguments);
+        command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_PANIC", "unwind");
+        command
+    };
+    // Building takes as long as it takes.
+    if let Outcome::Failed(text) = outcome(&mut test(&["--no-run"]), Duration::from_secs(3600))? {
+        bail!("does not compile:\n{text}");
+    }
+    Ok(match outcome(&mut test(&[]), LONGEST)? {
         Outcome::Passed => "nobody".into(),
         Outcome::TooLong => "a model never ended".into(),
-        Outcome::Failed(text) if text.contains("could not compile") => bail!("does not compile:\n{text}"),
         Outcome::Failed(text) => text
             .lines()
             .filter_map(|line| line.strip_prefix("test ")?.split_once(" ... FAILED"))
@@ -154,7 +160,7 @@ fn verdict(scratch: &Scratch, tests: &[&str]) -> Result<String> {
     })
 }
 
-/// Weakens what was not weakened yet, for at most `seconds`, and lists what nobody minds.
+/// Tries the weakenings that have no result yet, for at most `seconds`, and lists those that no model notices.
 pub(crate) fn run(only: Option<&str>, seconds: Option<u64>, shard: (usize, usize)) -> Result<()> {
     let ends = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let scratch = Scratch::copy()?;
@@ -179,7 +185,7 @@ pub(crate) fn run(only: Option<&str>, seconds: Option<u64>, shard: (usize, usize
                     if !is_sound {
                         let said = verdict(&scratch, tests)?;
                         if said != "nobody" {
-                            bail!("the models of {name} fail as they are: {said}");
+                            bail!("the models of {name} fail without any change: {said}");
                         }
                         is_sound = true;
                     }
@@ -197,8 +203,8 @@ pub(crate) fn run(only: Option<&str>, seconds: Option<u64>, shard: (usize, usize
             }
         }
     }
-    println!("{n_all} weakenings: {n_minded} minded, {} not, {n_left} not tried yet", nobody.len());
-    nobody.iter().for_each(|line| println!("nobody minds {line}"));
+    println!("{n_all} weakenings: {n_minded} noticed, {} not, {n_left} not tried yet", nobody.len());
+    nobody.iter().for_each(|line| println!("no model notices {line}"));
     Ok(())
 }
 

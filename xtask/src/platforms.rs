@@ -1,23 +1,23 @@
-//! Other platforms than x86-64 with glibc: whether everything compiles for them, and, on request, whether it works there.
+//! Platforms other than x86-64 with glibc: checks that everything compiles for them and, on request, runs the tests.
 //!
-//! What another processor's programs do is seen under qemu's user emulation: its own `madvise`, `mincore` and `/proc` stand in for
-//! the kernel's, and threads take turns more than they race. It proves the code, not the machine.
+//! Programs for another processor run under qemu's user emulation. It has its own `madvise`, `mincore` and `/proc` instead of the kernel's, and
+//! threads race less than on a real machine: this tests the code, not the processor.
 
 use crate::process::{cargo, command, is_installed, output, run};
 use anyhow::{Result, bail};
 use std::process::Command;
 
-/// A platform, and what it takes to build and run its programs here.
+/// A platform, and the tools that build and run its programs here.
 struct Platform {
     target: &'static str,
     c_compiler: &'static str,
     /// Whether the C compiler links Rust's programs as well. (musl-gcc cannot: those are static and position-independent.)
     links_rust: bool,
-    /// What runs its programs, with arguments; nothing if this machine does.
+    /// The command that runs its programs; empty if this machine runs them.
     runner: &'static [&'static str],
-    /// What makes the runner emulate other OS pages than its own.
+    /// Arguments that make the runner emulate other sizes of OS pages.
     other_pages: &'static [&'static [&'static str]],
-    /// What the compiler is told when it makes the library for the C tests.
+    /// Flags for the compiler when it builds the library for the C tests.
     library_flags: &'static str,
     /// The Debian packages that have the tools.
     packages: &'static str,
@@ -45,7 +45,7 @@ const PLATFORMS: [Platform; 2] = [
     },
 ];
 
-/// What Rust programs are made of; the tools are for the developers' machines.
+/// The crates that programs use; the tools run on developers' machines only.
 const PACKAGES: [&str; 5] = ["freestone-base", "freestone-os", "freestone-tlsf", "freestone-pool", "freestone"];
 
 /// Tests of the C interface that need nothing but a C compiler and a way to run its programs.
@@ -58,7 +58,7 @@ impl Platform {
         installed.lines().any(|line| line == self.target)
     }
 
-    /// `cargo test` for some packages, with what runs the platform's programs.
+    /// `cargo test` for some packages, with the runner of the platform's programs.
     fn cargo_test(&self, packages: &[&str], pages: &[&str]) -> Command {
         let mut command = cargo(&["test"]);
         command.args(packages.iter().flat_map(|name| ["--package", name]));
@@ -113,7 +113,7 @@ pub(crate) fn check() -> Result<()> {
 pub(crate) fn test(names: &[String]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| PLATFORMS.iter().all(|platform| platform.target != name.as_str())) {
         let known: Vec<_> = PLATFORMS.iter().map(|platform| platform.target).collect();
-        bail!("no platform is called {unknown}; there is {}", known.join(", "));
+        bail!("no platform is called {unknown}; known are {}", known.join(", "));
     }
     for platform in PLATFORMS.iter().filter(|it| names.is_empty() || names.iter().any(|name| name == it.target)) {
         let missing = |tool: &&str| !is_installed(tool);

@@ -1,4 +1,4 @@
-//! Running other programs, in the workspace's folder, and saying which one failed.
+//! Runs other programs in the workspace's folder and reports the one that failed.
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), arguments)
 }
 
-/// Builds the release library: what preloading, the hot path count and the C tests need.
+/// Builds the release library, for preloading, for counting the hot paths and for the C tests.
 pub(crate) fn build_library() -> Result<()> {
     run(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))
 }
@@ -36,7 +36,7 @@ pub(crate) fn build_library() -> Result<()> {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}: is it installed?"))?;
     if !status.success() {
-        bail!("{command:?} ended with {status}");
+        bail!("{command:?} failed: {status}");
     }
     Ok(())
 }
@@ -45,7 +45,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot start {command:?}: is it installed?"))?;
     if !output.status.success() {
-        bail!("{command:?} ended with {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+        bail!("{command:?} failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

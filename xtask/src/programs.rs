@@ -125,7 +125,7 @@ ts = [threading.Thread(target=lambda k=k: out.append(sum(len(str(i)*k) for i in 
     },
 ];
 
-/// What one run printed, and how often the library reported its start.
+/// The output of one run, and how many processes reported that the library started.
 struct Outcome {
     stdout: String,
     n_starts: usize,
@@ -138,7 +138,7 @@ fn run_once(program: &Program, library: Option<&Path>) -> Result<Outcome> {
     let report = work.with_extension("report");
     fs::write(&report, "")?;
     let mut command = Command::new("bash");
-    // Preloaded from inside, so that the shell that starts everything is the one process without the library.
+    // The script sets the preload, so the shell that runs it is the only process without the library.
     let preload = library.map_or(String::new(), |at| format!("export LD_PRELOAD='{}'\n", at.display()));
     command.arg("-c").arg(format!("{preload}{}", program.script)).current_dir(&work);
     command.env("WORK", &work).env("FREESTONE_REPORT", &report).env("LC_ALL", "C");
@@ -150,7 +150,7 @@ fn run_once(program: &Program, library: Option<&Path>) -> Result<Outcome> {
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     if library.is_some() && stderr.contains("freestone:") {
-        bail!("{}: the library complained:\n{stderr}", program.name);
+        bail!("{}: the library reported:\n{stderr}", program.name);
     }
     let n_starts = lines.lines().filter(|line| line.contains(r#""event":"start""#)).count();
     Ok(Outcome { stdout: String::from_utf8_lossy(&output.stdout).into_owned(), n_starts })
@@ -169,7 +169,7 @@ fn compare(program: &Program, library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds the library and copies it where users other than this one can read it.
+/// Builds the library and copies it to a place that other users can read.
 fn library() -> Result<PathBuf> {
     build_library()?;
     let copy = std::env::temp_dir().join(format!("libfreestone-{}.so", std::process::id()));
@@ -195,21 +195,25 @@ fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, install: bool) -> Re
     }
     let _ = fs::remove_file(&library);
     if !wrong.is_empty() {
-        bail!("under preload these went wrong: {}; again: cargo xtask programs {}", wrong.join(", "), wrong.join(" "));
+        bail!(
+            "these failed under preload: {}; to run them again: cargo xtask programs {}",
+            wrong.join(", "),
+            wrong.join(" ")
+        );
     }
     Ok(())
 }
 
-/// Runs those that take seconds, as far as they are installed.
+/// Runs those that take seconds and are installed.
 pub(crate) fn run_short() -> Result<()> {
     run_all(PROGRAMS.iter().filter(|program| program.short), false)
 }
 
-/// Runs those named, or all; with `install`, installs what is missing.
+/// Runs the named programs, or all; with `install`, installs missing ones.
 pub(crate) fn run(names: &[String], install: bool) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| PROGRAMS.iter().all(|program| program.name != name.as_str())) {
         let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
-        bail!("no program of the name {unknown}; there are {}", known.join(", "));
+        bail!("no program is called {unknown}; known are {}", known.join(", "));
     }
     let is_chosen = |program: &&Program| names.is_empty() || names.iter().any(|name| name == program.name);
     run_all(PROGRAMS.iter().filter(is_chosen), install)

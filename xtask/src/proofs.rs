@@ -1,5 +1,5 @@
-//! The long proofs: loom, ThreadSanitizer, fuzzing, fault injection, the seams, every short sequence of TLSF operations. Miri is in
-//! `interpreted.rs`, mutation in `mutants.rs`.
+//! Runs loom, ThreadSanitizer, fuzzing, fault injection, the tests of the seams, and every short sequence of TLSF operations. (Miri is in
+//! `interpreted.rs`, mutation in `mutants.rs`.)
 
 use crate::process::{cargo, command, is_installed, output, root, run, target};
 use anyhow::{Context, Result, bail};
@@ -27,13 +27,13 @@ pub(crate) fn loom() -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests that have threads under ThreadSanitizer, without suppressions, with a standard library built for it.
+/// Runs the tests that use threads under ThreadSanitizer, without suppressions, with a standard library built for it.
 pub(crate) fn tsan() -> Result<()> {
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     for (package, target_of_crate, filter) in WITH_THREADS {
         println!("== tsan: {package} {}", target_of_crate.join(" "));
         let mut command = command("rustup", &["run", "nightly", "cargo", "test", "-Zbuild-std", "--target", TARGET]);
-        // A standard library is built for one way to panic, and tests unwind.
+        // The standard library is built for one panic strategy, and tests unwind.
         command.args(["--config", "profile.dev.panic=\"unwind\""]);
         command.args(["--package", package]).args(target_of_crate).arg("--").args(filter);
         command.env_remove("RUSTUP_TOOLCHAIN").env("RUSTFLAGS", "-Zsanitizer=thread").env("PROPTEST_CASES", "16");
@@ -43,12 +43,12 @@ pub(crate) fn tsan() -> Result<()> {
     Ok(())
 }
 
-/// Packages whose tests have threads, which of their targets those are in, and a filter.
+/// Packages whose tests use threads, the targets that contain these tests, and a filter.
 const WITH_THREADS: [(&str, &[&str], &[&str]); 5] = [
     ("freestone-base", &["--lib"], &[]),
     ("freestone-pool", &["--lib", "--test", "threads", "--test", "typed"], &[]),
     ("freestone-tlsf", &["--test", "allocator"], &[]),
-    ("freestone", &["--lib"], &["page::shelf"]),
+    ("freestone", &["--lib"], &["page::large_cache"]),
     ("freestone", &["--test", "threads"], &[]),
 ];
 
@@ -64,11 +64,11 @@ pub(crate) fn seams(long: bool, machine: bool) -> Result<()> {
     run(&mut command)
 }
 
-/// The targets that a sanitizer cannot help, as their headers say.
+/// The targets that run without a sanitizer; their headers say why.
 const WITHOUT_SANITIZER: [&str; 2] = ["c_interface", "heap"];
 
-/// Fuzzes one target, or each in turn. A target begins with the inputs in `fuzz/seeds` and those it found in earlier runs
-/// (`fuzz/corpus`, which is not in the tree), and so goes on where it was.
+/// Fuzzes one target, or each in turn. A target starts with the inputs in `fuzz/seeds` and with those that earlier runs found
+/// (`fuzz/corpus`, which is not in the tree).
 pub(crate) fn fuzz(chosen: Option<&str>, seconds: u32) -> Result<()> {
     if !is_installed("cargo-fuzz") {
         bail!("fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`");
@@ -81,7 +81,7 @@ pub(crate) fn fuzz(chosen: Option<&str>, seconds: u32) -> Result<()> {
     let targets = output(&mut cargo_fuzz(&["list"]))
         .context("fuzzing needs the nightly toolchain: `rustup toolchain install nightly`")?;
     if let Some(name) = chosen.filter(|name| !targets.lines().any(|target| target == *name)) {
-        bail!("no fuzz target is called {name}; there is: {}", targets.trim().replace('\n', ", "));
+        bail!("no fuzz target is called {name}; known are: {}", targets.trim().replace('\n', ", "));
     }
     let limit = format!("-max_total_time={seconds}");
     for name in targets.lines().filter(|target| chosen.is_none_or(|name| name == *target)) {
@@ -89,14 +89,14 @@ pub(crate) fn fuzz(chosen: Option<&str>, seconds: u32) -> Result<()> {
         let sanitizer = if WITHOUT_SANITIZER.contains(&name) { "none" } else { "address" };
         let (corpus, seeds) = (format!("fuzz/corpus/{name}"), format!("fuzz/seeds/{name}"));
         fs::create_dir_all(root().join(&corpus))?;
-        // It writes what it finds into the first folder.
+        // The fuzzer writes new inputs into the first folder.
         let arguments = ["run", "--sanitizer", sanitizer, name, &corpus, &seeds, "--", &limit];
         run(cargo_fuzz(&arguments).env("CARGO_TARGET_DIR", target().join("fuzz")))?;
     }
     Ok(())
 }
 
-/// Runs the tests that fail the kernel's calls in turn; `long` plays ten times as many streams.
+/// Runs the tests in which calls of the kernel fail in turn; `long` plays ten times as many streams.
 pub(crate) fn faults(long: bool) -> Result<()> {
     let cases = if long { "2560" } else { "256" };
     let features = ["test", "--release", "--package", "freestone-os", "--features", "fake"];

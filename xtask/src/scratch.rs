@@ -1,4 +1,4 @@
-//! A copy of the tree in which a line is changed to see whether the tests notice.
+//! A copy of the tree in which lines are changed, to find out whether the tests notice.
 
 use crate::process::{root, target};
 use anyhow::{Context, Result, ensure};
@@ -12,19 +12,19 @@ pub(crate) struct Scratch {
     folder: PathBuf,
 }
 
-/// What a command came to.
+/// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It succeeded.
     Passed,
     /// It failed; its output.
     Failed(String),
-    /// It took longer than it was given.
+    /// It ran into its time limit and was killed.
     TooLong,
 }
 
 impl Scratch {
-    /// A fresh copy of everything that is built, under `target/scratch`.
+    /// Copies everything that is built to `target/scratch`.
     pub(crate) fn copy() -> Result<Self> {
         let folder = target().join("scratch/tree");
         for name in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "layers.dag"] {
@@ -36,12 +36,12 @@ impl Scratch {
         Ok(Self { folder })
     }
 
-    /// Where a file of the tree is in the copy.
+    /// The path of a file in the copy.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
     }
 
-    /// Runs `check` with `file` reading `text`; the file is as before afterwards.
+    /// Runs `check` while `file` contains `text`, and restores the file.
     pub(crate) fn with<R>(&self, file: &str, text: &str, check: impl FnOnce(&Self) -> Result<R>) -> Result<R> {
         let path = self.path(file);
         let before = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -51,7 +51,7 @@ impl Scratch {
         checked
     }
 
-    /// Cargo in the copy, with the `cfg` of a model, building in a folder of its own.
+    /// A cargo command in the copy, with the `cfg` of a model and a target folder of its own.
     pub(crate) fn cargo(&self, cfg: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
         command.args(arguments).current_dir(&self.folder);
@@ -61,7 +61,7 @@ impl Scratch {
     }
 }
 
-/// Runs a command quietly, for at most so long.
+/// Runs a command for at most `most`, without showing its output.
 pub(crate) fn outcome(command: &mut Command, most: Duration) -> Result<Outcome> {
     let output = target().join("scratch/output");
     let file = fs::File::create(&output)?;
@@ -85,9 +85,9 @@ pub(crate) fn outcome(command: &mut Command, most: Duration) -> Result<Outcome> 
     }
 }
 
-/// Replaces `from`, which must be there once, by `to`.
+/// Replaces the only occurrence of `from` by `to`.
 pub(crate) fn replaced(text: &str, from: &str, to: &str) -> Result<String> {
-    ensure!(text.matches(from).count() == 1, "`{from}` is not there, or not once");
+    ensure!(text.matches(from).count() == 1, "`{from}` does not occur exactly once");
     Ok(text.replacen(from, to, 1))
 }
 
@@ -107,7 +107,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies what differs: cargo builds again what was written.
+/// Copies a file only if it differs, because cargo rebuilds what was written.
 fn copy_changed(from: &Path, to: &Path) -> Result<()> {
     let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
     if fs::read(to).is_ok_and(|there| there == bytes) {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the steps, in order of how soon they fail.
+//! `cargo xtask test`: the steps, the ones that fail soonest first.
 
 use crate::process::{self, build_library, cargo, output, run};
 use crate::{claims, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning};
@@ -23,20 +23,24 @@ const STEPS: [Step; 17] = [
     Step { name: "claims", what: "documents and comments say what the code is", run: check_claims },
     Step { name: "tuning", what: "docs/tuning.md matches the option table", run: tuning::check },
     Step { name: "clippy", what: "lints, warnings are errors", run: clippy },
-    Step { name: "library", what: "the release library", run: build_library },
-    Step { name: "hotpath", what: "instruction counts of the hot paths", run: || hotpath::run(false) },
-    Step { name: "tlsf-bound", what: "instructions of TLSF's longest ways", run: || tlsf_bound::check(0) },
-    Step { name: "tests", what: "every crate's tests, C conformance included", run: tests },
+    Step { name: "library", what: "the release library builds", run: build_library },
+    Step { name: "hotpath", what: "the hot paths are those of hotpath.golden", run: || hotpath::run(false) },
+    Step { name: "tlsf-bound", what: "TLSF's longest paths stay within their bounds", run: || tlsf_bound::check(0) },
+    Step { name: "tests", what: "the tests of every crate, C conformance included", run: tests },
     Step { name: "i686", what: "TLSF on 32 bits", run: i686 },
     Step { name: "platforms", what: "lints for AArch64 and musl", run: platforms::check },
     Step { name: "loom", what: "models of concurrent code", run: proofs::loom },
-    Step { name: "shuttle", what: "the whole heap under schedules, a few seconds of them", run: schedules::short },
+    Step { name: "shuttle", what: "a few seconds of the whole heap under schedules", run: schedules::short },
     Step { name: "doc", what: "documentation builds without a warning", run: doc },
-    Step { name: "lab", what: "a peer is built and measured, and nothing differs from itself", run: lab::check },
+    Step {
+        name: "lab",
+        what: "a peer builds and runs, and the lab sees no difference between equal allocators",
+        run: lab::check,
+    },
     Step { name: "go", what: "the Go module", run: go },
 ];
 
-/// Real programs come last: they take longest.
+/// The last step, because it takes longest.
 const PROGRAMS: Step = Step { name: "programs", what: "real programs under preload", run: programs::run_short };
 
 fn check_claims() -> Result<()> {
@@ -91,7 +95,7 @@ pub(crate) fn test(only: Option<&str>, list: bool) -> Result<()> {
     }
     let chosen: Vec<_> = steps.iter().filter(|step| only.is_none_or(|name| name == step.name)).collect();
     if chosen.is_empty() {
-        bail!("no step of that name; `cargo xtask test --list` lists them");
+        bail!("there is no step of that name; `cargo xtask test --list` lists them");
     }
     let started = Instant::now();
     for (n_passed, step) in chosen.iter().enumerate() {
@@ -99,7 +103,7 @@ pub(crate) fn test(only: Option<&str>, list: bool) -> Result<()> {
         let begun = Instant::now();
         if let Err(error) = (step.run)() {
             println!("FAILED {}: {error:#}", step.name);
-            println!("to run just this step again: cargo xtask test --only {}", step.name);
+            println!("to run only this step: cargo xtask test --only {}", step.name);
             println!("{n_passed} passed, 1 failed");
             std::process::exit(1);
         }

@@ -1,21 +1,23 @@
-//! `docs/tuning.md`, made from the option table, the profiles, and a text about what was measured.
+//! Writes `docs/tuning.md` from the option table, the profiles, and a text about what was measured.
 
 use crate::process::root;
 use anyhow::{Context, Result, bail};
-use freestone::config::profile::Profile;
-use freestone::config::{NEVER_MS, OPTIONS, PROFILES, Unit};
+use freestone::options::{NEVER_MS, OPTIONS, PROFILES, Profile, Unit};
 use std::fmt::Write;
 use std::fs;
 
 const HEAD: &str = "\
-# Tuning
+# Options
 
 <!-- Made by `cargo xtask tuning` from the tables in crates/freestone/src/config.rs and config/profile.rs, and from
      xtask/src/tuning/measured.md: change it there. -->
 
-An option comes from the environment (`FREESTONE_DECAY_MS=100`), from the link-time symbol `freestone_options`
-(`const char *` text as `char freestone_options[] = \"decay_ms=100,bin_max=64\";`), or from the API; the last one wins.
-Unknown or malformed options are named on stderr and ignored. None acts in a setuid program.
+For users who want to trade memory for time, or to limit what the allocator does. It answers: which options are there, which profiles set several
+at once, and what was each measured to change?
+
+Set an option in the environment (`FREESTONE_DECAY_MS=100`), in the program with the link-time symbol `freestone_options` (C text, as in
+`char freestone_options[] = \"decay_ms=100,bin_max=64\";`), or through the API; the last one wins. Unknown or malformed options are reported on
+stderr and ignored. Programs that run with more rights than their caller (setuid) ignore the environment and the symbol.
 
 | option | unit | default | range | effect |
 |---|---|---|---|---|
@@ -24,13 +26,13 @@ Unknown or malformed options are named on stderr and ignored. None acts in a set
 const PROFILES_HEAD: &str = "
 ## Profiles
 
-`profile` sets several options at once; those it does not name have their defaults.
+The option `profile` sets several options at once; those that it does not list keep their defaults. Explicit options override the profile.
 
 | profile | for | sets |
 |---|---|---|
 ";
 
-/// What was measured, kept by hand: figures are of one machine and one day.
+/// What was measured, maintained by hand: the figures are from one machine on one day.
 const MEASURED: &str = include_str!("tuning/measured.md");
 
 fn unit(unit: Unit) -> &'static str {
@@ -61,12 +63,12 @@ fn page() -> String {
     page + MEASURED
 }
 
-/// The options of a profile as one would write them.
+/// The options of a profile, as a user would write them.
 fn sets(profile: &Profile) -> String {
     let options = profile.options.iter().filter_map(|&(key, value)| {
         let spec = OPTIONS.get(key)?;
         let is_endless = value.parse() == Ok(usize::MAX) || (spec.key == "decay_ms" && value.parse() == Ok(NEVER_MS));
-        Some(if is_endless { format!("`{}` without end", spec.key) } else { format!("`{}={value}`", spec.key) })
+        Some(if is_endless { format!("`{}` without limit", spec.key) } else { format!("`{}={value}`", spec.key) })
     });
     let options: Vec<String> = options.collect();
     if options.is_empty() { "nothing".into() } else { options.join(", ") }
@@ -81,7 +83,7 @@ pub(crate) fn write() -> Result<()> {
 pub(crate) fn check() -> Result<()> {
     let now = fs::read_to_string(root().join("docs/tuning.md")).context("cannot read docs/tuning.md")?;
     if now != page() {
-        bail!("docs/tuning.md is stale: run `cargo xtask tuning` and commit it");
+        bail!("docs/tuning.md is out of date: run `cargo xtask tuning` and commit the page");
     }
     Ok(())
 }
@@ -89,7 +91,7 @@ pub(crate) fn check() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use freestone::config::Settings;
+    use freestone::door::{Settings, find};
 
     #[test]
     fn every_option_has_its_row() {
@@ -102,7 +104,7 @@ mod tests {
     fn what_was_measured_are_options_with_values_they_can_have() {
         for named in MEASURED.split("| `").skip(1) {
             let (key, value) = named.split_once('`').and_then(|(option, _)| option.split_once('=')).unwrap();
-            let index = freestone::config::find(key.as_bytes()).unwrap_or_else(|| panic!("{key} is no option"));
+            let index = find(key.as_bytes()).unwrap_or_else(|| panic!("{key} is no option"));
             assert_eq!(Settings::new().set(index, value.as_bytes()), Ok(()), "{key}={value}");
         }
     }

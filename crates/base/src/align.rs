@@ -1,8 +1,8 @@
 //! Rounding to powers of two.
 //!
-//! Every function takes `align` as a power of two; that is the caller's to establish (checked in debug builds).
+//! `align` has to be a power of two in every function here; debug builds check it.
 
-/// `value` rounded up to a multiple of `align`, or `None` if that is beyond `usize`.
+/// `value` rounded up to a multiple of `align`, or `None` if that does not fit in `usize`.
 #[must_use]
 #[inline]
 pub const fn checked_up(value: usize, align: usize) -> Option<usize> {

@@ -24,8 +24,8 @@ pub const fn lowest_set_from(word: u64, from: u32) -> Option<u32> {
     if rest == 0 { None } else { Some(rest.trailing_zeros()) }
 }
 
-/// Index of the step that `value` falls in: values below `2^sub_log2` are their own index; above, each doubling is cut
-/// into `2^sub_log2` equal steps. Monotonic, and consecutive steps have consecutive indices.
+/// Index of the step that `value` falls in. A value below `2^sub_log2` is its own index; above that, each doubling is cut
+/// into `2^sub_log2` equal steps. Monotonic; consecutive steps have consecutive indices.
 #[must_use]
 #[inline]
 pub const fn two_level_log2(value: usize, sub_log2: u32) -> usize {

@@ -1,12 +1,12 @@
 //! Counters that one thread writes and any thread may read.
 #![allow(unsafe_code)]
 //!
-//! An increment is a plain load and a plain store, both relaxed atomics: the one writer needs no more, and a reader sees a value
-//! the counter had. On x86-64 each is one instruction; the counting down of [`decrement_is_negative`] is written in assembly
-//! because the compiler does not keep the flags of a decrement in memory.
+//! An increment is a relaxed load and a relaxed store: with one writer that loses nothing, and a reader sees a value that the counter had. On
+//! x86-64 the compiler makes one instruction of the two. [`decrement_is_negative`] is written in assembly there, because the compiler does not
+//! use the flags that a decrement in memory sets.
 //!
 //! # Safety
-//! The assembly makes one aligned 8-byte access to the counter that the caller names, like the relaxed load and store it stands for.
+//! The assembly makes one aligned 8-byte access to a counter inside the object, as the relaxed load and store do elsewhere.
 
 use crate::sync::{AtomicI64, AtomicU64, Ordering};
 
@@ -39,7 +39,7 @@ pub unsafe trait CountsDown {
     const LEN: usize;
 }
 
-/// Subtracts one from counter `index` of `object`, and says whether it is below zero now. For the counter's only writer.
+/// Subtracts one from counter `index` of `object`, and returns whether it is negative now. For the counter's only writer.
 ///
 /// # Safety
 /// - `index` is below `T::LEN`.
@@ -48,7 +48,7 @@ pub unsafe fn decrement_is_negative<T: CountsDown>(object: &T, index: usize) -> 
     debug_assert!(index < T::LEN);
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
     {
-        // SAFETY: see the module header; the counter is inside `object` by the caller's promise.
+        // SAFETY: `index` is below `LEN`, so by the contract of `CountsDown` the address is that of a counter inside `object`.
         unsafe {
             core::arch::asm!(
                 "dec qword ptr [{object} + 8*{index} + {offset}]",
@@ -65,9 +65,9 @@ pub unsafe fn decrement_is_negative<T: CountsDown>(object: &T, index: usize) -> 
     #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
     {
         let start = core::ptr::from_ref(object).cast::<u8>();
-        // SAFETY: as above.
-        let counter = unsafe { &*start.add(T::OFFSET).cast::<AtomicI64>().add(index) };
-        // Not `decrement` and a load: the compiler would load what it has just stored.
+        // SAFETY: `index` is below `LEN`, so by the contract of `CountsDown` a counter is there, inside `object`.
+        let counter = unsafe { &*start.byte_add(T::OFFSET + index * size_of::<AtomicI64>()).cast::<AtomicI64>() };
+        // Not `decrement` and then a load: the compiler would load from memory what it has just stored.
         let left = counter.load(Ordering::Relaxed).wrapping_sub(1);
         counter.store(left, Ordering::Relaxed);
         left < 0

@@ -1,4 +1,4 @@
-//! A list that many threads push onto and one takes whole.
+//! A list that many threads push onto and one thread, the owner, takes as a whole.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -6,19 +6,19 @@
 //! head = CLOSED                                closed: pushes are refused
 //! ```
 //!
-//! The link lives in the first word of each node. A push adds a whole chain with one compare-and-swap, so the cost of an
-//! atomic is shared by the batch; taking everything is one swap. There is no pop of one node, hence no ABA.
+//! The link is in the first word of each node. A push adds a whole chain with one compare-and-swap, so a batch pays for one atomic operation;
+//! taking everything is one swap. No operation removes a single node, so there is no ABA problem.
 //!
-//! Invariants: every chain pushed with success is returned by exactly one take or close; nothing is pushed while closed.
-//! Ordering: push releases the nodes' contents, take and close acquire them; a refused push acquires what the closer did before.
+//! Invariants: exactly one take or close returns each chain that was pushed; nothing is pushed while the inbox is closed.
+//! Ordering: push releases the nodes' contents, take and close acquire them; a refused push acquires what the closing thread wrote before.
 //!
 //! # Safety
-//! Nodes are raw blocks that the pusher gives up; the only memory touched is their first word.
+//! Nodes are raw blocks that the pusher gives up. Only their first word is read or written here.
 
 use crate::sync::{AtomicPtr, Ordering};
 use core::ptr;
 
-/// A block that is nobody's at the moment: its first word links to the next.
+/// A free block: its first word links to the next.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Node {
@@ -26,7 +26,7 @@ pub struct Node {
     pub next: *mut Node,
 }
 
-/// Address that no node has, for a closed inbox.
+/// The head of a closed inbox: an address that no node has.
 const CLOSED: usize = 1;
 
 /// The list. See the module header.
@@ -50,16 +50,16 @@ impl Inbox {
         Self { head: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Adds the chain `first … last`; `false` if the inbox is closed, and the chain, ending in null, is still the caller's.
+    /// Adds the chain `first … last`. Returns `false` if the inbox is closed; the caller then still has the chain, which ends in null.
     ///
     /// # Safety
-    /// - `first` leads to `last` by its links, and all of the chain is the caller's to give away.
+    /// - The links lead from `first` to `last`, and no other thread reads or writes a node of the chain.
     #[must_use]
     pub unsafe fn push(&self, first: *mut Node, last: *mut Node) -> bool {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             let closed = head.addr() == CLOSED;
-            // SAFETY: `last` is the caller's until the exchange below succeeds. A refused chain ends where it did.
+            // SAFETY: `last` is not in the list before the exchange below succeeds, so no other thread touches it.
             unsafe { (*last).next = if closed { ptr::null_mut() } else { head } };
             if closed {
                 return false;
@@ -71,23 +71,23 @@ impl Inbox {
         }
     }
 
-    /// Whether there is nothing to take: a plain load, for the owner's slow path.
+    /// Whether there is nothing to take: one relaxed load.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.head.load(Ordering::Relaxed).addr() <= CLOSED
     }
 
-    /// Takes everything; null if there is nothing or the inbox is closed. For the owner alone.
+    /// Takes everything; null if the inbox is empty or closed. For the owner alone.
     #[must_use]
     pub fn take(&self) -> *mut Node {
         if self.is_empty() {
             return ptr::null_mut();
         }
-        // Only the owner closes, so what is swapped out here is a chain.
+        // Only the owner closes, so the head is not the mark of a closed inbox.
         self.head.swap(ptr::null_mut(), Ordering::Acquire)
     }
 
-    /// Closes the inbox and takes what was in it. Everything the owner did before is visible to those it refuses.
+    /// Closes the inbox and takes what was in it. A thread whose push is refused sees everything that the owner wrote before.
     #[must_use]
     pub fn close(&self) -> *mut Node {
         let chain = self.head.swap(ptr::without_provenance_mut(CLOSED), Ordering::AcqRel);
@@ -96,7 +96,7 @@ impl Inbox {
 
     /// Opens a closed inbox for its next owner.
     pub fn open(&self) {
-        // Whoever learns that the owner is new learns it elsewhere, and in order.
+        // Relaxed: other threads learn of the next owner elsewhere, through an acquiring load.
         self.head.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }

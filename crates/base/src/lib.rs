@@ -1,20 +1,20 @@
-//! The ground the allocators stand on: arithmetic of addresses, the atomics door, a ranked lock, text without a heap.
+//! What every Freestone allocator builds on: address arithmetic, atomics that run in models, a ranked lock, text without a heap.
 //!
 //! Layer: the lowest. Nothing here allocates, panics on input, or calls the operating system.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`units`] | [`units::Bytes`] and [`units::Pages`], so that a count cannot be taken for the other |
+//! | [`units`] | bytes, pages and milliseconds as types, so that one cannot be taken for another |
 //! | [`align`] | rounding to powers of two, without overflow |
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
-//! | [`sync`] | atomics: `core`'s, or loom's under `--cfg loom` |
+//! | [`sync`] | atomics: `core`'s, or a model's under `--cfg loom` and `--cfg shuttle` |
 //! | [`count`] | counters that one thread writes and any thread may read |
-//! | [`inbox`] | a list that many threads push onto and one takes whole |
-//! | [`slot`] | a place where one thread keeps a number, and from which others may take it away |
+//! | [`inbox`] | a list that many threads push onto and one takes as a whole |
+//! | [`slot`] | a one-place cache for a number, which other threads may close |
 //! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
-//! | [`prefetch`] | hints to the processor of what will be needed |
+//! | [`prefetch`] | prefetching |
 //! | [`text`] | a fixed buffer to format messages into |
 #![no_std]
 

@@ -3,16 +3,16 @@
 //! ```text
 //! state: 0 free ── lock ──▶ 1 held ── someone waits ──▶ 2 held, wake one on release
 //!             └─ acquire_raw ─▶ FORK + n: held across a fork, and entered n times meanwhile by the thread that forks
-//!  1, 2 ── acquire_raw ──▶ WANTED + 1, 2 ── release ──▶ FORK: handed over; nobody else can take it in between
+//!  1, 2 ── acquire_raw ──▶ WANTED + 1, 2 ── release ──▶ FORK: handed over; no other thread can take it in between
 //!  1, 2 ── overtaken too often ──▶ STARVED + 1, 2 ── release ──▶ GRANTED ──▶ 2: handed over likewise
 //! ```
 //!
-//! Invariants: the state is 0 exactly when nobody is inside; a release that saw 2 wakes one waiter; the thread that holds a lock across a
+//! Invariants: the state is 0 exactly when no thread is inside; a release that finds 2 wakes one waiter; the thread that holds a lock across a
 //! fork enters it without waiting, and leaves it held.
-//! How to wait is a parameter ([`Parking`]): [`Spin`] here, a futex one layer up. The rank is data: a thread may only take
-//! locks of rising rank, and `docs/concurrency.md` lists the ranks. Where `debug_assertions` are on, a lock taken out of order panics
-//! (`ranks`); rank 0 has no order.
-//! Cost: one atomic operation in, one out, when nobody else is there. Nothing can fail.
+//! How to wait is a parameter ([`Parking`]): [`Spin`] here, a futex one layer up. The rank is a parameter, too: a thread may only take
+//! locks of rising rank, which `docs/concurrency.md` lists. Where `debug_assertions` are on, taking a lock out of order panics
+//! (`ranks`); locks of rank 0 have no order.
+//! Cost: one atomic operation to take the lock and one to release it, when no other thread is there. Nothing can fail.
 
 use crate::sync::{AtomicU32, Ordering, spin_hint};
 use core::cell::UnsafeCell;
@@ -21,21 +21,22 @@ use core::ops::{Deref, DerefMut};
 
 /// How a thread waits for a lock word to change.
 pub trait Parking {
-    /// A thread that waited so often for one entry asks for the lock to be handed over. Handing over costs everybody a sleep, so it is rare.
+    /// A thread that has waited this often for one entry asks for the lock to be handed over. While it is handed over no other thread can take it,
+    /// so everybody sleeps once more: hence not at once.
     const WAITS_MOST: u32 = 16;
     /// Returns when `word` may have changed from `expected`; may return early.
     fn wait(word: &AtomicU32, expected: u32);
-    /// Lets one waiter on `word` go on.
+    /// Wakes one waiter on `word`.
     fn wake_one(word: &AtomicU32);
-    /// Lets all waiters on `word` go on. Needed where [`Lock::acquire_raw`] is used; where waiting does not sleep, nothing has to be done.
+    /// Wakes all waiters on `word`. An implementation whose waiters sleep needs this wherever the lock may be handed over.
     fn wake_all(word: &AtomicU32) {
         Self::wake_one(word);
     }
-    /// A number that no other living thread has, and that the thread keeps in a forked child; 0 where there is none to be had.
+    /// A number that no other living thread has, and that the thread keeps in a forked child; 0 where there is none.
     fn this_thread() -> usize {
         0
     }
-    /// Whether the calling thread forks just now: what was taken with [`Lock::acquire_raw`] is its own.
+    /// Whether the calling thread is forking: it holds the locks that were taken with [`Lock::acquire_raw`].
     fn is_forking() -> bool {
         false
     }
@@ -57,13 +58,13 @@ const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 /// Held across a fork; the low bits count how often the thread that forks is inside.
 const FORK: u32 = 1 << 31;
-/// Someone waits for the end of the fork.
+/// A thread waits for the end of the fork, or for a thread that the lock is being handed to.
 const WAITED_FOR: u32 = 1 << 30;
 /// A thread that forks waits: the next release hands the lock to it.
 const WANTED: u32 = 1 << 29;
 /// A thread that was overtaken too often waits: the next release hands the lock to it.
 const STARVED: u32 = 1 << 28;
-/// The lock has been handed to that thread, which has not noticed yet.
+/// The lock has been handed to the thread that was overtaken, which has not noticed yet.
 const GRANTED: u32 = 1 << 27;
 
 /// A value that one thread at a time may touch. `RANK`: see the module header.
@@ -118,14 +119,14 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         }
     }
 
-    /// Spins a moment, then marks the lock contended and parks. The thread that holds it across a fork enters at once.
+    /// Spins for a moment, then marks the lock contended and waits. The thread that holds it across a fork enters at once.
     #[cold]
     fn lock_contended(&self) {
-        /// Tries before parking: about as long as the short critical sections here last (measured on 2 cores).
+        /// Tries before waiting: about as long as the short critical sections of the heap last (measured on 2 cores).
         const SPINS: u32 = 64;
         let mut seen = self.state.load(Ordering::Relaxed);
         if seen & FORK != 0 && P::is_forking() {
-            // Nobody else touches the count; waiters set their mark beside it.
+            // Only this thread changes the count; waiters set their mark beside it.
             self.state.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -152,7 +153,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     }
 
     /// Takes the lock and leaves it taken: for a fork handler, which must hold every lock across the fork. While [`Parking::is_forking`]
-    /// is true, the thread may take it as if it were free. Several locks of one rank may be taken so.
+    /// is true, the thread may enter the lock as if it were free. A thread may take several locks of one rank this way.
     pub fn acquire_raw(&self) {
         ranks::may_take::<P>(RANK, true);
         if self.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -161,13 +162,13 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         ranks::taken::<P>(RANK);
     }
 
-    /// Takes the lock, into the state `taken`, when it is free, or else at the next release: `mark` asks for that. Without it, those that come
-    /// later would overtake this thread again and again.
+    /// Takes the lock, which then has the state `taken`, if it is free, or else waits until a release hands it over, which `mark` asks for. Without
+    /// the mark, threads that arrive later could overtake this one again and again.
     #[cold]
     fn be_handed(&self, taken: u32, mark: u32) {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
-            // One thread at a time is handed the lock; during a fork nobody is.
+            // The lock is handed to one thread at a time, and to none during a fork.
             let is_others = seen & (FORK | WANTED | STARVED | GRANTED) != 0;
             let marked = match seen {
                 FREE => taken,
@@ -187,7 +188,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
                         seen = self.state.load(Ordering::Acquire);
                     }
                     if seen & GRANTED != 0 {
-                        // Whoever has marked it in between waits.
+                        // Another thread may have set WAITED_FOR in between: CONTENDED makes the release wake it.
                         self.state.swap(CONTENDED, Ordering::Relaxed);
                     }
                     return;
@@ -197,11 +198,11 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         }
     }
 
-    /// Releases a lock taken by [`Lock::acquire_raw`]; one that was not is left as it is.
+    /// Releases a lock that [`Lock::acquire_raw`] has taken; any other lock stays as it is.
     ///
     /// # Safety
-    /// - If the lock was taken with `acquire_raw` and not released since, that was by the calling thread, or by the thread that it is the
-    ///   copy of after a fork; it is not inside.
+    /// - If the lock was taken with `acquire_raw` and not released since, the calling thread took it, or, in a forked child, the thread
+    ///   that it is the copy of; it holds no guard of the lock.
     #[allow(unsafe_code)]
     pub unsafe fn release_raw(&self) {
         if self.state.load(Ordering::Relaxed) & FORK == 0 {
@@ -213,7 +214,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         }
     }
 
-    /// The value, without locking: the exclusive borrow is the proof.
+    /// The value, without locking: the lock is borrowed exclusively, so no other thread is inside.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -228,7 +229,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         }
     }
 
-    /// Lets a waiter go on, or hands the lock to a thread that forks; within this thread's own fork it stays held.
+    /// Releases a lock that other threads wait for: wakes one, or hands the lock over. A lock that this thread holds across a fork stays held.
     #[cold]
     fn release_contended(&self) {
         let mut seen = self.state.load(Ordering::Relaxed);
@@ -252,7 +253,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         }
     }
 
-    /// Remembers that this thread is inside, where ranks are checked.
+    /// Notes that this thread is inside, where ranks are checked.
     #[inline]
     fn note_taken(&self) {
         if ranks::CHECKED && self.state.load(Ordering::Relaxed) & FORK == 0 {
@@ -261,7 +262,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     }
 }
 
-/// The right to touch the value, until dropped.
+/// Access to the value; dropping it releases the lock.
 pub struct Guard<'a, T, P: Parking, const RANK: u8> {
     lock: &'a Lock<T, P, RANK>,
 }
@@ -271,7 +272,7 @@ impl<T, P: Parking, const RANK: u8> Deref for Guard<'_, T, P, RANK> {
     #[inline]
     #[allow(unsafe_code)]
     fn deref(&self) -> &T {
-        // SAFETY: this guard is the only one alive (see `Lock`).
+        // SAFETY: the state word lets one guard of the lock exist at a time, and this is it.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -280,7 +281,7 @@ impl<T, P: Parking, const RANK: u8> DerefMut for Guard<'_, T, P, RANK> {
     #[inline]
     #[allow(unsafe_code)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this guard is the only one alive, and it is borrowed exclusively.
+        // SAFETY: the state word lets one guard of the lock exist at a time, and this one is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }

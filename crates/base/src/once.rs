@@ -6,8 +6,8 @@
 //!     └─────────────────────┘
 //! ```
 //!
-//! Unlike the standard library's, an attempt may fail and be made again later. A thread that comes back from within its own attempt waits
-//! for itself: where a signal handler could do that, the thread is marked first (the heap's `thread::current`).
+//! Unlike the standard library's `Once`, an attempt may fail, and a later call makes another. A thread that calls again from within its own
+//! attempt waits for itself for ever: callers that a signal handler may interrupt have to keep the handler from coming here.
 
 use crate::lock::Parking;
 use crate::sync::{AtomicU32, Ordering};
@@ -24,14 +24,14 @@ pub struct Once<P: Parking> {
 }
 
 impl<P: Parking> Once<P> {
-    /// Nothing done yet.
+    /// Not done yet.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self { state: AtomicU32::new(NOT_YET), parking: PhantomData }
     }
 
-    /// Nothing done yet.
+    /// Not done yet.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
@@ -45,8 +45,8 @@ impl<P: Parking> Once<P> {
         self.state.load(Ordering::Acquire) == DONE
     }
 
-    /// Runs `attempt` unless it is done; waits for another thread's attempt. Returns whether it is done now.
-    /// `attempt` must not come back here.
+    /// Runs `attempt`, which returns whether it succeeded, unless one has succeeded before; waits while another thread's attempt runs.
+    /// Returns whether one has succeeded now. `attempt` must not call this again: it would wait for itself.
     pub fn call(&self, attempt: impl FnOnce() -> bool) -> bool {
         loop {
             match self.state.compare_exchange(NOT_YET, RUNNING, Ordering::Acquire, Ordering::Acquire) {
@@ -57,7 +57,7 @@ impl<P: Parking> Once<P> {
                     return ok;
                 }
                 Err(DONE) => {
-                    // Pass the wake-up on: the one who finished woke only one.
+                    // The thread that finished woke one waiter, which wakes the next.
                     P::wake_one(&self.state);
                     return true;
                 }

@@ -1,7 +1,7 @@
 //! The only integer-to-pointer conversions of the workspace.
 //!
-//! Allocators turn addresses into pointers where the memory comes from the operating system and its provenance was
-//! exposed at mapping; everything else keeps the pointer it was given and moves it (`byte_add`, `with_addr`).
+//! An allocator turns an address into a pointer only where the operating system mapped the memory and the provenance was exposed then. All other
+//! code keeps the pointer that it was given and moves it (`byte_add`, `with_addr`).
 
 /// Pointer to `address`, with the provenance that was exposed when the memory there was mapped.
 #[must_use]

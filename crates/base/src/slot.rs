@@ -1,4 +1,4 @@
-//! A place where one thread keeps a number, and from which others may take it away.
+//! A one-place cache for a number: one thread puts and takes, other threads may close it and take the number away.
 //!
 //! ```text
 //!            open (with a number)          put
@@ -8,19 +8,19 @@
 //!    └─────────── close ─────────────┴──────────────┘
 //! ```
 //!
-//! Who may do what: the *keeper*, one thread, puts and takes; *closers*, one at a time (under a lock), open and close.
+//! One thread, the *keeper*, puts and takes. *Closers* open and close, one at a time, under a lock of theirs.
 //!
-//! Invariants: a number that was put, or opened with, is returned by exactly one take or close. A closed slot refuses the keeper.
-//! [`Slot::close_if_idle`] closes only what the keeper has not touched since the one before.
-//! Ordering: put and open release, take and close acquire: what the number names passes with it.
-//! Cost: put and take are a load and a compare-and-swap, on a cache line that is the keeper's.
+//! Invariants: exactly one take or close returns a number that was put, or that the slot was opened with. A closed slot refuses the keeper.
+//! [`Slot::close_if_idle`] closes a slot only if the keeper has not used it since the previous call.
+//! Ordering: put and open release, take and close acquire, so the keeper and the closers see what each other wrote to the object behind the number.
+//! Cost: put and take are a load and a compare-and-swap each, on a cache line that the keeper alone uses most of the time.
 
 use crate::sync::{AtomicU64, Ordering};
 
 /// The slot is not closed.
 const OPEN: u64 = 1 << 32;
 
-/// Neither put nor take since the last look.
+/// Neither a put nor a take since the last [`Slot::close_if_idle`].
 const IDLE: u64 = 1 << 33;
 
 /// See the module header. Zeroed memory is a closed slot.
@@ -28,12 +28,12 @@ const IDLE: u64 = 1 << 33;
 #[repr(transparent)]
 pub struct Slot(AtomicU64);
 
-/// What a slot had when it was closed.
+/// What was in a slot when it was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Had {
-    /// Nothing.
-    Nothing,
-    /// This number, which is the closer's now.
+pub enum Content {
+    /// No number.
+    Empty,
+    /// This number, which the closer has now.
     Number(u32),
 }
 
@@ -52,7 +52,7 @@ impl Slot {
         Self(AtomicU64::new(0))
     }
 
-    /// Puts `number`, which is not 0, into an empty slot; `false` if the slot is not empty, and the number is still the keeper's.
+    /// Puts `number`, which is not 0, into an open, empty slot. Returns whether it did; if not, the keeper still has the number.
     #[inline]
     #[must_use]
     pub fn put(&self, number: u32) -> bool {
@@ -60,7 +60,7 @@ impl Slot {
         word & !IDLE == OPEN && self.exchange(word, OPEN | u64::from(number), Ordering::Release)
     }
 
-    /// Takes the number out; `None` if there is none.
+    /// Takes the number out; `None` if the slot is empty or closed.
     #[inline]
     #[must_use]
     pub fn take(&self) -> Option<u32> {
@@ -74,32 +74,32 @@ impl Slot {
         self.0.store(OPEN | u64::from(number), Ordering::Release);
     }
 
-    /// Whether the slot is closed; for closers.
+    /// Whether the slot is closed. For closers: only they change the answer.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// The number in it, or 0. Right only if the keeper is at rest.
+    /// The number in the slot, or 0. The answer may be out of date unless the keeper is stopped.
     #[must_use]
     pub fn peek(&self) -> u32 {
         self.0.load(Ordering::Relaxed) as u32
     }
 
-    /// Closes the slot; `None` if it was closed.
+    /// Closes the slot and takes what was in it; `None` if it was closed.
     #[must_use]
-    pub fn close(&self) -> Option<Had> {
-        had(self.0.swap(0, Ordering::Acquire))
+    pub fn close(&self) -> Option<Content> {
+        content(self.0.swap(0, Ordering::Acquire))
     }
 
-    /// Closes the slot if the keeper has not used it since the last call; `None` if it has, or the slot was closed.
+    /// Closes the slot if the keeper has not used it since the previous call; `None` if it has, or if the slot was closed.
     #[must_use]
-    pub fn close_if_idle(&self) -> Option<Had> {
+    pub fn close_if_idle(&self) -> Option<Content> {
         let word = self.0.load(Ordering::Relaxed);
         let idles = word & IDLE != 0;
         let next = if idles || word == 0 { 0 } else { word | IDLE };
-        // Where the exchange fails the keeper has just used it.
-        (self.exchange(word, next, Ordering::Acquire) && idles).then(|| had(word)).flatten()
+        // An exchange that fails means that the keeper has just used the slot.
+        (self.exchange(word, next, Ordering::Acquire) && idles).then(|| content(word)).flatten()
     }
 
     #[inline]
@@ -108,9 +108,10 @@ impl Slot {
     }
 }
 
-fn had(word: u64) -> Option<Had> {
-    let had = if word as u32 == 0 { Had::Nothing } else { Had::Number(word as u32) };
-    (word != 0).then_some(had)
+/// What the word of a slot says is in it; `None` if the slot is closed.
+fn content(word: u64) -> Option<Content> {
+    let content = if word as u32 == 0 { Content::Empty } else { Content::Number(word as u32) };
+    (word != 0).then_some(content)
 }
 
 #[cfg(test)]

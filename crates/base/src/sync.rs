@@ -1,6 +1,6 @@
-//! The atomics door: `core`'s atomics, loom's under `--cfg loom`, or scheduled ones under `--cfg shuttle`.
+//! The atomics of the workspace: `core`'s, loom's under `--cfg loom`, or scheduled ones under `--cfg shuttle`.
 //!
-//! Code that takes its atomics from here runs unchanged in a model. loom explores every interleaving and every ordering of a few calls
+//! Code that takes its atomics from here runs unchanged in a model. loom explores the interleavings and the orderings of a few calls
 //! (`tests.rs` beside each module); shuttle explores random interleavings of the whole heap (`freestone::testing::schedules`).
 //! `docs/concurrency.md` lists every atomic of the workspace with its orderings.
 
@@ -15,12 +15,12 @@ pub use loom::sync::atomic::{
 #[cfg(shuttle)]
 pub use scheduled::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-#[cfg(all(test, loom))]
-pub(crate) mod parked;
+#[cfg(loom)]
+pub mod parked;
 #[cfg(shuttle)]
 pub mod scheduled;
 
-/// Tells the processor (or the model) that this thread waits in a loop.
+/// Tells the processor, or the model, that this thread waits in a loop.
 #[inline]
 pub fn spin_hint() {
     #[cfg(not(any(loom, shuttle)))]

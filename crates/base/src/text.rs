@@ -1,6 +1,6 @@
 //! Text without a heap: a fixed buffer to format a message into.
 //!
-//! Invariants: `bytes[..len]` is what was written; text that does not fit is cut. Never fails, for it serves the messages printed when all else has.
+//! Invariants: `bytes[..len]` is what was written; text that does not fit is cut. Writing never fails: messages about failures are made here.
 
 use core::fmt;
 

@@ -6,10 +6,12 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use freestone_os::{Errno, process};
-use heap::api::{global, options, pressure, report, snapshot};
+use heap::{Callback, Freestone};
 
 /// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` says how many the
 /// caller knows.
+///
+/// Wide because: it is one field for each figure that a program can ask for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FreestoneStats {
@@ -44,7 +46,7 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
         process::set_errno(Errno::INVAL);
         return -1;
     }
-    let now = snapshot::snapshot();
+    let now = Freestone.stats();
     let all = FreestoneStats {
         size: size.min(size_of::<FreestoneStats>()),
         live: now.live,
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
 /// Gives all free memory back to the operating system now. Returns the bytes given back.
 #[unsafe(no_mangle)]
 pub extern "C" fn freestone_purge() -> usize {
-    global::purge()
+    Freestone.purge()
 }
 
 /// Registers `callback` to be called, with `argument`, when memory is short; null unregisters.
@@ -80,9 +82,9 @@ pub extern "C" fn freestone_purge() -> usize {
 /// # Safety
 /// - `callback` may be called with `argument` at any time, by any thread, until another one is registered and calls under way have returned.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_on_pressure(callback: Option<pressure::Callback>, argument: *mut c_void) {
+pub unsafe extern "C" fn freestone_on_pressure(callback: Option<Callback>, argument: *mut c_void) {
     // SAFETY: this function's contract is that of `on_pressure`.
-    unsafe { pressure::on_pressure(callback, argument) }
+    unsafe { Freestone.on_pressure(callback, argument) }
 }
 
 /// Sets an option by name. 0; or -1 and `EINVAL` if there is no option of that name or the value is not valid for it.
@@ -96,7 +98,7 @@ pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const
     // SAFETY: so is `value`.
     let value = unsafe { text(value) };
     let set = match (name, value) {
-        (Some(name), Some(value)) => options::set(name, value).is_ok(),
+        (Some(name), Some(value)) => Freestone.set_option(name, value).is_ok(),
         _ => false,
     };
     if !set {
@@ -113,7 +115,7 @@ pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
     // SAFETY: `name` is null or a C string (this function's contract), and outlives this call.
-    match unsafe { text(name) }.and_then(options::get) {
+    match unsafe { text(name) }.and_then(|name| Freestone.option(name)) {
         Some(value) => i64::try_from(value).unwrap_or(i64::MAX),
         None => {
             process::set_errno(Errno::INVAL);
@@ -145,7 +147,7 @@ pub extern "C" fn freestone_version() -> *const c_char {
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = {
     extern "C" fn at_exit() {
-        report::at_exit();
+        Freestone.report_exit();
     }
     at_exit
 };

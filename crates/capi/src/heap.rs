@@ -11,7 +11,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_os::{Errno, process};
 use heap::Heap;
-use heap::api::{alloc, free};
+use heap::door;
 
 fn fail(errno: Errno) -> *mut c_void {
     process::set_errno(errno);
@@ -23,7 +23,7 @@ fn fail(errno: Errno) -> *mut c_void {
 pub extern "C" fn freestone_heap_create() -> *mut Heap {
     // SAFETY: what `Heap::new` demands of the heap's end, the contract of `freestone_heap_destroy` demands of its callers.
     let Some(heap) = (unsafe { Heap::new() }) else { return fail(Errno::NOMEM).cast() };
-    let place: *mut Heap = alloc::allocate(size_of::<Heap>()).cast();
+    let place: *mut Heap = door::allocate(size_of::<Heap>()).cast();
     if place.is_null() {
         return fail(Errno::NOMEM).cast();
     }
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn freestone_heap_destroy(heap: *mut Heap) {
     // SAFETY: the handle is live, so `freestone_heap_create` wrote a heap there; this call ends the handle.
     unsafe { ptr::drop_in_place(heap) };
     // SAFETY: `freestone_heap_create` allocated the block, and the heap in it has ended.
-    unsafe { free::free(heap.cast()) };
+    unsafe { door::free(heap.cast()) };
 }
 
 /// Allocates `size` bytes of `heap`, aligned to 16. Null and `ENOMEM` when memory runs out.
@@ -119,11 +119,11 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_v
     };
     if size == 0 {
         // SAFETY: the block is live, and is not used again (this function's contract).
-        unsafe { free::free(old.as_ptr()) };
+        unsafe { door::free(old.as_ptr()) };
         return ptr::null_mut();
     }
     // SAFETY: the block is live.
-    let usable = unsafe { free::usable_size(old.as_ptr()) };
+    let usable = unsafe { door::usable_size(old.as_ptr()) };
     if usable == 0 {
         // It is no block. That was reported, and the policy is to go on.
         return fail(Errno::INVAL);

@@ -11,7 +11,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use freestone_os::{Errno, process};
-use heap::api::{alloc, free as freeing, realloc as resizing};
+use heap::door;
 
 fn fail(errno: Errno) -> *mut c_void {
     process::set_errno(errno);
@@ -21,7 +21,7 @@ fn fail(errno: Errno) -> *mut c_void {
 /// Allocates `size` bytes aligned to 16. Null and `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
-    alloc::allocate(size).cast()
+    door::allocate(size).cast()
 }
 
 /// Frees a block; null does nothing. Does not change `errno`.
@@ -31,14 +31,15 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
     // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { freeing::free(block.cast()) }
+    unsafe { door::free(block.cast()) }
 }
 
 /// Allocates `count * size` zero bytes. Null and `ENOMEM` when memory runs out or the product overflows.
 #[unsafe(no_mangle)]
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
-        Some(bytes) => alloc::allocate_zeroed(bytes, 1).cast(),
+        // SAFETY: 1 is a power of two.
+        Some(bytes) => unsafe { door::allocate_zeroed(bytes, 1) }.cast(),
         None => fail(Errno::NOMEM),
     }
 }
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         return ptr::null_mut();
     }
     // SAFETY: the block is live, and is not used again if it moves (this function's contract).
-    unsafe { resizing::reallocate(block.cast(), size, 1) }.cast()
+    unsafe { door::reallocate(block.cast(), size, 1) }.cast()
 }
 
 /// Resizes a block to `count * size` bytes, as [`realloc`]. Null and `ENOMEM` also when the product overflows.
@@ -79,7 +80,8 @@ pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: us
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     match align.checked_next_power_of_two() {
-        Some(align) => alloc::allocate_aligned(size, align).cast(),
+        // SAFETY: `align` is a power of two: the next one.
+        Some(align) => unsafe { door::allocate_aligned(size, align) }.cast(),
         None => fail(Errno::INVAL),
     }
 }
@@ -101,7 +103,8 @@ pub unsafe extern "C" fn posix_memalign(block: *mut *mut c_void, align: usize, s
         return Errno::INVAL.0;
     }
     let before = process::errno();
-    let got = alloc::allocate_aligned(size, align);
+    // SAFETY: `align` is a power of two: tested above.
+    let got = unsafe { door::allocate_aligned(size, align) };
     if got.is_null() {
         process::set_errno(before);
         return Errno::NOMEM.0;
@@ -114,7 +117,8 @@ pub unsafe extern "C" fn posix_memalign(block: *mut *mut c_void, align: usize, s
 /// Allocates `size` bytes aligned to the OS page.
 #[unsafe(no_mangle)]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
-    alloc::allocate_aligned(size, process::os_page_bytes()).cast()
+    // SAFETY: the size of an OS page is a power of two.
+    unsafe { door::allocate_aligned(size, process::os_page_bytes()) }.cast()
 }
 
 /// Allocates `size` bytes, rounded up to whole OS pages and aligned to them.
@@ -122,7 +126,8 @@ pub extern "C" fn valloc(size: usize) -> *mut c_void {
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     let page = process::os_page_bytes();
     match freestone_base::align::checked_up(size.max(1), page) {
-        Some(bytes) => alloc::allocate_aligned(bytes, page).cast(),
+        // SAFETY: the size of an OS page is a power of two.
+        Some(bytes) => unsafe { door::allocate_aligned(bytes, page) }.cast(),
         None => fail(Errno::NOMEM),
     }
 }
@@ -134,7 +139,7 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     // SAFETY: null or a live block (this function's contract).
-    unsafe { freeing::usable_size(block.cast()) }
+    unsafe { door::usable_size(block.cast()) }
 }
 
 /// Frees a block of `size` bytes from `malloc`, `calloc` or `realloc` (C23).
@@ -144,7 +149,7 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
     // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { freeing::free(block.cast()) }
+    unsafe { door::free(block.cast()) }
 }
 
 /// Frees a block of `size` bytes from `aligned_alloc` (C23).
@@ -154,5 +159,5 @@ pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
     // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { freeing::free(block.cast()) }
+    unsafe { door::free(block.cast()) }
 }

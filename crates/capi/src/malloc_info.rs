@@ -7,8 +7,7 @@
 use core::ffi::{c_char, c_int};
 use core::fmt::Write;
 use freestone_base::text::FixedText;
-use heap::Stats;
-use heap::api::{global, snapshot::snapshot};
+use heap::{Freestone, Stats};
 
 /// `struct mallinfo2` of `<malloc.h>`. Bytes, but for the counts of free chunks, which stay 0.
 #[repr(C)]
@@ -36,7 +35,7 @@ pub struct Mallinfo {
 /// `arena` committed, `uordblks` live, `fordblks` everything else, `keepcost` what `malloc_trim` could give back.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
-    let stats = snapshot();
+    let stats = Freestone.stats();
     Mallinfo2 {
         arena: stats.committed as usize,
         uordblks: stats.live as usize,
@@ -69,7 +68,7 @@ pub extern "C" fn mallinfo() -> Mallinfo {
 /// Gives all free memory back to the operating system now and ignores `pad`. 1 if there was any, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
-    c_int::from(global::purge() > 0)
+    c_int::from(Freestone.purge() > 0)
 }
 
 /// Accepts and ignores every parameter: glibc's have no counterpart here. Returns 1, as glibc does for parameters it knows.
@@ -84,7 +83,7 @@ const TEXT_BYTES: usize = 1024;
 /// Writes the statistics to standard error.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_stats() {
-    let Stats { live, cached, fragmented, dirty, metadata, committed, .. } = snapshot();
+    let Stats { live, cached, fragmented, dirty, metadata, committed, .. } = Freestone.stats();
     freestone_os::report(format_args!(
         "committed {committed} = live {live} + cached {cached} + fragmented {fragmented} + dirty {dirty} + metadata {metadata} bytes"
     ));
@@ -99,7 +98,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
     if options != 0 {
         return libc::EINVAL;
     }
-    let stats = snapshot();
+    let stats = Freestone.stats();
     let mut text = FixedText::<TEXT_BYTES>::new();
     // Writing into `FixedText` cannot fail.
     let _ = write!(

@@ -19,7 +19,7 @@ use core::ptr::{self, NonNull};
 use freestone_base::align;
 use freestone_os::{Errno, process};
 use freestone_pool::Error;
-use heap::api::{alloc, free};
+use heap::door;
 use place::{Blocks, Borrowed, FreestonePoolShape, Plan, Pool};
 use refusal::Refusal;
 
@@ -103,12 +103,13 @@ pub unsafe extern "C" fn freestone_pool_create(
 /// A pool in a block of the process's allocator.
 fn create(shape: FreestonePoolShape) -> Result<NonNull<Pool>, Refusal> {
     let plan = Plan::new(shape).map_err(Refusal::Of)?;
-    let memory = NonNull::new(alloc::allocate_zeroed(plan.bytes, plan.align));
+    // SAFETY: the alignment of a plan is a power of two.
+    let memory = NonNull::new(unsafe { door::allocate_zeroed(plan.bytes, plan.align) });
     let memory = memory.ok_or(Refusal::NoMemory { bytes: plan.bytes })?;
     // SAFETY: the block was just allocated: zero, aligned and as large as the plan says, and no other code has its address.
     unsafe { plan.carry_out(memory, true) }.map_err(|refusal| {
         // SAFETY: the block was allocated above, and no pool is in it.
-        unsafe { free::free(memory.as_ptr()) };
+        unsafe { door::free(memory.as_ptr()) };
         Refusal::Of(refusal)
     })
 }
@@ -182,7 +183,7 @@ pub unsafe extern "C" fn freestone_pool_destroy(pool: *mut Pool, error: *mut Fre
     // SAFETY: the handle is live.
     if code == OK && unsafe { (*pool).is_owner } {
         // SAFETY: the pool lies at the start of a block that `create` allocated, and no block of the pool is in use.
-        unsafe { free::free(pool.cast()) };
+        unsafe { door::free(pool.cast()) };
     }
     code
 }

@@ -1,35 +1,51 @@
-//! The entrances: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
+//! The entry points: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
+//!
+//! ```text
+//!  entry points   alloc  free  realloc  global_alloc  explicit_heap
+//!                   │
+//!  slow paths     local_heap, shortage        this thread's heap; room before an allocation fails
+//!                   │
+//!  wiring         process                     the one allocator: parts, start, hooks
+//!                   │
+//!  parts          background  fork  options  pressure  report  snapshot  pin  stdio
+//! ```
+//!
+//! A file names only files below it. The parts do not know that there is one of each: they are given what they need.
 //!
 //! Layer: the top of the heap.
 //!
 //! | file | owns |
 //! |---|---|
 //! | [`alloc`] | allocating: the hot path and what is behind it |
-//! | [`free`] | freeing, and asking what a block is |
+//! | [`free`] | freeing, and a block's usable size |
 //! | [`realloc`] | changing a block's size |
-//! | [`rust`] | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
-//! | [`heap`] | [`Heap`](crate::Heap), an explicit heap destroyed at once |
-//! | [`global`] | the process's one allocator: start, threads' birth and death |
-//! | [`background`] | the allocator's own thread |
-//! | [`fork`] | staying whole across `fork` |
-//! | `stdio` | the C library's lock that comes before ours at a fork |
+//! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
+//! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
+//! | `local_heap` | the heap of the calling thread, for slow paths |
+//! | `shortage` | what is done before an allocation fails |
+//! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
+//! | `background` | the allocator's own thread |
+//! | `fork` | holding every lock while the process is copied |
+//! | `options` | applying options from environment, symbol and API |
+//! | `pressure` | the function the program has called when memory is short |
+//! | `report` | the lines that `freestone run` reads |
+//! | `snapshot` | statistics |
 //! | `pin` | keeping the object that has the allocator in it loaded |
-//! | [`options`] | applying options from environment, symbol and API |
-//! | [`pressure`] | when memory is short: what is done before an allocation fails |
-//! | [`snapshot`] | statistics |
-//! | [`report`] | the lines that `freestone run` reads |
+//! | `stdio` | the C library's lock that is taken before ours at a fork |
 
-pub mod alloc;
-pub mod background;
-pub mod fork;
-pub mod free;
-pub mod global;
-pub mod heap;
-pub mod options;
+pub(crate) mod alloc;
+mod background;
+pub(crate) mod explicit_heap;
+mod fork;
+pub(crate) mod free;
+pub(crate) mod global_alloc;
+mod local_heap;
+mod options;
 mod pin;
-pub mod pressure;
-pub mod realloc;
-pub mod report;
-pub mod rust;
-pub mod snapshot;
+pub(crate) mod pressure;
+mod process;
+pub(crate) mod realloc;
+mod report;
+mod shortage;
+mod snapshot;
 mod stdio;

@@ -18,9 +18,9 @@
 //! Layer: above `page`, below `shared`. Locks: one per class, rank [`RANK`], taken before the page heap's.
 //!
 //! # Safety
-//! A span in a list may be touched by whoever holds the lock of its class, and by nobody else.
+//! Only the holder of the lock of its class may touch a span in a list.
 
-use crate::page::PageHeap;
+use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Home, Refused};
 use crate::span::{Entry, Layout, Owner, Span, SpanList, os_pages};
@@ -33,7 +33,7 @@ use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
 
 /// Rank of the locks of the classes.
-pub const RANK: u8 = 20;
+pub(crate) const RANK: u8 = 20;
 
 /// One class's spans without an owner, and its orphaned blocks.
 #[derive(Debug)]
@@ -47,14 +47,14 @@ struct ClassLists {
 unsafe impl Send for ClassLists {}
 
 /// The spans of every class that have no owner. See the module header.
-pub struct CentralLists {
+pub(crate) struct CentralLists {
     classes: [Lock<ClassLists, Futex, RANK>; N_CLASSES],
     n_available: [AtomicU32; N_CLASSES],
 }
 
 /// What became of a block passed to [`CentralLists::free`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FreeOutcome {
+pub(crate) enum FreeOutcome {
     /// It is back in its span.
     Freed,
     /// Its span has an owner again, so the block still has to go there.
@@ -66,7 +66,7 @@ pub enum FreeOutcome {
 impl CentralLists {
     /// No spans.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             classes: [const {
                 Lock::new(ClassLists { available: SpanList::new(), full: SpanList::new(), orphaned: Chain::EMPTY })
@@ -79,7 +79,7 @@ impl CentralLists {
     ///
     /// # Safety
     /// - The small span that starts at `page` is the caller's, in no list, and none of its blocks are in the caller's bins.
-    pub unsafe fn abandon<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, page: u32) {
+    pub(crate) unsafe fn abandon<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, page: u32) {
         let layout = pages.layout();
         // SAFETY: the span is the caller's (this function's contract), and from the store of null on this list's, whose lock is held.
         unsafe {
@@ -132,7 +132,7 @@ impl CentralLists {
     ///
     /// # Safety
     /// - `block` lies in the small span of `class` that starts at `page`; if it is a block that is out, it is the caller's.
-    pub unsafe fn free<O: Os>(
+    pub(crate) unsafe fn free<O: Os>(
         &self,
         pages: &PageHeap<O>,
         usage: &Usage,
@@ -206,13 +206,13 @@ impl CentralLists {
     ///
     /// # Safety
     /// - `block` is a block of `class`, and the caller's.
-    pub unsafe fn keep_orphaned(&self, class: usize, block: *mut Node) {
+    pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node) {
         // SAFETY: the block is the caller's to give, and has room for a link.
         unsafe { self.classes[class].lock().orphaned.push(block) };
     }
 
     /// Takes all orphaned blocks of `class`; none if another thread holds the lock of the class.
-    pub fn take_orphaned(&self, class: usize) -> Chain {
+    pub(crate) fn take_orphaned(&self, class: usize) -> Chain {
         match self.classes[class].try_lock() {
             Some(mut lists) => core::mem::replace(&mut lists.orphaned, Chain::EMPTY),
             None => Chain::EMPTY,
@@ -220,7 +220,7 @@ impl CentralLists {
     }
 
     /// Calls `visit` with each span of `class` that has no owner, under the lock, and whether it is listed as full.
-    pub fn inspect(&self, layout: &Layout, class: usize, mut visit: impl FnMut(u32, bool)) {
+    pub(crate) fn inspect(&self, layout: &Layout, class: usize, mut visit: impl FnMut(u32, bool)) {
         let lists = self.classes[class].lock();
         // SAFETY: the lock of the class is held, so its lists are ours.
         unsafe {
@@ -230,7 +230,7 @@ impl CentralLists {
     }
 
     /// Takes the locks of all classes before a fork.
-    pub fn lock_for_fork(&self) {
+    pub(crate) fn lock_for_fork(&self) {
         self.classes.iter().for_each(Lock::acquire_raw);
     }
 
@@ -238,7 +238,7 @@ impl CentralLists {
     ///
     /// # Safety
     /// - This thread took them, or is the child's copy of the thread that did.
-    pub unsafe fn unlock_after_fork(&self) {
+    pub(crate) unsafe fn unlock_after_fork(&self) {
         // SAFETY: this thread, or the one it is a copy of, holds each of them (this function's contract).
         self.classes.iter().for_each(|lists| unsafe { lists.release_raw() });
     }
@@ -264,7 +264,7 @@ unsafe fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: &Span
     // SAFETY: the span is the caller's and none of its blocks are out (this function's contract).
     unsafe {
         blocks::clear(pages.layout(), page);
-        pages.free(page);
+        pages.free(OwnedRun::at(page));
     }
 }
 
@@ -272,10 +272,13 @@ unsafe fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: &Span
 ///
 /// # Safety
 /// - The small span that starts at `page` is the caller's.
-pub unsafe fn release_os_pages<O: Os>(pages: &PageHeap<O>, page: u32) -> u32 {
+pub(crate) unsafe fn release_os_pages<O: Os>(pages: &PageHeap<O>, page: u32) -> u32 {
     let os_page_bytes = pages.os().os_page_bytes();
     // SAFETY: the span is the caller's; the ranges passed to the closure are whole OS pages of it in which no block is out.
     unsafe {
         os_pages::release_pages(pages.layout(), page, os_page_bytes, |start, bytes| pages.purge_inside(start, bytes))
     }
 }
+
+#[cfg(test)]
+mod tests;

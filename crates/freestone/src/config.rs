@@ -1,9 +1,7 @@
-//! Constants and options: their only home.
+//! The options: their table, their values, and how a value is read.
 //!
-//! One table ([`OPTIONS`]) is what the parser, `docs/tuning.md` and `freestone options` are made of. An option comes, the last
-//! one winning, from the environment (`FREESTONE_KEY=value`; ignored when the process is more privileged than its caller),
-//! from the link-time symbol `freestone_options` (a C string, `key=value,key=value`), or from the API. The option `profile` names a
-//! set of others ([`PROFILES`]), which count as if they had been said first.
+//! The parser, `docs/tuning.md` and `freestone options` are all made from one table, [`OPTIONS`]. Which source of options overrides which,
+//! [`options`](crate::options) says. Constants that are no option are in the module whose decision they are, with the evidence for them.
 //!
 //! | file | owns |
 //! |---|---|
@@ -16,12 +14,13 @@
 use core::fmt;
 
 mod parse;
-pub mod profile;
-pub mod settings;
+pub(crate) mod profile;
+pub(crate) mod settings;
 
 pub use parse::Mistake;
 pub use profile::PROFILES;
-pub use settings::{Background, MisusePolicy, Prefault, Purge, Settings, Thp};
+pub use settings::Settings;
+pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
 
 /// What an option's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,27 +33,41 @@ pub enum Unit {
     Blocks,
     /// One of these words.
     Words(&'static [&'static str]),
-    /// A path, which only the report of `freestone run` uses.
+    /// The path of a file.
     Path,
 }
 
-/// One row of the table.
+/// What there is to know of an option: a row of [`OPTIONS`].
+///
+/// ```
+/// use freestone::options::{OPTIONS, Unit};
+///
+/// let decay = OPTIONS.iter().find(|option| option.key == "decay_ms").expect("there is such an option");
+/// assert_eq!(decay.unit, Unit::Milliseconds);
+/// assert!(decay.bounds.0 <= 1000 && 1000 <= decay.bounds.1);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec {
-    /// Name in the link-time symbol and the API; in the environment it is upper-case after `FREESTONE_`.
+    /// Name in the link-time symbol and the API; in the environment it is in upper case after `FREESTONE_`.
     pub key: &'static str,
     /// What its value looks like.
     pub unit: Unit,
-    /// Its value when nobody says otherwise.
+    /// Its value unless it is set, as text; empty for no value.
     pub default: &'static str,
-    /// The least and the most that make sense, of those that are numbers.
+    /// The smallest and the largest value, in the option's unit; (0, 0) for options that are not numbers.
     pub bounds: (usize, usize),
     /// What it changes.
     pub effect: &'static str,
 }
 
 impl OptionSpec {
-    /// The values that make sense, for people.
+    /// The values it takes, as text for people: a range, or the words.
+    ///
+    /// ```
+    /// # use freestone::options::OPTIONS;
+    /// let misuse = OPTIONS.iter().find(|option| option.key == "misuse").expect("there is such an option");
+    /// assert_eq!(misuse.range().to_string(), "abort, report, ignore");
+    /// ```
     #[must_use]
     pub fn range(&self) -> impl fmt::Display {
         struct Range(OptionSpec);
@@ -95,122 +108,122 @@ pub mod key {
     pub const SANDBOX: usize = 14;
 }
 
-/// A time that never comes: the largest an age can be compared with.
+/// Milliseconds that stand for never: the largest value of the option `decay_ms`.
 pub const NEVER_MS: usize = u32::MAX as usize;
 
-/// Every option there is.
+/// Every option.
 pub static OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
         default: "balanced",
         bounds: (0, 0),
-        effect: "sets the other options as in the table of profiles; what is said of an option itself counts more",
+        effect: "sets several other options, as the table of profiles says; explicit options override the profile",
     },
     OptionSpec {
         key: "decay_ms",
         unit: Unit::Milliseconds,
         default: "1000",
         bounds: (0, NEVER_MS),
-        effect: "free memory untouched for this long goes back to the operating system; 4294967295 is never",
+        effect: "free memory that has not been used for this long is returned to the operating system; 4294967295: never",
     },
     OptionSpec {
         key: "dirty_max",
         unit: Unit::Bytes,
         default: "16m",
         bounds: (0, usize::MAX),
-        effect: "free memory kept for reuse, whatever its age; the bound is this or a tenth of what is in use, if that is more",
+        effect: "the most free memory that is kept for reuse, whatever its age: this, or a tenth of the memory in use if that is more",
     },
     OptionSpec {
         key: "background",
         unit: Unit::Words(&["auto", "on", "off"]),
         default: "auto",
         bounds: (0, 0),
-        effect: "whether a thread of the allocator gives back what is older than decay_ms; auto: while the program has more than one itself",
+        effect: "whether a thread of the allocator returns free memory older than decay_ms; auto: while more than one thread of the program allocates",
     },
     OptionSpec {
         key: "purge",
         unit: Unit::Words(&["dontneed", "free"]),
         default: "dontneed",
         bounds: (0, 0),
-        effect: "how memory goes back: at once, or (free) when the kernel is short of it; it counts as resident until then",
+        effect: "how memory is returned: dontneed: at once; free: when the kernel runs short, and it counts as resident until then",
     },
     OptionSpec {
         key: "thp",
         unit: Unit::Words(&["auto", "on", "off"]),
         default: "auto",
         bounds: (0, 0),
-        effect: "huge pages are asked for: for large blocks that grow, or whose like were written densely; for everything; for nothing",
+        effect: "what huge pages are requested for: auto: large blocks that grow, or that are as long as earlier ones that were densely written; on: everything; off: nothing",
     },
     OptionSpec {
         key: "prefault",
         unit: Unit::Words(&["off", "touch", "willneed", "populate"]),
         default: "off",
         bounds: (0, 0),
-        effect: "memory is given physical pages as it is mapped, not as it is first written: by writing, or by asking the kernel",
+        effect: "how physical pages are allocated when memory is mapped instead of when it is first written: touch: by writing to it; willneed, populate: by asking the kernel",
     },
     OptionSpec {
         key: "span_size",
         unit: Unit::Bytes,
         default: "64k",
         bounds: (64 << 10, 256 << 10),
-        effect: "spans of the size classes to 8 KiB are this long, rounded up to a multiple of 64k; counts from the next span on",
+        effect: "length of the spans of size classes up to 8 KiB, rounded up to a multiple of 64k; applies to spans made from then on",
     },
     OptionSpec {
         key: "bin_max",
         unit: Unit::Blocks,
         default: "4096",
         bounds: (1, 65536),
-        effect: "free blocks of one size class that a thread keeps at most; large blocks are bounded by 1 MiB as well",
+        effect: "the most free blocks of one size class that a thread keeps; for larger classes also at most 1 MiB of them",
     },
     OptionSpec {
         key: "limit",
         unit: Unit::Bytes,
         default: "",
         bounds: (1 << 20, usize::MAX),
-        effect: "soft limit: beyond it caches are emptied before memory is asked for, and the program is told if it wants to be; \
-                 by default 15/16 of what the control group allows",
+        effect: "soft limit: an allocation beyond it empties caches and calls the program's pressure callback first; by default 15/16 of \
+                 the control group's limit",
     },
     OptionSpec {
         key: "limit_hard",
         unit: Unit::Bytes,
         default: "",
         bounds: (1 << 20, usize::MAX),
-        effect: "hard limit: beyond it allocating fails with ENOMEM; none by default",
+        effect: "hard limit: an allocation beyond it fails with ENOMEM; by default none",
     },
     OptionSpec {
         key: "misuse",
         unit: Unit::Words(&["abort", "report", "ignore"]),
         default: "abort",
         bounds: (0, 0),
-        effect: "what follows a double or foreign free: a message and abort, a message, or nothing",
+        effect: "what happens on an invalid free (double, foreign, or inside a block): a message and abort, a message, or nothing",
     },
     OptionSpec {
         key: "report",
         unit: Unit::Path,
         default: "",
         bounds: (0, 0),
-        effect: "statistics are appended to this file, one JSON line at start and one at exit",
+        effect: "appends statistics to this file, one JSON line at start and one at exit",
     },
     OptionSpec {
         key: "report_ms",
         unit: Unit::Milliseconds,
         default: "0",
         bounds: (0, 60_000),
-        effect: "with report: a line every so often as well, written by the background thread; 0 is never",
+        effect: "with report: appends a line at this interval as well, from the background thread; 0: never",
     },
     OptionSpec {
         key: "sandbox",
         unit: Unit::Words(&["off", "on"]),
         default: "off",
         bounds: (0, 0),
-        effect: "on: no system calls but mmap, munmap, madvise and futex once the first allocation is done (docs/sandboxes.md): no \
-                 background thread, no huge pages by experience, no look at the control group, large blocks move by copying",
+        effect: "on: after the first allocation, makes only the system calls mmap, munmap, madvise and futex (docs/sandboxes.md): no \
+                 background thread, no huge pages by experience, no reading of the control group's limit, large blocks move by copying",
     },
 ];
 
 /// Longest path of the report, in bytes, with its final zero.
-pub const REPORT_PATH_BYTES: usize = 1024;
+pub(crate) const REPORT_PATH_BYTES: usize = 1024;
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.
 #[must_use]

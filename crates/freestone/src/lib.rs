@@ -1,4 +1,6 @@
-//! Freestone: a memory allocator that is fast, lean, and gives memory back by itself.
+//! Freestone is a memory allocator for Linux that is fast, lean, and gives memory back to the operating system by itself.
+//!
+//! Make it the allocator of a Rust program:
 //!
 //! ```
 //! #[global_allocator]
@@ -9,18 +11,61 @@
 //! }
 //! ```
 //!
-//! Memory flows down one staircase and back up; the modules are the stairs, and each may name only those below it
-//! (`layers.dag`, checked by a test).
+//! Ask what it holds, and give back what is free:
+//!
+//! ```
+//! # #[global_allocator]
+//! # static ALLOCATOR: freestone::Freestone = freestone::Freestone;
+//! let buffer = vec![1_u8; 8 << 20];
+//! assert!(ALLOCATOR.stats().live >= 8 << 20);
+//! drop(buffer);
+//! ALLOCATOR.purge();
+//! ```
+//!
+//! Allocate blocks that end together:
+//!
+//! ```
+//! use core::alloc::Layout;
+//! use freestone::Heap;
+//!
+//! // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+//! let request = unsafe { Heap::new() }.expect("memory for a heap");
+//! let block = request.allocate(Layout::new::<[u8; 4096]>());
+//! assert!(block.is_some());
+//! drop(request); // and every block of it
+//! ```
+//!
+//! Options are set by environment variables (`FREESTONE_DECAY_MS=250`), by a symbol of the program, or by [`Freestone::set_option`]; see
+//! [`options`].
+//!
+//! # What it costs
+//! Where the layout is known at compile time, allocating a small block takes a handful of instructions without a lock, an atomic
+//! read-modify-write or a call, and so does freeing it. A thread's caches are bounded; memory that is free for longer than the option `decay_ms`
+//! goes back to the operating system.
+//!
+//! # Errors
+//! An allocation that fails returns null from `GlobalAlloc` and `None` from [`Heap`]. A double or foreign free that can be seen is reported on
+//! standard error; then the process aborts, unless the option `misuse` says otherwise.
+//!
+//! # Platforms
+//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.85 or newer. `no_std`: needs the C library, not `std`.
+//!
+//! # Features
+//! - `allocator-api2`: implements that crate's `Allocator` for `&Heap`.
+//!
+//! # Inside
+//! Each module may name only those below it (`layers.dag`, checked by a test).
 //!
 //! ```text
 //!  program ── malloc / Box::new
 //!     │
 //!  api       alloc, free, realloc: the hot paths; the process's one allocator; explicit heaps
-//!  thread    thread heaps: a bin a size class, no locks
-//!  central   spans between owners
+//!  thread    thread heaps: one bin per size class, no locks
+//!  shared    what all heaps share
+//!  central   spans without an owner
 //!  page      runs of 64 KiB pages: dirty, clean, purged
 //!  span      span records, bitmaps, the page map: address → owner and size class
-//!  size_class, config, stats, misuse
+//!  size_class, config, stats, misuse, usage
 //! ```
 //!
 //! Start reading at `api/alloc.rs`.
@@ -29,21 +74,48 @@
 #[cfg(test)]
 extern crate std;
 
-pub mod api;
-pub mod central;
-pub mod check;
-pub mod config;
-pub mod misuse;
-pub mod page;
-pub mod shared;
-pub mod size_class;
-pub mod span;
-pub mod stats;
+mod api;
+mod central;
+mod check;
+mod config;
+#[doc(hidden)]
+pub mod door;
+mod misuse;
+#[allow(unreachable_pub)]
+mod page;
+mod shared;
+#[allow(unreachable_pub)]
+mod size_class;
+#[allow(unreachable_pub)]
+mod span;
+mod stats;
 #[cfg(test)]
 mod testing;
-pub mod thread;
-pub mod usage;
+#[allow(unreachable_pub)]
+mod thread;
+mod usage;
 
-pub use api::heap::Heap;
-pub use api::rust::Freestone;
+pub use api::explicit_heap::Heap;
+pub use api::global_alloc::Freestone;
+pub use api::pressure::Callback;
 pub use stats::Stats;
+
+/// The options: their names, units, defaults and ranges.
+///
+/// An option is set, the last one winning, by an environment variable (`FREESTONE_DECAY_MS=250`; ignored when the process is more privileged
+/// than its caller), by the link-time symbol `freestone_options` (a C string, `"decay_ms=250,limit=1g"`), or by
+/// [`Freestone::set_option`]. The option `profile` sets several others at once, those in [`PROFILES`](options::PROFILES); an option that is
+/// set explicitly overrides its profile.
+///
+/// ```
+/// use freestone::options::OPTIONS;
+///
+/// for option in &OPTIONS {
+///     println!("{} (by default {:?}; {}): {}", option.key, option.default, option.range(), option.effect);
+/// }
+/// assert!(OPTIONS.iter().any(|option| option.key == "decay_ms"));
+/// ```
+pub mod options {
+    pub use crate::config::profile::Profile;
+    pub use crate::config::{Mistake, NEVER_MS, OPTIONS, OptionSpec, PROFILES, Unit};
+}

@@ -1,29 +1,29 @@
-//! Naming what a wrong program did.
+//! Reporting invalid frees.
 //!
-//! One line on standard error that says what happened to which block, then what the option `misuse` says. The block is left alone in any
-//! case.
+//! Writes one line to standard error that says what happened to which block, then aborts or returns as the option `misuse` says. The block is
+//! left alone in any case.
 //!
-//! Layer: beside `config`.
+//! Layer: above `config`, below `span`.
 
 use crate::config::{MisusePolicy, Settings};
 use core::fmt;
 
-/// What a program did wrong.
+/// What is wrong with a pointer that the program passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misuse {
-    /// Freed, or reallocated, a block that is free.
+pub(crate) enum Misuse {
+    /// It is a block that is free already.
     DoubleFree {
         /// Bytes of the block.
         block_bytes: usize,
     },
-    /// Passed an address inside a block.
+    /// It points inside a block.
     Interior {
         /// Bytes of the block.
         block_bytes: usize,
-        /// How far inside.
+        /// Bytes from the block's start.
         offset: usize,
     },
-    /// Passed an address that no allocation returned.
+    /// No allocation returned it.
     Foreign,
 }
 
@@ -37,31 +37,31 @@ impl fmt::Display for Misuse {
     }
 }
 
-/// Reports `misuse` of `address` by the thread numbered `thread`.
+/// Reports `misuse` of `address` by the thread whose heap has the number `thread`, and aborts, as the option `misuse` says.
 #[cold]
-pub fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
+pub(crate) fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
     match settings.misuse() {
         MisusePolicy::Abort => {
-            say(misuse, address, thread);
-            end()
+            report(misuse, address, thread);
+            abort()
         }
-        MisusePolicy::Report => say(misuse, address, thread),
+        MisusePolicy::Report => report(misuse, address, thread),
         MisusePolicy::Ignore => {}
     }
 }
 
 #[cfg(not(all(test, shuttle)))]
-fn end() {
+fn abort() {
     freestone_os::process::abort()
 }
 
-/// The program that a model plays does nothing wrong: what is named is the heap's own mistake.
+/// The program in a model passes no invalid pointer: a report is a mistake of the heap.
 #[cfg(all(test, shuttle))]
-fn end() {
-    std::panic!("a block was named as misused by a program that did nothing wrong")
+fn abort() {
+    std::panic!("an invalid free was reported, and the program made none")
 }
 
-fn say(misuse: Misuse, address: usize, thread: u32) {
+fn report(misuse: Misuse, address: usize, thread: u32) {
     match misuse {
         Misuse::DoubleFree { block_bytes } => {
             freestone_os::report(format_args!(

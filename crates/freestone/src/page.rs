@@ -1,42 +1,58 @@
 //! The page heap: runs of 64 KiB pages, from the operating system and back to it.
 //!
 //! ```text
-//!                 grow            allocate                 free               tidy
-//!  reserved ───────────▶ clean ──────────────▶ in use ──────────────▶ dirty ──────────▶ clean
-//!                                    ▲                                  │
-//!                                    └──────────── allocate ────────────┘
+//!              expansion          allocation          deallocation          purging
+//!  never used ──────────▶ clean ─────────────▶ in use ────────────▶ dirty ─────────▶ clean
+//!                                    ▲                               │
+//!                                    └────────── allocation ─────────┘
 //! ```
 //!
-//! Layer: above `span`, below `central`.
+//! Layer: above `span`, below `central`. Inside, each file names only those above it in this table:
 //!
 //! | file | owns |
 //! |---|---|
-//! | [`run_set`] | free runs by length |
-//! | [`state`] | what the lock protects: the sets, the frontier, the counts |
-//! | [`heap`] | taking pages, and taking them back |
-//! | [`grow`] | more pages at the frontier |
-//! | [`large`] | large blocks: growing, shrinking and moving where they are |
-//! | [`shelf`] | runs that threads keep for their next large blocks |
-//! | [`huge`] | huge pages: which large blocks get them |
-//! | [`purge`] | giving memory back: what is too old, and what is too much |
-//! | [`limit`] | how much memory the process may have |
-//! | [`window`] | finding the window, committing metadata |
+//! | [`policy`] | decisions: numbers and a clock in, a decision out |
+//! | [`runs`] | which pages belong together, and what they are; knows no policy |
+//! | [`large_cache`] | runs that a thread keeps for its next large blocks |
+//! | [`cache_list`], [`large_list`] | the caches with an open slot; the large blocks of an explicit heap |
+//! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; who sleeps |
+//! | [`address_range`] | finding the address range |
+//! | [`page_heap`] | the lock, and what can be read without it |
+//! | [`transitions`], [`huge_pages`] | what the kernel does to runs |
+//! | [`expansion`] | more clean runs |
+//! | [`purging`], [`limits`] | giving memory back: what is due, and what is too much |
+//! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
+//! | [`large_blocks`], [`relocation`] | large blocks: growing and shrinking where they are, and moving |
 
-pub mod grow;
-pub mod heap;
-pub mod huge;
-pub mod large;
-pub mod limit;
-pub mod purge;
-pub mod run_set;
-pub mod shelf;
-pub mod state;
-pub mod window;
+mod address_range;
+mod allocation;
+mod cache_list;
+mod deallocation;
+mod expansion;
+mod huge_pages;
+mod large_blocks;
+pub(crate) mod large_cache;
+mod large_list;
+mod limits;
+mod page_heap;
+mod page_stats;
+mod policy;
+mod purging;
+mod relocation;
+pub(crate) mod runs;
+pub(crate) mod state;
+mod storage;
+mod transitions;
+mod watch;
 
-pub use heap::{PageHeap, Run};
-pub use large::{LargeList, Moved};
-pub use shelf::Shelf;
-pub use state::PageStats;
+pub use allocation::Run;
+pub use large_cache::LargeRunCache;
+pub use large_list::LargeList;
+pub use page_heap::{OwnedRun, PageHeap};
+#[cfg(test)]
+pub(crate) use page_stats::PageStats;
+pub(crate) use policy::large_cache_share::check_interval;
+pub use relocation::Moved;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@
 //!                           └─ usage     heaps alive, live bytes, bytes free inside spans
 //! ```
 //!
-//! The process's allocator has one of these (`api::global`); each test makes as many as it likes. The parts do not know each other's owner: a
+//! The process's allocator has one of these (`api::process`); each test makes as many as it likes. The parts do not know each other's owner: a
 //! function of the central lists that needs the page heap or the sums is given them.
 //!
 //! Layer: above `central`, below `thread`.
@@ -24,7 +24,7 @@ use crate::usage::Usage;
 use freestone_os::Os;
 
 /// See the module header.
-pub struct Shared<O: Os> {
+pub(crate) struct Shared<O: Os> {
     /// The page heap.
     pub pages: PageHeap<O>,
     /// Spans without an owner.
@@ -36,21 +36,21 @@ pub struct Shared<O: Os> {
 impl<O: Os> Shared<O> {
     /// Default settings; nothing has been asked of the operating system.
     #[must_use]
-    pub const fn new(os: O) -> Self {
+    pub(crate) const fn new(os: O) -> Self {
         Self { pages: PageHeap::new(os), central: CentralLists::new(), usage: Usage::new() }
     }
 
     /// The options.
     #[inline]
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.pages.settings
     }
 
     /// The operating system underneath.
     #[inline]
     #[must_use]
-    pub fn os(&self) -> &O {
+    pub(crate) fn os(&self) -> &O {
         self.pages.os()
     }
 
@@ -60,13 +60,13 @@ impl<O: Os> Shared<O> {
     /// - The page is below the page heap's high-water mark, so it has a record.
     #[inline]
     #[must_use]
-    pub unsafe fn span(&self, page: u32) -> &Span {
+    pub(crate) unsafe fn span(&self, page: u32) -> &Span {
         // SAFETY: the page has a record (this function's contract), and records are never unmapped.
         unsafe { &*self.pages.layout().record(page) }
     }
 
     /// Takes the locks of the central lists and of the page heap, in order of rank, before a fork.
-    pub fn lock_for_fork(&self) {
+    pub(crate) fn lock_for_fork(&self) {
         self.central.lock_for_fork();
         self.pages.lock_for_fork();
     }
@@ -75,7 +75,7 @@ impl<O: Os> Shared<O> {
     ///
     /// # Safety
     /// - This thread took them, or is the child's copy of the thread that did.
-    pub unsafe fn unlock_after_fork(&self) {
+    pub(crate) unsafe fn unlock_after_fork(&self) {
         // SAFETY: this thread, or the one it is a copy of, took both with `lock_for_fork` (this function's contract).
         unsafe {
             self.pages.unlock_after_fork();

@@ -7,13 +7,13 @@
 //! ```
 //!
 //! 16-byte steps to 256, then 8 steps a doubling to 32 KiB: at most 12.5 % of a block is wasted above 128 bytes
-//! (`waste_column` in the tests computes it for every size). Source: mimalloc's bins have the same
+//! (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same
 //! eight steps a doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.
 
-use freestone_base::units::{PAGE_BYTES, Pages};
+use freestone_base::units::Pages;
 
 /// Number of size classes.
 pub const N_CLASSES: usize = 72;
@@ -141,14 +141,10 @@ pub const fn span_pages(class: usize) -> Pages {
 }
 
 /// Blocks in a span of `span_pages(class)` pages.
-#[inline]
-#[must_use]
-pub const fn span_blocks(class: usize) -> usize {
+#[cfg(test)]
+pub(crate) const fn span_blocks(class: usize) -> usize {
     span_pages(class).to_bytes().0 / block_bytes(class)
 }
-
-/// The most blocks a page of a span has.
-pub const SPAN_BLOCKS_MAX: usize = PAGE_BYTES / GRANULE_BYTES;
 
 /// The block of a span of `class` that holds the byte at `offset`, and whether `offset` is where it starts.
 #[inline]

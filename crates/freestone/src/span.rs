@@ -5,6 +5,7 @@
 //! | file | owns |
 //! |---|---|
 //! | [`layout`] | the window: where pages, span records and bitmaps are, and how far the page map can be read |
+//! | [`page_index`] | the number of a page |
 //! | [`page_map`] | address → owner and size class, in one load |
 //! | [`record`] | what is known of a span, out of band |
 //! | [`list`] | lists of spans |
@@ -15,10 +16,12 @@ pub mod blocks;
 pub mod layout;
 pub mod list;
 pub mod os_pages;
+pub mod page_index;
 pub mod page_map;
 pub mod record;
 
 pub use layout::{Layout, View};
 pub use list::SpanList;
+pub use page_index::PageIndex;
 pub use page_map::{Entry, Owner, PageMap};
 pub use record::{Kind, Span};

@@ -1,64 +1,79 @@
-//! What the allocator holds, as one snapshot that adds up.
+//! What the allocator holds: one snapshot whose numbers add up.
 //!
 //! ```text
 //! committed = live + cached + fragmented + dirty + metadata
 //!  live        in blocks that the program holds (whole blocks, not what was asked for)
-//!  cached      in free blocks kept by threads, or on their way home
-//!  fragmented  in spans, but in no block that is out: free, or never carved
-//!  dirty       in free runs that still have memory behind them, and in those that the kernel is taking back
-//!  metadata    thread heaps; span records, bitmaps and page map as far as pages were ever in use
+//!  cached      in free blocks that threads cache, or that are in flight to their spans
+//!  fragmented  in spans, but in no block that is out of its span: free, or never carved
+//!  dirty       in free runs that still have memory behind them, and in those that are being purged
+//!  metadata    thread heaps; span records, bitmaps and page map up to the high-water mark
 //! ```
 //!
-//! Where every byte of every block was written, that is what the kernel counts as resident.
+//! When every byte of every block has been written, `committed` is what the kernel counts as resident.
 //!
 //! Layer: beside `config`; only the numbers. `api::snapshot` takes them.
 
-/// A snapshot. Bytes unless the name says otherwise; `committed` is address space that may have memory behind it, an upper bound of
-/// what the kernel counts as resident.
+/// A snapshot of what the allocator holds and has done. Fields are bytes unless they are named `n_…`.
+///
+/// `committed` is address space that may have memory behind it: an upper bound of what the kernel counts as resident. It is the sum of
+/// `live`, `cached`, `fragmented`, `dirty` and `metadata`.
+///
+/// ```
+/// use freestone::Freestone;
+///
+/// #[global_allocator]
+/// static ALLOCATOR: Freestone = Freestone;
+///
+/// let stats = ALLOCATOR.stats();
+/// let sum = stats.live + stats.cached + stats.fragmented + stats.dirty + stats.metadata;
+/// assert_eq!(stats.committed, sum);
+/// assert!(stats.n_allocations >= stats.n_frees);
+/// ```
+// Wide because: it is one field for each figure that a program can ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Blocks that the program holds.
+    /// Blocks that the program holds, whole: at least what it asked for.
     pub live: u64,
-    /// Free blocks kept by threads, or on their way home.
+    /// Free blocks that threads cache, or that are in flight to their spans.
     pub cached: u64,
-    /// The rest of the spans: free blocks, and what was never carved.
+    /// The rest of the spans: free blocks in them, and what was never carved into blocks.
     pub fragmented: u64,
-    /// Free runs with memory behind them.
+    /// Free page runs that have memory behind them.
     pub dirty: u64,
     /// What the allocator needs for itself.
     pub metadata: u64,
     /// The sum of the above.
     pub committed: u64,
-    /// The most that `committed` was, without metadata.
+    /// The most pages that were in use, for metadata, or free with memory behind them at once. (Not span records, bitmaps and page map.)
     pub peak_committed: u64,
-    /// The most that `live` was seen to be: exact to within a span a thread and class, and what other threads keep of large blocks.
+    /// The most that `live` was seen to be. May be too low by a span per thread and size class, and by the large blocks in threads' caches.
     pub peak_live: u64,
-    /// Given back to the operating system, ever.
+    /// Given back to the operating system since the start.
     pub purged: u64,
-    /// Of `dirty`: free for less than a quarter of the decay time, than half of it, than all of it, and longer. (Runs that the kernel
-    /// would not take are in none.)
+    /// Parts of `dirty` by age: free for less than a quarter of the decay time, less than half, less than all of it, and longer. (Runs that
+    /// the kernel refused to take back are in none.)
     pub dirty_by_age: [u64; 4],
-    /// Handed out without memory behind it, ever: a page fault for each OS page of it that was written.
+    /// Page runs handed out without memory behind them since the start: each OS page of them that was written cost a page fault.
     pub fresh: u64,
-    /// Blocks allocated, ever. A count.
+    /// Blocks allocated since the start.
     pub n_allocations: u64,
-    /// Blocks freed, ever. A count.
+    /// Blocks freed since the start.
     pub n_frees: u64,
-    /// Blocks freed by a thread that did not own them, ever. A count.
+    /// Blocks freed by a thread that did not own their span, since the start.
     pub n_remote_frees: u64,
-    /// Atomic operations it took to hand them over. A count.
+    /// Batches in which those blocks were handed to their owners, one atomic operation each.
     pub n_handovers: u64,
-    /// Thread heaps alive now. A count.
+    /// Heaps alive now: one per thread that has allocated, and explicit ones.
     pub n_threads: u32,
 }
 
 impl Stats {
-    /// Settles numbers read from running threads so that the equation of the module header holds and nothing is negative.
+    /// Adjusts numbers read from running threads so that the equation of the module header holds and nothing is negative.
     ///
-    /// `out` are bytes of blocks out of their spans, `spans` bytes of small spans, `large` bytes of large blocks, and of those that are free
-    /// and kept.
+    /// All in bytes: `live_small` in live small blocks, `out` in blocks that are out of their spans, `spans` in small spans; `large` in large
+    /// blocks, and the part of them that is free and cached.
     #[must_use]
-    pub fn settle(mut self, live_small: i64, out: i64, spans: u64, large: (u64, u64)) -> Self {
+    pub(crate) fn settle(mut self, live_small: i64, out: i64, spans: u64, large: (u64, u64)) -> Self {
         let out = u64::try_from(out).unwrap_or(0).min(spans);
         let live_small = u64::try_from(live_small).unwrap_or(0).min(out);
         let (large, kept) = (large.0, large.1.min(large.0));

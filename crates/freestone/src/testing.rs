@@ -2,15 +2,16 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! A [`World`] outlives its heaps, and each test runs them from one thread at a time unless it says so.
+//! A [`World`] outlives its heaps, and each test uses them from one thread at a time unless it says so.
 
 #[cfg(shuttle)]
 mod schedules;
 
 use crate::check::check;
 use crate::shared::Shared;
-use crate::thread::heap::Role;
-use crate::thread::{ThreadHeap, Threads};
+use crate::thread::explicit::ExplicitHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::life::Threads;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::Subject;
 use std::boxed::Box;
@@ -18,7 +19,7 @@ use std::format;
 use std::ptr::NonNull;
 use std::string::String;
 
-/// Window of a world: more than one unit of pages where patience is short.
+/// Bytes of a world's address range: more than one unit of pages, and smaller where tests are slow.
 pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// What heaps share, over a fake kernel, and the heaps.
@@ -37,21 +38,27 @@ impl World {
         self.shared.os()
     }
 
-    pub(crate) fn heap(&self) -> &ThreadHeap<Fake> {
+    pub(crate) fn heap(&self) -> Own<'_, Fake> {
         self.try_heap().expect("the fake kernel has memory")
     }
 
-    pub(crate) fn try_heap(&self) -> Option<&ThreadHeap<Fake>> {
-        self.try_birth(Role::Thread)
+    pub(crate) fn try_heap(&self) -> Option<Own<'_, Fake>> {
+        // SAFETY: what the heaps share is boxed and outlives the borrow; a test uses a heap from one thread, and not after its death.
+        unsafe { self.threads.birth(&self.shared) }
     }
 
-    pub(crate) fn explicit_heap(&self) -> &ThreadHeap<Fake> {
-        self.try_birth(Role::Explicit).expect("the fake kernel has memory")
+    pub(crate) fn explicit_heap(&self) -> &ExplicitHeap<Fake> {
+        self.try_explicit_heap().expect("the fake kernel has memory")
     }
 
-    pub(crate) fn try_birth(&self, role: Role) -> Option<&ThreadHeap<Fake>> {
+    pub(crate) fn try_explicit_heap(&self) -> Option<&ExplicitHeap<Fake>> {
         // SAFETY: what the heaps share is boxed and outlives the borrow.
-        unsafe { self.threads.birth(&self.shared, role) }
+        unsafe { self.threads.birth_of_explicit(&self.shared) }
+    }
+
+    /// Pages of small spans that are in use.
+    pub(crate) fn small_span_pages(&self) -> u64 {
+        self.shared.pages.stats().small_pages
     }
 
     /// Sets the option `index`, one of `config::key`.
@@ -60,7 +67,7 @@ impl World {
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
-        // SAFETY: tests call this when no heap is in use by another thread.
+        // SAFETY: tests call this while no other thread uses a heap.
         unsafe { check(&self.shared, &self.threads) }.map_err(|broken| format!("{broken:?}"))
     }
 }
@@ -68,15 +75,14 @@ impl World {
 /// One heap of a world, as a subject of operation streams.
 pub(crate) struct OneHeap<'world> {
     pub(crate) world: &'world World,
-    pub(crate) heap: &'world ThreadHeap<Fake>,
+    pub(crate) heap: Own<'world, Fake>,
 }
 
 impl Subject for OneHeap<'_> {
     type Error = ();
 
     fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, ()> {
-        // SAFETY: the heap is this test's.
-        NonNull::new(unsafe { self.heap.allocate(bytes, align) }.start).ok_or(())
+        NonNull::new(self.heap.allocate(bytes, align).start).ok_or(())
     }
 
     unsafe fn reallocate(
@@ -91,7 +97,7 @@ impl Subject for OneHeap<'_> {
     }
 
     unsafe fn deallocate(&mut self, block: NonNull<u8>, _bytes: usize, _align: usize) -> Result<(), ()> {
-        // SAFETY: as above.
+        // SAFETY: the block is in use and given up (the trait's contract), and the heap is this test's.
         unsafe { self.heap.free(block.as_ptr()) };
         Ok(())
     }

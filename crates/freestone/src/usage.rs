@@ -11,7 +11,7 @@ use freestone_base::sync::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The sums. See the module header.
 #[derive(Debug)]
-pub struct Usage {
+pub(crate) struct Usage {
     n_heaps: AtomicU32,
     /// Bytes of free blocks inside spans, owned or abandoned.
     free_in_spans: AtomicI64,
@@ -25,7 +25,7 @@ pub struct Usage {
 impl Usage {
     /// No heaps, nothing in use.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             n_heaps: AtomicU32::new(0),
             free_in_spans: AtomicI64::new(0),
@@ -37,30 +37,30 @@ impl Usage {
 
     /// Heaps alive. Threads may come and go while a policy reads it.
     #[must_use]
-    pub fn n_heaps(&self) -> u32 {
+    pub(crate) fn n_heaps(&self) -> u32 {
         self.n_heaps.load(Ordering::Relaxed)
     }
 
     /// Sets how many heaps are alive. For the registry of heaps, under its lock.
-    pub fn set_n_heaps(&self, n: u32) {
+    pub(crate) fn set_n_heaps(&self, n: u32) {
         self.n_heaps.store(n, Ordering::Relaxed);
     }
 
     /// Adds bytes that became free inside spans; negative for bytes that are no longer free there.
-    pub fn add_free_in_spans(&self, change_bytes: i64) {
+    pub(crate) fn add_free_in_spans(&self, change_bytes: i64) {
         self.free_in_spans.fetch_add(change_bytes, Ordering::Relaxed);
     }
 
     /// Whether more is free inside spans than the dirty bound allows for what is live.
     #[must_use]
-    pub fn exceeds_bound_in_spans(&self, settings: &Settings) -> bool {
+    pub(crate) fn exceeds_bound_in_spans(&self, settings: &Settings) -> bool {
         let or_zero = |bytes: &AtomicI64| u64::try_from(bytes.load(Ordering::Relaxed)).unwrap_or(0);
         or_zero(&self.free_in_spans) > settings.dirty_bound_bytes(or_zero(&self.live_bytes))
     }
 
     /// Adds to the bytes the program holds, and raises the peak if the sum passes it. The sum may be negative for a moment: one thread
     /// publishes that it freed what another has not yet published to have allocated.
-    pub fn publish_live(&self, change_bytes: i64) {
+    pub(crate) fn publish_live(&self, change_bytes: i64) {
         let live = self.live_bytes.fetch_add(change_bytes, Ordering::Relaxed) + change_bytes;
         let live_bytes = u64::try_from(live).unwrap_or(0);
         if live_bytes > self.peak_live_bytes.load(Ordering::Relaxed) {
@@ -70,18 +70,18 @@ impl Usage {
 
     /// The most bytes that were live at once, as far as the threads had published.
     #[must_use]
-    pub fn peak_live_bytes(&self) -> u64 {
+    pub(crate) fn peak_live_bytes(&self) -> u64 {
         self.peak_live_bytes.load(Ordering::Relaxed)
     }
 
     /// Counts a block that was freed into a span without an owner.
-    pub fn count_returned_block(&self, class: usize) {
+    pub(crate) fn count_returned_block(&self, class: usize) {
         self.returned_blocks[class].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Blocks of `class` that were freed into spans without an owner since the process started.
     #[must_use]
-    pub fn returned_blocks(&self, class: usize) -> i64 {
+    pub(crate) fn returned_blocks(&self, class: usize) -> i64 {
         self.returned_blocks[class].load(Ordering::Relaxed)
     }
 }

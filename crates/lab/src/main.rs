@@ -1,53 +1,26 @@
-//! The `freestone` command: your program under every allocator, measured.
+//! The `freestone` command: runs a program or a workload under several memory allocators and compares them.
+//!
+//! A module names only modules below it; `layers.dag` holds the order and `cargo xtask test --only layers` checks it.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`cli`] | the command line |
-//! | [`run`], [`compare`], [`mod@bench`], [`experiment`], [`report`], [`options`], [`peers`] | one command each |
-//! | [`demo`] | the program `freestone run` shows by itself |
-//! | [`workload`] | the built-in workloads and their process |
-//! | [`allocator`], [`executable`], [`checkout`] | what can be preloaded, and where it is |
-//! | [`command`], [`server`], [`child`], [`launch`], [`interrupt`] | running something to its end, and what the kernel counted |
-//! | [`exit_report`], [`timeline`] | what the library said at exit; memory over time |
-//! | [`order`] | who runs when within a round |
-//! | [`measure`], [`results`], [`record`] | what was measured, kept on disk as it comes |
-//! | [`summary`], [`statistics`], [`standing`] | medians, ratios, what may be claimed; who leads, and where Freestone does not |
-//! | [`machine`], [`warning`] | where, and reasons for doubt |
-//! | [`table`], [`plot`], [`quantity`], [`progress`], [`names`] | how it is said |
+//! | [`command`] | the command line; one file per subcommand |
+//! | [`show`] | tables, plots and HTML pages, made from results |
+//! | [`measure`] | rounds, statistics, comparisons, reasons for doubt |
+//! | [`results`] | the results file: what it holds, writing and reading it |
+//! | [`allocator`] | allocators: finding them, building them, proving that they answer `malloc` |
+//! | [`process`] | child processes: starting, watching and ending them |
+//! | [`workload`] | the built-in workloads and the process each of them runs in |
+//! | [`progress`], [`suggestion`] | progress bars; messages about unknown names |
 
 mod allocator;
-mod bench;
-mod checkout;
-mod child;
-mod cli;
 mod command;
-mod compare;
-mod demo;
-mod executable;
-mod exit_report;
-mod experiment;
-mod interrupt;
-mod launch;
-mod machine;
 mod measure;
-mod names;
-mod options;
-mod order;
-mod peers;
-mod plot;
+mod process;
 mod progress;
-mod quantity;
-mod record;
-mod report;
 mod results;
-mod run;
-mod server;
-mod standing;
-mod statistics;
-mod summary;
-mod table;
-mod timeline;
-mod warning;
+mod show;
+mod suggestion;
 mod workload;
 
 use std::ffi::OsString;
@@ -55,18 +28,19 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // The processes the lab starts for itself are recognised before anything else is done: they are what is measured.
+    // The lab starts itself as a child for these. They are recognised before the command line is parsed, so that the measured
+    // process does as little work of its own as possible.
     match args.first().and_then(|arg| arg.to_str()) {
         Some("workload") => return workload::entry::main(&strings(&args[1..])),
-        Some("launch") => return launch::main(&args[1..]),
-        Some(demo::SUBCOMMAND) => return demo::program::main(),
+        Some("launch") => return process::launcher::main(&args[1..]),
+        Some(workload::demo_program::SUBCOMMAND) => return workload::demo_program::main(),
         _ => {}
     }
-    match cli::main() {
+    match command::main() {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("freestone: {error:#}");
-            ExitCode::from(cli::status_of(&error))
+            ExitCode::from(command::status_of(&error))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bars and spinners on stderr for anything over a second; none when it is not a terminal.
+//! Progress bars and spinners on stderr, for anything that takes over a second; none if stderr is not a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -11,7 +11,7 @@ pub(crate) fn bar(len: u64) -> ProgressBar {
     bar
 }
 
-/// A spinner beside `message`.
+/// A spinner with `message` beside it.
 pub(crate) fn spinner(message: impl Into<String>) -> ProgressBar {
     let spinner = if stderr().is_terminal() { ProgressBar::new_spinner() } else { hidden() };
     spinner.set_style(style("{spinner:.cyan} {msg} ({elapsed})"));

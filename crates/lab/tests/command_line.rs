@@ -1,11 +1,11 @@
-//! The `freestone` command as a user meets it: the main paths in their shortest form, and every wrong input with the advice it must give.
+//! The `freestone` command from a user's point of view: the main paths in their shortest form, and the advice that follows each wrong input.
 
 mod harness;
 
 use harness::{file, freestone, holds, installed, refuses, scratch, succeeded};
 
 #[test]
-fn unknown_names_are_answered_with_the_nearest_and_the_list() {
+fn unknown_names_are_answered_with_similar_names_and_the_list() {
     refuses(&["bench", "random_mix", "-a", "system"], &["'random_mix'", "Did you mean random_mixed", "larson"]);
     refuses(&["bench", "larson", "-a", "mimaloc"], &["'mimaloc'", "mimalloc", "jemalloc", "NAME=PATH.so"]);
     refuses(&["peers", "build", "jemaloc"], &["'jemaloc'", "Did you mean jemalloc"]);
@@ -13,7 +13,7 @@ fn unknown_names_are_answered_with_the_nearest_and_the_list() {
 }
 
 #[test]
-fn a_library_that_is_none_is_named() {
+fn a_file_that_is_not_an_allocator_library_is_named() {
     refuses(&["bench", "larson", "-a", "x=/no/such.so"], &["/no/such.so", "cannot be read"]);
     refuses(&["bench", "larson", "-a", "x=/etc/passwd"], &["/etc/passwd", "not a shared object"]);
     refuses(&["bench", "larson", "-a", concat!("x=", env!("CARGO_BIN_EXE_freestone"))], &["defines no malloc"]);
@@ -46,11 +46,30 @@ fn what_measures_nothing_is_refused() {
 }
 
 #[test]
-fn commands_that_are_not_there_fail_or_hang_are_named() {
+fn commands_that_are_missing_fail_or_hang_are_named() {
     refuses(&["compare", "-a", "system", "--", "no-such-command"], &["'no-such-command'", "PATH"]);
     refuses(&["compare", "-a", "system", "--no-report", "--", "false"], &["exit status 1", "--ignore-failure"]);
     let hang = ["compare", "-a", "system", "--no-report", "--timeout", "1", "--", "sleep", "30"];
     refuses(&hang, &["took longer than 1 s", "--timeout"]);
+}
+
+#[test]
+fn a_server_is_measured_while_its_client_runs_and_is_asked_to_end() {
+    if !installed("sleep") {
+        return;
+    }
+    let out = file("server.jsonl");
+    let options = ["-a", "system", "--rounds", "1", "--server", "sleep 1000", "--server-wait", "1", "--no-report"];
+    let output = freestone(&[&["compare"], &options[..], &["-o", &out, "--", "sh", "-c", "exit 0"]].concat());
+    succeeded(&output);
+    holds(&String::from_utf8_lossy(&output.stdout), &["(server: sleep 1000)", "system"]);
+    let text = std::fs::read_to_string(&out).unwrap();
+    let mut lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let run = lines.rfind(|line| line["run"].is_object()).unwrap();
+    let record = &run["run"]["outcome"]["command"];
+    // The server was ended by SIGTERM; the status is the client's.
+    assert_eq!(record["exit"], 0, "{record}");
+    assert!(record["peak_rss_bytes"].as_u64().unwrap() > 0, "{record}");
 }
 
 #[test]
@@ -85,7 +104,7 @@ fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
     let cells = summary["cells"].as_array().unwrap();
     let verdicts: Vec<_> = cells.iter().filter_map(|cell| cell["cell"]["ratio"]["verdict"].as_str()).collect();
     assert!(verdicts.len() >= 6, "both workloads are compared in time, processor time, memory and faults");
-    // On a busy machine chance may claim a difference once in a long while. Whether it does is not the point here, but that the status says so.
+    // On a busy machine a difference may be claimed by chance. This test only checks that the exit status agrees with the verdicts.
     let equal = verdicts.iter().all(|&verdict| verdict == "no_difference_seen");
     assert_eq!(output.status.success(), equal, "{}", String::from_utf8_lossy(&output.stderr));
     let page = std::fs::read_to_string(out.with_extension("html")).unwrap();
@@ -93,11 +112,11 @@ fn an_allocator_is_compared_with_itself_and_leaves_a_page() {
 }
 
 #[test]
-fn a_seed_repeats_the_order_within_rounds_and_stands_in_results_and_page() {
+fn a_seed_repeats_the_order_within_rounds_and_is_in_the_results_and_on_the_page() {
     let order = |seed: &str, name: &str| {
         let out = file(name);
         let measured = ["bench", "tiny_hot", "-a", "system", "--self-test", "--rounds", "6", "-p", "tiny_hot.ops=2000"];
-        // What so few operations say of a self-test is not the point here.
+        // The verdict of a self-test with so few operations does not matter here.
         freestone(&[&measured[..], &["--seed", seed, "-o", &out]].concat());
         let text = std::fs::read_to_string(&out).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -123,7 +142,7 @@ fn instruction_counts_repeat_exactly() {
     if !installed("valgrind") {
         return;
     }
-    // web_server is the one whose blocks go back to the page heap, where ages are kept.
+    // The blocks of web_server go back to the page heap, which works by the clock.
     let count = |name: &str| {
         let out = scratch().join(name);
         let output = freestone(
@@ -164,7 +183,7 @@ fn instruction_counts_repeat_exactly() {
     assert_eq!(first, count("counts-2.jsonl"));
 }
 
-/// What a workload's process prints.
+/// The record that a workload's process prints.
 fn record(arguments: &[&str]) -> serde_json::Value {
     let output = freestone(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -238,12 +257,12 @@ fn completions_and_the_manual_are_printed() {
 }
 
 #[test]
-fn a_timeline_shows_what_the_kernel_and_the_library_say_of_every_process() {
+fn a_timeline_sums_the_figures_of_kernel_and_library_over_all_processes() {
     if !installed("sh") || !installed("python3") {
         return;
     }
-    // Two processes with 40 MiB of blocks each (larger than what python3 keeps in a heap of its own), then a while in which they hold little. How
-    // long that is they read in the library's report: both hold until each was sampled ten times, and then each waits for ten samples more.
+    // Two processes hold 40 MiB of blocks each, in sizes that python3 does not serve from its own heap, and then hold little. They read in the
+    // library's report how long to wait: until each was sampled ten times while holding, and then for ten more samples.
     let program = r#"
 import json, os, time
 def samples(holding):
@@ -283,7 +302,7 @@ while samples(False).get(os.getpid(), 0) < before + 10:
 }
 
 #[test]
-fn a_timeline_under_another_allocator_is_the_kernels_alone() {
+fn a_timeline_under_another_allocator_has_the_kernels_figures_only() {
     let table = file("timeline-system");
     succeeded(&freestone(&["run", "-a", "system", "--timeline", &table, "--", "sleep", "0.2"]));
     let text = std::fs::read_to_string(&table).unwrap();

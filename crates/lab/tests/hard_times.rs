@@ -1,4 +1,4 @@
-//! The `freestone` command when something is missing, breaks, or is interrupted: it says what to do, and the rest goes on.
+//! The `freestone` command when something is missing, fails, or is interrupted: it says what to do, and measures the rest.
 
 mod harness;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// A short measurement of one workload.
 const SHORT: [&str; 8] = ["bench", "tiny_hot", "-a", "system", "--rounds", "2", "-p", "tiny_hot.ops=20000"];
 
-/// A folder that serves as the whole PATH, with one program in it.
+/// A folder to be used as the whole PATH, with `program` in it, if one is given.
 fn path_with(name: &str, program: Option<(&str, &str)>) -> PathBuf {
     let folder = scratch().join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -42,7 +42,7 @@ fn a_peer_that_does_not_build_is_named_with_its_log_and_the_others_go_on() {
 
 #[test]
 fn a_peer_behind_a_symbolic_link_is_found_in_the_process() {
-    // The C library stands in for a peer: it has a malloc, and is there without building anything.
+    // The C library stands in for a peer: it defines malloc and need not be built.
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let Some(libc) = maps.split_whitespace().find(|word| word.ends_with("/libc.so.6")) else {
         println!("skipped: no libc.so.6 among the mappings");
@@ -100,7 +100,7 @@ fn without_a_terminal_there_are_no_bars_and_no_colours() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_panic() {
+fn a_reader_that_closes_the_pipe_causes_no_panic() {
     let mut list = command(&["bench", "--list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(list.stdout.take());
     let output = list.wait_with_output().unwrap();
@@ -132,7 +132,7 @@ fn ctrl_c_keeps_what_was_measured() {
 fn several_results_become_a_trend_and_a_damaged_one_costs_a_line() {
     let [first, second] = ["trend-1.jsonl", "trend-2.jsonl"].map(file);
     for out in [&first, &second] {
-        // What two rounds say of a self-test is not the point here.
+        // The verdict of a self-test with two rounds does not matter here.
         let output = freestone(&[&SHORT[..], &["--self-test", "--no-report", "-o", out]].concat());
         holds(&said(&output), &["in 2 rounds only the steadiest differences", "8 or more"]);
     }

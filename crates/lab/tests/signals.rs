@@ -1,9 +1,10 @@
-//! Signals sent to the `freestone` command, and commands that cannot be run: nothing is left behind, and the exit status is the one a shell gives.
+//! Signals sent to the `freestone` command, and commands that cannot be run: nothing is left behind, and the exit status is the one that a
+//! shell gives.
 //!
-//! No test waits for a time: a command says that it is ready, and what it got, on its standard output or in a pipe with a name.
+//! No test waits for a fixed time: a command reports on its standard output, or in a named pipe, that it is ready and which signals it received.
 //!
 //! # Safety
-//! `kill` with the number of a child that has not been waited for; a terminal's own calls on descriptors this file opened.
+//! `kill` is called with the number of a process that has not been waited for; the calls for the terminal use descriptors that this file opened.
 #![allow(unsafe_code)]
 
 mod harness;
@@ -17,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// What `run` passes on.
+/// The signals that `run` passes on.
 const PASSED_ON: [(i32, &str); 6] = [
     (libc::SIGHUP, "HUP"),
     (libc::SIGINT, "INT"),
@@ -40,11 +41,11 @@ fn left_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn send(lab: &Child, signal: i32) {
-    // SAFETY: the child has not been waited for, so the number is its own.
+    // SAFETY: the child has not been waited for, so the number belongs to it.
     assert_eq!(unsafe { libc::kill(lab.id() as i32, signal) }, 0);
 }
 
-/// `freestone run` with a shell script, started, and its standard output.
+/// Starts `freestone run` with a shell script; returns it with its standard output.
 fn run_script(script: &str, temporary: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut lab = command(&["run", "-a", "system", "--", "sh", "-c", script])
         .env("TMPDIR", temporary)
@@ -62,10 +63,10 @@ fn line(from: &mut impl BufRead) -> String {
     line.trim_end().to_owned()
 }
 
-/// A script that says what it gets, and ends with status 7 at the last signal of `signals`.
+/// A script that reports the `signals` that it receives, and ends with status 7 at SIGALRM.
 fn says(signals: &[&str]) -> String {
     let traps: String = signals.iter().map(|name| format!("trap 'echo got {name}' {name}; ")).collect();
-    // `wait` is what a signal interrupts; the sleeper keeps none of the pipes.
+    // A signal interrupts `wait`; the sleeping process does not hold the pipes open.
     format!(
         "{traps} trap 'echo got the end; kill $sleeper; exit 7' ALRM; \
          sleep 1000 >/dev/null 2>&1 & sleeper=$!; echo ready; while kill -0 $sleeper; do wait $sleeper; done"
@@ -79,12 +80,12 @@ fn run_passes_every_signal_on_and_ends_when_the_command_does() {
     let (mut lab, mut stdout) = run_script(&format!("echo $$; {}", says(&names)), &temporary);
     let shell: i32 = line(&mut stdout).parse().unwrap();
     assert_eq!(line(&mut stdout), "ready");
-    // Each of them twice: no second Ctrl-C ends the lab while its command runs on.
+    // Each twice: a second Ctrl-C must not end the lab while its command runs.
     for (signal, name) in PASSED_ON.into_iter().chain(PASSED_ON) {
         send(&lab, signal);
         assert_eq!(line(&mut stdout), format!("got {name}"));
     }
-    // SAFETY: the shell runs until it gets this.
+    // SAFETY: the shell runs until it receives this signal, so the number belongs to it.
     assert_eq!(unsafe { libc::kill(shell, libc::SIGALRM) }, 0);
     assert_eq!(line(&mut stdout), "got the end");
     let mut told = String::new();
@@ -95,7 +96,7 @@ fn run_passes_every_signal_on_and_ends_when_the_command_does() {
 }
 
 #[test]
-fn a_command_that_a_signal_ends_is_told_with_its_figures_and_nothing_is_left() {
+fn a_command_that_a_signal_ends_is_reported_with_its_figures_and_nothing_is_left() {
     for (signal, name) in [(libc::SIGHUP, "SIGHUP"), (libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")] {
         let temporary = empty("ended-by-a-signal");
         let (lab, mut stdout) = run_script("echo $$; exec sleep 1000", &temporary);
@@ -114,23 +115,23 @@ fn a_signal_that_was_ignored_stays_ignored() {
     let temporary = empty("ignored");
     let script = format!("echo $$; {}", says(&["USR1"]));
     let mut nohup = command(&["run", "-a", "system", "--", "sh", "-c", &script]);
-    // SAFETY: sets a disposition, which is async-signal-safe.
-    unsafe {
-        nohup.pre_exec(|| {
-            libc::signal(libc::SIGHUP, libc::SIG_IGN);
-            Ok(())
-        })
+    let ignore_the_hang_up = || {
+        // SAFETY: an ignored signal runs no code of this process.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        Ok(())
     };
+    // SAFETY: the closure only calls `signal`, which is async-signal-safe.
+    unsafe { nohup.pre_exec(ignore_the_hang_up) };
     nohup.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut lab = nohup.spawn().unwrap();
     let mut stdout = BufReader::new(lab.stdout.take().unwrap());
     let shell: i32 = line(&mut stdout).parse().unwrap();
     assert_eq!(line(&mut stdout), "ready");
     send(&lab, libc::SIGHUP);
-    // What is passed on goes in the order of the numbers, so the first would end the shell before the second is answered.
+    // The lab passes signals on in the order of their numbers, so SIGHUP would end the shell before it reports SIGUSR1.
     send(&lab, libc::SIGUSR1);
     assert_eq!(line(&mut stdout), "got USR1");
-    // SAFETY: the shell runs until it gets this.
+    // SAFETY: the shell runs until it receives this signal, so the number belongs to it.
     assert_eq!(unsafe { libc::kill(shell, libc::SIGALRM) }, 0);
     assert_eq!(lab.wait().unwrap().code(), Some(7));
 }
@@ -148,15 +149,17 @@ fn the_command_has_its_own_exit_status_when_nobody_reads_the_summary() {
     assert!(left_in(&temporary).is_empty(), "{:?}", left_in(&temporary));
 }
 
-/// A terminal: the end that stands for the keyboard and screen, and the end that is the lab's.
+/// A pseudo-terminal: the end of the person, and the end of the program.
 fn terminal() -> (fs::File, OwnedFd) {
     let (mut person, mut program) = (0, 0);
     let null = std::ptr::null_mut();
-    // SAFETY: both numbers can be written; name, settings and size may be null.
+    // SAFETY: both numbers are locals that can be written; name, settings and size may be null.
     let opened = unsafe { libc::openpty(&mut person, &mut program, null, std::ptr::null(), std::ptr::null()) };
     assert_eq!(opened, 0);
-    // SAFETY: both were opened just now and belong to nobody else.
-    unsafe { (fs::File::from_raw_fd(person), OwnedFd::from_raw_fd(program)) }
+    // SAFETY: openpty just opened this descriptor, and nothing else owns it.
+    let person = unsafe { fs::File::from_raw_fd(person) };
+    // SAFETY: so is this one.
+    (person, unsafe { OwnedFd::from_raw_fd(program) })
 }
 
 #[test]
@@ -169,14 +172,15 @@ fn what_a_terminal_sends_reaches_the_command_once() {
         .stdin(program.try_clone().unwrap())
         .stdout(program.try_clone().unwrap())
         .stderr(Stdio::null());
-    // SAFETY: setsid and ioctl are async-signal-safe; standard input is the terminal.
-    unsafe {
-        lab.pre_exec(|| {
-            libc::setsid();
-            libc::ioctl(0, libc::TIOCSCTTY, 0);
-            Ok(())
-        })
+    let take_the_terminal = || {
+        // SAFETY: takes nothing; a plain system call.
+        unsafe { libc::setsid() };
+        // SAFETY: standard input is the terminal, and the request takes a number.
+        unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) };
+        Ok(())
     };
+    // SAFETY: the closure only calls setsid and ioctl, which are async-signal-safe.
+    unsafe { lab.pre_exec(take_the_terminal) };
     let mut running = lab.spawn().unwrap();
     drop((lab, program));
     let mut screen = BufReader::new(person.try_clone().unwrap());
@@ -187,11 +191,12 @@ fn what_a_terminal_sends_reaches_the_command_once() {
         keyboard.write_all(key).unwrap();
         let shown = line(&mut screen);
         assert!(shown.ends_with(&format!("got {name}")), "{shown:?}");
-        // Had the lab kept the first to pass it on, it would do so before or with this one, and the shell takes the lower number first.
+        // If the lab passed the signal of the terminal on as well, it would do so before this one or with it, and the shell would handle the
+        // lower number first.
         send(&running, libc::SIGUSR1);
         assert_eq!(line(&mut screen), "got USR1");
     }
-    // SAFETY: the shell runs until it gets this.
+    // SAFETY: the shell runs until it receives this signal, so the number belongs to it.
     assert_eq!(unsafe { libc::kill(shell, libc::SIGALRM) }, 0);
     assert_eq!(line(&mut screen), "got the end");
     assert_eq!(running.wait().unwrap().code(), Some(7));
@@ -213,7 +218,7 @@ fn a_measurement_that_is_asked_to_stop_keeps_what_it_has_and_leaves_nothing() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Two runs of the warm-up, and then a round that is over when the next one has begun.
+        // Two runs of the warm-up, then one round, which is over when the next one has begun.
         for _ in 0..4 {
             fs::read_to_string(&pipe).unwrap();
         }
@@ -226,7 +231,7 @@ fn a_measurement_that_is_asked_to_stop_keeps_what_it_has_and_leaves_nothing() {
     }
 }
 
-/// A file with this content, executable or not.
+/// A file with this content and mode.
 fn program(name: &str, content: &[u8], mode: u32) -> String {
     let path = scratch().join(name);
     fs::write(&path, content).unwrap();

@@ -1,5 +1,4 @@
-//! Makes the versions of the peers' crates known to the code: the macro `locked!` with the version of each registry crate in the lock file, so
-//! that nobody has to type them.
+//! Generates the macro `locked!`: the version of each registry crate, from the lock file.
 
 use std::path::Path;
 use std::{env, fs};
@@ -11,7 +10,7 @@ fn main() {
     for package in lock.split("[[package]]") {
         let field = |key: &str| package.lines().find_map(|line| line.strip_prefix(key)?.strip_suffix('"'));
         if let (Some(name), Some(version)) = (field("name = \""), field("version = \"")) {
-            // What follows a plus names the source once more.
+            // What follows a plus sign is metadata.
             let version = version.split('+').next().unwrap_or(version);
             if name.ends_with("-sys") {
                 arms.push_str(&format!("    ({name:?}) => {{ {version:?} }};\n"));

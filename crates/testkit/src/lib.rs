@@ -1,7 +1,7 @@
-//! What every test of an allocator needs: operation streams and a shadow model.
+//! What the tests of all heap crates share: operation streams, and a shadow model that checks an allocator while it plays one.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`ops`] | streams of allocations, reallocations and frees; the shadow that checks who plays them |
+//! | [`ops`] | streams of allocations, reallocations and frees; the player and the shadow model |
 
 pub mod ops;

@@ -1,18 +1,19 @@
-//! Operation streams: one notation for what a program asks of an allocator, played by every test, fuzz target and benchmark.
+//! Operation streams: one notation for what a program asks of an allocator, played by the tests, fuzz targets and benchmarks of the heap
+//! crates.
 //!
 //! ```text
 //! file NAME.ops        region LEN          first line: the memory a bounded heap gets
-//!                      a ID SIZE ALIGN     allocate; the ID is unused until this succeeds
+//!                      a ID SIZE ALIGN     allocate; the ID stays unused if this fails
 //!                      r ID SIZE           reallocate, keeping the alignment
 //!                      f ID                free
-//!                      g BYTES             the memory grows at its end
-//!                      # anything          a comment
-//! file NAME.offsets    one line for each `a` and `r`: the block's offset in the region, or `-` for refused or skipped
+//!                      g BYTES             lengthen the region by BYTES at its end
+//!                      # text              a comment
+//! file NAME.offsets    one line per `a` and per `r`: the block's offset in the region, or `-` if it was refused or skipped
 //!                      end USED FREE FREE_BYTES
 //! ```
 //!
-//! `r` and `f` of an unused ID are skipped by every player, so any cut of a stream is a stream: what shrinking a failure needs.
-//! The files live in `testdata/ops` and are shared with the Go module.
+//! Every player skips `r` and `f` of an unused ID. So any part of a stream is a stream, which shrinking a failing one needs. The files are in
+//! `testdata/ops`, and the Go module uses the same ones.
 
 mod bytes;
 mod generate;
@@ -27,7 +28,7 @@ pub use strategy::any_stream;
 
 use std::fmt::Write as _;
 
-/// One request. IDs name blocks.
+/// One operation; IDs name blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `a ID SIZE ALIGN`
@@ -53,32 +54,36 @@ pub enum Op {
     },
     /// `g BYTES`
     Grow {
-        /// How much memory is added at the end.
+        /// Bytes that are added at the end of the region.
         bytes: usize,
     },
 }
 
-/// Requests in order, and the memory they are made against.
+/// Operations in order, and the size of the region that they start with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
-    /// Length of the region at the start.
+    /// Length of the region at the start, in bytes; 0 for an allocator without a fixed region.
     pub region_bytes: usize,
-    /// The requests.
+    /// The operations.
     pub ops: Vec<Op>,
 }
 
-/// A line that is no operation.
+/// A line that is not an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Its number, from 1.
     pub line: usize,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
 impl std::fmt::Display for ParseError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "line {}: `{}` is no operation; write `region LEN`, `a ID SIZE ALIGN`, ", self.line, self.text)?;
+        write!(
+            out,
+            "line {}: `{}` is not an operation; write `region LEN`, `a ID SIZE ALIGN`, ",
+            self.line, self.text
+        )?;
         write!(out, "`r ID SIZE`, `f ID`, `g BYTES` or `# comment`")
     }
 }
@@ -89,7 +94,7 @@ impl Stream {
     /// Reads the text of an `.ops` file.
     ///
     /// # Errors
-    /// The first line that is no operation, or a `region` line that is not the first.
+    /// The first line that is not an operation, or a `region` line that is not the first.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut stream = Self::default();
         for (number, line) in text.lines().enumerate() {

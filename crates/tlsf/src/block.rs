@@ -251,5 +251,14 @@ impl BackLink {
     }
 }
 
+/// A block in use with its header, and the header behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Used {
+    pub(crate) block: Block,
+    pub(crate) header: Header,
+    pub(crate) next: Block,
+    pub(crate) next_header: Header,
+}
+
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@
 //! if it stays inside the region, and the header that it leads to is believed only if its seal is intact.
 #![allow(unsafe_code)]
 
-use crate::block::Block;
+use crate::block::{Block, Used};
 use crate::block_size::{GRANULE, HEADER_BYTES};
 use crate::error::Error;
 use crate::footer;

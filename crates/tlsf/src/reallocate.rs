@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::block::Block;
+use crate::block::Used;
 use crate::block_size::{HEADER_BYTES, LEAST_BLOCK_BYTES};
 use crate::error::Error;
 use crate::footer;

@@ -7,6 +7,7 @@
 //! that the heap has exclusive access.
 #![allow(unsafe_code)]
 
+use crate::block::Used;
 use crate::block_size::LEAST_BLOCK_BYTES;
 use crate::error::Error;
 use crate::free_list::FreeLists;

@@ -45,7 +45,7 @@ impl Instruction {
     }
 }
 
-/// A way through a function.
+/// A path through a function.
 #[derive(Debug)]
 pub(crate) struct Path(Vec<Instruction>);
 
@@ -88,7 +88,7 @@ fn instructions_of(disassembly: &str, symbol: &str) -> Vec<Instruction> {
         .collect()
 }
 
-/// The longest way from the function's entry to a `ret` without a call, a loop, or leaving the function; `None` if there is none.
+/// The longest path from the function's entry to a `ret` without a call, a loop, or leaving the function; `None` if there is none.
 pub(crate) fn hot_path(disassembly: &str, symbol: &str) -> Option<Path> {
     longest_way(&instructions_of(disassembly, symbol))
 }
@@ -118,8 +118,8 @@ fn longest_from(
         _ => [Some(index + 1), None],
     };
     on_the_way[index] = true;
-    let ways = nexts.into_iter().flatten().filter_map(|next| longest_from(code, places, next, on_the_way));
-    let longest = ways.max_by_key(Vec::len);
+    let paths = nexts.into_iter().flatten().filter_map(|next| longest_from(code, places, next, on_the_way));
+    let longest = paths.max_by_key(Vec::len);
     on_the_way[index] = false;
     longest.map(|rest| std::iter::once(index).chain(rest).collect())
 }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_hot_path_ends_in_ret_and_goes_round_the_call() {
-        let path = hot_path(SAMPLE, "pop").expect("a way without a call");
+        let path = hot_path(SAMPLE, "pop").expect("a path without a call");
         assert_eq!((path.len(false), path.len(true), path.branches()), (7, 4, 1));
         assert_eq!((path.locks(), path.tls_loads()), (1, 1));
         assert!(path.text().contains("je elsewhere"));

@@ -1,26 +1,12 @@
 #![allow(unsafe_code)]
 extern crate std;
 use super::*;
-use std::boxed::Box;
 use std::vec::Vec;
 
 #[cfg(not(loom))]
-fn node() -> *mut Node {
-    Box::into_raw(Box::new(Node { next: ptr::null_mut() }))
-}
-
-/// Frees a chain and returns its length.
+mod nodes;
 #[cfg(not(loom))]
-fn consume(mut chain: *mut Node) -> usize {
-    let mut len = 0;
-    while !chain.is_null() {
-        // SAFETY: every node was made by `node` and is taken once.
-        let node = unsafe { Box::from_raw(chain) };
-        chain = node.next;
-        len += 1;
-    }
-    len
-}
+use nodes::{consume, node};
 
 #[cfg(not(loom))]
 #[test]
@@ -59,6 +45,7 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
 mod models {
     use super::*;
     use loom::cell::UnsafeCell;
+    use std::boxed::Box;
     use std::sync::Arc;
 
     #[repr(C)]

@@ -1,20 +1,20 @@
-//! Which ranks each thread holds, so that a lock taken out of order is seen the first time, not when two threads meet.
+//! Which ranks each thread holds: a lock taken out of order panics the first time, not only when two threads deadlock.
 //!
 //! ```text
 //! HELD[hash of the thread] = thread, count of rank 0, of rank 1, …
 //! ```
 //!
-//! Only where `debug_assertions` are on; nothing is compiled otherwise. No thread-local storage and no heap, so that it works inside the
-//! allocator, in signal handlers and in a forked child. Each thread writes its own entry only. Entries are kept: a thread's number is an
-//! address that later threads use again. Threads that find the table full go unchecked.
+//! Only where `debug_assertions` are on; otherwise nothing is compiled. The table needs neither thread-local storage nor a heap, so it works inside
+//! the allocator, in signal handlers and in a forked child. A thread writes to its own entry alone. Entries are never removed: a thread's number is an
+//! address that later threads use again. Threads that find the table full are not checked.
 
 use crate::lock::Parking;
 
 /// Whether ranks are checked.
 pub(super) const CHECKED: bool = cfg!(all(debug_assertions, not(loom)));
 
-/// Panics if the calling thread holds a lock of the same rank (unless `equal` is allowed) or of a higher one. A thread that forks may
-/// enter whatever it holds.
+/// Panics if the calling thread holds a lock of a higher rank, or of the same rank unless `equal` allows that. A thread that is forking may
+/// enter any lock that it holds.
 #[inline]
 pub(super) fn may_take<P: Parking>(rank: u8, equal: bool) {
     #[cfg(all(debug_assertions, not(loom)))]
@@ -54,7 +54,7 @@ mod table {
     /// Ranks are below this.
     const RANKS: usize = 32;
 
-    /// Threads that can be told apart.
+    /// Entries: threads that are checked at most.
     const THREADS: usize = 1024;
 
     struct Held {

@@ -4,6 +4,9 @@ use super::*;
 use std::sync::Arc;
 
 #[cfg(not(loom))]
+mod scripted;
+
+#[cfg(not(loom))]
 #[test]
 fn increments_under_the_lock_are_never_lost() {
     let lock: Arc<Lock<u32>> = Arc::new(Lock::new(0));

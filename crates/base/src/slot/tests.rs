@@ -12,10 +12,10 @@ fn what_is_put_is_taken_once_and_a_closed_slot_refuses() {
     assert!(!slot.put(8), "a slot holds one number");
     assert_eq!((slot.take(), slot.take()), (Some(7), None));
     assert!(slot.put(u32::MAX) && slot.peek() == u32::MAX);
-    assert_eq!(slot.close(), Some(Had::Number(u32::MAX)));
+    assert_eq!(slot.close(), Some(Content::Number(u32::MAX)));
     assert!(slot.is_closed() && !slot.put(7));
     slot.open(9);
-    assert_eq!((slot.take(), slot.close(), slot.close()), (Some(9), Some(Had::Nothing), None));
+    assert_eq!((slot.take(), slot.close(), slot.close()), (Some(9), Some(Content::Empty), None));
 }
 
 #[cfg(not(loom))]
@@ -30,14 +30,14 @@ fn only_what_was_not_used_between_two_looks_is_idle() {
     assert_eq!(slot.close_if_idle(), None, "it was taken from since");
     assert!(slot.put(3));
     assert_eq!(slot.close_if_idle(), None, "it was put into since");
-    assert_eq!(slot.close_if_idle(), Some(Had::Number(3)));
+    assert_eq!(slot.close_if_idle(), Some(Content::Number(3)));
     slot.open(4);
     assert_eq!((slot.take(), slot.close_if_idle()), (Some(4), None));
-    assert_eq!(slot.close_if_idle(), Some(Had::Nothing));
+    assert_eq!(slot.close_if_idle(), Some(Content::Empty));
 }
 
-/// What the number names is loom's own cell: whoever has the number writes to it, and two who have it at once, or one after the other with
-/// nothing between them, are a data race.
+/// The object behind the number is a cell of loom's. Whoever has the number writes to it: two threads that have it at once, or one after the other
+/// without an order between them, are a data race.
 #[cfg(loom)]
 mod models {
     use super::*;
@@ -55,11 +55,11 @@ mod models {
         }
 
         fn write(&self) {
-            // SAFETY: the caller has the number, which is what the model is about.
+            // SAFETY: the caller has the number; that nobody else does is what loom checks.
             self.named.with_mut(|named| unsafe { *named += 1 });
         }
 
-        /// Takes the number, uses it and puts it back: whether it was there, and whether it is still the keeper's.
+        /// Takes the number, uses it and puts it back. Returns whether it was there, and whether the keeper still has it.
         fn keep(&self) -> (bool, bool) {
             let took = self.slot.take() == Some(1);
             if took {
@@ -69,7 +69,7 @@ mod models {
         }
     }
 
-    /// The keeper takes and puts while another looks twice and closes: the number is somebody's, once, with what it names.
+    /// The keeper takes and puts while a closer looks twice and closes: exactly one of them has the number at the end.
     #[test]
     fn a_number_is_the_keepers_or_the_closers() {
         loom::model(|| {
@@ -78,20 +78,20 @@ mod models {
             let other = Arc::clone(&shared);
             let keeper = loom::thread::spawn(move || other.keep());
             let closed = [shared.slot.close_if_idle(), shared.slot.close_if_idle(), shared.slot.close()];
-            let n_closed = closed.iter().filter(|had| **had == Some(Had::Number(1))).count();
+            let n_closed = closed.iter().filter(|had| **had == Some(Content::Number(1))).count();
             if n_closed > 0 {
                 shared.write();
             }
             let (took, kept) = keeper.join().unwrap();
             assert_eq!(closed[0], None, "it was not looked at before");
             assert_eq!(n_closed + usize::from(kept), 1);
-            // SAFETY: the keeper is gone.
+            // SAFETY: the keeper's thread was joined.
             assert_eq!(shared.named.with(|named| unsafe { *named }), u64::from(took) + n_closed as u64);
             assert!(shared.slot.is_closed());
         });
     }
 
-    /// Somebody opens the slot with a run that it wrote to: the keeper takes the run with that.
+    /// A closer opens the slot with a number whose object it has written to: the keeper that takes the number sees what was written.
     #[test]
     fn what_a_slot_is_opened_with_passes_to_the_keeper() {
         loom::model(|| {
@@ -101,22 +101,22 @@ mod models {
             shared.write();
             shared.slot.open(1);
             let (took, kept) = keeper.join().unwrap();
-            assert!(!kept && shared.slot.close() == Some(Had::Number(1)));
-            // SAFETY: the keeper is gone.
+            assert!(!kept && shared.slot.close() == Some(Content::Number(1)));
+            // SAFETY: the keeper's thread was joined.
             assert_eq!(shared.named.with(|named| unsafe { *named }), 1 + u64::from(took));
         });
     }
 
-    /// The keeper puts, and the closer closes: it may write to what it gets. The keeper's is the thread that loom runs first, or else no schedule
-    /// has the put before the first of two looks.
-    fn closed_after_a_put(close: fn(&Slot) -> Option<Had>) {
+    /// The keeper puts, and the closer closes: it may write to what it gets. The keeper is the thread that loom runs first; the other way round, no
+    /// schedule that loom tries has the put before the first of two looks.
+    fn closed_after_a_put(close: fn(&Slot) -> Option<Content>) {
         let shared = Shared::closed();
         shared.slot.open(1);
         assert_eq!(shared.slot.take(), Some(1));
         let other = Arc::clone(&shared);
         let closer = loom::thread::spawn(move || {
             let had = close(&other.slot);
-            if had == Some(Had::Number(1)) {
+            if had == Some(Content::Number(1)) {
                 other.write();
             }
             had
@@ -124,7 +124,7 @@ mod models {
         shared.write();
         let put = shared.slot.put(1);
         let had = closer.join().unwrap();
-        assert_eq!(put, had != Some(Had::Nothing), "{had:?}");
+        assert_eq!(put, had != Some(Content::Empty), "{had:?}");
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! Parking for loom models: a kernel's futex, so that a wake-up that is lost shows as a deadlock.
+//! Waiting for loom models: a model of the kernel's futex, so that a lost wake-up shows as a deadlock.
 
 use crate::lock::Parking;
 use crate::sync::{AtomicU32, Ordering};
 use loom::sync::{Condvar, Mutex};
 
 loom::lazy_static! {
-    /// The kernel's queue. A model has one word that threads wait for.
+    /// The kernel's queue. A model has one word that threads wait on.
     static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 }
 
 /// See the module header.
 #[derive(Debug)]
-pub(crate) struct Parked;
+pub struct Parked;
 
 impl Parking for Parked {
     const WAITS_MOST: u32 = 2;
 
     fn wait(word: &AtomicU32, expected: u32) {
         let queue = QUEUE.0.lock().unwrap();
-        // The kernel looks with its lock held: whoever changes the word wakes after that.
+        // The kernel compares under its lock, and whoever changes the word wakes after that.
         if word.load(Ordering::Relaxed) == expected {
             drop(QUEUE.1.wait(queue));
         }
@@ -35,9 +35,9 @@ impl Parking for Parked {
     }
 }
 
-/// As [`Parked`], for threads that ask for the lock to be handed over as soon as they have to wait.
+/// As [`Parked`]; a thread asks for the lock to be handed over as soon as it has to wait.
 #[derive(Debug)]
-pub(crate) struct Impatient;
+pub struct Impatient;
 
 impl Parking for Impatient {
     const WAITS_MOST: u32 = 0;

@@ -21,3 +21,21 @@ fn as_many_pages_as_a_number_counts_are_the_most() {
     }
     assert_eq!(Pages(3).to_bytes(), Bytes(3 * PAGE_BYTES));
 }
+
+#[test]
+fn pages_saturate_where_they_say_so() {
+    assert_eq!(Pages::in_bytes(2 * PAGE_BYTES as u64 + 1), Pages(2));
+    assert_eq!(Pages::in_bytes(u64::MAX), Pages::MAX);
+    assert_eq!(Pages::saturating_from(1 << 32), Pages::MAX);
+    assert_eq!(Pages::MAX.saturating_add(Pages(1)), Pages::MAX);
+    assert_eq!(Pages(2).saturating_sub(Pages(3)), Pages::ZERO);
+    assert_eq!((Pages(2).checked_sub(Pages(3)), Pages(3).checked_sub(Pages(2))), (None, Some(Pages(1))));
+}
+
+#[test]
+fn moments_compare_across_the_end_of_32_bits() {
+    let (before, after) = (Moment(u32::MAX - 1), Moment(3));
+    assert_eq!(after.since(before), Millis(5));
+    assert_eq!(after.minus(Millis(5)), before);
+    assert!(after.is_after(before) && !before.is_after(after) && !after.is_after(after));
+}

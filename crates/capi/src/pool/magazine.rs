@@ -15,7 +15,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use freestone_pool::Magazine;
-use heap::api::{alloc, free};
+use heap::door;
 
 /// What a `freestone_magazine_t` points to.
 pub struct PoolMagazine {
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn freestone_magazine_create(pool: *mut Pool, error: *mut 
 fn create(pool: &'static Pool) -> Result<NonNull<PoolMagazine>, Refusal> {
     let Blocks::Shared(blocks) = &pool.blocks else { return Err(Refusal::NotShared) };
     let bytes = size_of::<PoolMagazine>();
-    let place = NonNull::new(alloc::allocate(bytes).cast::<PoolMagazine>()).ok_or(Refusal::NoMemory { bytes })?;
+    let place = NonNull::new(door::allocate(bytes).cast::<PoolMagazine>()).ok_or(Refusal::NoMemory { bytes })?;
     pool.n_magazines.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the block was just allocated: large enough, aligned to 16, and no other code has its address.
     unsafe { place.write(PoolMagazine { magazine: blocks.magazine(), n_magazines: &pool.n_magazines }) };
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn freestone_magazine_destroy(magazine: *mut PoolMagazine)
     // From here on the pool may end: release makes what the magazine gave back visible to whoever ends it.
     n_magazines.fetch_sub(1, Ordering::Release);
     // SAFETY: `create` allocated the block, and what was in it has ended.
-    unsafe { free::free(magazine.cast()) };
+    unsafe { door::free(magazine.cast()) };
 }
 
 /// Allocates a block, as `freestone_pool_alloc`.

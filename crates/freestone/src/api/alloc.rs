@@ -7,15 +7,17 @@
 //! Failure is null and `ENOMEM`, never anything else.
 //!
 //! # Safety
-//! This thread's heap is this thread's; the cold paths go through `global::with_heap`, which sees to that for threads without one.
+//! Alignments are powers of two: the page heap's arithmetic is
+//! right for no others.
 
-use crate::api::{global, pressure};
+use crate::api::local_heap::with_heap;
+use crate::api::process::PROCESS;
+use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
-use crate::thread::any::is_possible;
-use crate::thread::current;
-use crate::thread::large::LargeBlock;
+use crate::thread::any_block::is_possible;
+use crate::thread::large::{self, NewBlock};
+use crate::thread::{current, refill};
 use core::ptr;
-use freestone_os::{Errno, process};
 
 /// Allocates `size` bytes aligned to 16; null when memory runs out.
 #[inline(always)]
@@ -32,99 +34,98 @@ pub fn allocate(size: usize) -> *mut u8 {
     allocate_large(size)
 }
 
-/// Allocates a block of a class when the bin was empty, or the thread has no heap.
+/// Allocates a block of `class` when the bin was empty, or the thread has no heap.
 #[cold]
 #[inline(never)]
 #[must_use]
 fn allocate_small(class: usize) -> *mut u8 {
     let attempt = || {
-        let block = global::with_heap(|heap| {
-            let block = heap.pop(class);
-            if block.is_null() {
-                // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
-                unsafe { heap.refill(class) }
-            } else {
-                block
-            }
+        let block = with_heap(|own| {
+            let block = own.bins().pop(class);
+            if block.is_null() { refill::refill(own, class) } else { block }
         });
         block.unwrap_or(ptr::null_mut())
     };
-    let block = pressure::watch(attempt(), |block| block.is_null(), attempt);
-    global::background().start_if_due();
+    let block = shortage::handle(attempt(), |block| block.is_null(), attempt);
+    PROCESS.background.start_if_due(&PROCESS.shared);
     or_enomem(block)
 }
 
-/// Allocates `size` bytes as a page run.
+/// Allocates `size` bytes, more than [`SMALL_MAX`], as a page run.
 #[cold]
 #[inline(never)]
 #[must_use]
-pub fn allocate_large(size: usize) -> *mut u8 {
-    let kept = current::get().allocate_kept(size);
-    if kept.is_null() { allocate_large_slow(size) } else { kept }
+fn allocate_large(size: usize) -> *mut u8 {
+    let cached = large::take_cached(current::get(), size);
+    if cached.is_null() { allocate_large_slow(size) } else { cached }
 }
 
 #[cold]
 #[inline(never)]
 fn allocate_large_slow(size: usize) -> *mut u8 {
-    or_enomem(any(size, 1).start)
+    // SAFETY: 1 is a power of two.
+    or_enomem(unsafe { allocate_any(size, 1) }.start)
 }
 
-/// Allocates `size` bytes aligned to `align`, a power of two; null when memory runs out.
+/// Allocates `size` bytes aligned to `align` bytes; null when memory runs out.
+///
+/// # Safety
+/// - `align` is a power of two.
 #[inline]
 #[must_use]
-pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
+pub unsafe fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
     match class_of_aligned(size, align) {
         Some(class) => {
             let block = current::get().pop(class);
             if block.is_null() { allocate_small(class) } else { block }
         }
-        None => or_enomem(any(size, align).start),
+        // SAFETY: `align` is a power of two (this function's contract).
+        None => or_enomem(unsafe { allocate_any(size, align) }.start),
     }
 }
 
-/// Allocates `size` zero bytes aligned to `align`, a power of two; null when memory runs out. Memory that is fresh from the kernel
-/// is not cleared again.
+/// Allocates `size` zero bytes aligned to `align` bytes; null when memory runs out. Does not clear memory that comes straight from the
+/// kernel.
+///
+/// # Safety
+/// - `align` is a power of two.
 #[inline]
 #[must_use]
-pub fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
+pub unsafe fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
     if let Some(class) = class_of_aligned(size, align) {
         let block = current::get().pop(class);
         if !block.is_null() {
-            // SAFETY: the block holds `size` bytes.
+            // SAFETY: the block is of a class that holds `size` bytes, and no other code has it.
             unsafe { block.write_bytes(0, size) };
             return block;
         }
     }
-    allocate_zeroed_slow(size, align)
+    // SAFETY: `align` is a power of two (this function's contract).
+    unsafe { allocate_zeroed_slow(size, align) }
 }
 
+/// # Safety
+/// - `align` is a power of two.
 #[cold]
 #[inline(never)]
-fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
-    let block = any(size, align);
+unsafe fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
+    // SAFETY: `align` is a power of two (this function's contract).
+    let block = unsafe { allocate_any(size, align) };
     if !block.zero && !block.start.is_null() {
-        // SAFETY: the block holds `size` bytes.
+        // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
         unsafe { block.start.write_bytes(0, size) };
     }
     or_enomem(block.start)
 }
 
-/// Any block, with this thread's heap.
-fn any(size: usize, align: usize) -> LargeBlock {
-    let attempt = || {
-        // SAFETY: `with_heap` gives a heap that is alive and this thread's for the moment.
-        global::with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
-    };
-    let is_short = |block: &LargeBlock| block.start.is_null() && is_possible(&global::shared().pages, size, align);
-    let block = pressure::watch(attempt(), is_short, attempt);
-    global::background().start_if_due();
-    block
-}
-
-/// Passes a block on; null sets `errno`.
-pub(super) fn or_enomem(block: *mut u8) -> *mut u8 {
-    if block.is_null() {
-        process::set_errno(Errno::NOMEM);
-    }
+/// Allocates a block of any size with this thread's heap.
+///
+/// # Safety
+/// - `align` is a power of two.
+unsafe fn allocate_any(size: usize, align: usize) -> NewBlock {
+    let attempt = || with_heap(|own| own.allocate(size, align)).unwrap_or(NewBlock::NONE);
+    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(&PROCESS.shared.pages, size, align);
+    let block = shortage::handle(attempt(), is_short, attempt);
+    PROCESS.background.start_if_due(&PROCESS.shared);
     block
 }

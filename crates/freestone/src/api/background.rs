@@ -1,4 +1,4 @@
-//! The allocator's own thread: gives back what is too old when the program does nothing.
+//! The allocator's own thread: gives back memory that is too old while the program does nothing.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,30 +8,31 @@
 //!    └────────────────── fork, in the child ───────────────┘
 //! ```
 //!
-//! Under `background=auto` it comes with the second thread that allocates, and ends before the last but one of them has ended: a program
-//! without threads stays one, and one whose threads are all joined is one again (`unshare`, `setns`, limits on threads). It sleeps in the
-//! kernel until there is dirty memory, then looks a few times in a decay time. All signals are blocked in it; it allocates nothing; it is
-//! scheduled like the program's first thread, whoever started it.
+//! Under `background=auto` it starts when a second thread allocates, and ends before the last thread but one has ended. So a program without
+//! threads stays single-threaded, and one that has joined all its threads is single-threaded again, as `unshare`, `setns` and limits on threads
+//! require. It sleeps in the kernel until there is dirty memory, then checks a few times in a decay time. All signals are blocked in it; it
+//! allocates nothing; it is scheduled like the program's first thread, whichever thread started it.
 //!
-//! It is started only where the C library can hold no lock that starting a thread takes: `free` is called by the C library with the lock
-//! of its stack cache held, `malloc` is not. So births only say that it is due. It is joined by the thread whose heap has just gone, in that
-//! thread's exit hook, where no lock is held; joining takes the lock of the stack cache, and waits for what the thread does last.
+//! It is started only where the C library can hold no lock that starting a thread takes: the C library calls `free` with the lock of its
+//! stack cache held, but never `malloc`. So the birth of a heap only notes that the thread is due. The thread whose heap has just died joins it,
+//! in its exit hook, where it holds no lock; joining takes the lock of the stack cache, and waits for what the thread does last.
 //!
-//! A program whose threads come and go one at a time would start and join it with each of them: when it has ended a few times, it rests.
+//! A program whose threads come and go one at a time would start and join it with each of them: after a few ends in a short time, it is not
+//! started again for a while.
 //!
 //! # Safety
-//! `pthread_*` functions get attributes and sets that were initialised here. `thread` is written by who moved the state from none to
-//! starting, and read by who moved it from running to ending.
+//! `pthread_*` functions get attributes and sets that were initialised here. `thread` is written by the thread that moved the state from none
+//! to starting, and read by the one that moved it from running to ending.
 
-use crate::api::{global, report};
 use crate::config::Background;
+use crate::shared::Shared;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use freestone_os::{Futex, Os, process, scheduling};
+use freestone_os::{Futex, Linux, Os, process, scheduling};
 
 const NONE: u32 = 0;
 const STARTING: u32 = 1;
@@ -41,39 +42,44 @@ const ENDING: u32 = 3;
 /// Bytes of its stack: what it does is shallow, but the C library's thread-local memory is taken from here as well.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// It looks this many times in a decay time.
-const LOOKS: u32 = 4;
+/// It checks for memory that is too old this many times in a decay time.
+const CHECKS_PER_DECAY: u32 = 4;
 
-/// It ends this many times in [`PERIOD_MS`] at most: then it is not started again before the period is over. To start and join it takes
-/// 0.1 ms. What a program gets in the rest of the period, and frees without asking for more later, goes back on activity alone.
-const ENDS_MOST: u32 = 4;
+/// It ends at most this many times in [`PERIOD_MS`]; then it is not started again before the period is over. Starting and joining it takes
+/// 0.1 ms. Memory that the program frees in the rest of the period, and then neither allocates nor frees, goes back only with later activity.
+const MAX_ENDS: u32 = 4;
 
-/// See [`ENDS_MOST`].
+/// See [`MAX_ENDS`].
 const PERIOD_MS: u64 = 100;
 
-/// Whether it is there, or ought to be.
-pub struct BackgroundThread {
+/// What the C library runs as the thread.
+type Main = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// Whether the thread exists, and whether it should.
+pub(super) struct BackgroundThread {
+    main: Main,
     state: AtomicU32,
-    due: AtomicBool,
+    is_due: AtomicBool,
     /// Threads that have a heap.
     n_threads: AtomicU32,
-    /// When the period began, and how often it has ended in it; written while the state is ending.
+    /// When the period began, and how often the thread has ended in it; written while the state is ending.
     period_ms: AtomicU64,
     /// See `period_ms`.
     n_ends: AtomicU32,
     thread: UnsafeCell<MaybeUninit<libc::pthread_t>>,
 }
 
-// SAFETY: `thread` passes from its writer to its reader with `state`, see the module header.
+// SAFETY: `thread` passes from its writer to its reader with `state`: the writer stores `RUNNING` after writing it, the reader moves the state
+// from `RUNNING` before reading it.
 unsafe impl Sync for BackgroundThread {}
 
 impl BackgroundThread {
-    /// Not there.
-    #[must_use]
-    pub const fn none() -> Self {
+    /// Not there. `main` is to call [`BackgroundThread::run`].
+    pub(super) const fn new(main: Main) -> Self {
         Self {
+            main,
             state: AtomicU32::new(NONE),
-            due: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
             n_threads: AtomicU32::new(0),
             period_ms: AtomicU64::new(0),
             n_ends: AtomicU32::new(0),
@@ -82,45 +88,45 @@ impl BackgroundThread {
     }
 
     /// Notes that a thread got its heap.
-    pub(super) fn thread_born(&self) {
+    pub(super) fn thread_born(&self, shared: &Shared<Linux>) {
         self.n_threads.fetch_add(1, Ordering::Relaxed);
-        self.judge();
+        self.set_due_if_wanted(shared);
     }
 
     /// Notes that the calling thread's heap is gone. If too few are left, the background thread has ended when this returns.
-    pub(super) fn thread_gone(&self) {
+    pub(super) fn thread_gone(&self, shared: &Shared<Linux>) {
         self.n_threads.fetch_sub(1, Ordering::Relaxed);
-        if !self.is_wanted() {
-            self.end();
+        if !self.is_wanted(shared) {
+            self.end(shared);
         }
     }
 
-    /// In a forked child only the calling thread is there, and its heap if it has one.
-    pub(super) fn forked(&self, has_heap: bool) {
+    /// In a forked child only the calling thread exists, with its heap if it `has_heap`.
+    pub(super) fn forked(&self, shared: &Shared<Linux>, has_heap: bool) {
         self.state.store(NONE, Ordering::Relaxed);
         self.n_ends.store(0, Ordering::Relaxed);
         self.n_threads.store(u32::from(has_heap), Ordering::Relaxed);
-        self.judge();
+        self.set_due_if_wanted(shared);
     }
 
-    /// Looks at the options again.
-    pub(super) fn option_changed(&self) {
-        if self.is_wanted() {
-            self.judge();
-            global::shared().pages.wake();
+    /// Starts, ends or wakes the thread as the options now say.
+    pub(super) fn option_changed(&self, shared: &Shared<Linux>) {
+        if self.is_wanted(shared) {
+            self.set_due_if_wanted(shared);
+            shared.pages.wake();
         } else {
-            self.end();
+            self.end(shared);
         }
     }
 
-    /// Whether the thread is wanted for as many threads as have a heap now.
+    /// Whether the thread should exist, given how many threads have a heap now.
     ///
-    /// Several threads write `n_threads`, `state` or an option, and then read the other two here or in `judge`. The fence makes sure
+    /// Several threads write `n_threads`, `state` or an option, and then read the other two here or in `set_due_if_wanted`. The fence makes sure
     /// that of two of them at least one sees what the other wrote, and starts or ends the thread.
-    fn is_wanted(&self) -> bool {
+    fn is_wanted(&self, shared: &Shared<Linux>) -> bool {
         fence(Ordering::SeqCst);
         let n_threads = self.n_threads.load(Ordering::Relaxed);
-        let settings = global::shared().settings();
+        let settings = shared.settings();
         match settings.background() {
             Background::Auto => n_threads > 1 || (n_threads > 0 && settings.report_ms().is_some()),
             Background::On => n_threads > 0,
@@ -128,93 +134,106 @@ impl BackgroundThread {
         }
     }
 
-    /// Notes that the thread is due, if it is wanted and not there.
-    fn judge(&self) {
-        if self.is_wanted() && self.state.load(Ordering::Relaxed) == NONE {
-            self.due.store(true, Ordering::Relaxed);
+    /// Notes that the thread is due, if it should exist and does not.
+    fn set_due_if_wanted(&self, shared: &Shared<Linux>) {
+        if self.is_wanted(shared) && self.state.load(Ordering::Relaxed) == NONE {
+            self.is_due.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Starts the thread if it is due. To be called where an allocation has just been served on its slow path, and nothing is held.
+    /// Starts the thread if it is due. To be called where an allocation has just been served on its slow path, and the thread holds no lock.
     #[inline]
-    pub(super) fn start_if_due(&self) {
-        if self.due.load(Ordering::Relaxed) {
-            self.start();
+    pub(super) fn start_if_due(&self, shared: &Shared<Linux>) {
+        if self.is_due.load(Ordering::Relaxed) {
+            self.start(shared);
         }
     }
 
     #[cold]
-    fn start(&self) {
-        if self.rests() || Futex::is_forking() {
+    fn start(&self, shared: &Shared<Linux>) {
+        if self.has_ended_too_often(shared) || Futex::is_forking() {
             // It stays due.
             return;
         }
-        if !self.due.swap(false, Ordering::Relaxed)
+        if !self.is_due.swap(false, Ordering::Relaxed)
             || self.state.compare_exchange(NONE, STARTING, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return;
         }
-        // SAFETY: this thread moved the state from none to starting.
-        if !unsafe { spawn(&mut *self.thread.get()) } {
-            // No thread to be had: memory goes back on activity alone, as without.
+        // SAFETY: this thread moved the state from none to starting, so no other uses `thread`.
+        if !spawn(unsafe { &mut *self.thread.get() }, self.main) {
+            // The C library has no thread for us: memory goes back on activity alone.
             self.state.store(NONE, Ordering::Release);
             return;
         }
         self.state.store(RUNNING, Ordering::Release);
-        // A thread that exited meanwhile found nothing to end.
-        if !self.is_wanted() {
-            self.end();
+        // A thread that exited meanwhile did not end this one, which was not running yet.
+        if !self.is_wanted(shared) {
+            self.end(shared);
         }
     }
 
     /// Ends the thread, if it runs, and waits until it has ended. Not within a fork, whose locks it may wait for.
     #[cold]
-    fn end(&self) {
+    fn end(&self, shared: &Shared<Linux>) {
         if Futex::is_forking()
             || self.state.compare_exchange(RUNNING, ENDING, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return;
         }
-        global::shared().pages.wake();
-        // SAFETY: this thread moved the state from running to ending.
+        shared.pages.wake();
+        // SAFETY: this thread moved the state from running to ending: `thread` was written before it was running, and only this thread joins.
         unsafe { join((*self.thread.get()).assume_init()) };
-        self.note_end();
+        self.note_end(shared);
         self.state.store(NONE, Ordering::Release);
         // Threads may have been born meanwhile.
-        self.judge();
+        self.set_due_if_wanted(shared);
     }
 
-    fn note_end(&self) {
-        let (now, n_ends) = (now_ms(), self.n_ends.load(Ordering::Relaxed));
-        if now.saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS {
+    fn note_end(&self, shared: &Shared<Linux>) {
+        let (now_ms, n_ends) = (shared.os().now_ms(), self.n_ends.load(Ordering::Relaxed));
+        if now_ms.saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS {
             self.n_ends.store(n_ends + 1, Ordering::Relaxed);
         } else {
-            self.period_ms.store(now, Ordering::Relaxed);
+            self.period_ms.store(now_ms, Ordering::Relaxed);
             self.n_ends.store(1, Ordering::Relaxed);
         }
     }
 
     /// Whether it has ended so often lately that it is not started again for a while.
-    fn rests(&self) -> bool {
-        self.n_ends.load(Ordering::Relaxed) >= ENDS_MOST
-            && now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
+    fn has_ended_too_often(&self, shared: &Shared<Linux>) -> bool {
+        self.n_ends.load(Ordering::Relaxed) >= MAX_ENDS
+            && shared.os().now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
     }
 
-    fn is_ending(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == ENDING
+    /// What the thread does until it is to end. `sample` is called with each round if the option `report_ms` is set.
+    pub(super) fn run(&self, shared: &Shared<Linux>, sample: impl Fn()) {
+        process::name_thread(c"freestone");
+        scheduling::like_the_first_thread();
+        let (pages, settings) = (&shared.pages, shared.settings());
+        loop {
+            let seen = pages.wakes();
+            // After reading `seen`: the thread that ends this one sets the state first, and wakes it then.
+            if self.state.load(Ordering::Relaxed) == ENDING {
+                return;
+            }
+            let is_dirty = pages.purge_due_now();
+            let check_ms =
+                if is_dirty { settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1)) } else { None };
+            if settings.report_ms().is_some() {
+                sample();
+            }
+            pages.sleep(seen, [check_ms, settings.report_ms()].into_iter().flatten().min());
+        }
     }
 }
 
-fn now_ms() -> u64 {
-    global::shared().os().now_ms()
-}
-
-/// Starts the thread, with every signal blocked; `errno` is kept.
-fn spawn(thread: &mut MaybeUninit<libc::pthread_t>) -> bool {
+/// Starts `main` as a thread with every signal blocked, and stores its handle in `thread`. Keeps `errno`. `false` if the C library cannot.
+fn spawn(thread: &mut MaybeUninit<libc::pthread_t>, main: Main) -> bool {
     let errno = process::errno();
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut attributes = MaybeUninit::uninit();
-    // SAFETY: each structure is initialised by the first call that gets it; the thread's function is `run`.
+    // SAFETY: each structure is initialised by the first call that gets it, and used only by the calls after that.
     let started = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -222,7 +241,7 @@ fn spawn(thread: &mut MaybeUninit<libc::pthread_t>) -> bool {
         if libc::pthread_attr_init(attributes.as_mut_ptr()) == 0 {
             libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
             let none = ptr::null_mut();
-            started = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), run, none) == 0;
+            started = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), main, none) == 0;
             libc::pthread_attr_destroy(attributes.as_mut_ptr());
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
@@ -232,10 +251,10 @@ fn spawn(thread: &mut MaybeUninit<libc::pthread_t>) -> bool {
     started
 }
 
-/// Waits for the thread's end. A thread that is cancelled is not cancelled here.
+/// Waits for the thread's end, with cancellation of the calling thread put off. Keeps `errno`.
 ///
 /// # Safety
-/// - The thread was started by [`spawn`], and is joined by nobody else.
+/// - The thread was started by [`spawn`], and no other thread joins it.
 unsafe fn join(thread: libc::pthread_t) {
     unsafe extern "C" {
         fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
@@ -244,32 +263,11 @@ unsafe fn join(thread: libc::pthread_t) {
     const PTHREAD_CANCEL_DISABLE: c_int = 1;
     let errno = process::errno();
     let mut before = 0;
-    // SAFETY: the promise above; the state is put back as it was.
+    // SAFETY: the thread is joinable and joined only here (this function's contract); the cancellation state is put back as it was.
     unsafe {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut before);
         libc::pthread_join(thread, ptr::null_mut());
         pthread_setcancelstate(before, ptr::null_mut());
     }
     process::set_errno(errno);
-}
-
-/// What the thread does.
-extern "C" fn run(_: *mut c_void) -> *mut c_void {
-    process::name_thread(c"freestone");
-    scheduling::like_the_first_thread();
-    let (pages, this) = (&global::shared().pages, global::background());
-    loop {
-        let seen = pages.wakes();
-        // After reading `seen`: who ends the thread says so first, and wakes it then.
-        if this.is_ending() {
-            return ptr::null_mut();
-        }
-        let dirty = pages.tidy_now();
-        let settings = global::shared().settings();
-        let look_ms = if dirty { settings.decay_ms().map(|decay_ms| (decay_ms / LOOKS).max(1)) } else { None };
-        if settings.report_ms().is_some() {
-            report::sample();
-        }
-        pages.sleep(seen, [look_ms, settings.report_ms()].into_iter().flatten().min());
-    }
 }

@@ -1,122 +1,126 @@
-//! Staying whole across `fork`.
+//! Forking: every lock of the allocator is held while the process is copied.
 #![allow(unsafe_code)]
 //!
-//! Before: the C library's list of streams is locked (`stdio`), then every lock of the allocator, in order of rank, so that no thread is
-//! inside anything. After, in the parent: all are let go. In the child: the same, and what only threads that did not come along could end
-//! is ended for them.
+//! Before: the C library's lock of its list of streams is taken (`stdio`), then every lock of the allocator in order of rank, so that no thread
+//! is inside the allocator. After, in the parent: all are released. In the child: the same; `process` then ends what threads had under way that
+//! do not exist in the child.
 //!
 //! ```text
-//!  handlers of others, the last registered first ─▶ before ─▶ fork ─▶ after ─▶ handlers of others, the first registered first
+//!  handlers of others, the last registered first ─▶ lock ─▶ fork ─▶ unlock ─▶ handlers of others, the first registered first
 //! ```
 //!
 //! **Registered first.** Handlers of others may allocate, so ours run last before a fork and first after it: a constructor with the first
 //! priority registers them, and the shared library is initialised before all others (`-z initfirst`). A handler that was registered
 //! earlier all the same (by a shared library's constructor, in a program linked with the archive or with the crate) runs while the locks
-//! are held, and may allocate too: the thread that forks enters what it holds ([`Futex::begin_fork`]).
+//! are held, and may allocate too: the thread that forks passes the locks it holds ([`Futex::begin_fork`]).
 //!
-//! Several threads may fork at once: the locks queue them. A fork within a fork handler is part of the outer one.
+//! Several threads may fork at once: the first lock queues them. A fork within a fork handler is part of the outer one.
 //!
 //! # Safety
-//! The handlers run in the thread that forks, which the C library guarantees.
+//! The C library runs the handlers of a fork in the thread that forks, and in its copy.
 
-use crate::api::{global, pin, stdio};
-use crate::thread::current;
-use core::ptr;
+use crate::api::pressure::Pressure;
+use crate::api::stdio;
+use crate::shared::Shared;
+use crate::thread::life::Threads;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
-use freestone_os::Futex;
+use freestone_os::{Futex, Linux};
 
-/// What the handlers need to know.
-pub struct Forks {
-    hooked: AtomicBool,
-    /// Forks under way inside the one that holds the locks; touched by its thread only.
-    nested: AtomicU32,
+/// A fork handler.
+type Handler = unsafe extern "C" fn();
+
+/// The parts whose locks are held across a fork, outermost first.
+pub(super) struct Locks<'a> {
+    pub(super) pressure: &'a Pressure,
+    pub(super) threads: &'a Threads<Linux>,
+    pub(super) shared: &'a Shared<Linux>,
+}
+
+impl Locks<'_> {
+    fn lock(&self) {
+        self.pressure.lock_for_fork();
+        // That lock queues those who fork at once; from here on this thread may enter what it holds.
+        Futex::begin_fork();
+        self.threads.lock_for_fork();
+        self.shared.lock_for_fork();
+    }
+
+    /// # Safety
+    /// - This thread, or the one it is the copy of, called [`Locks::lock`] on the same parts, and nothing has released them since.
+    unsafe fn unlock(&self) {
+        // SAFETY: each part was locked by this thread or the one it is a copy of (this function's contract).
+        unsafe {
+            self.shared.unlock_after_fork();
+            self.threads.unlock_after_fork();
+            Futex::end_fork();
+            self.pressure.unlock_after_fork();
+        }
+    }
+}
+
+/// Whether the handlers are registered, and how deep forks are nested.
+pub(super) struct Forks {
+    is_registered: AtomicBool,
+    /// Forks under way inside the one that holds the locks. Only the thread of that fork touches it.
+    n_nested: AtomicU32,
 }
 
 impl Forks {
-    /// No handlers yet.
-    #[must_use]
-    pub const fn none() -> Self {
-        Self { hooked: AtomicBool::new(false), nested: AtomicU32::new(0) }
+    /// No handlers registered.
+    pub(super) const fn new() -> Self {
+        Self { is_registered: AtomicBool::new(false), n_nested: AtomicU32::new(0) }
     }
-}
 
-/// Among the first constructors of the object that has the allocator in it.
-#[used]
-#[unsafe(link_section = ".init_array.00000")]
-static AT_LOAD: extern "C" fn() = at_load;
-
-/// Allocates nothing and reads no environment: the C library may not be initialised.
-extern "C" fn at_load() {
-    hook();
-    pin::pin();
-}
-
-/// Registers the handlers, unless they are. If that fails, forking while other threads allocate is not safe; there is nobody to tell.
-pub(super) fn hook() {
-    // A linker takes an object out of an archive for a symbol that is asked for, and with it this constructor.
-    core::hint::black_box(&AT_LOAD);
-    if !global::forks().hooked.swap(true, Ordering::Relaxed) {
-        // SAFETY: the handlers below are functions without state.
-        unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
+    /// Registers the handlers, unless they are. If the C library cannot, forking while other threads allocate is not safe; there is no one to
+    /// report that to.
+    pub(super) fn register(&self, before: Handler, in_parent: Handler, in_child: Handler) {
+        if !self.is_registered.swap(true, Ordering::Relaxed) {
+            // SAFETY: the handlers are functions of the type asked for, and exist as long as the object, which is never unloaded (`pin`).
+            unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        }
     }
-}
 
-unsafe extern "C" fn before() {
-    if Futex::is_forking() {
-        global::forks().nested.fetch_add(1, Ordering::Relaxed);
-        return;
+    /// Takes every lock, before a fork.
+    pub(super) fn lock(&self, locks: &Locks<'_>) {
+        if Futex::is_forking() {
+            self.n_nested.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        stdio::lock();
+        locks.lock();
     }
-    stdio::lock();
-    global::pressure().lock_for_fork();
-    // That lock queues those who fork at once; from here on this thread may enter what it holds.
-    Futex::begin_fork();
-    global::threads().lock_for_fork();
-    global::shared().lock_for_fork();
-}
 
-/// Whether this fork was inside another of the same thread, which is under way still.
-fn was_nested() -> bool {
-    let nested = &global::forks().nested;
-    let is_nested = nested.load(Ordering::Relaxed) > 0;
-    if is_nested {
-        nested.fetch_sub(1, Ordering::Relaxed);
+    /// Releases every lock, in the parent; nothing if the fork is part of another one, which still holds them.
+    ///
+    /// # Safety
+    /// - This thread called [`Forks::lock`] for the same fork.
+    pub(super) unsafe fn unlock_in_parent(&self, locks: &Locks<'_>) {
+        if !self.leave_nested() {
+            // SAFETY: this thread took the locks in `lock`, and no fork within this one is under way.
+            unsafe { locks.unlock() };
+            stdio::unlock();
+        }
     }
-    is_nested
-}
 
-/// Lets every lock of the allocator go.
-///
-/// # Safety
-/// - This thread, or the one it is the copy of, took them in [`before`].
-unsafe fn unlock() {
-    // SAFETY: the promise above is the one each of them asks for.
-    unsafe {
-        global::shared().unlock_after_fork();
-        global::threads().unlock_after_fork();
-        Futex::end_fork();
-        global::pressure().unlock_after_fork();
+    /// Releases every lock, in the child; nothing if the fork is part of another one, which still holds them.
+    ///
+    /// # Safety
+    /// - This thread is the copy of the one that called [`Forks::lock`] for the same fork.
+    pub(super) unsafe fn unlock_in_child(&self, locks: &Locks<'_>) {
+        if !self.leave_nested() {
+            // SAFETY: this thread is the copy of the one that took the locks in `lock`, and no fork within this one is under way.
+            unsafe { locks.unlock() };
+            stdio::reset();
+        }
     }
-}
 
-unsafe extern "C" fn after_in_parent() {
-    if !was_nested() {
-        // SAFETY: this thread took them in `before`, and no fork is under way inside this one.
-        unsafe { unlock() };
-        stdio::unlock();
+    /// Ends a fork within another one; `false` if the fork that ends is not nested.
+    fn leave_nested(&self) -> bool {
+        let is_nested = self.n_nested.load(Ordering::Relaxed) > 0;
+        if is_nested {
+            self.n_nested.fetch_sub(1, Ordering::Relaxed);
+        }
+        is_nested
     }
-}
-
-unsafe extern "C" fn after_in_child() {
-    if !was_nested() {
-        // SAFETY: this thread is the copy of the one that took them, and the only one.
-        unsafe { unlock() };
-        stdio::reset();
-    }
-    // From here on no lock is waited for: this thread holds them all, or nobody does.
-    global::shared().pages.adopt_purging_in_child();
-    // SAFETY: the process has one thread, and this is its heap.
-    unsafe { global::threads().orphan_others(ptr::from_ref(current::get())) };
-    global::background().forked(!current::get().is_nobody());
-    global::pressure().forked();
 }

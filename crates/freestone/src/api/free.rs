@@ -8,107 +8,104 @@
 //! Freeing never fails and never changes `errno`: below are raw system calls only.
 //!
 //! # Safety
-//! As for C's `free`: `block` was returned by this allocator and nobody uses it any more. What violates that and can be seen is named.
+//! As for C's `free`: `block` was returned by this allocator, is not freed, and no code uses it any more. A violation that can be seen is
+//! reported (`misuse`).
 
-use crate::api::global;
+use crate::api::local_heap::{keep_freed, with_heap};
 use crate::size_class::block_bytes;
-use crate::thread::current::{self, Heap};
+use crate::thread::free_block::FreeBlock;
+use crate::thread::heap::own::Own;
+use crate::thread::{current, flush};
+use freestone_os::Linux;
 
-/// Frees a block; null is nothing.
+/// Frees a block; does nothing for null.
 ///
 /// # Safety
-/// - See the module header.
+/// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    let heap = current::get();
-    // SAFETY: a page with this heap's tag is this thread's, and the entry says its class.
-    unsafe {
-        if let Some(entry) = heap.view().entry(block.addr())
-            && let Some(class) = entry.class_if_owned(heap.tag())
-        {
-            if heap.push(class, block) {
-                free_full(heap, class);
-            }
-            return;
+    if let Some((own, class)) = current::get().own_class(block.addr()) {
+        // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
+        if own.bins().push(unsafe { FreeBlock::new(block, class) }) {
+            overflow(own, class);
         }
-        free_slow(block);
+        return;
     }
+    // SAFETY: this function's contract is that of `free_slow`.
+    unsafe { free_slow(block) };
 }
 
-/// Frees a small block of a known class without asking whose it is: flushing the bin finds out.
+/// Frees a small block of a known class without looking up its owner: flushing the bin does that.
 ///
 /// # Safety
-/// - See the module header; the block is of `class`.
+/// - `block` was returned by this allocator for a size of `class`, and is not freed; no code uses it any more.
 #[inline(always)]
-pub unsafe fn free_sized(block: *mut u8, class: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !current::get().try_push(class, block) {
-            free_sized_slow(block, class);
-        }
+pub(crate) unsafe fn free_sized(block: *mut u8, class: usize) {
+    // SAFETY: the block is one of `class` that no code uses any more (this function's contract).
+    if let Err(block) = current::get().try_push(unsafe { FreeBlock::new(block, class) }) {
+        free_sized_slow(block);
     }
 }
 
-/// Looks at a bin that has just run out of room.
+/// Flushes a bin that has just run out of room.
 #[cold]
 #[inline(never)]
-unsafe fn free_full(heap: &Heap, class: usize) {
-    // SAFETY: the caller's heap is this thread's and alive, for it owned the block.
-    unsafe { heap.overflow(class) }
+fn overflow(own: Own<'_, Linux>, class: usize) {
+    flush::overflow(own, class);
 }
 
 /// Frees a block of a known class when the bin had no room, or the thread has no heap.
 #[cold]
 #[inline(never)]
-unsafe fn free_sized_slow(block: *mut u8, class: usize) {
-    // SAFETY: the caller's promise; the heap is this thread's for the moment.
-    let freed = global::with_heap(|heap| unsafe { heap.push_slow(class, block) });
-    if freed.is_none() {
-        // SAFETY: nobody uses the block any more, says the module header.
-        unsafe { global::keep_freed(block) };
+fn free_sized_slow(block: FreeBlock) {
+    let mut block = Some(block);
+    with_heap(|own| {
+        if let Some(block) = block.take() {
+            flush::push(own, block);
+        }
+    });
+    if let Some(block) = block {
+        // SAFETY: the block is free.
+        unsafe { keep_freed(block.into_node().cast()) };
     }
 }
 
-/// Frees whatever is not this thread's small block.
+/// Frees whatever is not a small block of this thread; does nothing for null.
 ///
 /// # Safety
-/// - See the module header.
+/// - As for [`free`].
 #[cold]
 #[inline(never)]
-pub unsafe fn free_slow(block: *mut u8) {
+pub(crate) unsafe fn free_slow(block: *mut u8) {
     if block.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
-    let freed = global::with_heap(|heap| unsafe { heap.free(block) });
+    // SAFETY: the block is live and no code uses it any more (this function's contract).
+    let freed = with_heap(|own| unsafe { own.free(block) });
     if freed.is_none() {
-        // SAFETY: nobody uses the block any more, says the module header.
-        unsafe { global::keep_freed(block) };
+        // SAFETY: no code uses the block any more (this function's contract).
+        unsafe { keep_freed(block) };
     }
 }
 
-/// Bytes that a block may be used to its end for; 0 for null. An invalid pointer is reported, and its answer is 0.
+/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the answer is 0.
 ///
 /// # Safety
-/// - `block` is null or was returned by this allocator and not freed.
+/// - `block` is null, or was returned by this allocator and is not freed.
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
-    match current::get().view().small_class(block.addr()) {
+    match current::get().small_class(block.addr()) {
         Some(class) => block_bytes(class),
-        // SAFETY: the caller's promise.
-        None => unsafe { usable_size_slow(block) },
+        None => usable_size_slow(block),
     }
 }
 
-/// # Safety
-/// - As for [`usable_size`].
 #[cold]
 #[inline(never)]
-unsafe fn usable_size_slow(block: *mut u8) -> usize {
+fn usable_size_slow(block: *mut u8) -> usize {
     if block.is_null() {
         return 0;
     }
-    // SAFETY: the caller's promise.
-    global::with_heap(|heap| unsafe { heap.usable_bytes(block) }).flatten().unwrap_or(0)
+    with_heap(|own| own.usable_bytes(block)).flatten().unwrap_or(0)
 }

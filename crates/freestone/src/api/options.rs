@@ -1,18 +1,20 @@
-//! Applying options: from the environment, then the link-time symbol, then the API; the last one wins.
+//! Reading options: from the environment, then the link-time symbol, then calls of the API; the last value of an option wins.
 #![allow(unsafe_code)]
 //!
-//! Unknown or malformed ones are reported, once, and ignored. Nothing acts when the process is more privileged than its caller.
+//! An unknown name or malformed value is reported on standard error and ignored. Environment and symbol are not read when the process is more
+//! privileged than its caller.
 //!
 //! # Safety
-//! `freestone_options` is weak: its address is null unless the program defines it, and then it is a C string by contract.
+//! `freestone_options` is weak: its address is null unless the program defines it, and then it must be a C string.
 
-use crate::api::{global, report};
+use crate::api::report::Report;
 use crate::config::{self, Mistake, Settings, key};
+use crate::shared::Shared;
 use core::ffi::{CStr, c_char};
 use core::str;
-use freestone_os::process;
+use freestone_os::{Os, process};
 
-/// What environment variables of ours start with.
+/// Prefix of the environment variables that set options.
 const PREFIX: &[u8] = b"FREESTONE_";
 
 core::arch::global_asm!(
@@ -32,16 +34,18 @@ unsafe extern "C" {
     static LINKED: *const c_char;
 }
 
-/// Reads environment and symbol into `settings`.
-pub(super) fn apply_all(settings: &Settings) {
+/// Applies the options of environment and symbol to `settings`; the path goes to `report`.
+pub(super) fn apply_all(settings: &Settings, report: &Report) {
     if process::is_secure() {
         return;
     }
-    // A profile counts as if it had been said first, wherever it stands.
-    for profile in [true, false] {
+    // A profile counts as if it came first, wherever it stands: explicit options override it.
+    for is_profile in [true, false] {
         for_each(|name, value, source| {
-            if (config::find(name) == Some(key::PROFILE)) == profile {
-                apply(settings, name, value, source);
+            if (config::find(name) == Some(key::PROFILE)) == is_profile
+                && let Err(mistake) = set_at_start(settings, report, name, value)
+            {
+                report_ignored(name, value, source, mistake);
             }
         });
     }
@@ -55,7 +59,7 @@ fn for_each(mut visit: impl FnMut(&[u8], &[u8], &str)) {
             visit(name, value, "environment");
         }
     });
-    // SAFETY: see the module header.
+    // SAFETY: the pointer is null, or the program's C string, which is never changed.
     let linked = unsafe { if LINKED.is_null() { &[][..] } else { CStr::from_ptr(LINKED).to_bytes() } };
     for option in linked.split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
         let (name, value) = split(option);
@@ -70,49 +74,46 @@ fn split(option: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-fn apply(settings: &Settings, name: &[u8], value: &[u8], source: &str) {
-    if let Err(mistake) = set_at_start(settings, name, value) {
-        let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
-        freestone_os::report(format_args!(
-            "option {name}={value} ({source}) ignored: {mistake}; `freestone options` lists them"
-        ));
-    }
-}
-
-fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
+fn set_at_start(settings: &Settings, report: &Report, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
     let index = config::find(name).ok_or(Mistake::UnknownKey)?;
     settings.set(index, value)?;
     if index == key::REPORT {
-        report::set_path(value)?;
+        report.set(value)?;
     }
     Ok(())
 }
 
-/// Sets an option by name, as the last word.
+fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
+    let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
+    freestone_os::report(format_args!(
+        "option {name}={value} ({source}) ignored: {mistake}; `freestone options` lists them"
+    ));
+}
+
+/// Sets the option `name` of an allocator that has started.
 ///
 /// # Errors
-/// There is no such option, or the value is not of its unit; nothing has changed then.
-pub fn set(name: &str, value: &str) -> Result<(), Mistake> {
-    // Started first, so that what environment and symbol say does not come later.
-    global::start();
+/// There is no such option, the value does not suit it, it is only read at the start, or it is a limit below what is in use. Nothing has
+/// changed then.
+pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
     if index == key::REPORT {
         return Err(Mistake::OnlyAtStart);
     }
-    let (pages, settings) = (&global::shared().pages, global::shared().settings());
+    let settings = shared.settings();
     let before = settings.get(index);
     settings.set(index, value.as_bytes())?;
-    if matches!(index, key::LIMIT | key::LIMIT_HARD) && settings.get(index) < pages.limited_bytes() {
+    if matches!(index, key::LIMIT | key::LIMIT_HARD) && settings.get(index) < shared.pages.limited_bytes() {
         settings.store(index, before);
         return Err(Mistake::BelowUse);
     }
-    global::background().option_changed();
     Ok(())
 }
 
-/// The value of an option as a number (see [`Settings::get`]).
-#[must_use]
-pub fn get(name: &str) -> Option<usize> {
-    global::start();
-    config::find(name.as_bytes()).map(|index| global::shared().settings().get(index))
+/// The value of the option `name` as a number (see [`Settings::get`]); `None` if there is no such option.
+pub(super) fn get(settings: &Settings, name: &str) -> Option<usize> {
+    config::find(name.as_bytes()).map(|index| settings.get(index))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,15 @@
 //! Keeping the object that has the allocator in it loaded.
 #![allow(unsafe_code)]
 //!
-//! Blocks, thread-exit hooks and fork handlers outlive a `dlclose`. `libfreestone.so` is linked with `-z nodelete`; a shared library whose
-//! own allocator is the crate (a plug-in) is pinned by its constructor, which runs while the loader loads it: later, from an allocation,
-//! the loader's lock could be another thread's that waits for ours.
+//! Blocks, thread-exit hooks and fork handlers outlive a `dlclose`. `libfreestone.so` is linked with `-z nodelete`. A shared library whose
+//! own allocator is the crate (a plug-in) is pinned by its constructor, which runs while the loader loads it. Pinning it later, from an
+//! allocation, could deadlock: another thread may hold the loader's lock and wait for ours.
 //!
-//! Cost: a walk along the object's dynamic section. That tells programs, and libraries linked to stay, from plug-ins.
+//! Cost: a walk along the object's dynamic section, which tells programs, and libraries linked with `-z nodelete`, from plug-ins.
 //!
 //! # Safety
-//! `_DYNAMIC` is what the ELF specification says, or null in an object without one. `dlopen` and `dladdr1` are weak, and null where the C
-//! library has none (musl has no `dladdr1`, and never unloads).
+//! `_DYNAMIC` is the object's dynamic section as the ELF specification has it, or null in an object without one. `dlopen` and `dladdr1` are weak,
+//! and null where the C library does not have them (musl has no `dladdr1`, and never unloads).
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
@@ -47,7 +47,7 @@ struct LinkMap {
 
 type Dladdr1 = unsafe extern "C" fn(*const c_void, *mut libc::Dl_info, *mut *const LinkMap, c_int) -> c_int;
 
-/// What the assembler put together above.
+/// The addresses that the assembler stored above.
 #[repr(C)]
 struct Object {
     dynamic: *const Dynamic,
@@ -66,9 +66,10 @@ const DF_1_NODELETE: usize = 0x8;
 const DF_1_PIE: usize = 0x0800_0000;
 const RTLD_DL_LINKMAP: c_int = 2;
 
-/// Keeps this object loaded until the process ends, unless it is anyway. For its constructor.
+/// Keeps this object loaded until the process ends, unless it stays loaded anyway. For its constructor.
 pub(super) fn pin() {
-    // SAFETY: see the module header; `dlopen` and `dladdr1` get an address of this object, and the name that the loader gave it.
+    // SAFETY: `_DYNAMIC` is null or this object's dynamic section; `dladdr1` gets an address of this object and places for its answers, `dlopen`
+    // the name that the loader gave the object.
     unsafe {
         if flags(OBJECT.dynamic) & (DF_1_NODELETE | DF_1_PIE) != 0 {
             return;
@@ -89,7 +90,7 @@ pub(super) fn pin() {
 /// # Safety
 /// - `entry` is null, or starts a dynamic section.
 unsafe fn flags(mut entry: *const Dynamic) -> usize {
-    // SAFETY: the promise above; a dynamic section ends with `DT_NULL`.
+    // SAFETY: `entry` is null or in a dynamic section (this function's contract), whose last entry is `DT_NULL`.
     unsafe {
         while !entry.is_null() && (*entry).tag != DT_NULL {
             if (*entry).tag == DT_FLAGS_1 {

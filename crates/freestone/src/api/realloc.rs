@@ -1,29 +1,34 @@
-//! Changing a block's size: `thread::any` does it, with this thread's heap.
+//! Changing a block's size: `thread::any_block` does it, with this thread's heap.
 #![allow(unsafe_code)]
 //!
-//! A small block that stays needs the page map's entry and nothing else; one that moves, this thread's bins.
+//! A small block that stays needs its page map entry and nothing else; one that moves needs this thread's bins.
 //!
 //! # Safety
-//! As for C's `realloc`: `block` was returned by this allocator and is not freed.
+//! As for C's `realloc`: `block` was returned by this allocator and is not freed. A violation that can be seen is reported (`misuse`).
 
-use crate::api::alloc::or_enomem;
-use crate::api::{global, pressure};
+use crate::api::local_heap::with_heap;
+use crate::api::process::PROCESS;
+use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::thread::any::{Place, is_possible, locate, small_stays, with_room};
-use crate::thread::current;
+use crate::thread::any_block::is_possible;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::growth::{small_stays, with_growth_room};
+use crate::thread::locate::{Place, locate};
+use crate::thread::{current, flush};
 use core::ptr;
 
-/// Makes a block, not null, hold `size` bytes, keeping its contents up to the smaller size, aligned to `align`, a power of two. Null and
-/// `ENOMEM` when memory runs out; the block is untouched then.
+/// Makes a block hold `size` bytes aligned to `align` bytes, keeping its contents up to the smaller size. Returns the block, which may have
+/// moved; null and `ENOMEM` when memory runs out, and then the block is untouched.
 ///
 /// # Safety
-/// - See the module header.
+/// - `block` was returned by this allocator (it is not null) and is not freed. It is not used again unless the answer is null.
+/// - `align` is a power of two.
 #[inline]
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    match current::get().view().small_class(block.addr()) {
+    match current::get().small_class(block.addr()) {
         Some(class) if small_stays(block_bytes(class), size) => block,
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract is that of `reallocate_moving`.
         _ => unsafe { reallocate_moving(block, size, align) },
     }
 }
@@ -31,61 +36,50 @@ pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
 /// Moves a small block of this thread's to another at once, if there is one in the bin.
 ///
 /// # Safety
-/// - See the module header.
+/// - As for [`reallocate`].
 #[inline(never)]
 unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    let heap = current::get();
-    // SAFETY: the caller's promise; the block is this thread's, whose heap is alive.
-    unsafe {
-        if align <= GRANULE_BYTES
-            && let Some(entry) = heap.view().entry(block.addr())
-            && let Some(class) = entry.class_if_owned(heap.tag())
-        {
-            let usable = block_bytes(class);
-            let roomy = with_room(usable, size);
-            let moved = if roomy <= SMALL_MAX { heap.pop(class_of(roomy)) } else { ptr::null_mut() };
-            if !moved.is_null() {
-                moved.copy_from_nonoverlapping(block, usable.min(size));
-                heap.push_slow(class, block);
-                return moved;
-            }
+    if align <= GRANULE_BYTES
+        && let Some((own, class)) = current::get().own_class(block.addr())
+    {
+        let usable = block_bytes(class);
+        let with_room = with_growth_room(usable, size);
+        let moved = if with_room <= SMALL_MAX { own.bins().pop(class_of(with_room)) } else { ptr::null_mut() };
+        if !moved.is_null() {
+            // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
+            unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+            // SAFETY: the page map says that `block` is of `class`, and it is given up.
+            flush::push(own, unsafe { FreeBlock::new(block, class) });
+            return moved;
         }
-        reallocate_slow(block, size, align)
     }
+    // SAFETY: this function's contract is that of `reallocate_slow`.
+    unsafe { reallocate_slow(block, size, align) }
 }
 
 /// # Safety
-/// - See the module header.
+/// - As for [`reallocate`].
 #[cold]
 #[inline(never)]
 unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract is that of `attempt`.
     let moved = unsafe { attempt(block, size, align) };
-    if !moved.is_null() && !global::shared().pages.is_pressed() {
+    if !moved.is_null() && !shortage::is_pressed() {
         return moved;
     }
-    // SAFETY: as above.
-    unsafe { reallocate_under_pressure(moved, block, (size, align)) }
-}
-
-/// # Safety
-/// - See the module header.
-unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    global::with_heap(|heap| unsafe { heap.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
-}
-
-/// Passes on what an attempt gave, with room made, or another attempt.
-///
-/// # Safety
-/// - See the module header; if `moved` is null the block is as it was.
-#[cold]
-unsafe fn reallocate_under_pressure(moved: *mut u8, block: *mut u8, (size, align): (usize, usize)) -> *mut u8 {
-    // A wrong pointer has been named, and stays wrong.
+    // An invalid pointer has been reported, and stays invalid: that is no shortage.
     let is_short = |moved: &*mut u8| {
-        let shared = global::shared();
-        moved.is_null() && is_possible(&shared.pages, size, align) && !matches!(locate(shared, block), Place::Wrong(_))
+        moved.is_null()
+            && is_possible(&PROCESS.shared.pages, size, align)
+            && !matches!(locate(&PROCESS.shared, block), Place::Wrong(_))
     };
-    // SAFETY: the caller's promise.
-    or_enomem(pressure::watch(moved, is_short, || unsafe { attempt(block, size, align) }))
+    // SAFETY: a second attempt is made only if the first one returned null, and then the block is as it was.
+    or_enomem(shortage::handle(moved, is_short, || unsafe { attempt(block, size, align) }))
+}
+
+/// # Safety
+/// - As for [`reallocate`].
+unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    // SAFETY: the block is live (this function's contract).
+    with_heap(|own| unsafe { own.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
 }

@@ -1,10 +1,10 @@
-//! The C library's lock of its list of streams, which comes before our locks at a fork.
+//! The C library's lock of its list of streams, which is taken before ours at a fork.
 #![allow(unsafe_code)]
 //!
-//! glibc's `fork` runs the prepare handlers, ours the last, then locks its list of streams, then its own `malloc`, so that a thread with the
-//! list's lock may allocate. Our locks come too early: while they are held, `fork` waits for the list, whose holder (`fflush(NULL)`) waits
-//! for a stream, whose holder (`getdelim`) allocates (glibc's bug 19431). So the handler takes the list's lock first, by the functions that
-//! glibc exports for that.
+//! glibc's `fork` runs the prepare handlers, ours the last, then locks its list of streams, then its own `malloc`: in this order a thread that
+//! holds the list's lock may allocate. Our locks are taken too early for that. While we hold them, `fork` waits for the list, whose holder
+//! (`fflush(NULL)`) waits for a stream, whose holder (`getdelim`) allocates and waits for us (glibc's bug 19431). So our handler takes the
+//! list's lock first, by the functions that glibc exports for that.
 //!
 //! | | glibc itself | we |
 //! |---|---|---|
@@ -13,16 +13,16 @@
 //! | in the child of several threads | resets, before our handler | reset: it is free |
 //! | in the child of one thread | nothing | reset: the only thread held it |
 //!
-//! Rests on: `_IO_list_lock`, `_IO_list_unlock` and `_IO_list_resetlock` at version `GLIBC_2.2.5` (on AArch64 `GLIBC_2.17`), there in every
-//! glibc so far; the table agrees with the sources of 2.27, 2.33, 2.36 and 2.42. Tested with 2.36.
+//! This relies on `_IO_list_lock`, `_IO_list_unlock` and `_IO_list_resetlock` at version `GLIBC_2.2.5` (on AArch64 `GLIBC_2.17`), which every
+//! glibc so far exports. The table agrees with the sources of 2.27, 2.33, 2.36 and 2.42; tested with 2.36.
 //!
-//! Remains: what `fork` locks between our handler and the list. That is the database of name services, whose holder may allocate when
-//! `/etc/nsswitch.conf` is read (the first time, or when it has changed), and in 2.42 the list of `popen`'s children, whose holder
-//! allocates in `popen` while others are open. And musl: its `fork` locks its list of streams after all handlers, too, and it exports no
-//! function to lock it before.
+//! Not covered are the locks that `fork` takes between our handler and the list: that of the database of name services, whose holder may
+//! allocate when it reads `/etc/nsswitch.conf` (the first time, or when the file has changed), and in 2.42 that of the list of `popen`'s
+//! children, whose holder allocates in `popen` while others are open. Nor is musl covered: its `fork` locks its list of streams after all
+//! handlers, too, and it exports no function to lock the list before.
 //!
 //! # Safety
-//! The symbols are weak: their addresses are null where the C library has none, and then nothing is called.
+//! The symbols are weak: where the C library does not have them their addresses are null, and nothing is called.
 
 core::arch::global_asm!(
     ".weak _IO_list_lock",
@@ -52,20 +52,20 @@ unsafe extern "C" {
     static LIST: ListLock;
 }
 
-/// Before a fork.
+/// Locks the list, before a fork.
 pub(super) fn lock() {
-    // SAFETY: see the module header; the function takes nothing, and may be called by any thread that will unlock.
+    // SAFETY: the address is null or that of the C library's function, which takes nothing; this thread, or its copy in the child, will unlock.
     unsafe { LIST.lock.map(|lock| lock()) };
 }
 
-/// After a fork, in the parent.
+/// Unlocks the list after a fork, in the parent.
 pub(super) fn unlock() {
-    // SAFETY: as above; this thread locked it before the fork.
+    // SAFETY: as in `lock`; this thread locked the list before the fork.
     unsafe { LIST.unlock.map(|unlock| unlock()) };
 }
 
-/// After a fork, in the child: the list is locked by nobody from now on.
+/// Resets the lock after a fork, in the child: it is free from now on.
 pub(super) fn reset() {
-    // SAFETY: as above; no other thread exists.
+    // SAFETY: as in `lock`; no other thread exists in the child, so none holds the lock.
     unsafe { LIST.reset.map(|reset| reset()) };
 }

@@ -1,9 +1,17 @@
-//! Reading an option's value. Pure; every input gives a number or a [`Mistake`].
+//! Reading an option's value: text in, a number or a [`Mistake`] out.
 
 use crate::config::Unit;
 use core::fmt;
 
-/// What is wrong with an option.
+/// Why an option or a limit was refused.
+///
+/// ```
+/// use freestone::{Freestone, options::Mistake};
+///
+/// assert_eq!(Freestone.set_option("misuse", "shrug"), Err(Mistake::NotAWord));
+/// assert_eq!(Freestone.set_option("bin_max", "0"), Err(Mistake::OutOfRange));
+/// assert_eq!(Freestone.set_option("report", "/tmp/report"), Err(Mistake::OnlyAtStart));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// There is no such option.
@@ -12,11 +20,11 @@ pub enum Mistake {
     NotANumber,
     /// The value is not one of the option's words.
     NotAWord,
-    /// The value is a number that makes no sense here.
+    /// The value is outside the option's bounds, or a path that is too long.
     OutOfRange,
-    /// A limit below what is in use already.
+    /// The limit is below what is in use already.
     BelowUse,
-    /// The option counts only while the allocator starts: in the environment or the link-time symbol.
+    /// The option is only read at the start, from the environment or the link-time symbol.
     OnlyAtStart,
 }
 
@@ -27,8 +35,8 @@ impl fmt::Display for Mistake {
             Self::NotANumber => "not a number (bytes may end in k, m or g)",
             Self::NotAWord => "not one of its words",
             Self::OutOfRange => "out of range",
-            Self::BelowUse => "more than that is in use already",
-            Self::OnlyAtStart => "it counts only in the environment or the link-time symbol",
+            Self::BelowUse => "more memory than that is in use",
+            Self::OnlyAtStart => "it is only read at the start, from the environment or the link-time symbol",
         })
     }
 }

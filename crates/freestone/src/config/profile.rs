@@ -1,24 +1,35 @@
-//! Profiles: named sets of options, for those who know what their program is and not what the options mean.
+//! Profiles: named sets of options, for users who know their program better than the options.
 
 use crate::config::{NEVER_MS, key};
 
-/// A profile: its name, as in the words of the option `profile`, and the options it sets.
+/// A named set of options, which the option `profile` selects by its name.
+///
+/// ```
+/// use freestone::options::{OPTIONS, PROFILES};
+///
+/// for profile in &PROFILES {
+///     for &(index, value) in profile.options {
+///         println!("{}: {}={value}", profile.name, OPTIONS[index].key);
+///     }
+/// }
+/// assert_eq!(PROFILES[0].name, "balanced");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
-    /// Its name.
+    /// Its name: a word of the option `profile`.
     pub name: &'static str,
-    /// Whom it is for.
+    /// Which programs it is for, and what it does.
     pub purpose: &'static str,
-    /// Options and their values, as the parser reads them.
+    /// The options it sets: index in [`OPTIONS`](crate::options::OPTIONS), and value as text.
     pub options: &'static [(usize, &'static str)],
 }
 
 /// Every profile, in the order of the option's words.
 pub static PROFILES: [Profile; 4] = [
-    Profile { name: "balanced", purpose: "everything else: the defaults", options: &[] },
+    Profile { name: "balanced", purpose: "the defaults, for everything not below", options: &[] },
     Profile {
         name: "throughput",
-        purpose: "batch work on a machine of its own: memory is kept, and huge pages are asked for",
+        purpose: "batch work on a dedicated machine: keeps memory and requests huge pages",
         options: &[
             (key::DECAY_MS, "10000"),
             (key::DIRTY_MAX, "256m"),
@@ -29,7 +40,7 @@ pub static PROFILES: [Profile; 4] = [
     },
     Profile {
         name: "lean",
-        purpose: "many processes on a small machine: memory goes back at once",
+        purpose: "many processes on a small machine: returns memory quickly",
         options: &[
             (key::DECAY_MS, "100"),
             (key::DIRTY_MAX, "1m"),
@@ -40,7 +51,7 @@ pub static PROFILES: [Profile; 4] = [
     },
     Profile {
         name: "realtime",
-        purpose: "deadlines: memory has its pages before it is used, nothing is given back on the caller's time, no thread of ours runs",
+        purpose: "deadlines: allocates physical pages in advance, returns nothing on the caller's time, has no background thread",
         options: &[
             (key::DECAY_MS, "4294967295"),
             (key::DIRTY_MAX, "18446744073709551615"),

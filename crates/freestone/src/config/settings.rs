@@ -1,4 +1,4 @@
-//! The options' values: set at start and through the API, read on slow paths.
+//! The options' values: set at the start and through the API, read on slow paths.
 
 use crate::config::profile::Profile;
 use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
@@ -6,23 +6,23 @@ use core::fmt;
 use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::units::PAGE_BYTES;
 
-/// What follows a wrong free.
+/// What happens on an invalid free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MisusePolicy {
-    /// Say so and abort.
+    /// A message, then abort.
     Abort,
-    /// Say so and go on, leaving the block alone.
+    /// A message; the block is left alone.
     Report,
-    /// Go on, leaving the block alone.
+    /// Nothing; the block is left alone.
     Ignore,
 }
 
 /// Whether the allocator has a thread of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// Once the program has threads.
+    /// While more than one thread of the program has a heap.
     Auto,
-    /// From the start.
+    /// While any thread has a heap.
     On,
     /// Never.
     Off,
@@ -37,10 +37,10 @@ pub enum Purge {
     Free,
 }
 
-/// What huge pages are asked for.
+/// What huge pages are requested for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thp {
-    /// Large blocks that are dense, by experience or because they grow.
+    /// Large blocks that grow, or that are as long as earlier ones that were densely written.
     Auto,
     /// Everything.
     On,
@@ -48,16 +48,16 @@ pub enum Thp {
     Off,
 }
 
-/// When memory gets its physical pages.
+/// When and how memory gets its physical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefault {
     /// When it is first written.
     Off,
-    /// When it is mapped: every OS page is written to.
+    /// When it is mapped, by a write to every OS page.
     Touch,
-    /// When it is mapped: the kernel is told that it will be needed.
+    /// When it is mapped, after advice to the kernel that it will be needed.
     WillNeed,
-    /// When it is mapped: the kernel is asked for them.
+    /// When it is mapped, by asking the kernel for them.
     Populate,
 }
 
@@ -67,18 +67,19 @@ const BIN_MAX_BYTES: usize = 1 << 20;
 /// Fewest blocks that the byte bound leaves a bin.
 const BIN_MAX_LEAST: usize = 32;
 
-/// A bin starts with room for a page of blocks, between these bounds: a program that never holds more than that of a class never flushes.
+/// A bin starts with room for this many bytes of blocks, between these bounds: a program that never frees more of a class than that never
+/// flushes.
 const BIN_START_BYTES: usize = 64 * 1024;
 /// See [`BIN_START_BYTES`].
 const BIN_START: core::ops::RangeInclusive<usize> = 8..=512;
 
-/// The dirty bound is this part of what is in use, or the option's, whichever is larger.
+/// The dirty bound is what is in use divided by this, or the option's value if that is larger.
 const DIRTY_SHARE: u64 = 10;
 
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
-/// The values of [`OPTIONS`], as numbers: of the option's unit, or the place among its words. Paths are kept elsewhere.
+/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The path of the report is kept by the report.
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
 }
@@ -144,7 +145,7 @@ impl Settings {
         if self.get(key::PURGE) == 0 { Purge::DontNeed } else { Purge::Free }
     }
 
-    /// What huge pages are asked for.
+    /// What huge pages are requested for.
     #[must_use]
     pub fn thp(&self) -> Thp {
         match self.get(key::THP) {
@@ -154,7 +155,7 @@ impl Settings {
         }
     }
 
-    /// When memory gets its physical pages.
+    /// When and how memory gets its physical pages.
     #[must_use]
     pub fn prefault(&self) -> Prefault {
         match self.get(key::PREFAULT) {
@@ -192,7 +193,7 @@ impl Settings {
         (limit != UNLIMITED).then_some(limit)
     }
 
-    /// Makes `bytes` the soft limit if nobody said otherwise.
+    /// Makes `bytes` the soft limit unless it is set.
     pub fn set_default_limit(&self, bytes: usize) {
         if let Some(limit) = self.values.get(key::LIMIT) {
             let _ = limit.compare_exchange(UNLIMITED, bytes, Ordering::Relaxed, Ordering::Relaxed);
@@ -206,7 +207,7 @@ impl Settings {
         (limit != UNLIMITED).then_some(limit)
     }
 
-    /// What follows a wrong free.
+    /// What happens on an invalid free.
     #[must_use]
     pub fn misuse(&self) -> MisusePolicy {
         match self.get(key::MISUSE) {
@@ -216,7 +217,7 @@ impl Settings {
         }
     }
 
-    /// Whether system calls beyond the few that `docs/sandboxes.md` names may end the process.
+    /// Whether the process runs in a sandbox, where any system call but the few that `docs/sandboxes.md` lists may kill it.
     #[must_use]
     pub fn sandbox(&self) -> bool {
         self.get(key::SANDBOX) != 0
@@ -228,10 +229,10 @@ impl Settings {
         u32::try_from(self.get(key::REPORT_MS)).ok().filter(|&ms| ms > 0)
     }
 
-    /// Sets the option `index` of [`OPTIONS`]; a profile sets the options it names. The path of the report is not kept here.
+    /// Sets the option `index` of [`OPTIONS`] to the value that the text `value` says. A profile sets the options it names, too.
     ///
     /// # Errors
-    /// The value is not of the option's unit, or outside its bounds; nothing has changed then.
+    /// There is no such option, or the value is not of its unit or outside its bounds; nothing has changed then.
     pub fn set(&self, index: usize, value: &[u8]) -> Result<(), Mistake> {
         let spec = OPTIONS.get(index).ok_or(Mistake::UnknownKey)?;
         let number = parse::value(spec.unit, value)?;
@@ -248,26 +249,26 @@ impl Settings {
         Ok(())
     }
 
-    /// Makes `number` what [`Settings::get`] says of an option, unchecked.
+    /// Stores the value of option `index` as a number, without checking it.
     pub(crate) fn store(&self, index: usize, number: usize) {
         if let Some(value) = self.values.get(index) {
             value.store(number, Ordering::Relaxed);
         }
     }
 
-    /// Sets what a profile names, and everything else that some profile names to its default.
+    /// Sets the options that `profile` names, and those that only other profiles name to their defaults.
     fn apply(&self, profile: &Profile) {
         let defaults = Self::new();
         for &(index, _) in PROFILES.iter().flat_map(|profile| profile.options) {
             self.store(index, defaults.get(index));
         }
         for &(index, value) in profile.options {
-            // A test reads all of them.
+            // A test checks that every value is valid.
             let _ = self.set(index, value.as_bytes());
         }
     }
 
-    /// The value of option `index` as a number: its unit's, or the place among its words. Paths are 0; no limit is the largest number.
+    /// The value of option `index` as a number: in its unit, or the index of its word. A path is 0; a limit that is not set is the largest number.
     #[must_use]
     pub fn get(&self, index: usize) -> usize {
         self.values.get(index).map_or(0, |value| value.load(Ordering::Relaxed))

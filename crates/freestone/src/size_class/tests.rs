@@ -1,5 +1,6 @@
 extern crate std;
 use super::*;
+use freestone_base::units::PAGE_BYTES;
 
 #[test]
 fn every_size_to_two_mebibytes_gets_the_smallest_block_that_holds_it() {
@@ -46,6 +47,6 @@ fn the_block_of_every_offset_agrees_with_division() {
             let block = block_bytes(class);
             assert_eq!(block_at(class, offset), (offset / block, offset.is_multiple_of(block)));
         }
-        assert!(span_blocks(class) >= 7 && span_blocks(class) <= SPAN_BLOCKS_MAX);
+        assert!(span_blocks(class) >= 7 && span_blocks(class) <= PAGE_BYTES / GRANULE_BYTES);
     }
 }

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! Nothing here is mapped by being in the window: pages, records, bitmaps and page map are each committed from their start on, as the
-//! page heap grows (`page::window`). So a window may be as large as it likes, whatever limits the process has.
+//! page heap grows (`page::runs::metadata`). So a window may be as large as it likes, whatever limits the process has.
 //!
 //! [`Layout`] says where things are, and nothing else: it is arithmetic. [`View`] is what `free` looks an address up in: it knows how
 //! far the page map is committed, its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an
-//! address beyond its reach is then looked up again in the newest (`ThreadHeap::renew_view`). `docs/decisions/0016-what-is-committed-when.md`.
+//! address beyond its reach is then looked up again in the newest (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md`.
 //!
 //! Invariants: `n` pages and their metadata fit between base and end; page 0 is never used, so that 0 can mean "none"; the entries of
 //! all pages below a view's reach are committed, and stay so.
@@ -80,13 +80,6 @@ impl Layout {
     #[must_use]
     pub fn record(&self, page: u32) -> *mut Span {
         self.records().wrapping_add(page as usize)
-    }
-
-    /// The page that `record` describes.
-    #[inline]
-    #[must_use]
-    pub fn page_of_record(&self, record: *const Span) -> u32 {
-        ((record.addr() - self.records().addr()) / size_of::<Span>()) as u32
     }
 
     /// First word of a page's bitmap. Committed for pages below the frontier.

@@ -6,9 +6,9 @@
 //! ┌────────────────────────┬──────────┐
 //! │ owner                  │ code     │    0 as a whole: not ours
 //! └────────────────────────┴──────────┘
-//! owner 0  nobody's: LARGE or KEPT        code < N_CLASSES  size class of a small span
+//! owner 0  none: LARGE or CACHED           code < N_CLASSES  size class of a small span
 //! owner 1  abandoned                      code = LARGE      first page of a large block
-//! owner 2… a thread heap                  code = KEPT       of a freed one whose run is kept for the next (`page::shelf`)
+//! owner 2… a thread heap                  code = CACHED     of one that was freed into a large-run cache
 //!   2^23… an explicit heap                (the other pages of a large block are 0)
 //! ```
 //!
@@ -30,8 +30,8 @@ const CODE_BITS: u32 = 8;
 /// Code of the first page of a large block.
 const LARGE: u32 = 0xF0;
 
-/// Code of the first page of a large block that is free, and kept.
-const KEPT: u32 = 0xF1;
+/// Code of the first page of a large block that was freed into a large-run cache.
+const CACHED: u32 = 0xF1;
 
 const _: () = assert!(N_CLASSES < LARGE as usize);
 
@@ -89,8 +89,8 @@ impl Entry {
     pub const NONE: Self = Self(0);
     /// The first page of a large block.
     pub const LARGE: Self = Self(LARGE);
-    /// The first page of a large block that is free, and kept.
-    pub const KEPT: Self = Self(KEPT);
+    /// The first page of a large block that was freed into a large-run cache.
+    pub const CACHED: Self = Self(CACHED);
 
     /// A page of a small span.
     #[must_use]

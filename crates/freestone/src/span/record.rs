@@ -12,9 +12,11 @@
 //! Who may touch it: the span's owner (a thread heap; the central list of its class, under its lock; the page heap, under its).
 //! `owner` and `first` are read by any thread that holds a live block of the span.
 
+use crate::span::page_index::PageIndex;
 use core::cell::Cell;
 use core::ffi::c_void;
-use freestone_base::sync::{AtomicPtr, AtomicU32};
+use freestone_base::sync::{AtomicPtr, AtomicU32, Ordering};
+use freestone_base::units::{Moment, Pages};
 
 /// What a run of pages is at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,22 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::None,
+        Self::Dirty,
+        Self::Clean,
+        Self::Stuck,
+        Self::Small,
+        Self::Large,
+        Self::Metadata,
+        Self::Reserved,
+        Self::Purging,
+    ];
+
+    /// The number of kinds.
+    pub const COUNT: usize = Self::ALL.len();
+
     /// Whether a run of this kind can be used as it is.
     #[must_use]
     pub fn is_free_and_mapped(self) -> bool {
@@ -61,6 +79,8 @@ pub enum Listed {
 }
 
 /// See the module header. 64 bytes: one cache line.
+///
+/// Wide because: one record describes whatever kind of run starts at its page, within one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Span {
@@ -98,6 +118,52 @@ pub struct Span {
     pub fresh_has_memory: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,
+}
+
+impl Span {
+    /// The record of no run.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            owner: AtomicPtr::new(core::ptr::null_mut()),
+            first: AtomicU32::new(0),
+            pages: Cell::new(0),
+            next: Cell::new(0),
+            prev: Cell::new(0),
+            fresh: Cell::new(0),
+            n_free: Cell::new(0),
+            n_out: Cell::new(0),
+            older: Cell::new(0),
+            younger: Cell::new(0),
+            dirty_since_ms: Cell::new(0),
+            kind: Cell::new(Kind::None),
+            class: Cell::new(0),
+            listed: Cell::new(Listed::No),
+            is_huge: Cell::new(false),
+            fresh_has_memory: Cell::new(false),
+            first_word: Cell::new(0),
+        }
+    }
+
+    /// Pages in the run.
+    #[inline]
+    #[must_use]
+    pub fn n_pages(&self) -> Pages {
+        Pages(self.pages.get())
+    }
+
+    /// The first page of the run.
+    #[inline]
+    #[must_use]
+    pub fn first_page(&self) -> PageIndex {
+        PageIndex(self.first.load(Ordering::Relaxed))
+    }
+
+    /// Since when the run has been dirty.
+    #[must_use]
+    pub fn dirty_since(&self) -> Moment {
+        Moment(self.dirty_since_ms.get())
+    }
 }
 
 const _: () = assert!(size_of::<Span>() == 64);

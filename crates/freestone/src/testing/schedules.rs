@@ -1,5 +1,5 @@
-//! The whole heap under schedules: the real code of `thread`, `central` and `page` over the fake kernel, with every operation on shared memory
-//! and every call of the kernel a place where another thread may run (`--cfg shuttle`).
+//! The whole heap under schedules: the real code of `thread`, `central` and `page` over the fake kernel. At every operation on shared memory and
+//! every call of the kernel another thread may run (`--cfg shuttle`).
 //!
 //! ```text
 //!  seed ─▶ a world: options, limits, what there is to do, how often another thread runs
@@ -13,12 +13,12 @@
 //! | `world` | what the threads share, and what the program owns: the shadow |
 //! | `actor` | what a thread does |
 //!
-//! A violation panics; the message begins with the seed that shows it again: `FREESTONE_MODEL_SEED=n cargo xtask shuttle`.
-//! Orderings are not modelled (loom's models do), nor data races as such: a race shows by what it breaks.
+//! A violation panics; the message begins with the seed that reproduces it: `FREESTONE_MODEL_SEED=n cargo xtask shuttle`.
+//! Memory orderings are not modelled (loom's models do that), nor data races as such: a race is seen by what it breaks.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! All threads of a model run on one thread of the operating system. What is promised to the heap is kept by `world`.
+//! All threads of a model run on one thread of the operating system. `world` sees to it that they use blocks and heaps as the contracts ask.
 
 mod actor;
 mod world;
@@ -40,7 +40,7 @@ std::thread_local! {
     static SEED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs one execution a seed, and whichever other thread it likes whenever one lets others run.
+/// Runs one execution per seed; whenever a thread lets others run, picks one of the others at random.
 struct BySeed {
     seeds: std::ops::Range<u64>,
     ends: Instant,

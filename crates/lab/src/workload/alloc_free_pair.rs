@@ -1,29 +1,30 @@
 //! One block allocated and freed, over and over, at one size.
 //!
-//! Source: experiment A (TLSF over an arena): 1, 10, 100 and 500 KiB, 1000 operations published. `touch=1` writes one byte to
-//! every OS page of the block, as a program that uses it would; by default only its ends are written, as the published one did.
+//! Source: experiment A (TLSF over an arena): 1, 10, 100 and 500 KiB; 1000 operations published. By default only the two ends of the block are
+//! written, as in the published program. `touch=1` also writes one byte to every OS page of the block, as a program that uses it would.
 //!
 //! Does not show: more than one live block.
 
-use super::heap::{Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::tlsf_peers::AnyHeap;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::Heap;
+use crate::workload::tlsf_peers::AnyHeap;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "alloc_free_pair",
-    models: "a scratch buffer taken and given back at every request",
+    models: "a scratch buffer that is allocated and freed at every request",
     hides: "more than one live block",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::fixed("size", 1024, "bytes; experiment A has 1024, 10240, 102400 and 512000"),
-        Param::scaled("ops", [10_000_000, 30_000_000, 100_000_000], "pairs of allocation and release"),
-        Param::fixed("touch", 0, "1: write to every OS page of the block"),
+        Param::scaled("ops", [10_000_000, 30_000_000, 100_000_000], "pairs of allocation and free"),
+        Param::fixed("touch", 0, "1: write one byte to every OS page of the block"),
         AllocFreePair::PARAM,
     ],
     run: AllocFreePair::run,
-    hollow: Some(|params, meter| AllocFreePair::run_on(params, meter, Hollow::new(params.size("size")))),
+    run_on_null: Some(|params, meter| AllocFreePair::run_on(params, meter, NullAllocator::new(params.size("size")))),
 };
 
 struct AllocFreePair;

@@ -1,22 +1,23 @@
-//! Binary trees built and thrown away, beside one that stays.
+//! Binary trees that are built and dropped, beside one that stays.
 //!
-//! Source: the binary-trees program of the Computer Language Benchmarks Game, after Hans Boehm's GCBench; experiment C measured Go's
-//! central lists with it. Nodes are Rust boxes, so that the program's own allocator interface is on the way. An operation is one node.
+//! Source: the binary-trees program of the Computer Language Benchmarks Game, after Hans Boehm's GCBench; experiment C measured Go's central
+//! lists with it. Nodes are Rust boxes, so that the program's own allocator interface is part of the path. An operation is one node.
 //!
-//! Does not show: mixed sizes; every node is 16 bytes.
+//! Does not show: mixed sizes; every node has 16 bytes.
 
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload, heap};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "binary_trees",
-    models: "pointer structures built and dropped, beside one that lives on",
+    models: "pointer structures that are built and dropped, beside one that stays",
     hides: "mixed sizes",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("depth", [18, 20, 22], "depth of the longest-lived tree")],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 struct Node {
@@ -47,7 +48,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         (nodes + count(&long_lived), expected + (2 << depth) - 1)
     });
     if nodes != expected {
-        heap::broken(&format!("a tree lost nodes: {nodes} were counted, {expected} were made"));
+        failure::broken(&format!("a tree lost nodes: {nodes} were counted, {expected} were made"));
     }
     Outcome::new(nodes, nodes)
 }

@@ -1,37 +1,39 @@
-//! A burst of which every 20th block stays: the hardest case for giving memory back, for live blocks are everywhere.
+//! A burst of which every 20th block stays: the hardest case for returning memory, because live blocks are everywhere.
 //!
-//! Source: freestone's own experiment. Threads allocate a burst of blocks of 16 to 1039 bytes, free all but every 20th, and wait. The
-//! best any allocator can do without moving blocks is to keep the OS pages that hold a live block; the workload counts these pages
-//! itself, from the addresses, and reports the resident size as a multiple of them.
+//! Source: freestone's own experiment. Threads allocate a burst of blocks of 16 to 1039 bytes, free all but every 20th, and wait. An
+//! allocator that does not move blocks must keep at least the OS pages that hold a live block. The workload counts these pages from the
+//! addresses and reports the resident size as a multiple of them.
 //!
 //! Does not show: speed.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::{Meter, Sampler};
-use super::params::{Param, Params};
-use super::process_view::os_page_bytes;
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::{Meter, Sampler};
+use crate::workload::own_process::os_page_bytes;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "burst_keep_every_20th",
-    models: "a burst that leaves long-lived objects scattered behind",
+    models: "a burst that leaves scattered long-lived objects",
     hides: "speed",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
-        Param::scaled("burst_mib", [256, 1024, 1024], "size of the burst in MiB, all threads together"),
-        Param::fixed("threads", 4, "threads; 0: the program has no thread but its first"),
-        Param::fixed("keep_every", 20, "one block in so many stays"),
-        Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep afterwards in ms"),
+        Param::scaled("burst_mib", [256, 1024, 1024], "size of the burst in MiB, over all threads"),
+        Param::fixed("threads", 4, "threads; 0: the main thread does all the work"),
+        Param::fixed("keep_every", 20, "one in this many blocks stays"),
+        Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep after the burst in ms"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
-struct Kept {
+/// The blocks that one thread keeps, each with its tag, and the number of its allocations.
+struct KeptBlocks {
     blocks: Vec<(u64, Block)>,
     ops: u64,
 }
@@ -71,12 +73,12 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         .with("RSS / pages with a live block", grown / held.max(1.0))
 }
 
-/// Every thread does its part and lives on, idle, while `meanwhile` runs.
+/// Runs `burst` on every thread, then `meanwhile` while all threads are idle. Returns what each thread kept, and the result of `meanwhile`.
 fn in_threads<T>(
     threads: usize,
-    burst: impl Fn(u64) -> Kept + Copy + Send + 'static,
+    burst: impl Fn(u64) -> KeptBlocks + Copy + Send + 'static,
     meanwhile: impl FnOnce() -> T,
-) -> (Vec<Kept>, T) {
+) -> (Vec<KeptBlocks>, T) {
     let (freed, leave) = (Arc::new(Barrier::new(threads + 1)), Arc::new(Barrier::new(threads + 1)));
     let workers: Vec<_> = (0..threads)
         .map(|seed| {
@@ -95,14 +97,15 @@ fn in_threads<T>(
     (workers.into_iter().filter_map(|worker| worker.join().ok()).collect(), seen)
 }
 
-/// Sleeps for `wait`; the resident size at its beginning and its end.
+/// Sleeps for `wait`. Returns the resident size before and after, in bytes.
 fn watch(sampler: &mut Sampler, wait: Duration) -> (u64, u64) {
     let first = sampler.sample();
     sampler.sleep(wait, Duration::from_millis(50));
     (first, sampler.sample())
 }
 
-fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> Kept {
+/// Allocates blocks of `burst` bytes together, and frees all but every `keep_every`th.
+fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> KeptBlocks {
     let mut random = Random::new(seed + 100);
     let (mut bytes, mut ops) = (0, 0);
     let mut all = Vec::<Block>::with_capacity(burst / 512);
@@ -122,5 +125,5 @@ fn burst_and_free(seed: u64, burst: usize, keep_every: u64) -> Kept {
             CHeap.release(block);
         }
     }
-    Kept { blocks, ops }
+    KeptBlocks { blocks, ops }
 }

@@ -1,32 +1,33 @@
-//! `calloc` of a gigabyte that is never read: it must cost address space, not memory.
+//! `calloc` of a gigabyte that is not used: it must cost address space, not memory.
 //!
-//! Source: freestone's own bar (1000 times 1 GiB in under 50 ms, resident size flat): sparse tables, and libraries that reserve far more than
-//! they use. One byte at each end and one in the middle are checked to be zero and written.
+//! Source: freestone's own goal (1000 times 1 GiB in under 50 ms, resident size constant). Sparse tables, and libraries that reserve far more
+//! than they use, allocate like this. Three places (both ends and the middle) are checked to be zero, and both ends are written.
 //!
 //! Does not show: blocks that are used.
 
-use super::heap::{CHeap, Heap, broken};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::time::{Duration, Instant};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "calloc_huge",
     models: "huge sparse tables",
     hides: "blocks that are used",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::fixed("ops", 1000, "pairs of calloc and free"),
         Param::fixed("mib", 1024, "size in MiB"),
         Param::fixed(
             "max_ms",
             2000,
-            "stop after this time: an allocator that clears every gigabyte would take minutes",
+            "stop after this time in ms: an allocator that clears every gigabyte would take minutes",
         ),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -1,34 +1,34 @@
-//! A central list that refills caches: one object at a time, or a batch whose size is known before the walk.
+//! A central list that refills caches: with one object at a time, or with a batch whose size is known before the walk.
 //!
-//! Source: experiment C (Go's mcentral): `n = min(wanted, capacity - in use)`, one lock, one walk, one splice, against taking the lock for every
-//! object. The lists are the workload's own (indices linked in an array), so that nothing but the refill differs; threads refill a
-//! cache, use it up, and return the objects in the same way. An operation is one object.
+//! Source: experiment C (Go's mcentral): `n = min(wanted, capacity - in use)`, one lock, one walk, one splice, compared with taking the lock for
+//! every object. The lists belong to the workload (indices linked in an array), so that only the refill differs. Threads refill a cache, use
+//! it up, and return the objects in the same way. An operation is one object.
 //!
-//! Does not show: any allocator; `binary_trees` shows what is left of the difference in a whole program (published: -8.7 %).
+//! Does not show: any allocator; `binary_trees` shows what remains of the difference in a whole program (published: -8.7 %).
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "central_refill",
     models: "threads that refill caches from one central list",
-    hides: "the allocator: the lists are the workload's own",
-    shows: Shows::Time,
+    hides: "the allocator: the lists belong to the workload",
+    shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [4_000_000, 10_000_000, 60_000_000], "objects in all"),
+        Param::scaled("ops", [4_000_000, 10_000_000, 60_000_000], "objects in total"),
         Param::fixed("threads", 2, "threads"),
         Param::fixed("wanted", 32, "objects a cache asks for"),
         Param::fixed("batch", 1, "1: one lock for the whole refill; 0: one for each object"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
-/// A free list of objects: each names the next.
+/// A free list of objects; each holds the index of the next.
 struct Central {
     next: Vec<u32>,
     head: u32,
@@ -42,7 +42,7 @@ impl Central {
         Self { next: (1..objects).chain([END]).collect(), head: 0, free: objects as usize }
     }
 
-    /// Takes up to `wanted` objects: the number is known before the walk.
+    /// Moves up to `wanted` objects into `cache`; their number is known before the walk.
     fn take(&mut self, wanted: usize, cache: &mut Vec<u32>) {
         for _ in 0..wanted.min(self.free) {
             cache.push(self.head);
@@ -51,6 +51,7 @@ impl Central {
         self.free -= wanted.min(self.free);
     }
 
+    /// Returns an object.
     fn give(&mut self, object: u32) {
         self.next[object as usize] = self.head;
         self.head = object;

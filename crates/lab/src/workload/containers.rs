@@ -1,53 +1,53 @@
 //! Containers of the standard library: strings, vectors and hash maps, as ordinary programs use them.
 //!
 //! - `string_churn`: strings are built, joined, split and dropped, as a text-processing service does.
-//! - `vec_growth`: many vectors grow from empty to 32 elements by pushing (freestone's own bar).
-//! - `hash_map`: a map of string keys is filled, partly emptied, and filled again; it rehashes as it grows.
+//! - `vec_growth`: many vectors grow from empty to 32 elements by pushing (freestone's own goal).
+//! - `hash_map`: a map with string keys is filled while every fourth insertion also removes a key; it rehashes as it grows.
 //!
-//! The hash is fixed, not random, so that runs repeat.
+//! The hash function has a fixed key, so that runs repeat.
 //!
 //! Does not show: the allocator alone; copying and hashing are part of the time.
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::hint::black_box;
 
 pub(crate) static STRINGS: Workload = Workload {
     name: "string_churn",
-    models: "text built, joined, split and dropped",
+    models: "text that is built, joined, split and dropped",
     hides: "the allocator alone: copying is part of the time",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("ops", [300_000, 1_000_000, 5_000_000], "sentences")],
     run: strings,
-    hollow: None,
+    run_on_null: None,
 };
 
 pub(crate) static VECTORS: Workload = Workload {
     name: "vec_growth",
     models: "vectors that grow from empty by pushing",
-    hides: "vectors made with the right capacity",
-    shows: Shows::Time,
+    hides: "vectors that are created with the right capacity",
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [2_000_000, 5_000_000, 30_000_000], "vectors"),
         Param::fixed("elements", 32, "elements of 8 bytes in each"),
     ],
     run: vectors,
-    hollow: None,
+    run_on_null: None,
 };
 
 pub(crate) static MAP: Workload = Workload {
     name: "hash_map",
-    models: "a map of strings that grows, shrinks and grows",
+    models: "a map with string keys that grows while keys are removed",
     hides: "the allocator alone: hashing is part of the time",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("ops", [500_000, 1_500_000, 8_000_000], "insertions")],
     run: map,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn strings(params: &Params, meter: &mut Meter) -> Outcome {

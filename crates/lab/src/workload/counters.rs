@@ -1,11 +1,11 @@
-//! Hardware counters of the measured section, where the machine and the kernel grant them.
+//! Hardware counters of the measured section, if the machine has them and the kernel permits their use.
 
-use crate::record::Counters;
+use crate::workload::workload_record::Counters;
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter};
 use std::io;
 
-/// Three counters that run over this thread and those it starts.
+/// Three counters of this thread and the threads that it starts.
 pub(crate) struct HardwareCounters {
     cycles: Counter,
     instructions: Counter,
@@ -16,7 +16,7 @@ impl HardwareCounters {
     /// Opens the counters.
     ///
     /// # Errors
-    /// Says what refused them: most virtual machines have none, and the kernel may keep them to itself.
+    /// Most virtual machines have none, and the kernel may deny access; the message says which.
     pub(crate) fn open() -> Result<Self, String> {
         let open = |event| Builder::new(event).inherit(true).exclude_kernel(true).build();
         let all = || -> io::Result<Self> {
@@ -32,12 +32,12 @@ impl HardwareCounters {
     /// Starts counting.
     pub(crate) fn start(&mut self) {
         for counter in [&mut self.cycles, &mut self.instructions, &mut self.cache_misses] {
-            // A counter that does not start reads 0, and `stop` then reports that there is none.
+            // A counter that does not start reads 0, and `stop` then reports that the counters did not run.
             let _ = counter.enable();
         }
     }
 
-    /// Stops and reads.
+    /// Reads the counters.
     pub(crate) fn stop(&mut self) -> Counters {
         let mut read = || -> io::Result<Counters> {
             Ok(Counters::Counted {

@@ -1,47 +1,48 @@
-//! Two threads that write to small blocks of their own: does the allocator put them on one cache line?
+//! Two threads that write to small blocks of their own: does the allocator put these on the same cache line?
 //!
 //! Source: cache-scratch and cache-thrash of Hoard (Berger et al., "Hoard: a scalable memory allocator", ASPLOS 2000).
 //!
-//! - active: each thread allocates its own blocks; an allocator that serves them from one line shares it.
-//! - passive: one thread allocates the first blocks and gives one to each; they free them and allocate again; an allocator that
-//!   returns those blocks to whoever frees them keeps the line shared.
+//! - active: each thread allocates its own blocks. An allocator that serves two threads from one cache line makes them share it.
+//! - passive: the main thread allocates the first blocks and gives one to each thread, which frees it and allocates again. An allocator that
+//!   returns such a block to the thread that freed it keeps the line shared.
 //!
-//! An operation is one allocation, `writes` increments of its byte, and one release.
+//! An operation is one allocation, `writes` increments of its first byte, and one free.
 //!
 //! Does not show: anything on a machine with one processor.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
 const PARAMS: &[Param] = &[
-    Param::scaled("ops", [200_000, 600_000, 4_000_000], "blocks in all"),
+    Param::scaled("ops", [200_000, 600_000, 4_000_000], "blocks in total"),
     Param::fixed("threads", 2, "threads"),
     Param::fixed("size", 8, "bytes in a block"),
-    Param::fixed("writes", 500, "writes to a block"),
+    Param::fixed("writes", 500, "writes to each block"),
 ];
 
 pub(crate) static ACTIVE: Workload = Workload {
     name: "active_false_sharing",
     models: "threads that work on small objects of their own",
     hides: "everything but shared cache lines",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: PARAMS,
     run: |params, meter| run(params, meter, false),
-    hollow: None,
+    run_on_null: None,
 };
 
 pub(crate) static PASSIVE: Workload = Workload {
     name: "passive_false_sharing",
-    models: "threads that were handed neighbouring objects by another",
+    models: "threads that received neighbouring objects from another thread",
     hides: "everything but shared cache lines",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: PARAMS,
     run: |params, meter| run(params, meter, true),
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter, passive: bool) -> Outcome {

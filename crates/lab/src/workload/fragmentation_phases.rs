@@ -1,35 +1,36 @@
 //! Constant live memory whose size mix changes: how much more than the live bytes does the process hold?
 //!
-//! Source: the phase-change experiments of Wilson et al., "Dynamic storage allocation: a survey and critical review" (1995), and of
-//! Robson's bounds. Phase by phase, random blocks are replaced by blocks of the next phase's sizes until the live bytes are as
-//! before. The figure to look at is peak resident size over live bytes.
+//! Source: the phase-change experiments of Wilson et al., "Dynamic storage allocation: a survey and critical review" (1995), and Robson's
+//! bounds. In each phase, random blocks are replaced by blocks of the phase's sizes until there are as many live bytes as before. The figure to
+//! look at is the peak resident size over the live bytes.
 //!
-//! Does not show: speed; most of the time is page faults.
+//! Does not show: speed; most of the time goes to page faults.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "fragmentation_phases",
     models: "a cache whose entries change in size from hour to hour",
     hides: "speed",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("live_mib", [64, 128, 512], "live memory in MiB"),
         Param::fixed("phases", 8, "size mixes, one after the other"),
-        Param::fixed("keep_percent", 10, "blocks of the old mix that survive a phase"),
+        Param::fixed("keep_percent", 10, "percentage of old blocks that survive a phase"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
-/// Smallest and largest size of each phase's mix, in bytes; used in turn.
+/// Smallest and largest size in bytes of each phase; used in turn.
 const MIXES: [(usize, usize); 4] = [(16, 128), (256, 1024), (48, 400), (2048, 16_384)];
 
-/// A stamp that needs no room in the table, which counts as live memory too.
+/// The tag of a block. It is derived from the block, because a tag in the table would need memory, which would count as live.
 fn tag_of(block: &Block) -> u64 {
     block.size() as u64
 }

@@ -1,16 +1,17 @@
-//! A pipeline for a long time, watched for memory: a thread that only frees must not keep what it frees.
+//! A pipeline that runs for a long time: a thread that only frees must not keep what it frees.
 //!
-//! Source: the "blowup" of Berger et al. (Hoard, ASPLOS 2000) and its reports against many allocators: the consumer's cache fills with
-//! blocks it never uses while the producer asks the system for more. The live bytes are counted exactly, at every message; the figure is peak
-//! resident size over peak live bytes. `ops` stands for time: 10 minutes at 100 000 blocks a second are 60 M.
+//! Source: the "blowup" of Berger et al. (Hoard, ASPLOS 2000) and reports of it against many allocators: the consumer's cache fills with blocks
+//! that it never uses, while the producer asks the system for more. The live bytes are counted exactly, at every message. The figure is the
+//! peak resident size over the peak of live bytes. `ops` stands for time: 10 minutes at 100 000 blocks per second are 60 million.
 //!
 //! Does not show: speed (`producer_consumer` does).
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -20,15 +21,15 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "free_only_consumer",
     models: "a pipeline whose last stage only frees, for hours",
     hides: "speed",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
-        Param::scaled("ops", [2_000_000, 6_000_000, 60_000_000], "blocks in all"),
-        Param::fixed("batch", 1000, "blocks in a message"),
-        Param::fixed("ahead", 64, "messages in flight at most"),
+        Param::scaled("ops", [2_000_000, 6_000_000, 60_000_000], "blocks in total"),
+        Param::fixed("batch", 1000, "blocks per message"),
+        Param::fixed("ahead", 64, "largest number of messages in flight"),
         Param::fixed("max", 1039, "largest size in bytes"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
@@ -50,6 +51,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         .with("peak RSS / peak live", peak_rss as f64 / peak_live.max(1) as f64)
 }
 
+/// Allocates and sends all blocks. Returns the peaks of live bytes and of the resident size.
 fn produce(
     messages: u64,
     batch: u64,
@@ -69,7 +71,7 @@ fn produce(
             })
             .collect();
         let bytes: u64 = blocks.iter().map(|block| block.size() as u64).sum();
-        // Relaxed: the count is a statistic; the channel orders the blocks themselves.
+        // Relaxed: the count is a statistic, and the channel orders the accesses to the blocks.
         peak_live = peak_live.max(live.fetch_add(bytes, Ordering::Relaxed) + bytes);
         if message % 16 == 0 {
             peak_rss = peak_rss.max(rss());
@@ -81,6 +83,7 @@ fn produce(
     (peak_live, peak_rss)
 }
 
+/// Verifies and frees everything that arrives; returns the checksum.
 fn consume(inbox: &Receiver<Vec<Block>>, live: &AtomicU64) -> u64 {
     let mut checksum = 0_u64;
     for blocks in inbox {

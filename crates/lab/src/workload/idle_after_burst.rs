@@ -1,28 +1,29 @@
 //! A burst, then nothing: does the resident size fall by itself?
 //!
-//! Source: the commonest complaint about fast allocators, that RSS does not fall when load falls. A burst of small blocks is allocated
-//! and all of it freed; the process then sleeps while its resident size is sampled.
+//! Source: the most frequent complaint about fast allocators, that RSS does not fall when the load falls. A burst of small blocks is allocated
+//! and all of it is freed. Then the process sleeps while its resident size is sampled.
 //!
-//! Does not show: what happens when some blocks stay (`burst_keep_every_20th` does).
+//! Does not show: what happens if some blocks stay (`burst_keep_every_20th` does).
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::time::Duration;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "idle_after_burst",
-    models: "a service after its rush hour",
+    models: "a service after its busiest hour",
     hides: "blocks that stay",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("burst_mib", [256, 256, 1024], "size of the burst in MiB"),
-        Param::scaled("idle_ms", [1500, 3000, 10_000], "time asleep afterwards in ms"),
+        Param::scaled("idle_ms", [1500, 3000, 10_000], "time asleep after the burst in ms"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -1,33 +1,34 @@
-//! A thousand threads that each had a burst and now sleep: what do their caches hold?
+//! A thousand threads that each had a burst and now sleep: how much memory do their caches hold?
 //!
-//! Source: freestone's own bar (1000 threads, bursts of 4 MiB, at most 64 MiB resident after 5 s). Each thread allocates its burst,
-//! frees it, and waits; the bursts take turns, a few threads at a time, so that the peak comes from what is kept and not from all bursting at once.
+//! Source: freestone's own goal (1000 threads, bursts of 4 MiB, at most 64 MiB resident after 5 s). Each thread allocates its burst, frees it,
+//! and waits. Only four threads have their burst at a time, so that the peak shows what is kept, not all bursts at once.
 //!
-//! Every thread touches about 10 KiB of stack, whatever the allocator: `burst_kib=0` shows how much of the figure that is.
+//! Every thread touches about 10 KiB of stack under any allocator; `burst_kib=0` shows how much of the figure that is.
 //!
 //! Does not show: speed.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "idle_threads",
-    models: "a thread pool sized for the rush hour, at night",
+    models: "a thread pool sized for the busiest hour, when it is idle",
     hides: "speed; 10 KiB of each thread are its stack",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("threads", [200, 1000, 1000], "threads"),
-        Param::fixed("burst_kib", 4096, "burst of each in KiB"),
-        Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep afterwards in ms"),
+        Param::fixed("burst_kib", 4096, "burst of each thread in KiB"),
+        Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep after the bursts in ms"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
@@ -65,6 +66,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         .with("RSS kept after the wait, MiB", after.saturating_sub(before) as f64 / f64::from(1 << 20))
 }
 
+/// Allocates blocks of `burst` bytes together and frees them; returns their number and the checksum.
 fn have_burst(seed: u64, burst: usize) -> (u64, u64) {
     let mut random = Random::new(seed + 31);
     let (mut bytes, mut blocks) = (0, Vec::<Block>::new());

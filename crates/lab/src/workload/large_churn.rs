@@ -1,29 +1,30 @@
-//! Large buffers that come, are written once, and go.
+//! Large buffers that are allocated, written once and freed.
 //!
-//! Source: image and video frames, columns of a database; issue-tracker complaints about allocators that unmap or re-fault every large
-//! block. A handful of slots hold blocks of 1 to 64 MiB; each operation replaces one and writes every OS page of the new one.
+//! Source: image and video frames, columns of a database; reports about allocators that unmap every large block and fault it in again. A few
+//! slots hold blocks of 1 to 64 MiB; each operation replaces one and writes to every OS page of the new one.
 //!
 //! Does not show: small blocks.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "large_churn",
     models: "frames and columns of 1 to 64 MiB, written once",
     hides: "small blocks",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [30, 200, 1000], "blocks"),
-        Param::fixed("slots", 4, "blocks live at most"),
+        Param::fixed("slots", 4, "largest number of live blocks"),
         Param::fixed("min_mib", 1, "smallest size in MiB"),
         Param::fixed("max_mib", 64, "largest size in MiB"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -1,18 +1,21 @@
-//! A server whose threads die and whose successors free what they left behind.
+//! A server whose threads end and whose successors free the blocks that they left behind.
 //!
-//! Source: Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM 1998), and its driver with the parameters it is
-//! commonly run with. The main thread fills every table and, not timed, scrambles them all; then each thread owns a table, frees a random block
-//! of it and puts a new one in its place, `rounds` times the table's size, starts its successor on the same table, and ends. An operation is one
-//! release and one allocation.
+//! Source: Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM 1998), and its driver with the parameters that
+//! it is usually run with. The main thread fills every table and, not timed, scrambles all of them. Then each thread owns a table: it frees a
+//! random block of it and puts a new one in its place, `rounds` times the size of the table, starts its successor on the same table, and
+//! ends. An operation is one free and one allocation.
 //!
-//! Does not show: mostly remote frees (a successor frees each inherited block once, so about one release in `rounds`), large blocks, or threads
-//! that share a block at the same time.
+//! Does not show: mostly remote frees (a successor frees each inherited block once, so about one free in `rounds` is remote), large blocks, or
+//! threads that share a block at the same time.
 
-use super::heap::{Block, CHeap, Heap, Hollow, broken};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
@@ -20,26 +23,27 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "larson",
     models: "a server whose threads inherit each other's blocks",
     hides: "mostly remote frees, large blocks, blocks shared at the same time",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [10_000_000, 30_000_000, 150_000_000], "replacements in all"),
-        Param::fixed("threads", 2, "tables, each with one owner at a time"),
+        Param::scaled("ops", [10_000_000, 30_000_000, 150_000_000], "replacements in total"),
+        Param::fixed("threads", 2, "tables; each has one owner at a time"),
         Param::fixed("slots", 5000, "blocks in a table"),
-        Param::fixed("rounds", 100, "replacements by one owner, in tables"),
+        Param::fixed("rounds", 100, "replacements by one owner, as a multiple of the slots"),
         Param::fixed("min", 8, "smallest size in bytes"),
         Param::fixed("max", 1000, "largest size in bytes"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("max")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("max")))),
 };
 
-/// Before the threads begin, the main thread replaces this many times as many blocks as there are.
+/// Before the threads start, the main thread makes this many replacements per block.
 const SCRAMBLES: usize = 4;
 
-/// Empty only while a block is replaced.
+/// A block; `None` only while it is being replaced.
 type Slot = Option<Block>;
 
 #[derive(Clone)]
+/// What every owner does.
 struct Plan {
     /// Replacements by one owner.
     turns: u64,
@@ -47,11 +51,11 @@ struct Plan {
     max: usize,
 }
 
-/// A table on its way from owner to owner.
-struct Estate {
+/// A table that passes from owner to owner.
+struct Inheritance {
     table: Vec<Slot>,
     random: Random,
-    /// Replacements to come, by this owner and its successors.
+    /// Replacements still to be made, by this owner and its successors.
     left: u64,
     checksum: u64,
 }
@@ -62,28 +66,30 @@ fn run<H: Heap + Clone + Send + 'static>(params: &Params, meter: &mut Meter, hea
     let plan = Plan { turns, min: params.size("min"), max: params.size("max").max(params.size("min")) };
     let left = params.get("ops").div_ceil(threads as u64);
     let tables = scrambled_tables(&heap, &plan, threads, slots);
-    let estates: Vec<Estate> = tables
+    let inheritances: Vec<Inheritance> = tables
         .into_iter()
         .zip(1..)
-        .map(|(table, seed)| Estate { table, random: Random::new(seed), left, checksum: 0 })
+        .map(|(table, seed)| Inheritance { table, random: Random::new(seed), left, checksum: 0 })
         .collect();
-    let estates: Vec<Estate> = meter.section(|_| {
+    let inheritances: Vec<Inheritance> = meter.section(|_| {
         let (done, finished) = channel();
-        estates.into_iter().for_each(|estate| start_owner(heap.clone(), plan.clone(), estate, done.clone()));
+        inheritances
+            .into_iter()
+            .for_each(|inheritance| start_owner(heap.clone(), plan.clone(), inheritance, done.clone()));
         drop(done);
         finished.iter().collect()
     });
-    if estates.len() != threads {
+    if inheritances.len() != threads {
         broken("a thread ended before its table was handed on");
     }
-    let checksum = estates.iter().map(|estate| estate.checksum).fold(0, u64::wrapping_add);
-    for (index, slot) in estates.into_iter().flat_map(|estate| estate.table.into_iter().enumerate()) {
+    let checksum = inheritances.iter().map(|inheritance| inheritance.checksum).fold(0, u64::wrapping_add);
+    for (index, slot) in inheritances.into_iter().flat_map(|inheritance| inheritance.table.into_iter().enumerate()) {
         release(&heap, slot, index);
     }
     Outcome::new(left * threads as u64, checksum)
 }
 
-/// The tables as the first owners find them: every block from one thread, and neighbours in memory in different tables.
+/// The tables as the first owners receive them: the main thread allocated every block, and neighbours in memory are in different tables.
 fn scrambled_tables<H: Heap>(heap: &H, plan: &Plan, threads: usize, slots: usize) -> Vec<Vec<Slot>> {
     let mut random = Random::new(0);
     let mut tables: Vec<Vec<Slot>> =
@@ -95,23 +101,28 @@ fn scrambled_tables<H: Heap>(heap: &H, plan: &Plan, threads: usize, slots: usize
     tables
 }
 
-fn start_owner<H: Heap + Clone + Send + 'static>(heap: H, plan: Plan, estate: Estate, done: Sender<Estate>) {
-    thread::spawn(move || own(heap, plan, estate, done));
+fn start_owner<H: Heap + Clone + Send + 'static>(
+    heap: H,
+    plan: Plan,
+    inheritance: Inheritance,
+    done: Sender<Inheritance>,
+) {
+    thread::spawn(move || own(heap, plan, inheritance, done));
 }
 
-/// What one thread does: it works on the table, and its last act is to start the next owner.
-fn own<H: Heap + Clone + Send + 'static>(heap: H, plan: Plan, mut estate: Estate, done: Sender<Estate>) {
-    let turns = plan.turns.min(estate.left);
+/// What one thread does: it makes its replacements, and finally starts the next owner.
+fn own<H: Heap + Clone + Send + 'static>(heap: H, plan: Plan, mut inheritance: Inheritance, done: Sender<Inheritance>) {
+    let turns = plan.turns.min(inheritance.left);
     for _ in 0..turns {
-        let sum = replace(&heap, &plan, &mut estate.table, &mut estate.random);
-        estate.checksum = estate.checksum.wrapping_add(sum);
+        let sum = replace(&heap, &plan, &mut inheritance.table, &mut inheritance.random);
+        inheritance.checksum = inheritance.checksum.wrapping_add(sum);
     }
-    estate.left -= turns;
-    if estate.left > 0 {
-        start_owner(heap, plan, estate, done);
+    inheritance.left -= turns;
+    if inheritance.left > 0 {
+        start_owner(heap, plan, inheritance, done);
     } else {
-        // The receiver listens until the last sender is gone.
-        let _ = done.send(estate);
+        // The receiver exists until the last sender is gone.
+        let _ = done.send(inheritance);
     }
 }
 

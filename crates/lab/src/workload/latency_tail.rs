@@ -1,37 +1,38 @@
-//! How long single allocations and releases take, to the slowest of a million.
+//! How long single allocations and frees take, up to the slowest of a million.
 //!
-//! Source: the tail-latency view of Gil Tene's HdrHistogram. Random sizes over a table of live blocks, now and then a large one; every
-//! `malloc` and `free` is timed by itself and goes into a histogram. The clock's own cost is measured and reported beside it.
-//! `heap=1` is a TLSF heap, whose slowest call is bounded: what it still shows is the machine's own interruptions.
+//! Source: the view of tail latency in Gil Tene's HdrHistogram. A table of live blocks has random sizes and now and then a large block; every
+//! `malloc` and `free` is timed by itself and recorded in a histogram. The cost of reading the clock is measured and reported beside it.
+//! `heap=1` is a TLSF heap, whose slowest call is bounded: what remains in its tail are the interruptions by the machine.
 //!
-//! Does not show: throughput; the clock costs more than most allocations.
+//! Does not show: throughput; reading the clock costs more than most allocations.
 
-use super::heap::{Block, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::tlsf_peers::AnyHeap;
-use super::{Outcome, Shows, Workload};
-use crate::record::Latency;
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::Heap;
+use crate::workload::tlsf_peers::AnyHeap;
+use crate::workload::workload_record::Latency;
 use hdrhistogram::Histogram;
 use std::time::Instant;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "latency_tail",
-    models: "a service that promises its slowest answer",
-    hides: "throughput: the clock costs more than most allocations",
-    shows: Shows::Latency,
+    models: "a service that guarantees its slowest answer",
+    hides: "throughput: reading the clock costs more than most allocations",
+    shows: PrimaryFigure::Latency,
     params: &[
         Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
-        Param::fixed("slots", 20_000, "blocks live at most"),
-        Param::fixed("large_every", 1000, "one block in so many has up to 256 KiB"),
+        Param::fixed("slots", 20_000, "largest number of live blocks"),
+        Param::fixed("large_every", 1000, "one in this many blocks has up to 256 KiB"),
         LatencyTail::PARAM,
     ],
     run: LatencyTail::run,
-    hollow: None,
+    run_on_null: None,
 };
 
-/// Percentiles in the record.
+/// The percentiles of the record.
 const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 
 struct LatencyTail;
@@ -81,7 +82,7 @@ impl AnyHeap for LatencyTail {
     }
 }
 
-/// Cost of reading the clock twice, the median of many.
+/// Cost of reading the clock twice in nanoseconds: the median of many.
 fn clock_cost_ns() -> u64 {
     let mut costs: Vec<u64> = (0..10_001).map(|_| Instant::now().elapsed().as_nanos() as u64).collect();
     costs.sort_unstable();

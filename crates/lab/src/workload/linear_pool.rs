@@ -1,14 +1,16 @@
 //! The pool of experiment D's first half: blocks of one size, found by a linear search, in front of `calloc`.
 //!
-//! Source: the published pool in front of calloc. A request takes the first unused block; a free compares the address with every block of the
-//! pool; what is too large, or comes when all are taken, goes to `calloc`, and what is not found goes to `free`. It exists to be beaten.
+//! Source: the published pool in front of calloc. A request takes the first unused block; a free compares the address with that of every
+//! block. Requests of another size, or when all blocks are in use, go to `calloc`; blocks that are not found go to `free`. It is here to show
+//! what a better pool is worth.
 
-use super::heap::{Block, CHeap, Heap};
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 
-/// The pool.
+/// The pool, with the address of each block.
 pub(crate) struct LinearPool {
     size: usize,
-    /// Address of each block, and the block itself while it is unused.
+    /// The address of each block, and the block itself while it is unused.
     slots: Vec<(usize, Option<Block>)>,
 }
 
@@ -22,7 +24,7 @@ impl LinearPool {
         Self { size, slots: slots.collect() }
     }
 
-    /// A zeroed block.
+    /// Allocates `size` bytes of zeroes.
     pub(crate) fn allocate_zeroed(&mut self, size: usize) -> Block {
         let unused = if size == self.size { self.slots.iter_mut().find_map(|(_, block)| block.take()) } else { None };
         match unused {
@@ -34,7 +36,7 @@ impl LinearPool {
         }
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     pub(crate) fn release(&mut self, block: Block) {
         match self.slots.iter_mut().find(|(address, _)| *address == block.address()) {
             Some((_, slot)) => *slot = Some(block),

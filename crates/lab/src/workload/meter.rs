@@ -1,40 +1,39 @@
-//! Measures one section of a workload: wall clock, processor time, faults, peak memory, counters.
+//! Measures one section of a workload: wall-clock time, processor time, page faults, peak memory, hardware counters.
 //!
-//! Invariant: exactly one section a run. Nothing between the two clock reads belongs to the lab but the section itself, and the
-//! sampler's thread where a workload asks for one.
+//! Invariants: a run has exactly one section; between the two readings of the clock only the section runs, with the samples that it takes.
 //!
 //! The section runs inside [`freestone_measured_section`], a function that callgrind can be told to count alone.
 
-use super::counters::HardwareCounters;
-use super::process_view::{self, RssReader, Usage};
-use crate::record::Counters;
+use crate::workload::counters::HardwareCounters;
+use crate::workload::own_process::{self, RssReader, Usage};
+use crate::workload::workload_record::Counters;
 use std::time::{Duration, Instant};
 
-/// What one section took.
+/// The measurements of one section.
 #[derive(Clone)]
-pub(crate) struct Measured {
-    /// Wall-clock time in nanoseconds, without the time a workload slept on purpose.
+pub(crate) struct SectionFigures {
+    /// Wall-clock time in nanoseconds, without the time that the workload slept on purpose.
     pub(crate) wall_ns: u64,
-    /// Processor time and faults.
+    /// Processor time and page faults.
     pub(crate) usage: Usage,
     /// Largest resident size.
     pub(crate) peak_rss_bytes: Option<u64>,
-    /// Resident size at the start.
+    /// Resident size at the beginning.
     pub(crate) start_rss_bytes: Option<u64>,
     /// Hardware counters.
     pub(crate) counters: Counters,
 }
 
-/// Runs the section and keeps what it took.
+/// Runs the section and keeps its measurements.
 #[derive(Default)]
 pub(crate) struct Meter {
-    measured: Option<Measured>,
+    measured: Option<SectionFigures>,
     counts_children: bool,
     rss_series: Vec<(u64, u64)>,
 }
 
 impl Meter {
-    /// Adds the time and faults of children to the section's; its peak is then that of the largest process.
+    /// From now on time and page faults include those of children, and the peak is that of the largest process.
     pub(crate) fn count_children(&mut self) {
         self.counts_children = true;
     }
@@ -43,7 +42,7 @@ impl Meter {
     pub(crate) fn section<T>(&mut self, section: impl FnOnce(&mut Sampler) -> T) -> T {
         let mut counters = HardwareCounters::open();
         let mut sampler = Sampler::new();
-        process_view::forget_peak_rss();
+        own_process::reset_peak_rss();
         let start_rss_bytes = sampler.reader.as_ref().map(RssReader::bytes);
         let before = self.usage();
         if let Ok(counters) = &mut counters {
@@ -58,18 +57,19 @@ impl Meter {
         };
         let usage = self.usage().since(before);
         self.rss_series = sampler.series;
-        self.measured = Some(Measured {
+        self.measured = Some(SectionFigures {
             wall_ns: wall.as_nanos() as u64,
             usage,
-            peak_rss_bytes: process_view::peak_rss_bytes().max(self.counts_children.then(Usage::largest_child_bytes)),
+            peak_rss_bytes: own_process::peak_rss_bytes()
+                .max(self.counts_children.then(own_process::largest_child_bytes)),
             start_rss_bytes,
             counters,
         });
         result
     }
 
-    /// What was measured, and the samples taken on the way; `None` when the workload never ran a section.
-    pub(crate) fn finish(self) -> Option<(Measured, Vec<(u64, u64)>)> {
+    /// The measurements, and (milliseconds, resident bytes) of each sample; `None` if the workload ran no section.
+    pub(crate) fn finish(self) -> Option<(SectionFigures, Vec<(u64, u64)>)> {
         Some((self.measured?, self.rss_series))
     }
 
@@ -79,7 +79,7 @@ impl Meter {
     }
 }
 
-/// Takes samples of the resident size inside a section, without allocating.
+/// Samples the resident size inside a section, without allocating.
 pub(crate) struct Sampler {
     reader: Option<RssReader>,
     began: Instant,
@@ -97,7 +97,7 @@ impl Sampler {
         }
     }
 
-    /// Records the resident size now and returns it; 0 where the kernel does not say.
+    /// Records the current resident size in bytes and returns it; 0 without /proc.
     pub(crate) fn sample(&mut self) -> u64 {
         let bytes = self.reader.as_ref().map_or(0, RssReader::bytes);
         if self.series.len() < self.series.capacity() {
@@ -106,7 +106,7 @@ impl Sampler {
         bytes
     }
 
-    /// Sleeps for `duration`, taking a sample every `step`.
+    /// Sleeps for `duration` and takes a sample every `step`; the time does not count as the section's.
     pub(crate) fn sleep(&mut self, duration: Duration, step: Duration) {
         let began = Instant::now();
         while began.elapsed() < duration {
@@ -118,8 +118,35 @@ impl Sampler {
     }
 }
 
-/// The measured section, under a name that callgrind can be told to count alone.
+/// Runs the section under a name that callgrind can be told to count alone.
 #[inline(never)]
 fn freestone_measured_section<T>(section: impl FnOnce(&mut Sampler) -> T, sampler: &mut Sampler) -> T {
     section(sampler)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_measured_with_its_samples_and_without_the_time_it_slept() {
+        let mut meter = Meter::default();
+        let section = |sampler: &mut Sampler| {
+            sampler.sample();
+            sampler.sleep(Duration::from_millis(300), Duration::from_millis(100));
+            7
+        };
+        let began = Instant::now();
+        assert_eq!(meter.section(section), 7);
+        let elapsed = began.elapsed();
+        let (measured, series) = meter.finish().unwrap();
+        assert!(measured.wall_ns <= (elapsed - Duration::from_millis(300)).as_nanos() as u64, "the sleep is left out");
+        assert!(series.len() >= 3 && series.is_sorted_by_key(|&(ms, _)| ms), "{series:?}");
+        assert!(measured.peak_rss_bytes.unwrap() > 0);
+    }
+
+    #[test]
+    fn without_a_section_there_is_nothing() {
+        assert!(Meter::default().finish().is_none());
+    }
 }

@@ -1,9 +1,9 @@
-//! Parameters of a workload: named whole numbers with defaults, so that a run can be repeated from its record.
+//! Parameters of a workload: named whole numbers with defaults. The record contains them, so that a run can be repeated.
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 
-/// How much a run shall do.
+/// How much work a run does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scale {
     /// About a third of a second.
@@ -20,7 +20,7 @@ pub(crate) struct Param {
     pub(crate) name: &'static str,
     /// Values at the three scales.
     pub(crate) values: [u64; 3],
-    /// What it is, with its unit.
+    /// What it means, with its unit.
     pub(crate) help: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Params {
     /// The defaults at `scale`, overridden by `given` (`name=value`).
     ///
     /// # Errors
-    /// A name the workload does not have, or a value that is not a number.
+    /// A name is not one of the workload's parameters, or a value is not a number.
     pub(crate) fn resolve(specs: &'static [Param], scale: Scale, given: &[String]) -> Result<Self> {
         let mut values: BTreeMap<_, _> = specs.iter().map(|spec| (spec.name, spec.values[scale as usize])).collect();
         for text in given {
@@ -52,7 +52,7 @@ impl Params {
                 text.split_once('=').with_context(|| format!("parameter '{text}': write it as name=value"))?;
             let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
                 let known: Vec<_> = specs.iter().map(|spec| spec.name).collect();
-                bail!("no parameter is called '{name}' here; there is: {}", known.join(", "));
+                bail!("no parameter is called '{name}' here; there are: {}", known.join(", "));
             };
             let value: u64 = value
                 .replace('_', "")
@@ -63,15 +63,15 @@ impl Params {
         Ok(Self(values))
     }
 
-    /// The value of a parameter the workload declares.
+    /// The value of a parameter that the workload declares.
     pub(crate) fn get(&self, name: &str) -> u64 {
         match self.0.get(name) {
             Some(&value) => value,
-            None => unreachable!("workload reads parameter '{name}', which it does not declare"),
+            None => unreachable!("the workload reads parameter '{name}', which it does not declare"),
         }
     }
 
-    /// The value as a size.
+    /// The same value as a size or a count.
     pub(crate) fn size(&self, name: &str) -> usize {
         self.get(name) as usize
     }

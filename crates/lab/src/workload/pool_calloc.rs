@@ -1,30 +1,31 @@
-//! Many `calloc`s of one size, then all freed: what a fixed-size pool in front of `calloc` is for.
+//! Many `calloc`s of one size, then a free of each: what a fixed-size pool in front of `calloc` is for.
 //!
-//! Source: experiment D, first test: 1024-byte blocks; 50, 100, 500, 1024 or 10000 calls; with `oversize=1` every second request
-//! is twice as large. Blocks are freed in the order of allocation; each is checked to be zero and then written.
+//! Source: experiment D, first test: blocks of 1024 bytes; 50, 100, 500, 1024 or 10000 calls; with `oversize=1` every second request is twice as
+//! large. Blocks are freed in the order of allocation. Each is checked to be zero and then written.
 //!
 //! Does not show: mixed lifetimes.
 
-use super::front::{self, Front};
-use super::heap::{CHeap, Heap, broken};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::calloc_front_end::{self, CallocFrontEnd};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "pool_calloc",
-    models: "zeroed blocks of one size, taken and given back in crowds",
+    models: "zeroed blocks of one size, allocated and freed in groups",
     hides: "mixed lifetimes",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
-        Param::fixed("block", 1024, "bytes in a block"),
-        Param::fixed("calls", 1024, "blocks live at once"),
-        Param::scaled("rounds", [500, 4000, 20_000], "times the crowd comes and goes"),
-        Param::fixed("front", 0, front::HELP),
+        Param::fixed("block", 1024, "bytes per block"),
+        Param::fixed("calls", 1024, "blocks in a group"),
+        Param::scaled("rounds", [500, 4000, 20_000], "times a group is allocated and freed"),
+        Param::fixed("front", 0, calloc_front_end::HELP),
         Param::fixed("oversize", 0, "1: every second request is twice as large"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 /// Blocks in the published pool.
@@ -33,13 +34,13 @@ const POOL_BLOCKS: usize = 1024;
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let (size, calls, rounds) = (params.size("block").max(16), params.size("calls"), params.get("rounds"));
     let oversize = params.get("oversize") != 0;
-    let mut front = Front::new(params.get("front"), POOL_BLOCKS, size);
+    let mut front_end = CallocFrontEnd::new(params.get("front"), POOL_BLOCKS, size);
     let mut live = Vec::with_capacity(calls);
     let checksum = meter.section(|_| {
         let mut checksum = 0_u64;
         for _ in 0..rounds {
             for index in 0..calls {
-                let block = front.allocate_zeroed(if oversize && index % 2 == 1 { size * 2 } else { size });
+                let block = front_end.allocate_zeroed(if oversize && index % 2 == 1 { size * 2 } else { size });
                 if block.ends() != (0, 0) || block.byte(block.size() / 2) != 0 {
                     broken("calloc returned memory that is not zero");
                 }
@@ -48,7 +49,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
             }
             for (index, block) in live.drain(..).enumerate() {
                 checksum = checksum.wrapping_add(CHeap.verify(&block, index as u64));
-                front.release(block);
+                front_end.release(block);
             }
         }
         checksum

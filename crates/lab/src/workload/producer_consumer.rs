@@ -1,16 +1,18 @@
 //! One thread allocates, another frees: every free is remote.
 //!
-//! Source: the pattern behind xmalloc-test (Lever and Boreham, "malloc() performance in a multithreaded Linux environment", 2000).
-//! Pairs of threads; blocks travel in batches through a bounded channel, and the empty batches travel back, so that the channel
-//! itself allocates nothing while it runs. An operation is one block allocated, stamped, verified and freed.
+//! Source: the pattern of xmalloc-test (Lever and Boreham, "malloc() performance in a multithreaded Linux environment", 2000). Threads work in
+//! pairs. Blocks travel in batches through a bounded channel, and empty batches travel back, so that the channel itself allocates nothing once
+//! it has started. An operation is one block that is allocated, stamped, verified and freed.
 //!
 //! Does not show: threads that free their own blocks.
 
-use super::heap::{Block, CHeap, Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -18,19 +20,20 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "producer_consumer",
     models: "a pipeline: what one thread allocates, another frees",
     hides: "threads that free their own blocks",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [2_000_000, 10_000_000, 60_000_000], "blocks in all"),
+        Param::scaled("ops", [2_000_000, 10_000_000, 60_000_000], "blocks in total"),
         Param::fixed("pairs", 1, "pairs of producer and consumer"),
-        Param::fixed("batch", 256, "blocks in a message"),
-        Param::fixed("ahead", 16, "messages in flight at most"),
+        Param::fixed("batch", 256, "blocks per message"),
+        Param::fixed("ahead", 16, "largest number of messages in flight"),
         Param::fixed("min", 16, "smallest size in bytes"),
         Param::fixed("max", 512, "largest size in bytes"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("max")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("max")))),
 };
 
+/// What each producer does.
 struct Plan {
     messages: u64,
     batch: u64,
@@ -83,7 +86,7 @@ fn consume<H: Heap>(heap: &H, inbox: &Receiver<Batch>, empties: &SyncSender<Batc
             checksum = checksum.wrapping_add(heap.verify(&block, tag as u64));
             heap.release(block);
         }
-        // The producer may be gone, or have empties enough: the batch is then dropped.
+        // If the producer has ended, or has enough empty batches, this one is dropped.
         let _ = empties.try_send(batch);
     }
     checksum

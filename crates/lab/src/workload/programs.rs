@@ -1,22 +1,22 @@
-//! Real programs, where they are installed: each a small job of the kind it is known for, in an empty folder.
+//! Real programs, if they are installed: each does a small job of its usual kind in an empty folder.
 //!
 //! | workload | job |
 //! |---|---|
-//! | `python3_json` | objects to JSON and back, with Python's own small-block allocator out of the way |
-//! | `sqlite3_index` | a table in memory filled, indexed, queried, thinned out |
-//! | `gcc_compile` | a C file of 300 functions optimised |
-//! | `git_history` | 12 commits, a clone, `git gc` |
-//! | `redis_benchmark` | a server filled by `redis-benchmark` over a socket |
+//! | `python3_json` | turns objects into JSON and back, with Python's own small-block allocator switched off |
+//! | `sqlite3_index` | fills, indexes and queries a table in memory, and deletes a third of it |
+//! | `gcc_compile` | optimises a C file of 300 functions |
+//! | `git_history` | makes 12 commits and a clone, and runs `git gc` |
+//! | `redis_benchmark` | `redis-benchmark` fills a server over a socket |
 //!
-//! The children inherit the preloaded library; their time, faults and peak are counted, those of the shell between included. The checksum is of what
-//! the job prints, so an allocator that breaks a program shows. An operation is one run of the job.
+//! The children inherit the preloaded library. Their time, page faults and peak are counted, including those of the shell that starts them. The
+//! checksum covers what the job prints, so an allocator that breaks a program is noticed. An operation is one run of the job.
 //!
 //! Does not show: what a program does over hours.
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Body, Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,10 +24,10 @@ use std::{env, fs};
 
 const PARAMS: &[Param] = &[Param::scaled("ops", [1, 2, 8], "runs of the job")];
 
-const HIDES: &str = "what the program does over hours, and its users' own data";
+const HIDES: &str = "what the program does over hours, and with other data";
 
-const fn workload(name: &'static str, models: &'static str, run: super::Run) -> Workload {
-    Workload { name, models, hides: HIDES, shows: Shows::Time, params: PARAMS, run, hollow: None }
+const fn workload(name: &'static str, models: &'static str, run: Body) -> Workload {
+    Workload { name, models, hides: HIDES, shows: PrimaryFigure::Time, params: PARAMS, run, run_on_null: None }
 }
 
 pub(crate) static PYTHON3: Workload =
@@ -88,7 +88,7 @@ pub(crate) static REDIS: Workload = workload("redis_benchmark", "a redis server 
     )
 });
 
-/// The program a workload needs and the package that has it; `None` for the lab's own.
+/// The program that a workload needs and the package that contains it; `None` if it needs none.
 pub(crate) fn needs(workload: &str) -> Option<(&'static str, &'static str)> {
     match workload {
         "python3_json" => Some(("python3", "python3")),
@@ -104,16 +104,16 @@ fn run(params: &Params, meter: &mut Meter, script: &str) -> Outcome {
     let ops = params.get("ops");
     let folder = env::temp_dir().join(format!("freestone-program-{}", std::process::id()));
     if let Err(error) = fs::create_dir_all(&folder) {
-        broken(&format!("{} cannot be made: {error}", folder.display()));
+        broken(&format!("{} cannot be created: {error}", folder.display()));
     }
     meter.count_children();
     let digest = meter.section(|_| (0..ops).fold(0_u64, |sum, _| sum.wrapping_add(once(script, &folder))));
-    // What is left behind is in the system's temporary folder.
+    // A folder that cannot be removed stays in the system's temporary folder, where it does no harm.
     let _ = fs::remove_dir_all(&folder);
     Outcome::new(ops, digest)
 }
 
-/// One run of the job; a digest of what it printed.
+/// Runs the job once; returns a digest of its output.
 fn once(script: &str, folder: &Path) -> u64 {
     let mut shell = Command::new("sh");
     shell.args(["-c", script]).current_dir(folder).env("LC_ALL", "C").stdin(Stdio::null());
@@ -124,8 +124,8 @@ fn once(script: &str, folder: &Path) -> u64 {
             digest.finish()
         }
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last: Vec<&str> = said.lines().rev().take(2).collect();
+            let messages = String::from_utf8_lossy(&output.stderr);
+            let last: Vec<&str> = messages.lines().rev().take(2).collect();
             broken(&format!("the job ended with {}: {}", output.status, last.join(" | ")))
         }
         Err(error) => broken(&format!("sh could not be started: {error}")),

@@ -1,13 +1,13 @@
-//! A small random number generator, the same on every machine and in every run: workloads must repeat exactly.
+//! A small random number generator. It gives the same numbers on every machine and in every run, so that workloads repeat exactly.
 //!
-//! Source: Marsaglia, "Xorshift RNGs" (2003), the 64-bit variant, with a multiplied output.
+//! Source: Marsaglia, "Xorshift RNGs" (2003): the 64-bit variant, with a multiplied output.
 
 /// The generator.
 #[derive(Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A stream for `seed`; every seed gives another one.
+    /// The sequence of `seed`. Seeds below 2³² have different sequences.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
@@ -31,5 +31,28 @@ impl Random {
     #[inline]
     pub(crate) fn within(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high - low + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_repeats_its_sequence_and_the_next_has_another() {
+        let sequence = |seed| {
+            let mut random = Random::new(seed);
+            [(); 4].map(|()| random.next())
+        };
+        assert_eq!(sequence(1), sequence(1));
+        assert!((0..1000).all(|seed| sequence(seed) != sequence(seed + 1)));
+    }
+
+    #[test]
+    fn numbers_stay_within_their_bounds_and_reach_them() {
+        let mut random = Random::new(3);
+        let drawn: Vec<usize> = (0..2000).map(|_| random.within(5, 9)).collect();
+        assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&5), Some(&9)));
+        assert!((0..2000).all(|_| random.below(3) < 3));
     }
 }

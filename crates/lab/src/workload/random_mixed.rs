@@ -1,30 +1,31 @@
-//! Random sizes in a small table of live blocks: the mixed small-object traffic of most programs.
+//! Random sizes in a small table of live blocks: the mix of small objects that most programs allocate.
 //!
-//! Source: experiment B (HAKMEM's `bench_random_mixed`): 400 slots, sizes 16 + (random & 0x3FF), 1 M operations published.
-//! Each operation picks a slot: an empty one is filled, a full one is freed. Blocks are stamped at both ends and verified
-//! before they are freed.
+//! Source: experiment B (HAKMEM's `bench_random_mixed`): 400 slots, sizes 16 + (random & 0x3FF), 1 million operations published. Each operation
+//! picks a slot: it fills an empty one and frees the block of a full one. Blocks are stamped at both ends and verified before they are freed.
 //!
 //! Does not show: threads, large blocks, or what happens to memory once the load stops.
 
-use super::heap::{Block, CHeap, Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "random_mixed",
     models: "small blocks of mixed sizes that live for a few hundred operations",
     hides: "threads, large blocks, memory after the load",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [5_000_000, 20_000_000, 100_000_000], "operations"),
-        Param::fixed("slots", 400, "blocks live at most"),
+        Param::fixed("slots", 400, "largest number of live blocks"),
         Param::fixed("min", 16, "smallest size in bytes"),
-        Param::fixed("mask", 0x3FF, "bits of the random number added to it"),
+        Param::fixed("mask", 0x3FF, "bits of the random number that is added to it"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("min") + params.size("mask")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("min") + params.size("mask")))),
 };
 
 fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {

@@ -1,29 +1,30 @@
-//! A buffer that grows by an eighth again and again: strings, vectors, logs being read in.
+//! A buffer that grows by an eighth again and again, like strings, vectors and logs that are being read in.
 //!
-//! Source: experiment E ("mimalloc, explained"): growth by 1/8 to 0.5 MB (83 steps) and to 47 MB (122 steps); beginning at 29 bytes
-//! gives exactly these numbers of steps. The new part is written after each step, and the whole is summed at the end. A step whose
-//! block changed its address counts as moved.
+//! Source: experiment E ("mimalloc, explained"): growth by 1/8 to 0.5 MB (83 steps) and to 47 MB (122 steps); starting at 29 bytes gives exactly
+//! these numbers of steps. The new part is written after each step, and all bytes are summed at the end. A step counts as moved if the
+//! address of the block changes.
 //!
-//! Does not show: growth with other live blocks in the way (`neighbours=1` puts one small block behind every step).
+//! Does not show: growth between other live blocks (`neighbours=1` allocates one small block after every step).
 
-use super::heap::{CHeap, Heap, broken};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "realloc_growth",
     models: "a buffer that grows by an eighth with realloc",
     hides: "growth with many live neighbours",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::fixed("limit", 47_000_000, "grow until this many bytes"),
         Param::fixed("start", 29, "first size in bytes"),
-        Param::scaled("repeats", [1, 1, 5], "buffers grown one after the other"),
+        Param::scaled("repeats", [1, 1, 5], "buffers that grow one after the other"),
         Param::fixed("neighbours", 0, "1: a small block is allocated at every step"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
@@ -39,6 +40,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
     Outcome::new(steps, checksum).with("steps", steps as f64).with("moved", moved as f64)
 }
 
+/// Grows one buffer. Returns its steps, how many of them moved it, and the sum of its bytes.
 fn grow(params: &Params) -> (u64, u64, u64) {
     let heap = CHeap;
     let limit = params.size("limit");

@@ -1,43 +1,48 @@
-//! Constant live memory under a limit, while the sizes shift: does the process survive?
+//! Constant live memory under a limit while the sizes shift: does the process survive?
 //!
-//! Source: freestone's own bar (400 MiB live in 512 MiB, mix shifting every 10 s, must finish). The limit is RLIMIT_AS set by the workload
-//! on itself, above what is mapped already; an allocator that keeps the old mix's memory runs into it and is refused, and one that reserves
-//! address space far ahead may be (`limit_mib=0`, and the figure of peak resident size, are for it). A phase is a number of replacements, not a
+//! Source: freestone's own goal (400 MiB live in 512 MiB while the mix shifts). The workload sets RLIMIT_AS on itself, above what is mapped
+//! already. An allocator that keeps the memory of the old mix reaches the limit and is refused, and so may one that reserves address space far
+//! ahead; for such an allocator, use `limit_mib=0` and the figure of the peak resident size. A phase is a number of replaced bytes, not a
 //! time, so that runs repeat.
 //!
-//! As in a cache, the oldest entries make way. With `random=1` any may: what is left of a mix then lies scattered over all the OS pages it ever
-//! had, so that no allocator that leaves blocks where they are can stay near the live bytes.
+//! As in a cache, the oldest entry is evicted. With `random=1` any entry may be. What remains of a mix is then scattered over all OS pages that
+//! it ever had, so no allocator that leaves blocks in place can stay near the live bytes.
 //!
 //! Does not show: limits by cgroup (run the same workload inside one, with `limit_mib=0`).
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::process_view;
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::own_process;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::collections::VecDeque;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "shifting_sizes",
     models: "a cache in a container whose entries change in size",
     hides: "limits by cgroup, unless it runs in one",
-    shows: Shows::Memory,
+    shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("live_mib", [100, 400, 400], "live memory in MiB"),
-        Param::scaled("limit_mib", [160, 512, 512], "address space in MiB beyond what the start needs; 0: no limit"),
+        Param::scaled(
+            "limit_mib",
+            [160, 512, 512],
+            "address space in MiB beyond what is mapped at the start; 0: no limit",
+        ),
         Param::fixed("phases", 6, "size mixes, one after the other"),
-        Param::fixed("random", 0, "1: not the oldest entry makes way but any"),
+        Param::fixed("random", 0, "1: a random entry is evicted, not the oldest"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
-/// Smallest and largest size of each phase's mix, in bytes; used in turn.
+/// Smallest and largest size in bytes of each phase; used in turn.
 const MIXES: [(usize, usize); 6] =
     [(64, 256), (1024, 4096), (100, 400), (16_384, 65_536), (256, 1024), (131_072, 1_048_576)];
 
-/// A stamp that needs no room in the table, which counts as live memory too.
+/// The tag of a block. It is derived from the block, because a tag in the table would need memory, which would count as live.
 fn tag_of(block: &Block) -> u64 {
     block.size() as u64
 }
@@ -45,7 +50,7 @@ fn tag_of(block: &Block) -> u64 {
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let target = params.size("live_mib").max(1) << 20;
     if params.get("limit_mib") != 0 {
-        process_view::limit_address_space(params.get("limit_mib") << 20);
+        own_process::limit_address_space(params.get("limit_mib") << 20);
     }
     let (ops, checksum, peak) = meter.section(|sampler| {
         let mut random = Random::new(23);

@@ -1,25 +1,25 @@
-//! An empty program, many times: what it costs to have the allocator in every process.
+//! An empty program, started many times: what it costs to have the allocator in every process.
 //!
-//! Source: freestone's own bar (`/bin/true` 500 times). The children inherit the preloaded library; their processor time and faults
-//! are counted. An operation is one process from spawn to exit.
+//! Source: freestone's own goal (`/bin/true` 500 times). The children inherit the preloaded library; their processor time and page faults are
+//! counted. An operation is one process from spawn to exit.
 //!
-//! Does not show: anything the allocator does after the first few allocations.
+//! Does not show: anything that the allocator does after the first few allocations.
 
-use super::heap::broken;
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::process_view::Usage;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::own_process::Usage;
+use crate::workload::params::{Param, Params};
 use std::process::{Command, Stdio};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "startup",
-    models: "an empty program started again and again, as shells and build tools do",
+    models: "an empty program that is started again and again, as shells and build tools do",
     hides: "everything after the first allocations",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[Param::scaled("ops", [60, 500, 2000], "processes")],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 fn run(params: &Params, meter: &mut Meter) -> Outcome {

@@ -1,29 +1,30 @@
 //! Short-lived threads, each of which allocates a little and leaves one block behind.
 //!
-//! Source: freestone's own bar (10^5 threads that leave a live block and exit). The blocks left behind are freed by the main thread at
-//! the end, and the resident size is then compared with the start. An operation is one thread.
+//! Source: freestone's own goal (100 000 threads that leave a live block and exit). The main thread frees these blocks at the end, and the
+//! resident size is then compared with that at the start. An operation is one thread.
 //!
 //! Does not show: threads that live long.
 
-use super::heap::{Block, CHeap, Heap};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::random::Random;
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
+use crate::workload::tested_heap::{CHeap, Heap};
 use std::thread;
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "threads_come_and_go",
-    models: "a thread for every request, each leaving something behind",
+    models: "a thread for every request, each of which leaves a block behind",
     hides: "threads that live long",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
         Param::scaled("ops", [5000, 15_000, 100_000], "threads, four at a time"),
-        Param::fixed("blocks", 100, "blocks each allocates and frees"),
+        Param::fixed("blocks", 100, "blocks that each thread allocates and frees"),
         Param::fixed("max", 1000, "largest size in bytes"),
     ],
     run,
-    hollow: None,
+    run_on_null: None,
 };
 
 const AT_A_TIME: u64 = 4;
@@ -52,6 +53,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
     Outcome::new(rounds * AT_A_TIME, checksum).with("RSS kept at the end, MiB", growth / f64::from(1 << 20))
 }
 
+/// What one thread does; returns the block that it leaves behind, and its checksum.
 fn visit(tag: u64, blocks: u64, max: usize) -> (Block, u64) {
     let mut random = Random::new(tag);
     let mut checksum = 0_u64;

@@ -1,27 +1,28 @@
-//! The same few tiny blocks again and again: the hottest path an allocator has.
+//! The same few tiny blocks again and again: the hottest path of an allocator.
 //!
-//! Source: experiment B (HAKMEM's `tiny_hot`, sizes 8 to 128 bytes). A batch of blocks of one size is allocated, then freed in
-//! reverse; the next batch has the next size. An operation is one allocation and its release.
+//! Source: experiment B (HAKMEM's `tiny_hot`, sizes 8 to 128 bytes). A batch of blocks of one size is allocated and then freed in reverse order;
+//! the next batch has the next size. An operation is one allocation and its free.
 //!
-//! Does not show: anything but the fast path; every allocator's cache is warm throughout.
+//! Does not show: anything but the fast path; the caches of every allocator are warm throughout.
 
-use super::heap::{CHeap, Heap, Hollow};
-use super::meter::Meter;
-use super::params::{Param, Params};
-use super::{Outcome, Shows, Workload};
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::meter::Meter;
+use crate::workload::null_allocator::NullAllocator;
+use crate::workload::params::{Param, Params};
+use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "tiny_hot",
     models: "short-lived objects of 8 to 128 bytes, freed in reverse order",
     hides: "everything but the fast path",
-    shows: Shows::Time,
+    shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [8_000_000, 60_000_000, 300_000_000], "pairs of allocation and release"),
-        Param::fixed("batch", 100, "blocks live at most"),
+        Param::scaled("ops", [8_000_000, 60_000_000, 300_000_000], "pairs of allocation and free"),
+        Param::fixed("batch", 100, "largest number of live blocks"),
         Param::fixed("largest", 128, "largest size in bytes"),
     ],
     run: |params, meter| run(params, meter, CHeap),
-    hollow: Some(|params, meter| run(params, meter, Hollow::new(params.size("largest")))),
+    run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("largest")))),
 };
 
 fn run<H: Heap>(params: &Params, meter: &mut Meter, heap: H) -> Outcome {

@@ -1,7 +1,7 @@
-//! jemalloc as a preloadable library: the malloc family as calls into it.
+//! jemalloc as a library that can be preloaded: exports the malloc family as calls into it.
 //!
 //! # Safety
-//! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
+//! Exports C's own symbols. Each has C's signature and passes its arguments on unchanged to the peer's function of the same meaning.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::{self, Write};
@@ -9,11 +9,11 @@ use core::ptr;
 use peer_shim::version::{self, Writer};
 use tikv_jemalloc_sys as _;
 
-/// Writes the version the library itself has.
+/// Writes the version that the library itself states.
 fn version(text: &mut Writer<'_>) -> fmt::Result {
     let mut stated: *const c_char = ptr::null();
     let mut size = size_of::<*const c_char>();
-    // SAFETY: this entry is a pointer to a C string constant, and there is room for a pointer; nothing is set. Should the entry be missing, null stays.
+    // SAFETY: jemalloc's entry `version` is a pointer to a C string constant; `stated` has room for a pointer and `size` says so. Without such an entry, null stays.
     let stated = unsafe {
         _rjem_mallctl(c"version".as_ptr(), (&raw mut stated).cast(), &mut size, ptr::null_mut(), 0);
         version::release(stated)

@@ -1,16 +1,16 @@
-//! mimalloc 3 as a preloadable library: the malloc family as calls into it.
+//! mimalloc 3 as a library that can be preloaded: exports the malloc family as calls into it.
 //!
 //! # Safety
-//! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
+//! Exports C's own symbols. Each has C's signature and passes its arguments on unchanged to the peer's function of the same meaning.
 
 use core::ffi::c_int;
 use core::fmt::{self, Write};
 use libmimalloc_sys as _;
 use peer_shim::version::Writer;
 
-/// Writes the version the library itself has: major, and two digits each of minor and patch.
+/// Writes the version that the library itself states: the major number, and two digits each for minor and patch.
 fn version(text: &mut Writer<'_>) -> fmt::Result {
-    // SAFETY: the function has no preconditions.
+    // SAFETY: the function takes nothing and returns a constant.
     let version = unsafe { mi_version() };
     let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
     write!(text, "mimalloc {major}.{minor}.{patch} (libmimalloc-sys {})", peer_shim::locked!("libmimalloc-sys"))

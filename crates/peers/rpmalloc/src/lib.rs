@@ -1,8 +1,8 @@
-//! rpmalloc as a preloadable library: the malloc family as calls into it, and `pthread_create`, because rpmalloc has to be told
-//! when a thread ends (its own preload library does the same).
+//! rpmalloc as a library that can be preloaded: exports the malloc family as calls into it, and `pthread_create`, because rpmalloc must be
+//! called when a thread ends (its own preload library does the same).
 //!
 //! # Safety
-//! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
+//! Exports C's own symbols. Each has C's signature and passes its arguments on unchanged to rpmalloc's function of the same meaning.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::{self, Write};
@@ -11,11 +11,11 @@ use rpmalloc_sys as _;
 
 mod threads;
 
-// The library states no version: another crate may hold another one.
+// The library states no version, and another version of the crate may contain another one.
 const _: () =
-    assert!(matches!(peer_shim::locked!("rpmalloc-sys").as_bytes(), b"0.2.3"), "which rpmalloc is in this crate?");
+    assert!(matches!(peer_shim::locked!("rpmalloc-sys").as_bytes(), b"0.2.3"), "the version below is that of rpmalloc-sys 0.2.3: look up the one in this crate");
 
-/// Writes the version, which is the newest in the change log beside the sources.
+/// Writes the version: the newest in the change log of the sources in the crate.
 fn version(text: &mut Writer<'_>) -> fmt::Result {
     write!(text, "rpmalloc 1.4.3 (rpmalloc-sys {})", peer_shim::locked!("rpmalloc-sys"))
 }
@@ -38,7 +38,7 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// Creates a thread that gives its heap back when it ends.
+/// Creates a thread that returns its heap to rpmalloc when it ends.
 ///
 /// # Safety
 /// As `pthread_create`.
@@ -50,9 +50,9 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
-    // SAFETY: the next library in the chain is the C library, whose pthread_create has this signature.
+    // SAFETY: the next definition after this library is the C library's, which has this signature.
     let create: Create = unsafe { core::mem::transmute(dlsym(RTLD_NEXT, c"pthread_create".as_ptr())) };
-    // SAFETY: the package is freed by the thread that receives it, or just below.
+    // SAFETY: the new thread runs `run_packed` once with the package, which frees it; if there is no thread, it is freed below.
     unsafe {
         let package = threads::pack(start, argument);
         let code = create(thread, attributes, threads::run_packed, package);

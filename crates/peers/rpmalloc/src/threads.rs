@@ -1,10 +1,10 @@
 //! What a thread does first and last under rpmalloc.
 //!
-//! A thread's start routine travels in a package of two words from the creating thread to the created one, which frees it. The
-//! heap is given back by a key's destructor, so that `pthread_exit` and cancellation are covered.
+//! The creating thread passes the start routine to the new thread in a package of two words, which the new thread frees. The destructor of a
+//! key returns the heap, so that `pthread_exit` and cancellation are covered.
 //!
 //! # Safety
-//! The package is written before the thread exists and read once by it.
+//! A package is written before its thread exists, and read once by that thread.
 
 use crate::{Start, peer_functions};
 use core::ffi::{c_int, c_void};
@@ -28,7 +28,7 @@ struct Package {
 /// # Safety
 /// The package must be handed to one thread, or freed.
 pub unsafe fn pack(start: Start, argument: *mut c_void) -> *mut c_void {
-    // SAFETY: two words always fit; rpmalloc's blocks are 16-byte aligned.
+    // SAFETY: rpmalloc returns a 16-byte aligned block of at least two words, which nothing else refers to.
     unsafe {
         let package = peer_functions::rpmalloc(size_of::<Package>()).cast::<Package>();
         package.write(Package { start, argument });
@@ -38,9 +38,9 @@ pub unsafe fn pack(start: Start, argument: *mut c_void) -> *mut c_void {
 
 /// The start routine of every thread.
 pub extern "C" fn run_packed(package: *mut c_void) -> *mut c_void {
-    // SAFETY: `pack` wrote it and only this thread reads it.
+    // SAFETY: `pack` wrote the package, and only the thread that it was passed to reads it.
     let Package { start, argument } = unsafe { package.cast::<Package>().read() };
-    // SAFETY: the package came from rpmalloc; the key was created; any non-null value makes its destructor run.
+    // SAFETY: rpmalloc allocated the package, and it is freed once; the key exists, and any value but null makes its destructor run.
     unsafe {
         rpmalloc_thread_initialize();
         peer_functions::rpfree(package);
@@ -50,7 +50,7 @@ pub extern "C" fn run_packed(package: *mut c_void) -> *mut c_void {
 }
 
 extern "C" fn end_thread(_value: *mut c_void) {
-    // SAFETY: called on the ending thread, once.
+    // SAFETY: the key's destructor runs on the ending thread, once.
     unsafe { rpmalloc_thread_finalize(1) }
 }
 
@@ -58,7 +58,7 @@ fn key() -> u32 {
     static KEY: OnceLock<u32> = OnceLock::new();
     *KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: `key` can be written.
+        // SAFETY: `key` is a local that can be written, and the destructor has the signature of one.
         unsafe { pthread_key_create(&raw mut key, end_thread) };
         key
     })

@@ -1,12 +1,12 @@
-//! The measured loops: `Box::new` and drop of 48 bytes, and a `Vec` growing to 32 elements. One JSON line each.
+//! The measured loops: `Box::new` and drop of 48 bytes, and a `Vec` that grows to 32 elements. Prints one line of JSON for both.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Pairs a run makes: about a second.
+/// Pairs of allocation and drop in a run: about a second.
 const PAIRS: u64 = 100_000_000;
 
-/// Vectors a run grows.
+/// Vectors that a run grows.
 const VECS: u64 = 5_000_000;
 
 /// Runs both loops and prints nanoseconds for each pair and each vector.

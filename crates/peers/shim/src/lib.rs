@@ -1,17 +1,17 @@
 //! The malloc family of C, exported as calls into a peer allocator.
 //!
-//! One macro, [`export_malloc_family!`], used once by each peer's library. Every exported function is a single call, which the
-//! compiler turns into a jump where the signatures agree, so that all peers pay the same for being preloaded.
+//! One macro, [`export_malloc_family!`], which each peer's library uses once. Every exported function is a single call, which the compiler can
+//! turn into a jump, so that all peers pay the same for being preloaded.
 //!
 //! | exported | peer's function |
 //! |---|---|
 //! | `malloc`, `free`, `calloc`, `realloc`, `posix_memalign`, `aligned_alloc`, `malloc_usable_size` | the one of the same meaning |
 //! | `memalign`, `valloc`, `pvalloc` | `aligned_alloc` of the peer |
-//! | `reallocarray` | `realloc` after an overflow check |
+//! | `reallocarray` | `realloc`, after a check for overflow |
 //! | `freestone_peer_version` | a C string: the allocator with its version, and the registry crate it was built from |
 //!
-//! The last is how the lab learns what it measured. Where the allocator knows its own version, that is asked for when the program runs; the crate's
-//! version comes from the lock file ([`locked!`]).
+//! The lab reads the last one to know what it measured. An allocator that has a function for its version is asked when the program runs; the
+//! version of the crate comes from the lock file ([`locked!`]).
 #![no_std]
 
 pub mod version;
@@ -20,7 +20,8 @@ include!(concat!(env!("OUT_DIR"), "/locked.rs"));
 
 /// Exports the malloc family from the crate that invokes it.
 ///
-/// `version` is a function that writes the version. Each other name given is an `extern "C"` function of the peer with the signature of the C function before the colon.
+/// `version` is a function that writes the version. Each of the others is an `extern "C"` function of the peer, with the signature of the C
+/// function that it is given for.
 #[macro_export]
 macro_rules! export_malloc_family {
     (
@@ -44,7 +45,7 @@ macro_rules! export_malloc_family {
         /// As C's `malloc`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn malloc(size: usize) -> *mut core::ffi::c_void {
-            // SAFETY: the peer's malloc takes every size.
+            // SAFETY: the peer's malloc accepts every size.
             unsafe { $malloc(size) }
         }
 
@@ -52,7 +53,7 @@ macro_rules! export_malloc_family {
         /// As C's `free`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn free(block: *mut core::ffi::c_void) {
-            // SAFETY: the caller promises a block of this allocator, or null.
+            // SAFETY: as for C's `free`, `block` is null or a block of this process's malloc, which is the peer.
             unsafe { $free(block) }
         }
 
@@ -60,7 +61,7 @@ macro_rules! export_malloc_family {
         /// As C's `calloc`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut core::ffi::c_void {
-            // SAFETY: the peer's calloc takes every size.
+            // SAFETY: the peer's calloc accepts every size.
             unsafe { $calloc(count, size) }
         }
 
@@ -68,7 +69,7 @@ macro_rules! export_malloc_family {
         /// As C's `realloc`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn realloc(block: *mut core::ffi::c_void, size: usize) -> *mut core::ffi::c_void {
-            // SAFETY: the caller promises a block of this allocator, or null.
+            // SAFETY: as for C's `realloc`, `block` is null or a block of this process's malloc, which is the peer.
             unsafe { $realloc(block, size) }
         }
 
@@ -81,9 +82,9 @@ macro_rules! export_malloc_family {
             size: usize,
         ) -> *mut core::ffi::c_void {
             match count.checked_mul(size) {
-                // SAFETY: the caller promises a block of this allocator, or null.
+                // SAFETY: `block` is null or a block of this process's malloc, which is the peer.
                 Some(total) => unsafe { $realloc(block, total) },
-                // SAFETY: no allocator grants this size: it returns null and sets errno, which is the answer wanted here.
+                // SAFETY: a null block asks for a new one. No allocator grants this size: it returns null and sets errno, as `reallocarray` must.
                 None => unsafe { $realloc(core::ptr::null_mut(), usize::MAX) },
             }
         }
@@ -96,7 +97,7 @@ macro_rules! export_malloc_family {
             alignment: usize,
             size: usize,
         ) -> core::ffi::c_int {
-            // SAFETY: the caller promises that `out` can be written.
+            // SAFETY: as for C's `posix_memalign`, `out` can be written.
             unsafe { $posix_memalign(out, alignment, size) }
         }
 
@@ -104,7 +105,7 @@ macro_rules! export_malloc_family {
         /// As C's `aligned_alloc`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut core::ffi::c_void {
-            // SAFETY: the peer judges alignment and size itself.
+            // SAFETY: the peer checks the alignment and the size itself.
             unsafe { $aligned_alloc(alignment, size) }
         }
 
@@ -112,7 +113,7 @@ macro_rules! export_malloc_family {
         /// As `memalign`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut core::ffi::c_void {
-            // SAFETY: the peer judges alignment and size itself.
+            // SAFETY: the peer checks the alignment and the size itself.
             unsafe { $aligned_alloc(alignment, size) }
         }
 
@@ -120,7 +121,7 @@ macro_rules! export_malloc_family {
         /// As `valloc`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn valloc(size: usize) -> *mut core::ffi::c_void {
-            // SAFETY: the peer judges alignment and size itself.
+            // SAFETY: the peer checks the alignment and the size itself.
             unsafe { $aligned_alloc(4096, size) }
         }
 
@@ -128,7 +129,7 @@ macro_rules! export_malloc_family {
         /// As `pvalloc`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn pvalloc(size: usize) -> *mut core::ffi::c_void {
-            // SAFETY: the peer judges alignment and size itself.
+            // SAFETY: the peer checks the alignment and the size itself.
             unsafe { $aligned_alloc(4096, size.saturating_add(4095) & !4095) }
         }
 
@@ -136,7 +137,7 @@ macro_rules! export_malloc_family {
         /// As `malloc_usable_size`.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn malloc_usable_size(block: *mut core::ffi::c_void) -> usize {
-            // SAFETY: the caller promises a block of this allocator, or null.
+            // SAFETY: `block` is null or a block of this process's malloc, which is the peer.
             unsafe { $usable_size(block) }
         }
     };

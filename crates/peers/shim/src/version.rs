@@ -1,31 +1,31 @@
-//! The text in which a peer states its version, put together when it is asked for.
+//! The text in which a peer states its version, written when it is asked for.
 
 use core::ffi::{CStr, c_char};
 use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 
-/// Room for the text and the zero behind it.
+/// Size of the text with its terminating zero, in bytes.
 const ROOM: usize = 128;
 
-/// The text. Writing it again changes nothing, so it may be asked for by several threads at once.
+/// The text. Every writer writes the same bytes, so several threads may ask for it at once.
 pub struct Text([AtomicU8; ROOM]);
 
-/// A place in a [`Text`] from which writing goes on.
+/// Writes to a [`Text`], from `len` on.
 pub struct Writer<'a> {
     text: &'a Text,
     len: usize,
 }
 
 impl Text {
-    /// Nothing yet.
+    /// An empty text.
     #[expect(clippy::new_without_default, reason = "a static needs a constant")]
     pub const fn new() -> Self {
         Self([const { AtomicU8::new(0) }; ROOM])
     }
 
-    /// The text that `state` writes, as a C string; cut where the room ends.
+    /// The text that `state` writes, as a C string; cut if it is too long.
     pub fn of(&self, state: fn(&mut Writer<'_>) -> fmt::Result) -> *const c_char {
-        // What does not fit is left out.
+        // What does not fit is cut.
         let _ = state(&mut Writer { text: self, len: 0 });
         self.0.as_ptr().cast()
     }
@@ -34,7 +34,7 @@ impl Text {
 impl fmt::Write for Writer<'_> {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         for byte in part.bytes() {
-            // The last place stays the zero.
+            // The last byte stays zero.
             if self.len == ROOM - 1 {
                 return Err(fmt::Error);
             }
@@ -45,7 +45,7 @@ impl fmt::Write for Writer<'_> {
     }
 }
 
-/// The beginning of a version, up to the first dash: what follows names the source.
+/// The beginning of a version, up to the first dash; what follows names the source.
 ///
 /// # Safety
 /// `text` is null or a C string constant.
@@ -53,7 +53,7 @@ pub unsafe fn release(text: *const c_char) -> &'static str {
     if text.is_null() {
         return "of unknown version";
     }
-    // SAFETY: the caller promises a C string constant.
+    // SAFETY: the text is not null, so it is a C string constant, as the contract above says.
     let text = unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("of unknown version");
     text.split('-').next().unwrap_or(text)
 }

@@ -1,13 +1,13 @@
-//! snmalloc as a preloadable library: the malloc family as calls into it.
+//! snmalloc as a library that can be preloaded: exports the malloc family as calls into it.
 //!
 //! # Safety
-//! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
+//! Exports C's own symbols. Each has C's signature and passes its arguments on unchanged to the peer's function of the same meaning.
 
 use core::fmt::{self, Write};
 use peer_shim::version::Writer;
 use snmalloc_sys as _;
 
-/// Writes the version. The library states none; the crate is published by snmalloc's own project, with its version.
+/// Writes the version. The library states none, but snmalloc's own project publishes the crate under the same version.
 fn version(text: &mut Writer<'_>) -> fmt::Result {
     let version = peer_shim::locked!("snmalloc-sys");
     write!(text, "snmalloc {version} (snmalloc-sys {version})")

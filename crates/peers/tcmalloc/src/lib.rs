@@ -1,13 +1,13 @@
-//! Google's tcmalloc as a preloadable library: the malloc family as calls into it.
+//! Google's tcmalloc as a library that can be preloaded: exports the malloc family as calls into it.
 //!
 //! # Safety
-//! Exports C's own symbols: correct because each has C's signature and passes its arguments on unchanged.
+//! Exports C's own symbols. Each has C's signature and passes its arguments on unchanged to the peer's function of the same meaning.
 
 use core::fmt::{self, Write};
 use libtcmalloc_sys as _;
 use peer_shim::version::Writer;
 
-/// Writes the version. Google's tcmalloc has none; the crate's says which state of it this is.
+/// Writes the version. Google's tcmalloc has no versions; that of the crate identifies its state.
 fn version(text: &mut Writer<'_>) -> fmt::Result {
     write!(text, "tcmalloc crate-{} (Google's, libtcmalloc-sys, 8 KiB pages)", peer_shim::locked!("libtcmalloc-sys"))
 }

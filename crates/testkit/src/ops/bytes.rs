@@ -1,4 +1,4 @@
-//! Streams from any bytes: how a fuzzer, which invents bytes, comes to operations.
+//! Streams from arbitrary bytes: turns the input of a fuzzer into operations.
 //!
 //! ```text
 //! | kind, 4 bits; alignment, 4 bits | ID | size, 2 bytes: number, 12 bits; what it means, 4 bits |     an operation, 4 bytes
@@ -6,12 +6,12 @@
 
 use super::{Op, Stream};
 
-/// Names in use.
+/// Number of IDs.
 const IDS: u8 = 48;
 
 impl Stream {
-    /// The stream that `bytes` stand for, over a region of `region_bytes`. Any bytes stand for one, and a change of a few of them
-    /// changes a few operations. Sizes are those of [`super::any_stream`], to 256 KiB.
+    /// The stream that `bytes` encode, over a region of `region_bytes`. All bytes are valid, and a change of a few bytes changes a few
+    /// operations. Most sizes are small; others are up to about 256 KiB, or absurd.
     #[must_use]
     pub fn from_bytes(region_bytes: usize, bytes: &[u8]) -> Self {
         let (ops, _) = bytes.as_chunks();

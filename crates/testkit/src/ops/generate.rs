@@ -1,4 +1,4 @@
-//! Streams from a seed: the same seed gives the same stream on every machine, for ever.
+//! Streams from a seed: the same seed gives the same stream on every machine and in every version.
 
 use super::{Op, Stream};
 
@@ -22,22 +22,22 @@ impl SplitMix {
     }
 }
 
-/// What a stream is made of.
+/// The composition of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
-    /// Names in use: the most blocks alive at once.
+    /// Number of IDs: the largest number of live blocks.
     pub ids: u32,
     /// Smallest request.
     pub least_bytes: usize,
     /// Largest request.
     pub most_bytes: usize,
-    /// Largest alignment; each power of two up to it is as likely.
+    /// Largest alignment; all powers of two up to it are equally likely.
     pub most_align: usize,
-    /// Of 100 operations on a block in use, how many reallocate it; the others free it.
+    /// Percentage of operations on a block in use that reallocate it; the others free it.
     pub reallocations_percent: usize,
 }
 
-/// A stream of `n_ops` operations: each picks a name at random and allocates if it is unused, else frees or reallocates.
+/// A stream of `n_ops` operations. Each picks an ID at random: it allocates if the ID is unused, and otherwise frees or reallocates.
 #[must_use]
 pub fn generate(mix: Mix, region_bytes: usize, n_ops: usize, seed: u64) -> Stream {
     let mut random = SplitMix(seed);

@@ -1,7 +1,7 @@
-//! Playing a stream against an allocator, with the shadow beside it.
+//! Plays a stream against an allocator and checks every step with the shadow model.
 //!
 //! # Safety
-//! The player gives back only blocks that the subject handed out, once.
+//! The player remembers each block with its size and alignment from the moment the subject hands it out, and forgets it when it frees it.
 #![allow(unsafe_code)]
 
 use super::{Op, Shadow, Stream, Violation};
@@ -11,22 +11,22 @@ use std::ptr::NonNull;
 
 /// An allocator under test.
 pub trait Subject {
-    /// Why it refuses.
+    /// The reason for a refusal.
     type Error: Debug;
 
-    /// Hands out a block.
+    /// Allocates a block.
     ///
     /// # Errors
-    /// Whatever the subject refuses with.
+    /// The subject refuses.
     fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Self::Error>;
 
-    /// Changes a block's size.
+    /// Changes the size of a block.
     ///
     /// # Errors
-    /// Whatever the subject refuses with; the block is then as it was.
+    /// The subject refuses; the block is then unchanged.
     ///
     /// # Safety
-    /// The block is in use, and was asked for with `old_bytes` and `align`.
+    /// This subject allocated the block with `old_bytes` and `align`, and it is still in use.
     unsafe fn reallocate(
         &mut self,
         block: NonNull<u8>,
@@ -35,56 +35,57 @@ pub trait Subject {
         bytes: usize,
     ) -> Result<NonNull<u8>, Self::Error>;
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Errors
-    /// Whatever the subject refuses with: always a failure of the test.
+    /// The subject refuses, which always fails the test.
     ///
     /// # Safety
-    /// As [`Subject::reallocate`].
+    /// This subject allocated the block with `bytes` and `align`, and it is still in use.
     unsafe fn deallocate(&mut self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<(), Self::Error>;
 
-    /// Adds memory at the end, if the subject can.
+    /// Lengthens the region by `bytes` at its end, if the subject can.
     fn grow(&mut self, _bytes: usize) {}
 
     /// Checks the subject's own invariants.
     ///
     /// # Errors
-    /// What does not hold.
+    /// An invariant does not hold; the text says which.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// What became of one operation.
+/// The result of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A block is at this address (allocation, reallocation).
+    /// The address of the block (allocation, reallocation).
     At(usize),
-    /// Refused, or skipped because the ID is unused.
+    /// Refused, or skipped because of its ID.
     Nothing,
     /// Done (free, growth).
     Done,
 }
 
+/// A block in use, and the request that it was allocated with.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct HeldBlock {
     block: NonNull<u8>,
     bytes: usize,
     align: usize,
 }
 
-/// Plays operations one by one and keeps what is in use.
+/// Plays operations one by one and remembers the blocks in use.
 pub struct Player<S: Subject> {
     /// The allocator under test.
     pub subject: S,
-    /// What it owes.
+    /// The model of what a correct allocator does.
     pub shadow: Shadow,
-    held: BTreeMap<u32, Held>,
+    held: BTreeMap<u32, HeldBlock>,
 }
 
 impl<S: Subject> Player<S> {
-    /// A player with nothing in use.
+    /// A player without blocks.
     pub fn new(subject: S) -> Self {
         Self { subject, shadow: Shadow::default(), held: BTreeMap::new() }
     }
@@ -92,7 +93,7 @@ impl<S: Subject> Player<S> {
     /// Plays one operation.
     ///
     /// # Errors
-    /// A promise of the allocator that was not kept.
+    /// The allocator broke a rule.
     pub fn step(&mut self, op: Op) -> Result<Outcome, Violation> {
         match op {
             Op::Allocate { id, bytes, align } => self.allocate(id, bytes, align),
@@ -111,34 +112,34 @@ impl<S: Subject> Player<S> {
         }
         let Ok(block) = self.subject.allocate(bytes, align) else { return Ok(Outcome::Nothing) };
         self.shadow.handed_out(block, bytes, align)?;
-        self.held.insert(id, Held { block, bytes, align });
+        self.held.insert(id, HeldBlock { block, bytes, align });
         Ok(Outcome::At(block.addr().get()))
     }
 
     fn reallocate(&mut self, id: u32, bytes: usize) -> Result<Outcome, Violation> {
         let Some(held) = self.held.get_mut(&id) else { return Ok(Outcome::Nothing) };
-        // SAFETY: the block is in use, with this size and alignment.
+        // SAFETY: `held` records what the subject handed out last under this ID, with its size and alignment; it has not been freed.
         let Ok(new) = (unsafe { self.subject.reallocate(held.block, held.bytes, held.align, bytes) }) else {
             return Ok(Outcome::Nothing);
         };
         self.shadow.reallocated(held.block, new, bytes, held.align)?;
-        *held = Held { block: new, bytes, ..*held };
+        *held = HeldBlock { block: new, bytes, ..*held };
         Ok(Outcome::At(new.addr().get()))
     }
 
     fn deallocate(&mut self, id: u32) -> Result<Outcome, Violation> {
         let Some(held) = self.held.remove(&id) else { return Ok(Outcome::Nothing) };
         self.shadow.giving_back(held.block)?;
-        // SAFETY: the block is in use, and forgotten here.
+        // SAFETY: `held` records what the subject handed out last under this ID; it was removed above, so it is freed once.
         let freed = unsafe { self.subject.deallocate(held.block, held.bytes, held.align) };
         freed.map_err(|error| Violation(format!("freeing block {id} was refused: {error:?}")))?;
         Ok(Outcome::Done)
     }
 
-    /// Gives everything back.
+    /// Frees all blocks.
     ///
     /// # Errors
-    /// A promise of the allocator that was not kept.
+    /// The allocator broke a rule.
     pub fn drain(&mut self) -> Result<(), Violation> {
         while let Some((&id, _)) = self.held.first_key_value() {
             self.deallocate(id)?;
@@ -147,10 +148,10 @@ impl<S: Subject> Player<S> {
     }
 }
 
-/// Plays a whole stream, checking the subject after every `check_every`-th operation and at the end, and gives everything back.
+/// Plays a whole stream and frees all blocks. Checks the subject's invariants at every `check_every`-th operation and at the end.
 ///
 /// # Errors
-/// A promise of the allocator that was not kept, with the number of the operation.
+/// The allocator broke a rule; the message names the operation.
 pub fn play<S: Subject>(stream: &Stream, subject: S, check_every: usize) -> Result<Player<S>, Violation> {
     let mut player = Player::new(subject);
     for (number, op) in stream.ops.iter().enumerate() {

@@ -1,18 +1,18 @@
-//! The shadow: a model of what a correct allocator owes its user, kept beside the real one.
+//! The shadow: a model of a correct allocator, kept beside the one under test.
 //!
-//! Invariants it checks: blocks do not overlap, are aligned as asked, and keep every byte written to them until they are given back;
-//! contents survive reallocation up to the smaller size. Each block is filled with bytes derived from its own number.
+//! It checks that blocks do not overlap, are aligned as requested, and keep every byte written to them until they are freed; and that
+//! reallocation keeps the contents up to the smaller size. Each block is filled with bytes derived from its own number.
 //!
 //! # Safety
-//! Blocks are written and read through the pointers the allocator under test handed out, for the sizes it was asked
-//! for: if it is wrong, the test process is, which is what a shadow is for.
+//! Blocks are written and read through the pointers that the allocator under test returned, for the sizes that were requested. If the
+//! allocator returned memory that is not its own, the test process is damaged; overlaps with other live blocks are found before that.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ptr::NonNull;
 
-/// A promise that was not kept.
+/// A rule that the allocator broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
@@ -26,7 +26,7 @@ impl std::error::Error for Violation {}
 
 /// A block in use.
 #[derive(Clone, Copy, Debug)]
-struct Live {
+struct LiveBlock {
     bytes: usize,
     number: u64,
 }
@@ -34,14 +34,14 @@ struct Live {
 /// The blocks in use, by address.
 #[derive(Debug, Default)]
 pub struct Shadow {
-    live: BTreeMap<usize, Live>,
+    live: BTreeMap<usize, LiveBlock>,
     numbers: u64,
     /// Bytes in use now.
     live_bytes: usize,
 }
 
 impl Shadow {
-    /// Blocks in use.
+    /// Number of blocks in use.
     #[must_use]
     pub fn len(&self) -> usize {
         self.live.len()
@@ -53,7 +53,7 @@ impl Shadow {
         self.live.is_empty()
     }
 
-    /// Bytes in use, as asked for.
+    /// Bytes in use, as requested.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
         self.live_bytes
@@ -78,17 +78,19 @@ impl Shadow {
             )));
         }
         self.numbers += 1;
-        let live = Live { bytes, number: self.numbers };
+        let live = LiveBlock { bytes, number: self.numbers };
         for offset in offsets(bytes) {
-            // SAFETY: inside the block, which was just handed out.
-            unsafe { block.byte_add(offset).write(pattern(live.number, offset)) };
+            // SAFETY: the offset is below the size that the allocator just granted.
+            let byte = unsafe { block.byte_add(offset) };
+            // SAFETY: the byte is in the block, and no other block in use overlaps it.
+            unsafe { byte.write(pattern(live.number, offset)) };
         }
         self.live.insert(start, live);
         self.live_bytes += bytes;
         Ok(())
     }
 
-    /// A block is about to be given back: checks its contents and forgets it.
+    /// A block is about to be freed: checks its contents and forgets it.
     ///
     /// # Errors
     /// The block is not in use, or lost a byte.
@@ -99,10 +101,10 @@ impl Shadow {
         compare(block, live.bytes, live.number)
     }
 
-    /// A block was reallocated: checks that the contents survived, then its new place as a new block's.
+    /// A block was reallocated: checks that it kept its contents, and then its new place as that of a new block.
     ///
     /// # Errors
-    /// As the two above.
+    /// The old block is not in use, its contents changed, or the new block is misaligned or overlaps another.
     pub fn reallocated(
         &mut self,
         old: NonNull<u8>,
@@ -120,8 +122,10 @@ impl Shadow {
 
 fn compare(block: NonNull<u8>, bytes: usize, number: u64) -> Result<(), Violation> {
     for offset in offsets(bytes) {
-        // SAFETY: inside a block in use, which the shadow filled.
-        let found = unsafe { block.byte_add(offset).read() };
+        // SAFETY: the offset is below the size of the block.
+        let byte = unsafe { block.byte_add(offset) };
+        // SAFETY: the shadow initialised this byte when the block was handed out.
+        let found = unsafe { byte.read() };
         let expected = pattern(number, offset);
         if found != expected {
             return Err(Violation(format!(
@@ -133,8 +137,8 @@ fn compare(block: NonNull<u8>, bytes: usize, number: u64) -> Result<(), Violatio
     Ok(())
 }
 
-/// Where a block is filled and read: everywhere. Miri, which takes a microsecond for each byte, and the model under schedules, which plays
-/// many thousand scenarios, skip most of what lies behind the first 256; the offsets of a smaller size are always among those of a larger.
+/// The offsets at which a block is filled and read: all of them. Miri takes a microsecond per byte, and the model under schedules plays many
+/// thousand scenarios, so both skip most offsets after the first 256. The offsets of a smaller size are always among those of a larger one.
 fn offsets(bytes: usize) -> impl Iterator<Item = usize> {
     let whole = if cfg!(any(miri, shuttle)) { bytes.min(256) } else { bytes };
     (0..whole).chain((whole..bytes).step_by(if cfg!(shuttle) { 1021 } else { 127 }))

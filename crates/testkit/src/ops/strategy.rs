@@ -1,10 +1,10 @@
-//! Streams for property tests, which shrink to the shortest one that still fails.
+//! Streams for property tests; proptest shrinks a failing one to a short one that still fails.
 
 use super::{Op, Stream};
 use proptest::prelude::*;
 
-/// Any stream of up to `most_ops` operations on `ids` names, over one of the regions given. Sizes are small ones mostly, with every
-/// power of two's neighbourhood, 0 and absurd ones among them.
+/// Any stream of fewer than `most_ops` operations on `ids` IDs, over one of the given regions. Most sizes are small; others are near a power
+/// of two, 0, or absurd.
 pub fn any_stream(ids: u32, most_ops: usize, regions: Vec<usize>) -> impl Strategy<Value = Stream> {
     let op = (0..ids, any_bytes(), 0_u32..14, 0_u32..16).prop_map(|(id, bytes, align_log2, choice)| match choice {
         0..6 => Op::Allocate { id, bytes, align: 1 << if choice < 4 { align_log2 % 5 } else { align_log2 } },

@@ -15,7 +15,7 @@ fn comments_and_blank_lines_are_skipped() {
 }
 
 #[test]
-fn a_line_that_is_no_operation_is_named_with_its_number() {
+fn a_line_that_is_not_an_operation_is_named_with_its_number() {
     for wrong in ["a 1 16", "a 1 16 3", "f", "x 1", "r 1 two", "region 64 64", "f 4294967296"] {
         let error = Stream::parse(&format!("region 64\n{wrong}\n")).unwrap_err();
         assert_eq!((error.line, error.text.as_str()), (2, wrong));

@@ -1,6 +1,7 @@
 extern crate std;
 use crate::lock::{Lock, Parking};
 use crate::sync::{AtomicU32, spin_hint};
+use std::cell::Cell;
 use std::panic::catch_unwind;
 use std::string::String;
 
@@ -9,6 +10,7 @@ struct Numbered;
 
 std::thread_local! {
     static OWN: u64 = const { 0 };
+    static IS_FORKING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Parking for Numbered {
@@ -18,6 +20,9 @@ impl Parking for Numbered {
     fn wake_one(_word: &AtomicU32) {}
     fn this_thread() -> usize {
         OWN.with(|own| core::ptr::from_ref(own).addr())
+    }
+    fn is_forking() -> bool {
+        IS_FORKING.get()
     }
 }
 
@@ -91,4 +96,26 @@ fn locks_without_a_rank_have_no_order() {
     let (page, free) = (Ranked::<30>::new(()), Ranked::<0>::new(()));
     let _page = page.lock();
     let _free = free.lock();
+}
+
+/// Entries during a fork are counted in the lock's word, not here: what the thread holds is what `acquire_raw` took.
+#[test]
+fn entering_and_leaving_during_a_fork_changes_nothing_about_what_is_held() {
+    let said = complaint(|| {
+        let (list, registry) = (Ranked::<20>::new(()), Ranked::<10>::new(()));
+        list.acquire_raw();
+        IS_FORKING.set(true);
+        drop(list.lock());
+        drop(registry.lock());
+        IS_FORKING.set(false);
+        let still_held = catch_unwind(core::panic::AssertUnwindSafe(|| drop(registry.lock())));
+        // SAFETY: this thread took the lock above.
+        #[allow(unsafe_code)]
+        unsafe {
+            list.release_raw();
+        }
+        drop(registry.lock());
+        std::panic::resume_unwind(still_held.expect_err("the list is held"));
+    });
+    assert_eq!(said, "a lock of rank 10 is taken while one of rank 20 is held");
 }

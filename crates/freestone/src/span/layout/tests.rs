@@ -25,15 +25,6 @@ fn pages_and_their_metadata_lie_in_the_window_one_behind_the_other_at_os_pages_o
 }
 
 #[test]
-fn a_record_knows_its_page() {
-    for (_, layout) in layouts() {
-        for page in [0, 1, 77, layout.n_pages as u32 - 1] {
-            assert_eq!(layout.page_of_record(layout.record(page)), page);
-        }
-    }
-}
-
-#[test]
 fn windows_that_are_too_small_or_have_too_many_pages_are_refused() {
     let base = from_exposed(1 << 40);
     assert!(Layout::new(base, 64 << 20).is_none());

@@ -15,7 +15,7 @@ fn only_the_owner_recognises_its_pages() {
 
 #[test]
 fn nobody_recognises_large_blocks_or_foreign_pages() {
-    for entry in [Entry::NONE, Entry::LARGE, Entry::KEPT] {
+    for entry in [Entry::NONE, Entry::LARGE, Entry::CACHED] {
         assert_eq!(entry.class(), None);
         for owner in [Owner::FIRST, Owner::ABANDONED, Owner::NOBODY, Owner::FIRST.next()] {
             assert_eq!(entry.class_if_owned(owner.tag()), None);

@@ -2,7 +2,7 @@ use super::*;
 use crate::ops::{Mix, generate};
 use std::alloc::{Layout, alloc, dealloc, realloc};
 
-/// The system's allocator, with faults on demand.
+/// The system's allocator, with a fault on demand.
 #[derive(Default)]
 struct System {
     gives_the_same_block_twice: bool,
@@ -19,7 +19,7 @@ impl Subject for System {
         if self.gives_the_same_block_twice && self.last.is_some() {
             return self.last.ok_or(());
         }
-        // SAFETY: the layout has bytes.
+        // SAFETY: `layout` returns only layouts with at least one byte.
         self.last = NonNull::new(unsafe { alloc(layout(bytes, align).ok_or(())?) });
         self.last.ok_or(())
     }
@@ -32,18 +32,18 @@ impl Subject for System {
     ) -> Result<NonNull<u8>, ()> {
         let old = layout(old_bytes, align).ok_or(())?;
         layout(bytes, align).ok_or(())?;
-        // SAFETY: the block has the old layout.
+        // SAFETY: `alloc` or `realloc` returned the block with the old layout, and the new size is not 0.
         NonNull::new(unsafe { realloc(block.as_ptr(), old, bytes) }).ok_or(())
     }
     unsafe fn deallocate(&mut self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<(), ()> {
-        // SAFETY: the block has this layout.
+        // SAFETY: `alloc` or `realloc` returned the block with this layout, and the player frees it once.
         unsafe { dealloc(block.as_ptr(), layout(bytes, align).ok_or(())?) };
         Ok(())
     }
 }
 
 #[test]
-fn the_system_allocator_keeps_its_promises() {
+fn the_system_allocator_breaks_no_rule() {
     let mix = Mix { ids: 30, least_bytes: 1, most_bytes: 500, most_align: 64, reallocations_percent: 40 };
     let player = play(&generate(mix, 0, 2000, 1), System::default(), 1).unwrap();
     assert!(player.shadow.is_empty());

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Memory for one test, and pointers into it.
+/// 64 bytes for one test, and pointers into them.
 struct Arena(NonNull<u64>);
 
 impl Arena {
@@ -10,14 +10,14 @@ impl Arena {
         Self(NonNull::from(Box::leak(Box::new([0_u64; 8]))).cast())
     }
     fn at(&self, offset: usize) -> NonNull<u8> {
-        // SAFETY: tests stay within the 64 bytes.
+        // SAFETY: every test passes an offset within the 64 bytes.
         unsafe { self.0.cast::<u8>().byte_add(offset) }
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: made from a box in `new`.
+        // SAFETY: the pointer comes from the box that `new` leaked, and is freed once.
         drop(unsafe { Box::from_raw(self.0.cast::<[u64; 8]>().as_ptr()) });
     }
 }
@@ -49,7 +49,7 @@ fn a_byte_that_changed_is_named() {
     let memory = Arena::new();
     let mut shadow = Shadow::default();
     shadow.handed_out(memory.at(0), 16, 1).unwrap();
-    // SAFETY: in the arena.
+    // SAFETY: byte 9 lies in the 64 bytes, which nothing else refers to.
     unsafe { *memory.at(9).as_mut() ^= 1 };
     assert!(shadow.giving_back(memory.at(0)).unwrap_err().0.starts_with("byte 9 of 16"));
 }

@@ -1,0 +1,231 @@
+//! The start, the sleep and the end of the background thread.
+#![allow(unsafe_code)]
+//!
+//! Threads that are born or exit, and the one that starts or ends the background thread, each write one word and then read another's. loom takes a
+//! sequentially consistent access for an acquire-release one, but knows fences: hence the heap has a fence there.
+//!
+//! # Safety
+//! The handle is a cell of loom's: whether an access is ordered is what loom finds out.
+
+use crate::stated;
+use freestone_base::lock::Parking;
+use freestone_base::sync::parked::Parked;
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering, fence};
+use loom::cell::UnsafeCell;
+use loom::sync::Mutex;
+use std::sync::Arc;
+
+const NONE: u32 = 0;
+const STARTING: u32 = 1;
+const RUNNING: u32 = 2;
+const ENDING: u32 = 3;
+
+/// The heap's `BackgroundThread`, which is wanted while two threads have a heap.
+struct Background {
+    state: AtomicU32,
+    due: AtomicBool,
+    n_threads: AtomicU32,
+    handle: UnsafeCell<u32>,
+}
+
+impl Background {
+    fn new(state: u32, n_threads: u32) -> Arc<Self> {
+        let (state, n_threads) = (AtomicU32::new(state), AtomicU32::new(n_threads));
+        Arc::new(Self { state, due: AtomicBool::new(true), n_threads, handle: UnsafeCell::new(7) })
+    }
+
+    fn born(&self) {
+        self.n_threads.fetch_add(1, stated::BACKGROUND_BORN.ordering());
+        self.judge();
+    }
+
+    fn gone(&self) {
+        self.n_threads.fetch_sub(1, stated::BACKGROUND_GONE.ordering());
+        if !self.is_wanted() {
+            self.end();
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        fence(stated::BACKGROUND_FENCE.ordering());
+        self.n_threads.load(stated::BACKGROUND_COUNT.ordering()) > 1
+    }
+
+    fn judge(&self) {
+        if self.is_wanted() && self.state.load(stated::BACKGROUND_STATE.ordering()) == NONE {
+            self.due.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Starts the thread, or fails to.
+    fn start(&self, succeeds: bool) {
+        let (taken, refused) = (stated::BACKGROUND_START.ordering(), stated::BACKGROUND_START_REFUSED.ordering());
+        if !self.due.swap(false, Ordering::Relaxed)
+            || self.state.compare_exchange(NONE, STARTING, taken, refused).is_err()
+        {
+            return;
+        }
+        // SAFETY: this thread moved the state from none to starting.
+        self.handle.with_mut(|handle| unsafe { *handle = 7 });
+        if !succeeds {
+            self.state.store(NONE, stated::BACKGROUND_START_FAILED.ordering());
+            return;
+        }
+        self.state.store(RUNNING, stated::BACKGROUND_STARTED.ordering());
+        if !self.is_wanted() {
+            self.end();
+        }
+    }
+
+    fn end(&self) {
+        let (taken, refused) = (stated::BACKGROUND_END.ordering(), stated::BACKGROUND_END_REFUSED.ordering());
+        if self.state.compare_exchange(RUNNING, ENDING, taken, refused).is_err() {
+            return;
+        }
+        // SAFETY: this thread moved the state from running to ending.
+        self.handle.with(|handle| unsafe { assert_eq!(*handle, 7) });
+        self.state.store(NONE, stated::BACKGROUND_ENDED.ordering());
+        self.judge();
+    }
+
+    /// What two threads came to: the background thread runs, or is due, exactly if it is wanted.
+    fn check(&self) {
+        let (state, due) = (self.state.load(Ordering::Relaxed), self.due.load(Ordering::Relaxed));
+        match self.n_threads.load(Ordering::Relaxed) {
+            0 | 1 => assert_eq!(state, NONE, "it runs, and nobody ends it"),
+            _ => assert!(state == RUNNING || (state == NONE && due), "nobody starts it: state {state}"),
+        }
+    }
+}
+
+/// Two threads at once, and what they come to.
+fn beside(background: &Arc<Background>, one: fn(&Background), other: fn(&Background)) {
+    let theirs = Arc::clone(background);
+    let thread = loom::thread::spawn(move || other(&theirs));
+    one(background);
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_thread_that_exits_while_the_background_thread_starts_ends_it_or_is_seen() {
+    loom::model(|| {
+        let background = Background::new(NONE, 2);
+        beside(&background, |this| this.start(true), Background::gone);
+        background.check();
+    });
+}
+
+#[test]
+fn a_thread_that_is_born_while_the_background_thread_ends_starts_it_again_or_is_seen() {
+    loom::model(|| {
+        let background = Background::new(RUNNING, 2);
+        background.due.store(false, Ordering::Relaxed);
+        beside(&background, Background::gone, Background::born);
+        background.check();
+    });
+}
+
+/// Two threads start and end it: each has the handle to itself, with what the other wrote. A start may fail.
+fn two_start_and_end_it(first_succeeds: fn() -> bool) {
+    let background = Background::new(NONE, 1);
+    let start_and_end = |this: &Background| {
+        this.born();
+        this.start(true);
+        this.gone();
+    };
+    if first_succeeds() {
+        beside(&background, start_and_end, start_and_end);
+    } else {
+        beside(
+            &background,
+            |this| {
+                this.born();
+                this.start(false);
+                this.gone();
+            },
+            start_and_end,
+        );
+    }
+    background.check();
+}
+
+#[test]
+fn who_ends_the_background_thread_knows_which_it_is() {
+    loom::model(|| two_start_and_end_it(|| true));
+}
+
+#[test]
+fn who_starts_the_background_thread_after_a_failure_has_the_handle() {
+    loom::model(|| two_start_and_end_it(|| false));
+}
+
+/// What the background thread looks at: dirty memory under the page heap's lock, the word it sleeps on, and its state.
+struct Watched {
+    dirty: Mutex<u32>,
+    wakes: AtomicU32,
+    asleep: AtomicBool,
+    state: AtomicU32,
+}
+
+impl Watched {
+    fn new() -> Arc<Self> {
+        let (wakes, state) = (AtomicU32::new(0), AtomicU32::new(RUNNING));
+        Arc::new(Self { dirty: Mutex::new(0), wakes, asleep: AtomicBool::new(false), state })
+    }
+
+    fn wake(&self) {
+        self.wakes.fetch_add(1, stated::WAKE.ordering());
+        Parked::wake_one(&self.wakes);
+    }
+
+    fn wake_for_dirty(&self) {
+        let (looks, wakes) = (stated::DIRTY_ASLEEP.ordering(), stated::DIRTY_WAKES.ordering());
+        if self.asleep.load(looks) && self.asleep.swap(false, wakes) {
+            self.wake();
+        }
+    }
+
+    /// The background thread: it looks until it `ends`, and sleeps while there is nothing to look after.
+    fn run(&self, ends: impl Fn(&Self, u32) -> bool) {
+        loop {
+            let seen = self.wakes.load(stated::WAKES_SEEN.ordering());
+            let purged = core::mem::replace(&mut *self.dirty.lock().unwrap(), 0);
+            if ends(self, purged) {
+                return;
+            }
+            self.asleep.store(true, stated::FALLS_ASLEEP.ordering());
+            if *self.dirty.lock().unwrap() == 0 {
+                Parked::wait(&self.wakes, seen);
+            }
+            self.asleep.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Something becomes dirty while the background thread falls asleep: it is given back all the same.
+#[test]
+fn the_background_thread_sleeps_through_nothing() {
+    loom::model(|| {
+        let watched = Watched::new();
+        let other = Arc::clone(&watched);
+        let thread = loom::thread::spawn(move || other.run(|_, purged| purged > 0));
+        *watched.dirty.lock().unwrap() += 1;
+        watched.wake_for_dirty();
+        thread.join().unwrap();
+    });
+}
+
+/// Another thread ends the background thread: it says so, wakes it and joins it. The state itself orders nothing: the wake-up has to.
+#[test]
+fn the_background_thread_does_not_sleep_through_its_end() {
+    loom::model(|| {
+        let watched = Watched::new();
+        let other = Arc::clone(&watched);
+        let ends = |this: &Watched, _| this.state.load(stated::BACKGROUND_IS_ENDING.ordering()) == ENDING;
+        let thread = loom::thread::spawn(move || other.run(ends));
+        let (taken, refused) = (stated::BACKGROUND_END.ordering(), stated::BACKGROUND_END_REFUSED.ordering());
+        assert!(watched.state.compare_exchange(RUNNING, ENDING, taken, refused).is_ok());
+        watched.wake();
+        thread.join().unwrap();
+    });
+}

@@ -1,0 +1,145 @@
+//! Where the heap's source states the orderings that the models use.
+//!
+//! A place is named by its function and its operation, not by its file: it is found wherever the function is. Each is there exactly once,
+//! or the lookup panics with what is wrong. So a function or an atomic that gets another name gets it here as well.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{fs, iter};
+
+/// An ordering in the heap's source.
+pub(crate) struct Place {
+    name: &'static str,
+    function: &'static str,
+    operation: &'static str,
+    /// Which of the operation's orderings: 0, or 1 for the failure of an exchange.
+    nth: usize,
+}
+
+macro_rules! places {
+    ($($name:ident: $function:literal, $operation:literal, $nth:literal;)*) => {
+        $(pub(crate) const $name: Place =
+            Place { name: stringify!($name), function: $function, operation: $operation, nth: $nth };)*
+        /// All of them.
+        pub(crate) const PLACES: &[Place] = &[$($name),*];
+    };
+}
+
+places! {
+    SEND_OWNER: "owner_of_span", ".owner.load(", 0;
+    ROUTE_OWNER: "owner_of_span", ".owner.load(", 0;
+    NEW_SPAN_OWNER: "allocate", ".owner.store(", 0;
+    ADOPT_OWNER: "adopt", "span.owner.store(", 0;
+    ABANDON_OWNER: "abandon", "span.owner.store(", 0;
+    CENTRAL_FREE_OWNER: "free", "span.owner.load(", 0;
+    ITER_FIRST: "iter", "self.all.load(", 0;
+    ITER_NEXT: "iter", "next.load(", 0;
+    BIRTH_PUBLISHES: "add", "self.all.store(", 0;
+    FALLBACK_LOAD: "fallback", "fallback.load(", 0;
+    FALLBACK_EXCHANGE: "fallback", "fallback.compare_exchange(", 0;
+    FALLBACK_REFUSED: "fallback", "fallback.compare_exchange(", 1;
+    REPORT_IS_SET: "get", "is_set.load(", 0;
+    REPORT_SET: "set", "is_set.store(", 0;
+    TELLER_TAKE: "notify", "notifier.compare_exchange(", 0;
+    TELLER_REFUSED: "notify", "notifier.compare_exchange(", 1;
+    TELLER_RELEASE: "notify", "notifier.store(", 0;
+    REACH_LOAD: "reach", "reach.load(", 0;
+    REACH_STORE: "publish_reach", "reach.store(", 0;
+    BACKGROUND_BORN: "thread_born", "n_threads.fetch_add(", 0;
+    BACKGROUND_GONE: "thread_gone", "n_threads.fetch_sub(", 0;
+    BACKGROUND_FENCE: "is_wanted", "fence(", 0;
+    BACKGROUND_COUNT: "is_wanted", "n_threads.load(", 0;
+    BACKGROUND_STATE: "set_due_if_wanted", "state.load(", 0;
+    BACKGROUND_START: "start", "state.compare_exchange(NONE", 0;
+    BACKGROUND_START_REFUSED: "start", "state.compare_exchange(NONE", 1;
+    BACKGROUND_START_FAILED: "start", "state.store(NONE", 0;
+    BACKGROUND_STARTED: "start", "state.store(RUNNING", 0;
+    BACKGROUND_END: "end", "state.compare_exchange(RUNNING", 0;
+    BACKGROUND_END_REFUSED: "end", "state.compare_exchange(RUNNING", 1;
+    BACKGROUND_ENDED: "end", "state.store(NONE", 0;
+    BACKGROUND_IS_ENDING: "run", "state.load(", 0;
+    WAKE: "wake", "wakes.fetch_add(", 0;
+    WAKES_SEEN: "wakes", "wakes.load(", 0;
+    DIRTY_ASLEEP: "wake_for_dirty", "asleep.load(", 0;
+    DIRTY_WAKES: "wake_for_dirty", "asleep.swap(", 0;
+    FALLS_ASLEEP: "sleep", "asleep.store(", 0;
+}
+
+impl Place {
+    /// The ordering's name, as the source states it.
+    pub(crate) fn stated(&self) -> &'static str {
+        static FOUND: OnceLock<BTreeMap<&'static str, String>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| {
+            let sources = sources();
+            PLACES.iter().map(|place| (place.name, place.find(&sources))).collect()
+        });
+        &found[self.name]
+    }
+
+    /// The ordering, for a model.
+    #[cfg(loom)]
+    pub(crate) fn ordering(&self) -> freestone_base::sync::Ordering {
+        use freestone_base::sync::Ordering;
+        match self.stated() {
+            "Relaxed" => Ordering::Relaxed,
+            "Acquire" => Ordering::Acquire,
+            "Release" => Ordering::Release,
+            "AcqRel" => Ordering::AcqRel,
+            "SeqCst" => Ordering::SeqCst,
+            other => panic!("{}: {other} is no ordering", self.name),
+        }
+    }
+
+    fn find(&self, sources: &[String]) -> String {
+        let calls: Vec<_> = sources
+            .iter()
+            .flat_map(|source| bodies(source, self.function))
+            .filter_map(|body| body.split_once(self.operation))
+            .collect();
+        let [(_, call)] = calls[..] else {
+            panic!("`{}` is in {} functions called `{}`, not in one", self.operation, calls.len(), self.function);
+        };
+        let name = call.split("Ordering::").nth(self.nth + 1).unwrap_or_default();
+        name.chars().take_while(|letter| letter.is_alphanumeric()).collect()
+    }
+}
+
+/// The bodies of all functions of a name in a source, as rustfmt lays them out.
+fn bodies<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
+    let head = format!("fn {name}");
+    let body = |at: usize| {
+        let rest = source[at + head.len()..].strip_prefix(['(', '<'])?;
+        let line = &source[source[..at].rfind('\n').map_or(0, |end| end + 1)..];
+        let indentation = &line[..line.len() - line.trim_start_matches(' ').len()];
+        rest.split_once(&format!("\n{indentation}}}\n")).map(|(body, _)| body)
+    };
+    source.match_indices(&head).filter_map(|(at, _)| body(at)).collect()
+}
+
+/// The text of each source file of the heap, without tests.
+fn sources() -> Vec<String> {
+    let mut left = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../freestone/src")];
+    let files = iter::from_fn(|| {
+        let path: PathBuf = left.pop()?;
+        if path.is_dir() {
+            left.extend(
+                fs::read_dir(path).expect("the folder can be read").map(|entry| entry.expect("and its entries").path()),
+            );
+            return Some(None);
+        }
+        let is_test = path.components().any(|part| ["tests", "testing"].iter().any(|name| part.as_os_str() == *name));
+        let is_source = path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs") && !is_test;
+        Some(is_source.then(|| fs::read_to_string(path).expect("the source can be read")))
+    });
+    files.flatten().collect()
+}
+
+/// Without loom, so that a name that changed is noticed before the models run.
+#[test]
+fn the_heap_states_every_ordering_that_the_models_use() {
+    for place in PLACES {
+        let name = place.stated();
+        assert!(["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"].contains(&name), "{}: {name}", place.name);
+    }
+}

@@ -1,0 +1,209 @@
+//! [`Heap`]: an explicit heap, all blocks of which end at once.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  Heap::new ─▶ allocate, free, from any thread ─▶ drop: every block of it is gone
+//! ```
+//!
+//! A heap is a thread heap behind a lock: whichever thread holds the lock is its thread. Any thread may free its blocks, by
+//! [`Heap::deallocate`] of any heap or by C's `free`: a free by a thread that is not using the heap puts the block into the heap's inbox at
+//! once. So when the heap is dropped, every block that was freed before has come home, and the rest is dropped with it.
+//!
+//! Rust's global `dealloc` must not free its blocks: it trusts the layout and keeps the block in a bin of its thread without looking up the
+//! owner, where the block would outlive its heap. (`GlobalAlloc` and `Allocator` ask the same of every allocator: free with the one that
+//! allocated.)
+//!
+//! Cost: the thread heap's, and an uncontended lock; a free by another thread is one atomic operation.
+//!
+//! # Safety
+//! Dropping a heap ends the life of all its blocks: its unsafe constructor makes that the caller's duty.
+
+use crate::api::process::{self, PROCESS};
+use crate::api::{free, shortage};
+use crate::config::Mistake;
+use crate::size_class::{block_bytes, class_of_aligned};
+use crate::thread::explicit::ExplicitHeap;
+use crate::thread::{any_block, upkeep};
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::Linux;
+
+/// An explicit heap: blocks allocated from it are freed one by one or, when it is dropped, all at once.
+///
+/// Blocks come from spans and page runs of their own, which no other heap uses. Any number of threads may use a heap; a lock makes them take
+/// turns. With the feature `allocator-api2`, `&Heap` is an `Allocator`.
+///
+/// ```
+/// use core::alloc::Layout;
+/// use freestone::Heap;
+///
+/// // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+/// let heap = unsafe { Heap::new() }.expect("memory for a heap");
+/// let layout = Layout::array::<u64>(100)?;
+/// let numbers = heap.allocate(layout).expect("memory for 100 numbers").cast::<u64>();
+/// // SAFETY: the block holds 100 numbers, and is live.
+/// unsafe { numbers.write(7) };
+/// // The block ends with the heap.
+/// drop(heap);
+/// # Ok::<(), core::alloc::LayoutError>(())
+/// ```
+#[derive(Debug)]
+pub struct Heap {
+    record: &'static ExplicitHeap<Linux>,
+}
+
+// SAFETY: the record is only used under its lock.
+unsafe impl Send for Heap {}
+// SAFETY: as above.
+unsafe impl Sync for Heap {}
+
+impl Heap {
+    /// A new heap without a limit; `None` when memory runs out.
+    ///
+    /// # Safety
+    /// - When the heap is dropped, no code uses any block allocated from it, and every free of one has returned, or never comes.
+    /// - Its blocks are freed by [`Heap::deallocate`] or C's `free`, not by [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
+    #[must_use]
+    pub unsafe fn new() -> Option<Self> {
+        if !process::start() {
+            return None;
+        }
+        // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
+        let record = unsafe { PROCESS.threads.birth_of_explicit(&PROCESS.shared) }?;
+        Some(Self { record })
+    }
+
+    /// Lets the heap have at most `bytes` of memory, rounded down to whole pages of 64 KiB; `None`: as much as there is. Spans count whole,
+    /// whichever of their blocks are out.
+    ///
+    /// # Errors
+    /// The heap has more than that already, or `bytes` is less than a page; nothing has changed then.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// # // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// # let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// heap.set_limit(Some(1 << 20))?;
+    /// assert!(heap.allocate(Layout::new::<[u8; 2 << 20]>()).is_none());
+    /// # Ok::<(), freestone::options::Mistake>(())
+    /// ```
+    pub fn set_limit(&self, bytes: Option<usize>) -> Result<(), Mistake> {
+        let limit_pages = bytes.map(|bytes| (bytes >> PAGE_BYTES_LOG2) as u64);
+        if limit_pages == Some(0) {
+            return Err(Mistake::OutOfRange);
+        }
+        self.record.set_limit(limit_pages).map_err(|_| Mistake::BelowUse)
+    }
+
+    /// Allocates a block of `layout`, with any contents; `None` when memory runs out or the heap's limit is reached. A layout of size 0 gets a
+    /// block, too.
+    #[must_use]
+    pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let attempt = || self.record.enter().own().allocate(layout.size(), layout.align()).start;
+        let again = || {
+            upkeep::flush_all(self.record.enter().own());
+            attempt()
+        };
+        let is_short = |block: &*mut u8| {
+            block.is_null() && any_block::is_possible(&PROCESS.shared.pages, layout.size(), layout.align())
+        };
+        NonNull::new(shortage::handle(attempt(), is_short, again))
+    }
+
+    /// Frees a block of this heap or any other.
+    ///
+    /// # Safety
+    /// - The block was returned by Freestone, is not freed, and no code uses it any more.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// # // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// # let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// let block = heap.allocate(Layout::new::<u64>()).expect("memory for a number");
+    /// // SAFETY: the block was allocated just now, and is not used again.
+    /// unsafe { heap.deallocate(block) };
+    /// ```
+    pub unsafe fn deallocate(&self, block: NonNull<u8>) {
+        // SAFETY: the block is live, and no code uses it any more (this function's contract).
+        unsafe { free::free(block.as_ptr()) }
+    }
+
+    /// Makes a block allocated for the layout `old` hold `size` bytes with the same alignment, in this heap, keeping its contents up to the
+    /// smaller size. Returns the block, which may have moved. `None` when memory runs out or the heap's limit is reached, and then the block is
+    /// untouched.
+    ///
+    /// # Safety
+    /// - The block was allocated by Freestone for `old`, and is not freed. It is not used again unless the answer is `None`.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// # // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// # let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = heap.allocate(layout).expect("memory for 100 bytes");
+    /// // SAFETY: the block was allocated for `layout` just now, and only the new one is used.
+    /// let longer = unsafe { heap.reallocate(block, layout, 1000) };
+    /// assert!(longer.is_some());
+    /// ```
+    #[must_use]
+    pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
+        let new = Layout::from_size_align(size, old.align()).ok()?;
+        if class_of_aligned(old.size(), old.align()).is_none() && class_of_aligned(size, old.align()).is_none() {
+            let entered = self.record.enter();
+            // SAFETY: the block is live, and its end is not used any more (this function's contract).
+            if unsafe { entered.own().resize_in_place(block.as_ptr(), size) } {
+                return Some(block);
+            }
+        }
+        let moved = self.allocate(new)?;
+        // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
+        unsafe {
+            moved.copy_from_nonoverlapping(block, old.size().min(size));
+            self.deallocate(block);
+        }
+        Some(moved)
+    }
+
+    /// Bytes of the block that a layout gets, all of which may be used: its size rounded up to a size class; for large blocks, its size.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// assert_eq!(Heap::block_bytes(Layout::new::<[u8; 17]>()), 32);
+    /// ```
+    #[must_use]
+    pub fn block_bytes(layout: Layout) -> usize {
+        class_of_aligned(layout.size(), layout.align()).map_or(layout.size(), block_bytes)
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: no code uses a block of the heap any more, and frees of its blocks have returned (the contract of `new`); the heap is not
+        // used after its drop.
+        unsafe { PROCESS.threads.destroy(self.record) }
+    }
+}
+
+#[cfg(feature = "allocator-api2")]
+mod allocator {
+    use super::{Heap, NonNull};
+    use allocator_api2::alloc::{AllocError, Allocator, Layout};
+
+    // SAFETY: blocks stay valid until freed or the heap is dropped; a borrow of the heap keeps it alive.
+    unsafe impl Allocator for &Heap {
+        fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+            let block = Heap::allocate(self, layout).ok_or(AllocError)?;
+            Ok(NonNull::slice_from_raw_parts(block, layout.size()))
+        }
+
+        unsafe fn deallocate(&self, block: NonNull<u8>, _layout: Layout) {
+            // SAFETY: the block is one of this allocator's, and no code uses it any more (the trait's contract).
+            unsafe { Heap::deallocate(self, block) }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! [`Freestone`]: Rust's global allocator, and what a Rust program may ask of it.
+#![allow(unsafe_code)]
+//!
+//! With a layout known at compile time the class is a constant: `Box::new` of a 48-byte type is a pop, its drop a push, both inlined
+//! (`hotpath.golden` lists the instructions). The drop does not look up the block's owner: flushing the bin does.
+//!
+//! # Safety
+//! [`GlobalAlloc`]'s contract: the layouts passed in are those the blocks were allocated with.
+
+use crate::api::pressure::Callback;
+use crate::api::process::{self, PROCESS};
+use crate::api::{alloc, free, local_heap, realloc};
+use crate::config::Mistake;
+use crate::size_class::{GRANULE_BYTES, class_of_aligned};
+use crate::stats::Stats;
+use core::alloc::{GlobalAlloc, Layout};
+use core::ffi::c_void;
+
+/// The process's allocator, for `#[global_allocator]`.
+///
+/// There is one allocator in a process, whichever value of this type it is reached by. It starts with the first allocation, reads its options
+/// then (see [`options`](crate::options)), and is never torn down. All methods may be called from any thread.
+///
+/// ```
+/// use freestone::Freestone;
+///
+/// #[global_allocator]
+/// static ALLOCATOR: Freestone = Freestone;
+///
+/// fn main() {
+///     let numbers = vec![1, 2, 3];
+///     assert_eq!(numbers.len(), 3);
+///     assert!(ALLOCATOR.stats().live > 0);
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Freestone;
+
+impl Freestone {
+    /// Gives free memory back to the operating system now: what this thread has cached, and all free page runs. Other threads' caches stay.
+    /// Returns the bytes given back.
+    ///
+    /// Free memory goes back by itself when it has not been used for a while; call this where the program knows better, such as before it
+    /// waits for a long time.
+    ///
+    /// ```
+    /// use freestone::Freestone;
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: Freestone = Freestone;
+    ///
+    /// drop(vec![1_u8; 8 << 20]);
+    /// assert!(ALLOCATOR.purge() >= 8 << 20);
+    /// ```
+    pub fn purge(&self) -> usize {
+        local_heap::purge()
+    }
+
+    /// What the allocator holds now.
+    ///
+    /// Reads the counters of running threads without stopping them: blocks that are allocated or freed meanwhile may or may not be counted.
+    ///
+    /// ```
+    /// use freestone::Freestone;
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: Freestone = Freestone;
+    ///
+    /// let buffer = vec![1_u8; 1 << 20];
+    /// let stats = ALLOCATOR.stats();
+    /// assert!(stats.live >= buffer.len() as u64);
+    /// assert!(stats.committed >= stats.live);
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        process::stats()
+    }
+
+    /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.
+    ///
+    /// # Errors
+    /// There is no such option, the value does not suit it, it is only read at the start, or it is a limit below what is in use. Nothing has
+    /// changed then.
+    ///
+    /// ```
+    /// use freestone::{Freestone, options::Mistake};
+    ///
+    /// assert_eq!(Freestone.set_option("decay_ms", "250"), Ok(()));
+    /// assert_eq!(Freestone.set_option("decay_ms", "soon"), Err(Mistake::NotANumber));
+    /// assert_eq!(Freestone.option("decay_ms"), Some(250));
+    /// ```
+    pub fn set_option(&self, name: &str, value: &str) -> Result<(), Mistake> {
+        process::set_option(name, value)
+    }
+
+    /// The value of the option `name` as a number: in the option's unit, or the place of its word among the words it takes, from 0. A limit
+    /// that is not set is the largest number; a path is 0. `None` if there is no such option.
+    ///
+    /// ```
+    /// use freestone::Freestone;
+    ///
+    /// Freestone.set_option("background", "off")?;
+    /// assert_eq!(Freestone.option("background"), Some(2)); // of auto, on, off
+    /// assert_eq!(Freestone.option("colour"), None);
+    /// # Ok::<(), freestone::options::Mistake>(())
+    /// ```
+    #[must_use]
+    pub fn option(&self, name: &str) -> Option<usize> {
+        process::option(name)
+    }
+
+    /// Has `callback` called with the bytes in use and `argument` when the soft limit is passed or an allocation is about to fail, in place of
+    /// the function set before; `None`: nothing is called. It runs in the thread that allocates, which may hold locks of the program's. It may
+    /// allocate and free; what it allocates brings no further call.
+    ///
+    /// # Safety
+    /// - The function may be called with the argument at any time, by any thread, until another one is set and calls under way have
+    ///   returned.
+    ///
+    /// ```
+    /// use core::ffi::c_void;
+    /// use core::ptr;
+    /// use core::sync::atomic::{AtomicUsize, Ordering};
+    /// use freestone::Freestone;
+    ///
+    /// static CALLS: AtomicUsize = AtomicUsize::new(0);
+    ///
+    /// unsafe extern "C" fn drop_caches(_in_use_bytes: usize, _argument: *mut c_void) {
+    ///     CALLS.fetch_add(1, Ordering::Relaxed);
+    /// }
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: Freestone = Freestone;
+    ///
+    /// // SAFETY: the function ignores its argument, and may be called by any thread.
+    /// unsafe { ALLOCATOR.on_pressure(Some(drop_caches), ptr::null_mut()) };
+    /// ALLOCATOR.set_option("limit", "32m")?;
+    /// drop(vec![1_u8; 64 << 20]);
+    /// assert!(CALLS.load(Ordering::Relaxed) > 0);
+    /// # Ok::<(), freestone::options::Mistake>(())
+    /// ```
+    pub unsafe fn on_pressure(&self, callback: Option<Callback>, argument: *mut c_void) {
+        // SAFETY: the function may be called with the argument by any thread (this function's contract).
+        unsafe { PROCESS.pressure.listen(callback, argument) }
+    }
+
+    /// Appends the last line of the report, with what was allocated and what is still held, if the option `report` names a file. The C library
+    /// `libfreestone` does this when the process exits; a program that has the crate as its allocator calls it at the end of `main`.
+    ///
+    /// ```
+    /// freestone::Freestone.report_exit();
+    /// ```
+    pub fn report_exit(&self) {
+        process::report_exit();
+    }
+}
+
+// SAFETY: blocks are at least as large and as aligned as their layout says, and belong to the caller until freed.
+unsafe impl GlobalAlloc for Freestone {
+    #[inline(always)]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= GRANULE_BYTES {
+            alloc::allocate(layout.size())
+        } else {
+            // SAFETY: the alignment of a layout is a power of two.
+            unsafe { alloc::allocate_aligned(layout.size(), layout.align()) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: `block` was allocated for `layout` and no code uses it any more (the trait's contract); the class is the one `alloc` took.
+        unsafe {
+            match class_of_aligned(layout.size(), layout.align()) {
+                Some(class) => free::free_sized(block, class),
+                None => free::free_slow(block),
+            }
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the alignment of a layout is a power of two.
+        unsafe { alloc::allocate_zeroed(layout.size(), layout.align()) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if let (Some(old), Some(new)) =
+            (class_of_aligned(layout.size(), layout.align()), class_of_aligned(new_size, layout.align()))
+        {
+            if old == new {
+                return block;
+            }
+            // SAFETY: the alignment of a layout is a power of two.
+            let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
+            if !moved.is_null() {
+                // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is of class `old`, and given up.
+                unsafe {
+                    moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
+                    free::free_sized(block, old);
+                }
+            }
+            return moved;
+        }
+        // SAFETY: `block` was allocated for `layout` and is not freed (the trait's contract).
+        unsafe { realloc_large(block, layout, new_size) }
+    }
+}
+
+/// Reallocates when the old or the new block is large. A block that `dealloc` will take for a large one has to be one, and the other way round:
+/// unlike C's, a Rust block is freed by its layout.
+///
+/// # Safety
+/// - As for [`GlobalAlloc::realloc`].
+#[cold]
+unsafe fn realloc_large(block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+    if class_of_aligned(layout.size(), layout.align()).is_none() && class_of_aligned(new_size, layout.align()).is_none()
+    {
+        // SAFETY: `block` is live and its layout's alignment a power of two (this function's contract). Large stays large.
+        return unsafe { realloc::reallocate(block, new_size, layout.align()) };
+    }
+    // SAFETY: the alignment of a layout is a power of two.
+    let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
+    if !moved.is_null() {
+        // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
+        unsafe {
+            moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
+            free::free(block);
+        }
+    }
+    moved
+}

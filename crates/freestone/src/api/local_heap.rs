@@ -1,0 +1,139 @@
+//! This thread's heap, for the slow paths: born at first need, or the fallback heap.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  slow path ─▶ own heap ──────────────────────────────▶ used as it is
+//!            └▶ none yet ─▶ start the allocator ─▶ birth ─▶ own heap
+//!                                                   │ the thread's heap is gone, or it cannot have one
+//!                                                   └▶ fallback heap, behind its lock
+//! ```
+//!
+//! A thread whose heap has died (destructors of others may still run) shares the fallback heap with those that never got one. A signal handler
+//! may interrupt a thread that is starting: what it allocates fails, and what it frees is kept until a thread has its heap.
+//!
+//! # Safety
+//! Records of heaps are never unmapped, so a reference to one stays valid. The thread's pointer (`thread::current`) is set to the heap that was
+//! born for the thread, and taken away before that heap ends.
+
+use crate::api::process::{self, NO_KEY, PROCESS};
+use crate::thread::gated::GatedHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::{current, upkeep};
+use core::ptr;
+use freestone_base::inbox::Node;
+use freestone_base::sync::Ordering;
+use freestone_os::Linux;
+
+/// Calls `f` with this thread's heap, born if need be, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
+/// when the allocator cannot start, or this thread is starting.
+pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
+    if let Some(own) = current::get().own() {
+        return Some(f(own));
+    }
+    if !process::start() {
+        return None;
+    }
+    match born() {
+        Some(own) => {
+            free_early(own);
+            Some(f(own))
+        }
+        None => Some(f(fallback()?.enter().own())),
+    }
+}
+
+/// Flushes this thread's caches and gives all dirty memory back to the operating system. Returns the bytes given back.
+pub(super) fn purge() -> usize {
+    with_heap(|own| {
+        upkeep::flush_all(own);
+        PROCESS.shared.pages.purge()
+    })
+    .unwrap_or(0)
+}
+
+/// Keeps a block that was freed where [`with_heap`] had no heap, until a thread gets one. An address outside the heap is ignored.
+///
+/// # Safety
+/// - If `block` was returned by the allocator, it is freed by this call: no code uses it any more.
+#[cold]
+pub(super) unsafe fn keep_freed(block: *mut u8) {
+    if PROCESS.shared.pages.view().page_of(block.addr()).is_some() {
+        let node = block.cast::<Node>();
+        // SAFETY: the address is in the heap, and no code uses the block any more (this function's contract); every block has room for a link.
+        let is_pushed = unsafe { PROCESS.freed_early.push(node, node) };
+        debug_assert!(is_pushed, "this inbox is never closed");
+    }
+}
+
+/// Frees what [`keep_freed`] kept.
+fn free_early(own: Own<'_, Linux>) {
+    let mut block = PROCESS.freed_early.take();
+    while !block.is_null() {
+        // SAFETY: `keep_freed` linked the blocks; the program freed each of them, and none is in the list twice.
+        unsafe {
+            let next = (*block).next;
+            own.free(block.cast());
+            block = next;
+        }
+    }
+}
+
+/// The heap of threads that cannot have one, born at first need; `None` when memory runs out.
+fn fallback() -> Option<&'static GatedHeap<Linux>> {
+    loop {
+        // SAFETY: the pointer is null or that of a heap's record, which is never unmapped.
+        if let Some(fallback) = unsafe { PROCESS.fallback.load(Ordering::Acquire).as_ref() } {
+            return Some(fallback);
+        }
+        let before = current::begin_start();
+        // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
+        let born = unsafe { PROCESS.threads.birth_of_fallback(&PROCESS.shared) };
+        // SAFETY: `before` is what this thread had.
+        unsafe { current::set(before) };
+        let born = born?;
+        let pointer = ptr::from_ref(born).cast_mut();
+        if PROCESS.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
+            // Another thread was first.
+            // SAFETY: the heap was born above, and no other thread has seen it.
+            unsafe { PROCESS.threads.death_of_fallback(born) };
+        }
+    }
+}
+
+/// A heap for this thread, which has none; `None` if it had one, or cannot have one.
+fn born() -> Option<Own<'static, Linux>> {
+    let key = PROCESS.exit_key.load(Ordering::Relaxed);
+    if current::is_gone() || key == NO_KEY {
+        return None;
+    }
+    if let Some(own) = current::get().own() {
+        // Starting the allocator allocated, and this thread got its heap on the way.
+        return Some(own);
+    }
+    let before = current::begin_start();
+    // SAFETY: the key is never deleted; its value is null or what `set_exit_value` stored: a heap's record, which is never unmapped.
+    let heap = unsafe { libc::pthread_getspecific(key) };
+    if !heap.is_null() {
+        // A signal handler ran just before `begin_start`, and got this thread its heap.
+        // SAFETY: the value is this thread's heap, alive: the exit hook, which ends it, comes after all of the thread's code.
+        unsafe { current::set(heap.cast()) };
+        return current::get().own();
+    }
+    // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
+    let Some(own) = (unsafe { PROCESS.threads.birth(&PROCESS.shared) }) else {
+        // SAFETY: `before` is what this thread had.
+        unsafe { current::set(before) };
+        return None;
+    };
+    // First the pointer, then the exit hook: setting the hook may allocate, from this very heap.
+    // SAFETY: the heap was just born for this thread.
+    unsafe { current::set(own.heap()) };
+    if !process::set_exit_value(own.heap()) {
+        current::leave();
+        // SAFETY: the heap was born above as this thread's, and `leave` took the thread's pointer to it.
+        unsafe { PROCESS.threads.death(own) };
+        return None;
+    }
+    PROCESS.background.thread_born(&PROCESS.shared);
+    Some(own)
+}

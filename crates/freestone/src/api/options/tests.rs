@@ -1,0 +1,49 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::testing::World;
+
+#[test]
+fn a_name_ends_at_the_first_equals_sign() {
+    assert_eq!(split(b"decay_ms=10"), (&b"decay_ms"[..], &b"10"[..]));
+    assert_eq!(split(b"report=/tmp/a=b"), (&b"report"[..], &b"/tmp/a=b"[..]));
+    assert_eq!(split(b"misuse"), (&b"misuse"[..], &b""[..]));
+}
+
+#[test]
+fn an_option_is_set_by_its_name_and_read_as_a_number() {
+    let world = World::new(4096);
+    assert_eq!(set(&world.shared, "decay_ms", "250"), Ok(()));
+    assert_eq!(get(world.shared.settings(), "decay_ms"), Some(250));
+    assert_eq!(set(&world.shared, "decay", "250"), Err(Mistake::UnknownKey));
+    assert_eq!(get(world.shared.settings(), "decay"), None);
+}
+
+#[test]
+fn the_path_of_the_report_is_read_only_at_the_start() {
+    let world = World::new(4096);
+    assert_eq!(set(&world.shared, "report", "/tmp/report"), Err(Mistake::OnlyAtStart));
+}
+
+#[test]
+fn a_limit_below_what_is_in_use_is_refused_and_the_one_before_stays() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    assert_eq!(set(&world.shared, "limit", "32m"), Ok(()));
+    let block = heap.allocate(8 << 20, 1).start;
+    assert!(!block.is_null());
+    for limit in ["limit", "limit_hard"] {
+        let before = get(world.shared.settings(), limit);
+        assert_eq!(set(&world.shared, limit, "4m"), Err(Mistake::BelowUse), "{limit}");
+        assert_eq!(get(world.shared.settings(), limit), before, "{limit}");
+        assert_eq!(set(&world.shared, limit, "16m"), Ok(()), "{limit}");
+    }
+}
+
+#[test]
+fn a_path_that_is_too_long_is_a_mistake_at_the_start() {
+    let (settings, report) = (Settings::new(), Report::new());
+    let path = [b'x'; crate::config::REPORT_PATH_BYTES];
+    assert_eq!(set_at_start(&settings, &report, b"report", &path), Err(Mistake::OutOfRange));
+    assert_eq!(set_at_start(&settings, &report, b"REPORT", b"/tmp/report"), Ok(()));
+    assert_eq!(set_at_start(&settings, &report, b"reports", b"/tmp/report"), Err(Mistake::UnknownKey));
+}

@@ -1,0 +1,220 @@
+//! The process's one allocator: its parts, how they start, and the hooks by which the C library calls back.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  the object is loaded ─▶ fork handlers
+//!  first slow path      ─▶ start (once): reserve addresses, create the thread-exit key, read the options
+//!  a thread's end       ─▶ its heap dies
+//!  fork                 ─▶ lock everything, fork, unlock
+//!  background thread    ─▶ purge what is too old, now and then
+//! ```
+//!
+//! This is the only module that knows there is one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
+//! are given what they need. The entry points above take the parts from [`PROCESS`].
+//!
+//! Any entry point may be the first call, on any thread: before `main`, after `exit`, in a destructor of thread-local storage, in a signal
+//! handler. A thread is marked as starting while [`start`] runs in it (`thread::current`), and gets no memory meanwhile.
+//!
+//! # Safety
+//! [`PROCESS`] is the one mutable static of the crate; it lives as long as the process. `pthread_setspecific` may allocate, and is called only
+//! when the allocator has started. The hooks are passed to the C library, which calls each as its documentation says.
+
+use crate::api::background::BackgroundThread;
+use crate::api::fork::{Forks, Locks};
+use crate::api::pressure::Pressure;
+use crate::api::report::{Event, Report};
+use crate::api::{options, pin, snapshot};
+use crate::config::Mistake;
+use crate::shared::Shared;
+use crate::stats::Stats;
+use crate::thread::current::{self, Heap};
+use crate::thread::gated::GatedHeap;
+use crate::thread::life::Threads;
+use core::ffi::c_void;
+use core::ptr;
+use freestone_base::inbox::Inbox;
+use freestone_base::once::Once;
+use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use freestone_os::{Futex, Linux, Os};
+
+/// Everything there is one of.
+pub(super) struct Process {
+    pub(super) shared: Shared<Linux>,
+    pub(super) threads: Threads<Linux>,
+    pub(super) background: BackgroundThread,
+    pub(super) pressure: Pressure,
+    /// The heap of the threads that have none of their own, once there is one.
+    pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
+    /// Blocks freed by signal handlers in threads that were starting.
+    pub(super) freed_early: Inbox,
+    /// The key whose destructor is [`on_thread_exit`], or [`NO_KEY`].
+    pub(super) exit_key: AtomicU32,
+    started: Once<Futex>,
+    /// Whether what may allocate has been done after starting: see [`start`].
+    announced: AtomicBool,
+    report: Report,
+    forks: Forks,
+}
+
+/// The process's allocator.
+pub(super) static PROCESS: Process = Process {
+    shared: Shared::new(Linux),
+    threads: Threads::new(),
+    background: BackgroundThread::new(background_main),
+    pressure: Pressure::new(),
+    fallback: AtomicPtr::new(ptr::null_mut()),
+    freed_early: Inbox::new(),
+    exit_key: AtomicU32::new(NO_KEY),
+    started: Once::new(),
+    announced: AtomicBool::new(false),
+    report: Report::new(),
+    forks: Forks::new(),
+};
+
+/// In place of a key: the C library had none left, so no thread can have a heap of its own.
+pub(super) const NO_KEY: u32 = u32::MAX;
+
+/// A thread's heap dies when the destructors of thread-specific data come round for the third time, so that those of others, which may
+/// free and allocate, come before it.
+const EXIT_ROUNDS: u32 = 2;
+
+/// Starts the allocator unless it has started. `false` if there is no memory for it, or this thread is the one that is starting it.
+pub(super) fn start() -> bool {
+    if current::is_starting() {
+        return false;
+    }
+    if !PROCESS.started.is_done() {
+        let before = current::begin_start();
+        let is_started = PROCESS.started.call(try_start);
+        // SAFETY: `before` is what this thread had.
+        unsafe { current::set(before) };
+        if !is_started {
+            return false;
+        }
+    }
+    // These may allocate, and find the allocator started.
+    if !PROCESS.announced.load(Ordering::Relaxed) && !PROCESS.announced.swap(true, Ordering::Relaxed) {
+        register_fork_handlers();
+        PROCESS.report.append_start();
+    }
+    true
+}
+
+fn try_start() -> bool {
+    if PROCESS.shared.pages.open().is_none() {
+        return false;
+    }
+    let mut key = 0;
+    // SAFETY: `key` is a valid place for the answer, and the destructor a function of the type asked for. Creating a key does not allocate.
+    if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
+        PROCESS.exit_key.store(key, Ordering::Relaxed);
+    }
+    options::apply_all(PROCESS.shared.settings(), &PROCESS.report);
+    true
+}
+
+/// What the allocator holds now.
+#[must_use]
+pub(super) fn stats() -> Stats {
+    snapshot::take(&PROCESS.shared, &PROCESS.threads)
+}
+
+/// Appends the last line of the report, if there is one.
+pub(super) fn report_exit() {
+    report(Event::Exit);
+}
+
+/// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
+fn report(event: Event) {
+    if PROCESS.started.is_done() {
+        PROCESS.report.append_stats(event, PROCESS.shared.os().now_ms(), stats);
+    }
+}
+
+/// Sets the option `name` from now on.
+///
+/// # Errors
+/// See [`options::set`]; nothing has changed then.
+pub(super) fn set_option(name: &str, value: &str) -> Result<(), Mistake> {
+    // Started first, so that environment and symbol, which are read at the start, do not override this value later.
+    start();
+    options::set(&PROCESS.shared, name, value)?;
+    PROCESS.background.option_changed(&PROCESS.shared);
+    Ok(())
+}
+
+/// The value of the option `name` as a number (see [`Settings::get`](crate::config::Settings::get)); `None` if there is no such option.
+#[must_use]
+pub(super) fn option(name: &str) -> Option<usize> {
+    start();
+    options::get(PROCESS.shared.settings(), name)
+}
+
+/// Destroys the heap of a thread that exits.
+///
+/// The heap is taken from the thread's own pointer, not from the hook's argument: copies of the library in several link namespaces
+/// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
+unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
+    let Some(own) = current::get().own() else { return };
+    if own.count_exit_round() < EXIT_ROUNDS && set_exit_value(own.heap()) {
+        return;
+    }
+    current::leave();
+    // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
+    unsafe { PROCESS.threads.death(own) };
+    PROCESS.background.thread_gone(&PROCESS.shared);
+}
+
+/// Has [`on_thread_exit`] called when this thread exits. `false` if the C library cannot.
+pub(super) fn set_exit_value(heap: &Heap) -> bool {
+    // SAFETY: the key was created in `try_start`, and is never deleted: who has a heap, or is about to have one, has seen that it exists.
+    unsafe { libc::pthread_setspecific(PROCESS.exit_key.load(Ordering::Relaxed), ptr::from_ref(heap).cast()) == 0 }
+}
+
+/// What the allocator's own thread does.
+extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
+    PROCESS.background.run(&PROCESS.shared, || report(Event::Sample));
+    ptr::null_mut()
+}
+
+/// Among the first constructors of the object that has the allocator in it.
+#[used]
+#[unsafe(link_section = ".init_array.00000")]
+static AT_LOAD: extern "C" fn() = at_load;
+
+/// Allocates nothing and reads no environment: the C library may not be initialised.
+extern "C" fn at_load() {
+    register_fork_handlers();
+    pin::pin();
+}
+
+fn register_fork_handlers() {
+    // A linker takes an object out of an archive for a symbol that is asked for, and with it this constructor.
+    core::hint::black_box(&AT_LOAD);
+    PROCESS.forks.register(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+fn locks() -> Locks<'static> {
+    Locks { pressure: &PROCESS.pressure, threads: &PROCESS.threads, shared: &PROCESS.shared }
+}
+
+unsafe extern "C" fn before_fork() {
+    PROCESS.forks.lock(&locks());
+}
+
+unsafe extern "C" fn after_fork_in_parent() {
+    // SAFETY: the C library calls this in the thread in which it called `before_fork` for the same fork.
+    unsafe { PROCESS.forks.unlock_in_parent(&locks()) };
+}
+
+unsafe extern "C" fn after_fork_in_child() {
+    // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, the only thread of the child.
+    unsafe { PROCESS.forks.unlock_in_child(&locks()) };
+    // From here on no lock is waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
+    PROCESS.shared.pages.adopt_purging_in_child();
+    let own = current::get().own();
+    // SAFETY: the child has one thread, and `own` is its heap if it has one.
+    unsafe { PROCESS.threads.orphan_others(own) };
+    PROCESS.background.forked(&PROCESS.shared, own.is_some());
+    PROCESS.pressure.forked();
+}

@@ -1,0 +1,49 @@
+//! When memory is short: caches are emptied and the program's listener is called before an allocation fails.
+//!
+//! ```text
+//!  an allocation passed the soft limit, or failed ─▶ this thread's caches are flushed, dirty memory goes back
+//!                                                 ─▶ the listener is called, if there is one (`pressure`)
+//!                                                 ─▶ if it failed: one more try; then null and ENOMEM
+//! ```
+//!
+//! Cost: a test of one flag on the slow paths until a limit is met. The soft limit is met once, and again with every 1/64 of it beyond.
+
+use crate::api::local_heap;
+use crate::api::process::PROCESS;
+use crate::thread::current;
+use freestone_os::{Errno, process};
+
+/// Returns what an allocation got. If it passed the soft limit or got nothing, makes room first; if it got nothing, tries `again` once.
+#[inline]
+pub(super) fn handle<R>(got: R, is_short: impl Fn(&R) -> bool, again: impl FnOnce() -> R) -> R {
+    if !is_short(&got) && !is_pressed() {
+        return got;
+    }
+    make_room();
+    if is_short(&got) { again() } else { got }
+}
+
+/// Whether the soft limit was passed since room was last made.
+pub(super) fn is_pressed() -> bool {
+    PROCESS.shared.pages.is_pressed()
+}
+
+#[cold]
+fn make_room() {
+    if current::is_starting() {
+        // A signal handler allocates while its thread starts: that fails however much room there is.
+        return;
+    }
+    let pages = &PROCESS.shared.pages;
+    pages.relieved();
+    local_heap::purge();
+    PROCESS.pressure.notify(|| pages.limited_bytes());
+}
+
+/// Returns `block`; sets `errno` to `ENOMEM` if it is null.
+pub(super) fn or_enomem(block: *mut u8) -> *mut u8 {
+    if block.is_null() {
+        process::set_errno(Errno::NOMEM);
+    }
+    block
+}

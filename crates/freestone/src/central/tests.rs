@@ -1,0 +1,233 @@
+#![allow(unsafe_code)]
+//! The lists alone, without thread heaps: the tests own the spans they abandon.
+use super::*;
+use crate::config::key;
+use crate::size_class::{class_of, span_pages};
+use crate::span::Kind;
+use crate::testing::World;
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+const OS_PAGE_BYTES: usize = 4096;
+
+/// A stand-in for the record of the heap that adopts.
+fn adopter() -> *mut c_void {
+    ptr::dangling_mut::<c_void>()
+}
+
+/// A small span of the test's, and all blocks of it that are out.
+struct OwnSpan {
+    page: u32,
+    class: usize,
+    blocks: Vec<*mut Node>,
+}
+
+/// Takes `n_out` blocks, or all there are, out of a new span of `class`.
+fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
+    let (pages, n_pages) = (&world.shared.pages, span_pages(class).0);
+    let run = pages.allocate(n_pages, 1, Kind::Small).expect("the fake kernel has memory");
+    let layout = pages.layout();
+    let mut blocks = Vec::new();
+    // SAFETY: the run is the test's, and so are the blocks that are carved.
+    unsafe {
+        blocks::format(layout, run.page, class, OS_PAGE_BYTES, !run.zero);
+        for page in run.page..run.page + n_pages {
+            world.shared.span(page).first.store(run.page, Ordering::Relaxed);
+        }
+        world.shared.span(run.page).owner.store(adopter(), Ordering::Relaxed);
+        layout.map.set(run.page, n_pages, Entry::small(Owner::FIRST, class as u8));
+        // At least one OS page is carved, so that the span has free blocks unless all are out.
+        loop {
+            let mut block = blocks::carve(layout, run.page, OS_PAGE_BYTES).first;
+            let is_carved = block.is_null();
+            while !block.is_null() {
+                blocks.push(block);
+                block = (*block).next;
+            }
+            if is_carved || blocks.len() >= n_out {
+                break;
+            }
+        }
+        for block in blocks.drain(n_out.min(blocks.len())..) {
+            let returned = Home::at(layout, run.page).give_back(block, 1);
+            assert_eq!(returned.refused, None);
+            world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
+        }
+    }
+    OwnSpan { page: run.page, class, blocks }
+}
+
+fn abandon(world: &World, span: &OwnSpan) {
+    // SAFETY: the span is the test's, and in no list.
+    unsafe { world.shared.central.abandon(&world.shared.pages, &world.shared.usage, span.page) };
+}
+
+fn adopt(world: &World, class: usize) -> Option<u32> {
+    world.shared.central.adopt(&world.shared.pages, class, adopter(), Owner::FIRST)
+}
+
+fn free(world: &World, span: &OwnSpan, block: *mut Node) -> FreeOutcome {
+    // SAFETY: the block lies in the span; if it is one that is out, it is the test's.
+    unsafe { world.shared.central.free(&world.shared.pages, &world.shared.usage, span.page, span.class, block) }
+}
+
+fn small_pages(world: &World) -> u64 {
+    world.shared.pages.stats().small_pages
+}
+
+/// The listed spans of a class, and whether each is listed as full.
+fn listed(world: &World, class: usize) -> Vec<(u32, bool)> {
+    let mut listed = Vec::new();
+    world.shared.central.inspect(world.shared.pages.layout(), class, |page, is_full| listed.push((page, is_full)));
+    listed
+}
+
+#[test]
+fn an_abandoned_span_is_adopted_once_and_only_for_its_class() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = span_with(&world, class_of(1024), 3);
+    abandon(&world, &span);
+    assert_eq!(world.check(), Ok(()));
+    assert_eq!(adopt(&world, span.class + 1), None);
+    assert_eq!(adopt(&world, span.class), Some(span.page));
+    // SAFETY: the span exists, and is the test's again.
+    let (owner, entry) = unsafe {
+        (
+            world.shared.span(span.page).owner.load(Ordering::Relaxed),
+            world.shared.pages.layout().map.get(span.page as usize),
+        )
+    };
+    assert_eq!((owner, entry.owner() == Owner::FIRST), (adopter(), true));
+    assert_eq!((adopt(&world, span.class), listed(&world, span.class)), (None, Vec::new()));
+}
+
+#[test]
+fn an_abandoned_span_says_so_in_the_page_map() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = span_with(&world, class_of(32 << 10), 1);
+    abandon(&world, &span);
+    for page in span.page..span.page + span_pages(span.class).0 {
+        // SAFETY: the span's pages have entries.
+        let entry = unsafe { world.shared.pages.layout().map.get(page as usize) };
+        assert!(entry.owner() == Owner::ABANDONED && entry.class() == Some(span.class));
+    }
+}
+
+#[test]
+fn a_span_with_no_block_out_goes_to_the_page_heap_when_it_is_abandoned() {
+    let world = World::new(OS_PAGE_BYTES);
+    world.set(key::DIRTY_MAX, "0");
+    let span = span_with(&world, class_of(1024), 0);
+    assert!(world.shared.usage.exceeds_bound_in_spans(world.shared.settings()));
+    abandon(&world, &span);
+    assert_eq!((small_pages(&world), listed(&world, span.class)), (0, Vec::new()));
+    // What was free in the span is no longer counted.
+    assert!(!world.shared.usage.exceeds_bound_in_spans(world.shared.settings()));
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn a_full_span_is_adopted_only_after_a_block_of_it_was_freed() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = span_with(&world, class_of(2048), usize::MAX);
+    abandon(&world, &span);
+    assert_eq!((listed(&world, span.class), adopt(&world, span.class)), (std::vec![(span.page, true)], None));
+    assert_eq!(free(&world, &span, span.blocks[0]), FreeOutcome::Freed);
+    assert_eq!(listed(&world, span.class), [(span.page, false)]);
+    assert_eq!(world.check(), Ok(()));
+    assert_eq!(adopt(&world, span.class), Some(span.page));
+}
+
+#[test]
+fn a_span_goes_to_the_page_heap_with_its_last_block_from_either_list() {
+    for n_out in [1, 2, usize::MAX] {
+        let world = World::new(OS_PAGE_BYTES);
+        // With all its blocks out, the span is full at first.
+        let span = span_with(&world, class_of(16 << 10), n_out);
+        abandon(&world, &span);
+        for (at, &block) in span.blocks.iter().enumerate() {
+            assert!(small_pages(&world) > 0, "{at} of {} blocks were freed", span.blocks.len());
+            assert_eq!(free(&world, &span, block), FreeOutcome::Freed);
+            assert_eq!(world.check(), Ok(()));
+        }
+        assert_eq!((small_pages(&world), listed(&world, span.class)), (0, Vec::new()));
+        assert_eq!(adopt(&world, span.class), None);
+        assert_eq!(world.shared.usage.returned_blocks(span.class), span.blocks.len() as i64);
+    }
+}
+
+#[test]
+fn what_is_no_block_that_is_out_is_refused_and_changes_nothing() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = span_with(&world, class_of(1024), 5);
+    abandon(&world, &span);
+    assert_eq!(free(&world, &span, span.blocks[0]), FreeOutcome::Freed);
+    assert_eq!(free(&world, &span, span.blocks[0]), FreeOutcome::Refused(Refused::FreeAlready));
+    let inside = span.blocks[1].wrapping_byte_add(16);
+    assert_eq!(free(&world, &span, inside), FreeOutcome::Refused(Refused::NotABlock));
+    assert_eq!(world.shared.usage.returned_blocks(span.class), 1);
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn a_block_of_a_span_that_has_an_owner_is_not_touched() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = span_with(&world, class_of(1024), 2);
+    abandon(&world, &span);
+    assert_eq!(adopt(&world, span.class), Some(span.page));
+    // SAFETY: the span exists.
+    let n_out = || unsafe { world.shared.span(span.page) }.n_out.get();
+    let before = n_out();
+    assert_eq!(free(&world, &span, span.blocks[0]), FreeOutcome::Adopted);
+    assert_eq!((n_out(), world.shared.usage.returned_blocks(span.class)), (before, 0));
+}
+
+#[test]
+fn os_pages_of_an_abandoned_span_go_back_once_too_much_is_free_in_spans() {
+    for (dirty_max, is_purged) in [("0", true), ("1g", false)] {
+        let world = World::new(OS_PAGE_BYTES);
+        world.set(key::DIRTY_MAX, dirty_max);
+        let span = span_with(&world, class_of(1024), usize::MAX);
+        abandon(&world, &span);
+        let before = world.shared.pages.stats().purged_bytes;
+        // All blocks but the first, which keeps the span where it is.
+        for &block in &span.blocks[1..] {
+            assert_eq!(free(&world, &span, block), FreeOutcome::Freed);
+        }
+        assert_eq!(world.shared.pages.stats().purged_bytes > before, is_purged, "dirty_max={dirty_max}");
+        assert_eq!(world.check(), Ok(()));
+    }
+}
+
+#[test]
+fn orphaned_blocks_are_all_handed_out_again_once() {
+    let world = World::new(OS_PAGE_BYTES);
+    let class = class_of(64);
+    let span = span_with(&world, class, 3);
+    for &block in &span.blocks {
+        // SAFETY: the block is the test's.
+        unsafe { world.shared.central.keep_orphaned(class, block) };
+    }
+    assert_eq!(world.shared.central.take_orphaned(class + 1).len, 0);
+    let chain = world.shared.central.take_orphaned(class);
+    let (mut block, mut taken) = (chain.first, BTreeSet::new());
+    while !block.is_null() {
+        assert!(taken.insert(block));
+        // SAFETY: the block is in the chain, which is the test's.
+        block = unsafe { (*block).next };
+    }
+    assert_eq!((chain.len, taken), (3, span.blocks.iter().copied().collect()));
+    assert_eq!(world.shared.central.take_orphaned(class).len, 0);
+}
+
+#[test]
+fn orphaned_blocks_are_not_waited_for() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = span_with(&world, class_of(64), 1);
+    // SAFETY: the block is the test's.
+    unsafe { world.shared.central.keep_orphaned(span.class, span.blocks[0]) };
+    let lists = world.shared.central.classes[span.class].lock();
+    assert_eq!(world.shared.central.take_orphaned(span.class).len, 0);
+    drop(lists);
+    assert_eq!(world.shared.central.take_orphaned(span.class).len, 1);
+}

@@ -1,0 +1,33 @@
+//! The address range: the stretch of address space that all pages and their metadata lie in.
+//!
+//! A range is tried where the kernel, or chance, proposes one: of the wanted size, and half as large again and again as long as none is to be
+//! had. That is not for limits of the process, which nothing in a range counts against before it is committed, but for processors with few
+//! address bits. `docs/decisions/0016-what-is-committed-when.md` has the reasons.
+
+use crate::page::runs::MetadataArrays;
+use crate::span::Layout;
+use crate::span::layout::PAGES_UNIT;
+use freestone_base::units::PAGE_BYTES;
+use freestone_os::Os;
+
+/// Smaller ranges are not worth trying: one unit of pages with its metadata.
+const BYTES_LEAST: usize = PAGES_UNIT * PAGE_BYTES + (1 << 20);
+
+/// Finds an address range, and commits its first metadata.
+pub(super) fn open<O: Os>(os: &O) -> Option<MetadataArrays> {
+    let mut bytes = os.window_bytes_wanted();
+    while bytes >= BYTES_LEAST {
+        let mut attempt = 0;
+        while let Some(base) = os.propose_window(bytes, attempt) {
+            if let Some(metadata) = Layout::new(base, bytes).and_then(|layout| MetadataArrays::begin(os, layout)) {
+                return Some(metadata);
+            }
+            attempt += 1;
+        }
+        bytes /= 2;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

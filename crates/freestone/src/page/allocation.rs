@@ -1,0 +1,164 @@
+//! Allocation: taking runs of pages.
+//!
+//! ```text
+//!  dirty run that is long enough ─▶ caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
+//! ```
+//!
+//! Memory that is there comes before clean memory, which costs page faults and counts against the limits.
+
+use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
+use crate::page::policy::growth;
+use crate::page::runs::Extent;
+use crate::page::state::State;
+use crate::span::{Kind, PageIndex};
+use freestone_base::units::Pages;
+use freestone_os::Os;
+
+/// A block is put together of dirty and other pages if at most this part of it is not dirty.
+const MIXED_SHARE: u32 = 2;
+
+/// Pages handed out.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The first page.
+    pub page: u32,
+    /// How many: at least what was asked for.
+    pub n_pages: u32,
+    /// Whether all of it reads as zero.
+    pub zero: bool,
+}
+
+impl Run {
+    fn new(pages: Extent, zero: bool) -> Self {
+        Self { page: pages.first.0, n_pages: pages.pages.0, zero }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy)]
+struct Request {
+    pages: Pages,
+    kind: Kind,
+    /// The first page is a multiple of this many, from address 0.
+    align: Pages,
+    /// At least this many pages are free in a row from the first page on.
+    room: Pages,
+    /// Whether huge pages are asked for.
+    is_huge: bool,
+}
+
+impl Request {
+    /// The length of a free run that is long enough wherever it is aligned; `None` beyond the largest number.
+    fn searched(&self) -> Option<Pages> {
+        self.room.0.checked_add(self.align.0 - 1).map(Pages)
+    }
+}
+
+impl<O: Os> PageHeap<O> {
+    /// Allocates `n_pages` in a row for `kind`, the first a multiple of `align_pages` (a power of two) from address 0. `None` when memory or the
+    /// address range runs out, or the hard limit is reached.
+    pub fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
+        self.open()?;
+        if !self.could_hold(n_pages, align_pages) {
+            return None;
+        }
+        let plan = (kind == Kind::Large).then(|| self.huge_plan(Pages(n_pages)));
+        let huge = plan.and_then(|plan| plan.huge);
+        let pages = plan.map_or(Pages(n_pages), |plan| plan.pages);
+        let align = Pages(align_pages);
+        let request = Request { pages, kind, align, room: pages, is_huge: huge.is_some() };
+        let searched = request.searched()?;
+        let mut state = self.state.lock();
+        if let Some(page) = self.find_dirty(&mut state, searched) {
+            if kind == Kind::Large {
+                self.note_reuse(&mut state);
+            }
+            return Some(self.take(&mut state, page, request));
+        }
+        if kind == Kind::Large
+            && align == Pages(1)
+            && let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE))
+        {
+            return Some(self.begin_mixed(state, block, huge.is_some()));
+        }
+        self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
+    }
+
+    /// Allocates `n_pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
+    /// it. `None` when that is not to be had.
+    pub fn allocate_with_growth_room(&self, n_pages: u32) -> Option<Run> {
+        self.open()?;
+        let pages = Pages(n_pages);
+        let room = growth::with_growth_room(pages).filter(|room| self.could_hold(room.0, 1))?;
+        let huge = self.huge_page_for(room);
+        let align = huge.unwrap_or(Pages(1));
+        let request = Request { pages, kind: Kind::Large, align, room, is_huge: huge.is_some() };
+        self.take_clean(self.state.lock(), request)
+    }
+
+    /// A dirty run of at least `pages`: what is in caches is dirty, too, if there is no other.
+    fn find_dirty(&self, state: &mut State, pages: Pages) -> Option<PageIndex> {
+        let dirty = state.runs.find_dirty(pages);
+        if dirty.is_some() || state.cached_pages() == Pages::ZERO {
+            return dirty;
+        }
+        state.empty_caches(self.now());
+        state.runs.find_dirty(pages)
+    }
+
+    /// Takes the request out of the dirty or clean run at `page`, which is long enough.
+    fn take(&self, state: &mut State, page: PageIndex, request: Request) -> Run {
+        if request.kind != Kind::Large {
+            self.end_huge(state, page);
+        }
+        let (pages, was) = state.runs.take_aligned(page, request.pages, request.align, request.kind);
+        state.note_in_use();
+        if request.kind == Kind::Large {
+            state.begin_large(pages.first);
+        }
+        Run::new(pages, was.kind == Kind::Clean)
+    }
+
+    /// Tells the churn policy that a large block takes dirty memory.
+    fn note_reuse(&self, state: &mut State) {
+        state.churn.note_reuse(self.decay(), || self.now());
+    }
+
+    /// Makes a large block of a dirty run and pages beside it that were just taken.
+    fn begin_mixed(&self, mut state: StateGuard<'_>, block: Extent, is_huge: bool) -> Run {
+        state.note_in_use();
+        state.begin_large(block.first);
+        self.note_reuse(&mut state);
+        drop(state);
+        if is_huge {
+            self.ask_for_huge_pages(&OwnedRun::taken(block), Pages::ZERO);
+        }
+        Run::new(block, false)
+    }
+
+    /// Takes clean pages, once they are within the limits.
+    fn take_clean(&self, state: StateGuard<'_>, request: Request) -> Option<Run> {
+        let mut state = self.keep_limits(state, request.pages)?;
+        let searched = request.searched()?;
+        let page = match state.runs.find_clean(searched) {
+            Some(page) => {
+                if request.kind == Kind::Large {
+                    state.churn.note_fresh(self.decay(), || self.now());
+                }
+                page
+            }
+            None => {
+                self.make_clean(&mut state, searched)?;
+                state.runs.find_clean(searched)?
+            }
+        };
+        let run = self.take(&mut state, page, request);
+        state.events.fresh_bytes += request.pages.to_bytes().0 as u64;
+        drop(state);
+        if request.is_huge {
+            let block = OwnedRun::taken(Extent::new(PageIndex(run.page), request.pages));
+            self.ask_for_huge_pages(&block, Pages::ZERO);
+        }
+        Some(run)
+    }
+}

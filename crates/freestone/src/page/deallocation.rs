@@ -1,0 +1,58 @@
+//! Deallocation: taking runs back.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! An [`OwnedRun`] is the right to end the use of its run. What else a function needs, it states.
+
+use crate::page::large_cache::LargeRunCache;
+use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
+use crate::page::policy::density::Density;
+use crate::page::runs::FreeState;
+use crate::page::state::State;
+use crate::span::{Entry, Kind};
+use freestone_base::units::Moment;
+use freestone_os::Os;
+
+impl<O: Os> PageHeap<O> {
+    /// Frees a run, whose memory is used no more: it is dirty from now on. Then purges what is due.
+    pub fn free(&self, run: OwnedRun) {
+        // SAFETY: There is no cache that would have to stay where it is.
+        unsafe { self.free_or_cache(run, None) };
+    }
+
+    /// As [`PageHeap::free`], but puts the run of a large block into a cache, if there is one and the run is worth a slot there; whether it did.
+    ///
+    /// # Safety
+    /// - The cache is this thread's, and stays where it is for good.
+    pub unsafe fn free_or_cache(&self, run: OwnedRun, cache: Option<&LargeRunCache>) -> bool {
+        let (now, density) = (self.now(), self.sample_density(&run));
+        let mut state = self.state.lock();
+        // SAFETY: The run is freed by that, and the cache stays where it is for good: the caller sees to that.
+        let mut put_into = |cache| unsafe { state.cache_run(run.page(), cache, &self.settings) };
+        let is_cached = cache.is_some_and(&mut put_into);
+        if !is_cached {
+            free_run(&mut state, run, density, now);
+        }
+        self.finish(state, now);
+        is_cached
+    }
+
+    /// Purges what is due after memory became dirty, and wakes the background thread if it waits for that.
+    pub(super) fn finish<'a>(&'a self, state: StateGuard<'a>, now: Moment) {
+        drop(self.purge_due(state, now));
+        self.watch.wake_for_dirty();
+    }
+}
+
+/// Makes a run dirty. `density` is how densely it was written, if it was a large block that says something about others.
+fn free_run(state: &mut State, run: OwnedRun, density: Option<Density>, now: Moment) {
+    let page = run.page();
+    if state.runs.record(page).kind.get() == Kind::Large {
+        state.end_large(page);
+        state.density.learn(density);
+    } else {
+        state.runs.set_entries(state.runs.run_at(page), Entry::NONE);
+    }
+    let is_huge = state.runs.record(page).is_huge.get();
+    state.runs.free(page, FreeState::dirty(now, is_huge));
+}

@@ -1,0 +1,84 @@
+//! Expansion: clean runs where there are none. More pages at the high-water mark; and, where address space is short, pages that were unmapped
+//! mapped again, in the place of clean ones.
+//!
+//! Clean runs stay mapped: they cost nothing but address space. Where that is limited (`ulimit -v`) they are unmapped when the kernel refuses
+//! more, longest run first, and mapped again when they are needed. In between such runs are *reserved*.
+
+use crate::page::page_heap::PageHeap;
+use crate::page::policy::growth;
+use crate::page::runs::Extent;
+use crate::page::state::State;
+use freestone_base::units::Pages;
+use freestone_os::{Errno, Os};
+
+impl<O: Os> PageHeap<O> {
+    /// Makes a clean run of at least `pages` where there is none: from what is reserved, at the high-water mark, or there at the cost of clean
+    /// runs that are too short.
+    pub(super) fn make_clean(&self, state: &mut State, pages: Pages) -> Option<()> {
+        self.map_again(state, pages).or_else(|| self.expand(state, pages)).or_else(|| {
+            self.unmap_clean(state, pages)?;
+            self.map_again(state, pages).or_else(|| self.expand(state, pages))
+        })
+    }
+
+    /// Commits `pages` of a reserved run that is long enough. Where another part of the program has mapped something, they are given up, and the
+    /// next run is tried.
+    fn map_again(&self, state: &mut State, pages: Pages) -> Option<()> {
+        loop {
+            let page = state.runs.find_reserved(pages)?;
+            match self.commit_reserved(state, Extent::new(page, pages)) {
+                Ok(()) => return Some(()),
+                Err(Errno::EXIST) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Unmaps clean runs, the longest first, of `pages` together if there are as many. `None` if there was nothing to unmap.
+    fn unmap_clean(&self, state: &mut State, pages: Pages) -> Option<()> {
+        let mut unmapped = Pages::ZERO;
+        while unmapped < pages {
+            let Some(run) = state.runs.longest_clean() else { break };
+            if !self.release_clean(state, run) {
+                break;
+            }
+            unmapped += run.pages;
+        }
+        (unmapped > Pages::ZERO).then_some(())
+    }
+
+    /// Commits more pages at the high-water mark, so that a clean run of at least `pages` ends there.
+    ///
+    /// Where another part of the program has mapped something, what lies before it is committed, and the pages it touches are stepped over: one,
+    /// two, four, as long as the next one is taken as well. So fewer pages are lost than the foreign mapping is long.
+    fn expand(&self, state: &mut State, pages: Pages) -> Option<()> {
+        let arena = Pages(state.runs.high_water().0);
+        let (mut wanted, mut step) = (growth::arena_step(arena, pages), Pages(1));
+        loop {
+            let lacks = pages.saturating_sub(state.runs.clean_tail());
+            let left = Pages::saturating_from(self.layout().n_pages as u64) - Pages(state.runs.high_water().0);
+            if lacks == Pages::ZERO {
+                return Some(());
+            }
+            if lacks > left {
+                return None;
+            }
+            wanted = wanted.min(left);
+            match self.commit_next(state, wanted) {
+                Ok(()) => step = Pages(1),
+                Err(Errno::EXIST) if wanted > Pages(1) => wanted = Pages(wanted.0 / 2),
+                Err(Errno::EXIST) => {
+                    if !self.step_over(state, step.min(left)) {
+                        return None;
+                    }
+                    (wanted, step) = (pages, step.saturating_add(step));
+                }
+                Err(_) if wanted > lacks => wanted = Pages(wanted.0 / 2).max(lacks),
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

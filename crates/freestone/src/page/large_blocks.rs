@@ -1,0 +1,110 @@
+//! Large blocks where they are: growing, shrinking, and listing them.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  │ block │ room to grow ……………… │        a block that grows is placed with free pages behind it
+//!  │ block, grown        │ ………… │        and grows into them; the kernel gives memory where it is written
+//! ```
+//!
+//! # Safety
+//! An [`OwnedRun`] is the right to change the use of its run. What else a function needs, it states.
+
+use crate::page::large_list::LargeList;
+use crate::page::page_heap::{OwnedRun, PageHeap};
+use crate::page::policy::growth;
+use crate::page::runs::{Extent, FreeState};
+use crate::span::Kind;
+use freestone_base::units::Pages;
+use freestone_os::Os;
+
+impl<O: Os> PageHeap<O> {
+    /// Makes a large block `n_pages` long, which is more than it is, or a little longer, by taking the free run behind it; `false` if there is
+    /// none or it is too short.
+    pub fn extend(&self, block: &OwnedRun, n_pages: u32) -> bool {
+        let pages = Pages(n_pages);
+        let whole = self.to_huge_page_end(Extent::new(block.page(), pages));
+        let rounds = self.huge_page_for(pages).is_some() && growth::may_end_whole(pages, whole);
+        (rounds && self.extend_to(block, whole)) || self.extend_to(block, pages)
+    }
+
+    /// As [`PageHeap::extend`], exactly.
+    fn extend_to(&self, block: &OwnedRun, pages: Pages) -> bool {
+        let run = self.extent(block);
+        let (next, more) = (run.end(), pages - run.pages);
+        if run.first.0 as usize + pages.0 as usize >= self.layout().n_pages {
+            return false;
+        }
+        let Some(mut state) = self.keep_limits(self.state.lock(), more) else { return false };
+        if next >= state.runs.high_water() && self.commit_next(&mut state, more).is_err() {
+            return false;
+        }
+        // The page behind a run starts a run, or was never used.
+        let behind = state.runs.record(next);
+        let is_clean = behind.kind.get() == Kind::Clean;
+        if !behind.kind.get().is_free_and_mapped() || behind.n_pages() < more {
+            return false;
+        }
+        if let Some(list) = LargeList::of(self.record(block)) {
+            list.grow(more);
+        }
+        state.runs.extend(run.first, more);
+        state.note_in_use();
+        drop(state);
+        // A block that grows is written: its new part may have huge pages, and, if it is small, all its OS pages now.
+        if self.huge_page_for(pages).is_some() {
+            self.ask_for_huge_pages(block, run.pages);
+        }
+        if is_clean && growth::populates(run.pages, more) {
+            self.populate(block, more);
+        }
+        true
+    }
+
+    /// Whether cutting a large block of `n_pages` down to `keep` gives back so little that it stays as it is: what growing by whole huge
+    /// pages added.
+    #[must_use]
+    pub fn is_slack(&self, n_pages: u32, keep: u32) -> bool {
+        self.huge_page_for(Pages(n_pages)).is_some_and(|huge| n_pages - keep < huge.0)
+    }
+
+    /// Cuts the pages from `keep` (at least 1, and less than it has) on off a large block; they are dirty from now on.
+    pub fn shrink(&self, block: &OwnedRun, keep: u32) {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let (run, record) = (self.extent(block), self.record(block));
+        if let Some(list) = LargeList::of(record) {
+            list.shrink(run.pages - Pages(keep));
+        }
+        state.runs.shrink(run.first, Pages(keep), FreeState::dirty(now, record.is_huge.get()));
+        self.finish(state, now);
+    }
+
+    /// Enters a large block into the list of an explicit heap; freeing it takes it out.
+    ///
+    /// # Safety
+    /// - `list` stays where it is as long as the block lives.
+    pub unsafe fn list_large(&self, block: &OwnedRun, list: &LargeList) {
+        let state = self.state.lock();
+        // SAFETY: The list stays where it is as long as the block lives: the caller sees to that.
+        unsafe { list.add(&state.runs, self.extent(block)) };
+    }
+
+    /// Whether a large block is in `list`; without a list, whether it is in none. Which one it is in does not change while it lives.
+    pub(crate) fn is_listed(&self, block: &OwnedRun, list: Option<&LargeList>) -> bool {
+        LargeList::has(list, self.record(block))
+    }
+
+    /// The first page of the first large block of a list, or 0.
+    #[must_use]
+    pub fn first_large(&self, list: &LargeList) -> u32 {
+        let _state = self.state.lock();
+        list.first().unwrap_or_default().0
+    }
+
+    /// Pages in the large blocks of a list.
+    #[must_use]
+    pub fn listed_pages(&self, list: &LargeList) -> u64 {
+        let _state = self.state.lock();
+        list.pages()
+    }
+}

@@ -1,0 +1,258 @@
+//! The large-run cache: runs of large blocks that a thread freed a moment ago, for its next blocks of the same length.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!           free, under the lock          free
+//!  closed ─────────────────────▶ a run ◀────────── no run
+//!    ▲                             │ └── allocate ──▶ │
+//!    └─ idle, or room is needed: under the lock ──────┘
+//! ```
+//!
+//! A thread that frees and allocates a large block of one length over and over does not need the page heap for that: the run stays in the
+//! thread's cache meanwhile, in a slot for its length. A slot opens when blocks of that length were seen to come back. It closes when it was
+//! not used for a while, and when something else could use its memory: before clean memory is taken, before dirty memory is purged for its
+//! amount, before a limit is passed.
+//!
+//! Invariants
+//! - For the page heap's sets and counts a cached run is in use (`Kind::Large`, in no explicit heap's list). Its page map entry is
+//!   [`Entry::CACHED`], so that a second free of it is seen.
+//! - Open slots count towards the dirty bound, whether their run is there or with the program; alone they have at most a part of it
+//!   (`policy::large_cache_share`).
+//! - A cache with an open slot is in the page heap's list of caches (`cache_list`). The page heap's lock guards the list, and opening and
+//!   closing.
+//!
+//! Threads: the cache's thread puts and takes, without the lock. Any thread closes slots, under it, so that caches of threads that sleep are
+//! emptied, too. `docs/decisions/0015-large-blocks-that-come-back-stay-with-their-thread.md` has the measurements.
+//!
+//! # Safety
+//! Whoever takes a run out of a slot is the only one who has it. `put` and `take` state what they need.
+
+use crate::page::runs::Extent;
+use crate::span::{Entry, Layout, PageMap};
+use core::cell::Cell;
+use core::ptr;
+use freestone_base::count;
+use freestone_base::slot::Slot;
+use freestone_base::sync::{AtomicU64, Ordering};
+use freestone_base::units::Pages;
+
+/// Longest run that is cached: 1 MiB. To write a longer one takes a hundred times as long as the way to the page heap.
+const CACHED_PAGES_MOST: u32 = 16;
+
+/// Runs of one length that a cache holds.
+const RUNS: usize = 2;
+
+/// A length of which runs are cached, in pages.
+#[derive(Clone, Copy)]
+struct Length(u32);
+
+impl Length {
+    #[inline(always)]
+    fn of(n_pages: u32) -> Option<Self> {
+        (n_pages <= CACHED_PAGES_MOST).then_some(Self(n_pages))
+    }
+}
+
+/// A set of lengths: one bit per length.
+#[derive(Debug)]
+struct Lengths(Cell<u32>);
+
+impl Lengths {
+    const fn none() -> Self {
+        Self(Cell::new(0))
+    }
+
+    #[inline(always)]
+    fn has(&self, length: Length) -> bool {
+        self.0.get() & 1 << length.0 != 0
+    }
+
+    #[inline(always)]
+    fn add(&self, length: Length) {
+        self.0.set(self.0.get() | 1 << length.0);
+    }
+
+    fn remove(&self, length: Length) {
+        self.0.set(self.0.get() & !(1 << length.0));
+    }
+
+    fn clear(&self) {
+        self.0.set(0);
+    }
+}
+
+/// One thread's cache. Zeroed memory is a cache without an open slot.
+#[derive(Debug)]
+pub struct LargeRunCache {
+    /// Lengths of which there may be a run in a slot. A search that finds none removes the length.
+    may_have: Lengths,
+    /// Lengths of which there may be an open slot without a run. A search that finds none removes the length.
+    may_take: Lengths,
+    /// The length of the run that the page heap got back last.
+    freed: Lengths,
+    /// Lengths that were freed to the page heap and asked for next. Each is worth one slot, until the tick.
+    came_back: Lengths,
+    /// Blocks freed into the cache, ever.
+    puts: AtomicU64,
+    /// Blocks allocated from the cache, ever.
+    takes: AtomicU64,
+    /// The next cache in the page heap's list. The lock guards this and `is_listed`.
+    next: Cell<*const LargeRunCache>,
+    is_listed: Cell<bool>,
+    /// By length; those of length 0 stay closed.
+    slots: [[Slot; RUNS]; CACHED_PAGES_MOST as usize + 1],
+}
+
+impl LargeRunCache {
+    /// No slot is open.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            may_have: Lengths::none(),
+            may_take: Lengths::none(),
+            freed: Lengths::none(),
+            came_back: Lengths::none(),
+            puts: AtomicU64::new(0),
+            takes: AtomicU64::new(0),
+            next: Cell::new(ptr::null()),
+            is_listed: Cell::new(false),
+            slots: [const { [const { Slot::closed() }; RUNS] }; CACHED_PAGES_MOST as usize + 1],
+        }
+    }
+
+    #[inline(always)]
+    fn slots_for(&self, length: Length) -> &[Slot; RUNS] {
+        &self.slots[length.0 as usize]
+    }
+
+    /// Takes a run of `n_pages` for a block; its first page.
+    ///
+    /// # Safety
+    /// - The caller is the cache's thread, and `map` is the page map of the address range that its runs are in.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn take(&self, map: PageMap, n_pages: u32) -> Option<u32> {
+        let length = Length::of(n_pages).filter(|length| self.may_have.has(*length))?;
+        let Some(page) = self.slots_for(length).iter().find_map(Slot::take) else {
+            self.may_have.remove(length);
+            return None;
+        };
+        self.may_take.add(length);
+        // SAFETY: The slot gave the run to this thread alone; a run that was in use has an entry.
+        unsafe { map.set_one(page, Entry::LARGE) };
+        count::increment(&self.takes);
+        Some(page)
+    }
+
+    /// Frees the large block at `page` by putting its run into a slot, and returns its length in pages; `None` if no open slot for that length
+    /// is empty.
+    ///
+    /// # Safety
+    /// - The caller is the cache's thread, and `page` starts a large block that the caller frees.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn put(&self, layout: &Layout, page: u32) -> Option<u32> {
+        // SAFETY: The block is in use until now, so its first page has a record.
+        let record = unsafe { &*layout.record(page) };
+        let n_pages = record.pages.get();
+        let length = Length::of(n_pages).filter(|length| self.may_take.has(*length))?;
+        if !record.owner.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        // The entry comes first: from the exchange on, any thread may have the run.
+        // SAFETY: The block is the caller's, and its first page has an entry.
+        unsafe { layout.map.set_one(page, Entry::CACHED) };
+        if !self.slots_for(length).iter().any(|slot| slot.put(page)) {
+            // SAFETY: No slot took the run: it is still the caller's.
+            unsafe { layout.map.set_one(page, Entry::LARGE) };
+            self.may_take.remove(length);
+            return None;
+        }
+        self.may_have.add(length);
+        count::increment(&self.puts);
+        Some(n_pages)
+    }
+
+    /// Notes that a block of `n_pages` was asked for that the cache does not have.
+    pub fn note_wanted(&self, n_pages: u32) {
+        if let Some(length) = Length::of(n_pages).filter(|length| self.freed.has(*length)) {
+            self.came_back.add(length);
+        }
+    }
+
+    /// Forgets which lengths came back.
+    pub fn tick(&self) {
+        self.freed.clear();
+        self.came_back.clear();
+    }
+
+    /// Blocks freed into the cache, and allocated from it, ever.
+    #[must_use]
+    pub fn puts_and_takes(&self) -> (u64, u64) {
+        (self.puts.load(Ordering::Relaxed), self.takes.load(Ordering::Relaxed))
+    }
+
+    /// Pages of runs in the cache, as far as that can be told while its thread runs.
+    #[must_use]
+    pub fn cached_pages(&self) -> u64 {
+        self.slots().map(|(pages, slot)| if slot.peek() == 0 { 0 } else { u64::from(pages.0) }).sum()
+    }
+
+    /// Every slot, and the length of its runs.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (Pages, &Slot)> {
+        (0..).map(Pages).zip(&self.slots).flat_map(|(pages, slots)| slots.iter().map(move |slot| (pages, slot)))
+    }
+
+    /// Notes that the page heap gets a run of this length back. Whether runs of this length were seen to come back: then a slot is worth it.
+    pub(super) fn note_freed(&self, pages: Pages) -> bool {
+        let Some(length) = Length::of(pages.0) else { return false };
+        self.freed.clear();
+        self.freed.add(length);
+        self.came_back.has(length)
+    }
+
+    /// Opens a closed slot with a run in it; `false` if there is none for its length. Under the page heap's lock.
+    pub(super) fn open_slot(&self, run: Extent) -> bool {
+        let Some(length) = Length::of(run.pages.0) else { return false };
+        let Some(slot) = self.slots_for(length).iter().find(|slot| slot.is_closed()) else { return false };
+        slot.open(run.first.0);
+        self.may_have.add(length);
+        self.came_back.remove(length);
+        count::increment(&self.puts);
+        true
+    }
+
+    /// The next cache in the page heap's list.
+    pub(super) fn next(&self) -> *const Self {
+        self.next.get()
+    }
+
+    /// Whether the cache is in the page heap's list.
+    pub(super) fn is_listed(&self) -> bool {
+        self.is_listed.get()
+    }
+
+    /// Links the cache in front of `next`; `false` if it is in the list already.
+    pub(super) fn enter_list(&self, next: *const Self) -> bool {
+        if self.is_listed.replace(true) {
+            return false;
+        }
+        self.next.set(next);
+        true
+    }
+
+    /// Takes the cache out of the list from its front; the next one.
+    pub(super) fn leave_list(&self) -> *const Self {
+        self.is_listed.set(false);
+        self.next.get()
+    }
+}
+
+impl Default for LargeRunCache {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! The large blocks of an explicit heap.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! A large block's record points to the list that it is in. Who puts a block into a list sees to it that the list stays where it is as long as
+//! the block lives. The page heap's lock guards all lists.
+
+use crate::page::runs::{Extent, Runs};
+use crate::span::{Kind, PageIndex, Span, SpanList};
+use core::cell::Cell;
+use core::ptr;
+use freestone_base::sync::Ordering;
+use freestone_base::units::Pages;
+
+/// See the module header.
+#[derive(Debug, Default)]
+pub struct LargeList {
+    blocks: SpanList,
+    pages: Cell<u64>,
+}
+
+impl LargeList {
+    /// The list that a large block is in, if it belongs to an explicit heap.
+    pub(super) fn of(block: &Span) -> Option<&Self> {
+        if block.kind.get() != Kind::Large {
+            return None;
+        }
+        // SAFETY: The owner of a large block is null or a list that stays where it is as long as the block lives (`add`).
+        unsafe { block.owner.load(Ordering::Relaxed).cast::<Self>().as_ref() }
+    }
+
+    /// Whether `block` is in this list; without a list, whether it is in none.
+    pub(super) fn has(list: Option<&Self>, block: &Span) -> bool {
+        let owner = block.owner.load(Ordering::Relaxed).cast_const().cast();
+        owner == list.map_or(ptr::null(), ptr::from_ref)
+    }
+
+    /// Puts a large block into this list.
+    ///
+    /// # Safety
+    /// - The list stays where it is as long as the block lives.
+    pub(super) unsafe fn add(&self, runs: &Runs, block: Extent) {
+        let owner = ptr::from_ref(self).cast_mut().cast();
+        runs.record(block.first).owner.store(owner, Ordering::Relaxed);
+        runs.push(&self.blocks, block.first);
+        self.grow(block.pages);
+    }
+
+    /// Takes a large block out of this list.
+    pub(super) fn remove(&self, runs: &Runs, block: Extent) {
+        runs.remove(&self.blocks, block.first);
+        self.shrink(block.pages);
+    }
+
+    /// Notes that a block of this list has `more` pages.
+    pub(super) fn grow(&self, more: Pages) {
+        self.pages.set(self.pages.get() + u64::from(more.0));
+    }
+
+    /// Notes that a block of this list has lost pages.
+    pub(super) fn shrink(&self, less: Pages) {
+        self.pages.set(self.pages.get() - u64::from(less.0));
+    }
+
+    /// The first block.
+    pub(super) fn first(&self) -> Option<PageIndex> {
+        PageIndex(self.blocks.first()).some()
+    }
+
+    /// Pages in all blocks.
+    pub(super) fn pages(&self) -> u64 {
+        self.pages.get()
+    }
+}

@@ -1,0 +1,80 @@
+//! Limits: seeing to them before memory is handed out (`policy::limit` decides).
+
+use crate::page::page_heap::{PageHeap, StateGuard};
+use crate::page::policy::limit::{GROUP_LOOKUP_PAGES, Limits, soft_limit_of_group};
+use freestone_base::sync::Ordering;
+use freestone_base::units::Pages;
+use freestone_os::Os;
+
+impl<O: Os> PageHeap<O> {
+    /// Sees to the limits before `more` pages get memory: purges dirty memory, as far as that is needed. `None` if they would pass the hard
+    /// limit.
+    pub(super) fn keep_limits<'a>(&'a self, state: StateGuard<'a>, more: Pages) -> Option<StateGuard<'a>> {
+        let mut state = state;
+        let is_large = state.runs.high_water().0 >= GROUP_LOOKUP_PAGES.0;
+        if is_large && !self.group_asked.swap(true, Ordering::Relaxed) {
+            // This reads files: the lock is dropped, so that no other thread waits for that.
+            drop(state);
+            self.ask_group();
+            state = self.state.lock();
+        }
+        let Some(limits) = Limits::new(self.settings.limit_bytes(), self.settings.limit_hard_bytes()) else {
+            return Some(state);
+        };
+        let mut state = self.make_way(state, more, limits);
+        let usage = state.usage();
+        if state.pressure.rises(limits, usage.in_use.saturating_add(more)) {
+            self.pressed.store(true, Ordering::Relaxed);
+        }
+        if limits.refuse(usage, more) { None } else { Some(state) }
+    }
+
+    /// Purges dirty memory as long as `more` pages pass the lower limit, and waits for memory that others are purging where that alone stands in
+    /// the way.
+    fn make_way<'a>(&'a self, state: StateGuard<'a>, more: Pages, limits: Limits) -> StateGuard<'a> {
+        let (mut state, now) = (state, self.now());
+        while limits.are_short(state.usage(), more) {
+            // What is in caches counts as in use until then.
+            state.empty_caches(now);
+            if let Some(run) = state.runs.oldest_dirty() {
+                state = self.purge_run(state, run, now);
+            } else if limits.await_purges(state.usage(), more) {
+                state = match self.await_purge(state) {
+                    Ok(state) => state,
+                    Err(state) => return state,
+                };
+            } else {
+                break;
+            }
+        }
+        state
+    }
+
+    /// Makes a part of the control group's limit the soft limit, unless there is one.
+    fn ask_group(&self) {
+        if self.settings.sandbox() {
+            return;
+        }
+        if let Some(bytes) = self.os.memory_limit_bytes().and_then(|bytes| usize::try_from(bytes).ok()) {
+            self.settings.set_default_limit(soft_limit_of_group(bytes as u64) as usize);
+        }
+    }
+
+    /// Whether the soft limit was passed since [`PageHeap::relieved`].
+    #[must_use]
+    pub fn is_pressed(&self) -> bool {
+        self.pressed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that somebody is making room.
+    pub fn relieved(&self) {
+        self.pressed.store(false, Ordering::Relaxed);
+    }
+
+    /// Bytes that count against the limits now.
+    #[must_use]
+    pub fn limited_bytes(&self) -> usize {
+        let state = self.state.lock();
+        state.in_use().saturating_add(state.free_with_memory()).to_bytes().0
+    }
+}

@@ -1,0 +1,224 @@
+//! The page heap: one lock, what it protects, and what can be read without it.
+#![allow(unsafe_code)]
+//!
+//! One lock (rank [`RANK`]) protects [`State`]. Purging takes a run out, drops the lock for the system call, and puts the run back clean;
+//! growing maps memory under the lock. When memory runs short the page heap returns `None`: it never calls upwards.
+//!
+//! # Safety
+//! `layout` is written once, before `opened` is done and before `reach` first is not 0; whoever has seen one of these may read it.
+
+use crate::config::Settings;
+use crate::page::address_range;
+use crate::page::page_stats::PageStats;
+use crate::page::runs::Extent;
+use crate::page::state::State;
+use crate::page::watch::Watch;
+use crate::span::layout::BITMAP_BYTES;
+use crate::span::{Entry, Layout, PageIndex, Span, View};
+use core::cell::UnsafeCell;
+use freestone_base::lock::{Guard, Lock};
+use freestone_base::once::Once;
+use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
+use freestone_base::units::{Millis, Moment};
+use freestone_os::{Futex, Os};
+
+/// Rank of the lock: the innermost.
+pub(crate) const RANK: u8 = 30;
+
+/// Bytes of record, bitmap and page map entry for each page.
+const METADATA_BYTES_PER_PAGE: u64 = (size_of::<Span>() + BITMAP_BYTES + size_of::<Entry>()) as u64;
+
+/// The state, under the lock.
+pub(super) type StateGuard<'a> = Guard<'a, State, Futex, RANK>;
+
+/// See the module header.
+pub struct PageHeap<O: Os> {
+    pub(super) os: O,
+    /// The options.
+    pub settings: Settings,
+    opened: Once<Futex>,
+    layout: UnsafeCell<Layout>,
+    /// Pages whose page map entries are committed; only ever grows, under the lock. 0: there is no address range yet.
+    reach: AtomicUsize,
+    pub(super) state: Lock<State, Futex, RANK>,
+    /// The control group was asked for its limit.
+    pub(super) group_asked: AtomicBool,
+    /// The soft limit was passed, and nobody has made room since.
+    pub(super) pressed: AtomicBool,
+    pub(super) watch: Watch,
+}
+
+// SAFETY: `layout` is written once, inside `opened`, and read only after that; everything else is `Sync`.
+unsafe impl<O: Os> Sync for PageHeap<O> {}
+
+/// A run in use, and the right to end or change that use.
+#[derive(Debug)]
+pub struct OwnedRun(PageIndex);
+
+impl OwnedRun {
+    /// The run that starts at `page`.
+    ///
+    /// # Safety
+    /// - `page` starts a run in use of the page heap that this is given to, and the run is the caller's: no other thread changes or ends its use
+    ///   meanwhile.
+    #[inline]
+    #[must_use]
+    pub unsafe fn at(page: u32) -> Self {
+        Self(PageIndex(page))
+    }
+
+    /// A run that was just taken.
+    pub(super) fn taken(run: Extent) -> Self {
+        Self(run.first)
+    }
+
+    /// The first page.
+    pub(super) fn page(&self) -> PageIndex {
+        self.0
+    }
+}
+
+impl<O: Os> PageHeap<O> {
+    /// A heap that has asked the operating system for nothing yet, with default options.
+    #[must_use]
+    pub const fn new(os: O) -> Self {
+        Self {
+            os,
+            settings: Settings::new(),
+            opened: Once::new(),
+            layout: UnsafeCell::new(Layout::EMPTY),
+            reach: AtomicUsize::new(0),
+            state: Lock::new(State::empty()),
+            group_asked: AtomicBool::new(false),
+            pressed: AtomicBool::new(false),
+            watch: Watch::new(),
+        }
+    }
+
+    /// The operating system underneath.
+    #[must_use]
+    pub fn os(&self) -> &O {
+        &self.os
+    }
+
+    /// The address range, opened if it was not; `None` if the operating system has no room for one.
+    pub fn open(&self) -> Option<&Layout> {
+        let opened = self.opened.is_done()
+            || self.opened.call(|| match address_range::open(&self.os) {
+                Some(metadata) => {
+                    // SAFETY: This closure runs alone, and nobody reads `layout` before it is done, or `reach` is set.
+                    unsafe { *self.layout.get() = *metadata.layout() };
+                    let mut state = self.state.lock();
+                    state.runs.begin(metadata);
+                    self.publish_reach(&state, 1);
+                    true
+                }
+                None => false,
+            });
+        if opened { Some(self.layout()) } else { None }
+    }
+
+    /// The address range as it is: empty before [`PageHeap::open`].
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        if self.opened.is_done() {
+            // SAFETY: `layout` was written before `is_done` became true, and is never written again.
+            unsafe { &*self.layout.get() }
+        } else {
+            &Layout::EMPTY
+        }
+    }
+
+    /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
+    #[inline]
+    #[must_use]
+    pub fn view(&self) -> View {
+        let reach = self.reach();
+        if reach == 0 {
+            return View::EMPTY;
+        }
+        // SAFETY: `layout` was written before `reach` first was set, and never after. Both are seen, for `reach` is read with acquire, and written
+        // with release.
+        let layout = unsafe { &*self.layout.get() };
+        // SAFETY: Entries are committed before `reach` covers them.
+        unsafe { View::new(layout, reach) }
+    }
+
+    /// The reach of [`PageHeap::view`].
+    #[inline]
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        self.reach.load(Ordering::Acquire)
+    }
+
+    /// Lets views reach as far as the page map is committed. In tests they reach no further than they must, `needed` pages, so that most
+    /// views are old.
+    pub(super) fn publish_reach(&self, state: &State, needed: usize) {
+        let reach = state.runs.metadata().reach();
+        self.reach.store(if cfg!(test) { reach.min(needed) } else { reach }, Ordering::Release);
+    }
+
+    /// Whether the address range has `n_pages` in a row at all, the first a multiple of `align_pages`: what it has not is refused before
+    /// anything is given back for it. Yes before the range is open.
+    #[must_use]
+    pub fn could_hold(&self, n_pages: u32, align_pages: u32) -> bool {
+        let n_all = self.layout().n_pages;
+        n_all == 0 || (n_pages as usize).saturating_add(align_pages as usize) <= n_all
+    }
+
+    /// The record of a run in use. May be called without the lock.
+    pub(super) fn record(&self, run: &OwnedRun) -> &Span {
+        // SAFETY: The run is in use, so its page is below the high-water mark and has a record; its fields are the owner's to read.
+        unsafe { &*self.layout().record(run.page().0) }
+    }
+
+    /// The pages of a run in use. May be called without the lock.
+    pub(super) fn extent(&self, run: &OwnedRun) -> Extent {
+        Extent::new(run.page(), self.record(run).n_pages())
+    }
+
+    /// The counts.
+    #[must_use]
+    pub fn stats(&self) -> PageStats {
+        self.state.lock().stats()
+    }
+
+    /// Calls `visit` with the state under the lock.
+    pub(crate) fn inspect<R>(&self, visit: impl FnOnce(&State) -> R) -> R {
+        visit(&self.state.lock())
+    }
+
+    /// Bytes of what the allocator needs for itself: thread heaps, and records, bitmaps and page map up to the high-water mark. (They are mapped
+    /// beyond it, and have no memory there.)
+    #[must_use]
+    pub fn metadata_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        let records = u64::from(state.runs.high_water().0) * METADATA_BYTES_PER_PAGE;
+        state.runs.counts().of(crate::span::Kind::Metadata).to_bytes().0 as u64 + records
+    }
+
+    /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see
+    /// [`PageHeap::adopt_purging_in_child`].
+    pub fn lock_for_fork(&self) {
+        self.state.acquire_raw();
+    }
+
+    /// Drops the lock of [`PageHeap::lock_for_fork`], in parent or child.
+    ///
+    /// # Safety
+    /// - This thread took it, or is the copy of the one that did.
+    pub unsafe fn unlock_after_fork(&self) {
+        // SAFETY: This thread took the lock in `lock_for_fork`, or is the copy of the one that did: the caller sees to that.
+        unsafe { self.state.release_raw() }
+    }
+
+    /// How long memory stays dirty; `None` if it does so for ever.
+    pub(super) fn decay(&self) -> Option<Millis> {
+        self.settings.decay_ms().map(Millis)
+    }
+
+    /// The time.
+    pub(super) fn now(&self) -> Moment {
+        Moment(self.os.now_ms() as u32)
+    }
+}

@@ -1,0 +1,68 @@
+//! The page heap's numbers, as one snapshot.
+
+/// Pages of each kind, and what was done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageStats {
+    /// Pages in small spans.
+    pub small_pages: u64,
+    /// Pages in large blocks, and in the large-run caches.
+    pub large_pages: u64,
+    /// Pages in which thread heaps and the like are.
+    pub metadata_pages: u64,
+    /// Free pages with memory behind them that can be purged.
+    pub dirty_pages: u64,
+    /// Free pages that the kernel would not take back, or takes when it needs them.
+    pub stuck_pages: u64,
+    /// Free pages that the kernel is taking back.
+    pub purging_pages: u64,
+    /// Free pages without memory.
+    pub clean_pages: u64,
+    /// Free pages that are not mapped.
+    pub reserved_pages: u64,
+    /// Pages where another part of the program has mapped something.
+    pub foreign_pages: u64,
+    /// Bytes given back to the operating system, ever.
+    pub purged_bytes: u64,
+    /// Calls that gave memory back, ever.
+    pub n_purges: u64,
+    /// Large blocks allocated from the page heap, ever.
+    pub large_allocs: u64,
+    /// Large blocks freed to the page heap, ever.
+    pub large_frees: u64,
+    /// The most pages that were in use, or free with memory behind them, at once.
+    pub peak_pages: u64,
+    /// Bytes handed out without memory behind them, ever: a page fault for each OS page of them that is written.
+    pub fresh_bytes: u64,
+}
+
+impl PageStats {
+    /// Free pages that may have memory behind them.
+    #[must_use]
+    pub fn free_with_memory(&self) -> u64 {
+        self.dirty_pages + self.stuck_pages + self.purging_pages
+    }
+}
+
+/// What was done so far. The fields are those of [`PageStats`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Events {
+    pub(super) purged_bytes: u64,
+    pub(super) n_purges: u64,
+    pub(super) large_allocs: u64,
+    pub(super) large_frees: u64,
+    pub(super) fresh_bytes: u64,
+}
+
+impl Events {
+    /// Nothing was done.
+    pub(super) const NONE: Self =
+        Self { purged_bytes: 0, n_purges: 0, large_allocs: 0, large_frees: 0, fresh_bytes: 0 };
+
+    /// Counts a call that the kernel may have refused.
+    pub(super) fn count_purge(&mut self, purged: bool, bytes: usize) {
+        if purged {
+            self.purged_bytes += bytes as u64;
+            self.n_purges += 1;
+        }
+    }
+}

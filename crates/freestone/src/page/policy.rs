@@ -1,0 +1,19 @@
+//! What the page heap decides, apart from how it does it: numbers and a clock in, a decision out.
+//!
+//! Nothing here knows a run, a lock, an option or the kernel. `PageHeap` reads the options and the counts, asks, and acts.
+//!
+//! | file | decides |
+//! |---|---|
+//! | [`churn`] | whether large blocks come and go, and how much dirty memory may stay for them |
+//! | [`density`] | whether large blocks are written densely enough for huge pages |
+//! | [`growth`] | how much address space and memory to take ahead of need |
+//! | [`large_cache_share`] | how much memory the large-run caches of all threads may hold |
+//! | [`limit`] | whether an allocation fits the limits, and what to do if it does not |
+//! | [`purge_bound`] | which dirty memory goes back to the kernel, and in what pieces |
+
+pub(super) mod churn;
+pub(super) mod density;
+pub(super) mod growth;
+pub(super) mod large_cache_share;
+pub(super) mod limit;
+pub(super) mod purge_bound;

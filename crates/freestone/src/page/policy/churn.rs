@@ -1,0 +1,90 @@
+//! Churn: whether large blocks come and go, and how much dirty memory may stay for them.
+//!
+//! A program that frees and allocates large blocks in turn pays for purging with page faults (a block of 32 MiB: 16 ms, measured). When
+//! memory that was purged because there was too much of it is wanted again within the decay time, the purge was in vain, and the program
+//! *churns*. As long as it does, memory in use and dirty memory together may be 7/5 of the recent peak of memory in use; but dirty memory
+//! never exceeds eight times what is in use now, so that a program that goes idle keeps little. Churn ends when for a decay time no
+//! large block took dirty memory, and none was purged in vain. `docs/decisions/0006-large-blocks-that-come-and-go.md` has the measurements.
+
+use freestone_base::units::{Millis, Moment, Pages};
+
+/// Dirty memory of a program that churns is at most this many times what is in use now.
+const DIRTY_FACTOR: u64 = 8;
+
+/// What is in use and dirty together may be this multiple of the recent peak of what was in use: 7/5.
+const PEAK_SHARE: (u64, u64) = (7, 5);
+
+/// Or this much more than the recent peak, if that is more: 64 MiB.
+const PEAK_MARGIN: u64 = 1024;
+
+/// What is known of large blocks that come and go, and of the recent peak of memory in use.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::page) struct Churn {
+    /// When dirty memory was last purged for its amount.
+    purged: Option<Moment>,
+    /// When a large block last took dirty memory, or would have if it had not been purged; `None` if the program does not churn.
+    useful: Option<Moment>,
+    /// When the present period began. A period lasts a decay time.
+    period_start: Moment,
+    /// The most pages in use in this period, and in the one before.
+    peaks: [Pages; 2],
+}
+
+impl Churn {
+    /// No large block has been seen.
+    pub(in crate::page) const NONE: Self =
+        Self { purged: None, useful: None, period_start: Moment(0), peaks: [Pages::ZERO; 2] };
+
+    /// Notes that dirty memory is purged because there is too much of it.
+    pub(in crate::page) fn note_purge_for_amount(&mut self, now: Moment) {
+        self.purged = Some(now);
+    }
+
+    /// Notes that a large block takes dirty memory. The clock is read only if that matters.
+    pub(in crate::page) fn note_reuse(&mut self, decay: Option<Millis>, clock: impl FnOnce() -> Moment) {
+        self.note_use(self.useful, decay, clock);
+    }
+
+    /// Notes that a large block takes memory that has to be faulted in. The clock is read only if that matters.
+    pub(in crate::page) fn note_fresh(&mut self, decay: Option<Millis>, clock: impl FnOnce() -> Moment) {
+        self.note_use(self.purged, decay, clock);
+    }
+
+    /// Memory is, or would have been, of use if `last` is less than a decay time ago.
+    fn note_use(&mut self, last: Option<Moment>, decay: Option<Millis>, clock: impl FnOnce() -> Moment) {
+        let (Some(last), Some(decay)) = (last, decay) else { return };
+        let now = clock();
+        if now.since(last) < decay {
+            self.useful = Some(now);
+        }
+    }
+
+    /// Remembers the pages in use, if they are more than before in this period.
+    pub(in crate::page) fn note_in_use(&mut self, in_use: Pages) {
+        self.peaks[0] = self.peaks[0].max(in_use);
+    }
+
+    /// Forgets churn, and peaks, that are too long ago.
+    pub(in crate::page) fn pass_time(&mut self, now: Moment, decay: Option<Millis>, in_use: Pages) {
+        let decay = decay.unwrap_or(Millis::MAX);
+        self.useful = self.useful.filter(|&useful| now.since(useful) < decay);
+        if now.since(self.period_start) >= decay {
+            self.period_start = now;
+            self.peaks = [in_use, self.peaks[0]];
+        }
+    }
+
+    /// Dirty pages that may stay, whatever their age: `bound`, or more while the program churns.
+    pub(in crate::page) fn raised(&self, bound: Pages, in_use: Pages) -> Pages {
+        if self.useful.is_none() {
+            return bound;
+        }
+        let (in_use, recent) = (u64::from(in_use.0), u64::from(self.peaks[0].max(self.peaks[1]).0));
+        let total = (recent * PEAK_SHARE.0 / PEAK_SHARE.1).max(recent + PEAK_MARGIN);
+        let raised = total.saturating_sub(in_use).min(DIRTY_FACTOR * in_use);
+        bound.max(Pages::saturating_from(raised))
+    }
+}
+
+#[cfg(test)]
+mod tests;

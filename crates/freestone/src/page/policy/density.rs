@@ -1,0 +1,81 @@
+//! Density: whether large blocks are written densely enough for huge pages.
+//!
+//! A huge page costs one page fault instead of 512, and 2 MiB of memory for the first byte written in it. Large blocks are taken for dense
+//! at first; one that turns out to be written less than half takes that back, and two dense ones in a row restore it. So a program of
+//! sparse tables, or of stacks, pays for one of them; a program of buffers pays for none.
+
+use freestone_base::units::Pages;
+
+/// Large blocks of fewer huge pages than this gain little.
+const HUGE_PAGES_LEAST: usize = 2;
+
+/// The least size of a huge page in pages: 2 MiB. The kernel is not asked for its own where a block is shorter than [`HUGE_PAGES_LEAST`]
+/// of these.
+const HUGE_PAGE_PAGES_LEAST: usize = 32;
+
+/// OS pages of a large block that are looked at.
+pub(in crate::page) const SAMPLES: usize = 4;
+
+/// The density of a block all of whose samples have memory.
+const FULL: u32 = 256;
+
+/// Large blocks get huge pages from this density on.
+const DENSE_ENOUGH: u32 = FULL * 3 / 4;
+
+/// Blocks that may get huge pages are rounded up to whole ones if that adds at most this part to them; whether they get them or not, so that
+/// equal requests have equal usable sizes. (What is not written has no memory.)
+const ROUND_SHARE: u32 = 8;
+
+/// How densely the large blocks of the recent past were written: an average in which the last one counts half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::page) struct Density(u32);
+
+impl Density {
+    /// Every page of every block was written.
+    pub(in crate::page) const FULL: Self = Self(FULL);
+
+    /// The density of a block of whose samples `resident` have memory. (With huge pages one byte looks like 2 MiB; a block that was hardly
+    /// touched still shows.)
+    pub(in crate::page) fn of_samples(resident: usize) -> Self {
+        Self((resident * FULL as usize / SAMPLES) as u32)
+    }
+
+    /// Takes one more block into account, if it says anything.
+    pub(in crate::page) fn learn(&mut self, block: Option<Self>) {
+        if let Some(block) = block {
+            self.0 = (self.0 + block.0).div_ceil(2);
+        }
+    }
+
+    /// Whether blocks are dense enough for huge pages.
+    pub(in crate::page) fn is_enough(self) -> bool {
+        self.0 >= DENSE_ENOUGH
+    }
+}
+
+/// Whether a block of `pages` is long enough for huge pages of any size: if not, the kernel need not be asked for theirs.
+pub(in crate::page) fn may_have_huge_pages(pages: Pages) -> bool {
+    pages.0 as usize >= HUGE_PAGES_LEAST * HUGE_PAGE_PAGES_LEAST
+}
+
+/// The length of a huge page of `huge_page_bytes`, if a block of `pages` is long enough for some. `None` if there are none.
+pub(in crate::page) fn huge_page_for(pages: Pages, huge_page_bytes: usize) -> Option<Pages> {
+    let huge = Pages::in_bytes(huge_page_bytes as u64);
+    (huge > Pages::ZERO && huge.0 as usize * HUGE_PAGES_LEAST <= pages.0 as usize).then_some(huge)
+}
+
+/// The page of a block of `pages` in which a sample is taken: they lie in the middle of equal parts.
+pub(in crate::page) fn page_of_sample(pages: Pages, sample: usize) -> Pages {
+    Pages(((2 * sample + 1) * pages.0 as usize / (2 * SAMPLES)) as u32)
+}
+
+/// The length of a block of `pages` that may get huge pages.
+pub(in crate::page) fn rounded(pages: Pages, huge: Pages) -> Pages {
+    match pages.0.checked_next_multiple_of(huge.0) {
+        Some(rounded) if rounded - pages.0 <= pages.0 / ROUND_SHARE => Pages(rounded),
+        _ => pages,
+    }
+}
+
+#[cfg(test)]
+mod tests;

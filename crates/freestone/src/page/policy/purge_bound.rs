@@ -1,0 +1,45 @@
+//! The purge bound: which dirty memory goes back to the kernel, and in what pieces.
+//!
+//! ```text
+//!  oldest ─▶ dirty run ─▶ dirty run ─▶ … ─▶ youngest        purged from the oldest end, piece by piece, while
+//!                                                            the oldest is as old as the decay time, or all are more than the bound
+//! ```
+//!
+//! The bound is the option `dirty_max`, or a tenth of what is in use, and more while the program churns.
+
+use freestone_base::units::{Millis, Pages};
+
+/// What is beyond the bound is purged in pieces of at least this much: 1 MiB.
+const PIECE_LEAST: Pages = Pages(16);
+
+/// One call gives back at most this much, 2 MiB: a fork, and whoever maps memory, waits for it in the kernel.
+pub(in crate::page) const PIECE_MOST: Pages = Pages(32);
+
+/// Why the oldest dirty run is purged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::page) enum Due {
+    /// It has been dirty for the decay time: all of it goes back.
+    Expired,
+    /// There is too much dirty memory: about this many pages of it go back.
+    Excess(Pages),
+}
+
+/// Whether the oldest dirty run is to be purged, which has been dirty for `age`. `dirty` pages are dirty in all, and `bound` may be.
+pub(in crate::page) fn due(age: Millis, decay: Option<Millis>, dirty: Pages, bound: Pages) -> Option<Due> {
+    if decay.is_some_and(|decay| age >= decay) {
+        return Some(Due::Expired);
+    }
+    let excess = dirty.saturating_sub(bound);
+    (excess > Pages::ZERO).then_some(Due::Excess(excess.max(PIECE_LEAST)))
+}
+
+/// The number of ages that [`age_group`] tells apart.
+pub(in crate::page) const AGE_GROUPS: usize = 4;
+
+/// The group of an age: 0 below a quarter of the decay time, 1 below half of it, 2 below all of it, 3 from there on.
+pub(in crate::page) fn age_group(age: Millis, decay: Millis) -> usize {
+    [decay.0 / 4, decay.0 / 2, decay.0].iter().filter(|&&start| age.0 >= start).count()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Purging: giving dirty memory back to the kernel.
+//!
+//! The oldest runs go first (`policy::purge_bound` says when, and how much). The lock is dropped for the system call: the run is taken out first
+//! (`Kind::Purging`), and put back clean. One call gives back a bounded piece, because a fork, and whoever maps memory, waits for it in the
+//! kernel.
+
+use crate::config::Purge;
+use crate::page::large_cache::LargeRunCache;
+use crate::page::page_heap::{PageHeap, StateGuard};
+use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
+use crate::page::runs::{Extent, FreeState};
+use crate::span::Kind;
+use freestone_base::units::{Millis, Moment};
+use freestone_os::Os;
+
+/// A thread that waits for another's purge gives up when none ends for so long. (The thread that purges may be the waiter, interrupted by a
+/// signal.)
+const WAIT_MOST: Millis = Millis(1000);
+
+impl<O: Os> PageHeap<O> {
+    /// Purges, oldest first, what is dirty beyond the bound or for longer than the decay time.
+    pub(super) fn purge_due<'a>(&'a self, state: StateGuard<'a>, now: Moment) -> StateGuard<'a> {
+        let mut state = state;
+        state.pass_time(now, self.decay());
+        state.check_caches(&self.settings, now);
+        while let Some(due) = self.next_due(&mut state, now) {
+            state = self.purge_run(state, due, now);
+        }
+        state
+    }
+
+    /// Purges what is due, for those who look after the heap from time to time. Whether anything is left that may become due.
+    pub fn purge_due_now(&self) -> bool {
+        self.purge_due(self.state.lock(), self.now()).may_expire()
+    }
+
+    /// The pages of the oldest dirty run that are due. Before dirty memory is purged for its amount, caches are emptied: what they hold counts
+    /// towards the bound.
+    fn next_due(&self, state: &mut StateGuard<'_>, now: Moment) -> Option<Extent> {
+        let bound = state.dirty_bound(&self.settings);
+        if state.runs.counts().of(Kind::Dirty) + state.cached_pages() > bound {
+            state.empty_caches(now);
+        }
+        let oldest = state.runs.oldest_dirty()?;
+        let (age, is_huge) = {
+            let record = state.runs.record(oldest.first);
+            (now.since(record.dirty_since()), record.is_huge.get())
+        };
+        match purge_bound::due(age, self.decay(), state.runs.counts().of(Kind::Dirty), bound)? {
+            Due::Expired => Some(oldest),
+            Due::Excess(pages) => {
+                state.churn.note_purge_for_amount(now);
+                let piece = Extent::new(oldest.first, pages);
+                let pages = if is_huge { self.to_huge_page_end(piece) } else { pages };
+                Some(Extent::new(oldest.first, pages.min(oldest.pages)))
+            }
+        }
+    }
+
+    /// Purges pages at the start of a dirty run, or as many of them as one call may, without the lock while the kernel works.
+    pub(super) fn purge_run<'a>(&'a self, mut state: StateGuard<'a>, pages: Extent, now: Moment) -> StateGuard<'a> {
+        let was_huge = state.runs.record(pages.first).is_huge.get();
+        let run = state.runs.begin_purge(self.one_piece(pages, was_huge));
+        drop(state);
+        let purged = self.purge_memory(&run);
+        let zeroes = purged && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes();
+        let is_huge = was_huge && !(zeroes && self.forget_huge_pages(&run));
+        let kind = if zeroes { Kind::Clean } else { Kind::Stuck };
+        let mut state = self.state.lock();
+        state.events.count_purge(purged, run.extent().bytes());
+        state.runs.end_purge(run, FreeState { kind, since: now, is_huge });
+        if state.n_waiting > 0 {
+            self.watch.end_purge();
+        }
+        state
+    }
+
+    /// At most as many pages as one call gives back: to the end of a huge page, where there may be some.
+    fn one_piece(&self, pages: Extent, may_be_huge: bool) -> Extent {
+        let piece = Extent::new(pages.first, PIECE_MOST);
+        let most = if may_be_huge { self.to_huge_page_end(piece) } else { PIECE_MOST };
+        Extent::new(pages.first, pages.pages.min(most))
+    }
+
+    /// Waits until a run that others are purging is back; `Err` if that takes so long that it may never be.
+    pub(super) fn await_purge<'a>(&'a self, state: StateGuard<'a>) -> Result<StateGuard<'a>, StateGuard<'a>> {
+        let mut state = state;
+        let (seen, began) = (self.watch.purges(), self.now());
+        loop {
+            state.n_waiting += 1;
+            drop(state);
+            self.watch.await_purge(seen, WAIT_MOST);
+            state = self.state.lock();
+            state.n_waiting -= 1;
+            if self.watch.purges() != seen {
+                return Ok(state);
+            }
+            if self.now().since(began) >= WAIT_MOST {
+                return Err(state);
+            }
+        }
+    }
+
+    /// Makes the runs dirty again that threads of the parent were purging at the fork: the child does not have these threads. To be called
+    /// in the child before anything else uses the heap, when the lock was dropped. The kernel may have taken a part of their memory.
+    pub(crate) fn adopt_purging_in_child(&self) {
+        let now = self.now();
+        let mut state = self.state.lock();
+        state.n_waiting = 0;
+        while let Some(run) = state.runs.abandoned_purge() {
+            let is_huge = state.runs.record(run.extent().first).is_huge.get();
+            state.runs.end_purge(run, FreeState::dirty(now, is_huge));
+        }
+    }
+
+    /// Closes all slots of a cache; what was in them is dirty.
+    pub(crate) fn empty_cache(&self, cache: &LargeRunCache) {
+        let now = self.now();
+        let mut state = self.state.lock();
+        if cache.is_listed() {
+            state.empty_cache(cache, now);
+            drop(self.purge_due(state, now));
+        }
+    }
+
+    /// Purges all dirty memory now, and what threads have in their caches. Returns the bytes given back.
+    pub fn purge(&self) -> usize {
+        if self.layout().n_pages == 0 {
+            return 0;
+        }
+        let now = self.now();
+        let mut state = self.state.lock();
+        let before = state.events.purged_bytes;
+        state.empty_caches(now);
+        while let Some(run) = state.runs.oldest_dirty() {
+            state = self.purge_run(state, run, now);
+        }
+        (state.events.purged_bytes - before) as usize
+    }
+
+    /// Bytes of dirty runs by age: younger than a quarter of the decay time, than half of it, than all of it, and older.
+    #[must_use]
+    pub fn dirty_by_age(&self) -> [u64; AGE_GROUPS] {
+        let (now, decay) = (self.now(), self.decay().unwrap_or(Millis::MAX));
+        let state = self.state.lock();
+        let mut bytes = [0; AGE_GROUPS];
+        for run in state.runs.dirty_by_age() {
+            let group = purge_bound::age_group(now.since(run.dirty_since()), decay);
+            if let Some(sum) = bytes.get_mut(group) {
+                *sum += run.n_pages().to_bytes().0 as u64;
+            }
+        }
+        bytes
+    }
+
+    /// How often the background thread was woken: to be read before it looks for work, and given to [`PageHeap::sleep`].
+    #[must_use]
+    pub fn wakes(&self) -> u32 {
+        self.watch.wakes()
+    }
+
+    /// Sleeps until there may be something to purge, or `ms` have passed, or somebody calls [`PageHeap::wake`]; not at all if that was
+    /// since `wakes`.
+    pub fn sleep(&self, wakes: u32, ms: Option<u32>) {
+        // Without a decay time nothing becomes due, however dirty.
+        let waits_for_dirt = ms.is_none() && self.settings.decay_ms().is_some();
+        self.watch.sleep(wakes, ms, waits_for_dirt, || self.state.lock().may_expire());
+    }
+
+    /// Wakes the background thread.
+    pub fn wake(&self) {
+        self.watch.wake();
+    }
+}

@@ -1,0 +1,371 @@
+//! Runs of pages: which pages belong together, and what they are. Bookkeeping only: no page is touched, and the kernel is not called but for
+//! metadata.
+//!
+//! ```text
+//! page 0 │ 1 … high_water-1                                              │ high_water …
+//! (none) │ runs in use, dirty, clean, stuck, reserved, purging, in a row │ never used
+//! ```
+//!
+//! Invariants
+//! - The runs partition the pages `1..high_water`; runs of kind `None` are given up: another part of the program has mapped something there.
+//! - No two neighbours are both clean, or both dirty, or both stuck, or both reserved: they are one run.
+//! - A free run is in the set of its kind (stuck runs are in that of dirty ones), and in no other list. `ages` links the dirty runs.
+//! - `purging` has the runs whose memory the kernel is taking back without the lock; they are in no set.
+//! - `counts` has the pages of each kind.
+//!
+//! [`invariants`] checks them.
+//!
+//! Long because: every change of the partition goes through the same few private steps, which keep these invariants.
+//!
+//! Only runs and records are changed here, under the page heap's lock, so that all functions are safe. Who may free or change a run in use
+//! is what the page heap's functions state.
+//!
+//! | file | owns |
+//! |---|---|
+//! | [`records`] | records and page map entries of the pages below the high-water mark |
+//! | [`metadata`] | how far records, bitmaps and page map are committed |
+//! | [`extent`] | pages in a row, and what is known of them while they are free |
+//! | [`run_set`] | free runs by length |
+//! | [`ages`] | dirty runs by age |
+//! | [`kind_counts`] | pages of each kind |
+//! | [`placement`] | where a run is taken from |
+
+mod ages;
+mod extent;
+mod invariants;
+mod kind_counts;
+mod metadata;
+mod placement;
+mod records;
+mod run_set;
+
+use crate::span::{Entry, Kind, Layout, PageIndex, Span, SpanList};
+use ages::AgeList;
+pub(crate) use extent::Extent;
+pub(super) use extent::FreeState;
+use freestone_base::sync::Ordering;
+use freestone_base::units::Pages;
+use freestone_os::{Errno, Os};
+pub(crate) use invariants::Broken;
+pub(super) use invariants::hold;
+pub(crate) use kind_counts::KindCounts;
+pub(crate) use metadata::MetadataArrays;
+use records::Records;
+use run_set::RunSet;
+
+/// See the module header.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    records: Records,
+    /// Dirty and stuck runs.
+    dirty: RunSet,
+    clean: RunSet,
+    reserved: RunSet,
+    ages: AgeList,
+    purging: SpanList,
+    counts: KindCounts,
+    /// The most pages that were in use, or free with memory behind them, at once.
+    peak: Pages,
+    /// The most pages that were in use at once since somebody asked.
+    peak_in_use: Pages,
+}
+
+/// A run whose memory the kernel is taking back: whoever has this value may purge it without the lock.
+#[derive(Debug)]
+pub(super) struct PurgingRun {
+    extent: Extent,
+}
+
+impl PurgingRun {
+    /// Its pages.
+    pub(super) fn extent(&self) -> Extent {
+        self.extent
+    }
+}
+
+impl Runs {
+    /// No address range yet.
+    pub(super) const fn empty() -> Self {
+        Self {
+            records: Records::empty(),
+            dirty: RunSet::empty(),
+            clean: RunSet::empty(),
+            reserved: RunSet::empty(),
+            ages: AgeList::empty(),
+            purging: SpanList::new(),
+            counts: KindCounts::ZERO,
+            peak: Pages::ZERO,
+            peak_in_use: Pages::ZERO,
+        }
+    }
+
+    /// Begins an address range whose first metadata is committed.
+    pub(super) fn begin(&mut self, metadata: MetadataArrays) {
+        self.records.begin(metadata);
+    }
+
+    /// Where pages and their metadata are.
+    pub(crate) fn layout(&self) -> &Layout {
+        self.records.layout()
+    }
+
+    /// The arrays of metadata.
+    pub(crate) fn metadata(&self) -> &MetadataArrays {
+        self.records.metadata()
+    }
+
+    /// The first page that was never used.
+    pub(crate) fn high_water(&self) -> PageIndex {
+        self.records.high_water()
+    }
+
+    /// Puts a run in front of a list of runs.
+    pub(super) fn push(&self, list: &SpanList, page: PageIndex) {
+        self.records.push(list, page);
+    }
+
+    /// Takes a run out of a list of runs.
+    pub(super) fn remove(&self, list: &SpanList, page: PageIndex) {
+        self.records.remove(list, page);
+    }
+
+    /// The pages of each kind.
+    pub(crate) fn counts(&self) -> &KindCounts {
+        &self.counts
+    }
+
+    /// The most pages that were in use, or free with memory behind them, at once.
+    pub(super) fn peak(&self) -> Pages {
+        self.peak
+    }
+
+    /// The most pages that were in use at once since the last call, with those that a placement took for a moment and gave back.
+    pub(super) fn take_peak_in_use(&mut self) -> Pages {
+        core::mem::replace(&mut self.peak_in_use, Pages::ZERO)
+    }
+
+    /// The record of a page; for a page that was never used, one of kind `None`.
+    pub(crate) fn record(&self, page: PageIndex) -> &Span {
+        self.records.get(page)
+    }
+
+    /// The page map entry of a page; for a page that was never used, [`Entry::NONE`].
+    pub(crate) fn entry(&self, page: PageIndex) -> Entry {
+        self.records.entry(page)
+    }
+
+    /// Sets the page map entries of `extent`.
+    pub(super) fn set_entries(&self, extent: Extent, entry: Entry) {
+        self.records.set_entries(extent.first, extent.pages, entry);
+    }
+
+    /// The run that starts at `page`.
+    pub(super) fn run_at(&self, page: PageIndex) -> Extent {
+        Extent::new(page, self.record(page).n_pages())
+    }
+
+    /// The runs, in the order of their addresses.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Extent, &Span)> {
+        let mut next = PageIndex(1);
+        core::iter::from_fn(move || {
+            if next >= self.high_water() || self.record(next).n_pages() == Pages::ZERO {
+                return None;
+            }
+            let run = self.run_at(next);
+            next = run.end();
+            Some((run, self.record(run.first)))
+        })
+    }
+
+    /// Commits metadata for the next `pages` beyond the high-water mark.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn extend_metadata<O: Os>(&mut self, os: &O, pages: Pages) -> Result<(), Errno> {
+        self.records.extend(os, pages)
+    }
+
+    /// Raises the high-water mark over the next `pages`, which have metadata, and makes them a free run.
+    pub(super) fn add(&mut self, pages: Pages, free: FreeState) {
+        let first = self.high_water();
+        self.records.raise(pages);
+        self.insert(Extent::new(first, pages), free);
+    }
+
+    /// Writes the record of a run: its first and its last page.
+    fn label(&self, run: Extent, kind: Kind) {
+        for page in [run.last(), run.first] {
+            let record = self.record(page);
+            record.first.store(run.first.0, Ordering::Relaxed);
+            record.pages.set(run.pages.0);
+            record.kind.set(kind);
+        }
+    }
+
+    /// Makes pages that are in no run a free run, joined with its neighbours of the same kind; of kind `None` they are given up.
+    fn insert(&mut self, pages: Extent, free: FreeState) {
+        let FreeState { kind, since, mut is_huge } = free;
+        self.counts.add(kind, pages.pages);
+        if kind == Kind::None {
+            return self.label(pages, kind);
+        }
+        // The age of the largest part is the age of the whole: a long idle run does not get young by a small neighbour.
+        let (mut run, mut largest, mut since) = (pages, pages.pages, since);
+        let mut join = |part: &Span| {
+            if part.n_pages() > largest {
+                (largest, since) = (part.n_pages(), part.dirty_since());
+            }
+            is_huge |= part.is_huge.get();
+            part.n_pages()
+        };
+        // The page behind a run starts a run, or was never used and is of kind `None`.
+        let next = self.records.get(pages.end());
+        if next.kind.get() == kind {
+            run.pages += join(next);
+            self.unlink(pages.end());
+        }
+        // The page before a run ends a run, or is page 0, of kind `Metadata`.
+        let previous = self.records.get(pages.first - Pages(1));
+        if previous.kind.get() == kind {
+            let first = previous.first_page();
+            run = Extent::new(first, run.pages + join(self.records.get(first)));
+            self.unlink(first);
+        }
+        self.label(run, kind);
+        self.record(run.first).is_huge.set(is_huge);
+        match kind {
+            Kind::Clean => self.clean.insert(&self.records, run.first),
+            Kind::Reserved => self.reserved.insert(&self.records, run.first),
+            _ => self.dirty.insert(&self.records, run.first),
+        }
+        if kind == Kind::Dirty {
+            self.ages.insert(&self.records, run.first, since);
+        }
+    }
+
+    /// Takes a free run out of its set, and leaves the counts alone.
+    fn unlink(&mut self, page: PageIndex) {
+        match self.records.get(page).kind.get() {
+            Kind::Clean => self.clean.remove(&self.records, page),
+            Kind::Reserved => self.reserved.remove(&self.records, page),
+            Kind::Dirty => {
+                self.dirty.remove(&self.records, page);
+                self.ages.remove(&self.records, page);
+            }
+            _ => self.dirty.remove(&self.records, page),
+        }
+    }
+
+    /// Takes pages from the start of a free run that is long enough, for a use of `kind`; the rest stays free. What the run was.
+    fn take(&mut self, pages: Extent, kind: Kind) -> FreeState {
+        let record = self.record(pages.first);
+        let (all, was) = (record.n_pages(), FreeState::of(record));
+        self.unlink(pages.first);
+        self.counts.subtract(was.kind, all);
+        self.label(pages, kind);
+        if all > pages.pages {
+            // The other neighbour of the rest is of another kind, or it would have been one run with it.
+            self.insert(Extent::new(pages.end(), all - pages.pages), was);
+        }
+        self.counts.add(kind, pages.pages);
+        let in_use = self.counts.in_use();
+        self.peak = self.peak.max(in_use + self.counts.free_with_memory());
+        self.peak_in_use = self.peak_in_use.max(in_use);
+        was
+    }
+
+    /// Makes pages from the start of a free run free in another way.
+    pub(super) fn turn(&mut self, pages: Extent, free: FreeState) {
+        self.take(pages, Kind::None);
+        self.free(pages.first, free);
+    }
+
+    /// Ends the use of a run. Its pages are in no run until they are inserted.
+    fn end_use(&mut self, page: PageIndex) -> Extent {
+        let run = self.run_at(page);
+        self.counts.subtract(self.record(page).kind.get(), run.pages);
+        run
+    }
+
+    /// Makes the run in use that starts at `page` free.
+    pub(super) fn free(&mut self, page: PageIndex, free: FreeState) {
+        let run = self.end_use(page);
+        self.insert(run, free);
+    }
+
+    /// Makes the run in use that starts at `page` free: the first `pages` in one way, and the rest in another.
+    pub(super) fn free_in_two(&mut self, page: PageIndex, pages: Pages, free: FreeState, rest: FreeState) {
+        let run = self.end_use(page);
+        let first = Extent::new(page, pages);
+        self.label(first, Kind::None);
+        if run.pages > pages {
+            self.insert(Extent::new(first.end(), run.pages - pages), rest);
+        }
+        self.insert(first, free);
+    }
+
+    /// Cuts the pages from `keep` on off a run in use; they are free.
+    pub(super) fn shrink(&mut self, page: PageIndex, keep: Pages, rest: FreeState) {
+        let kind = self.record(page).kind.get();
+        let run = self.end_use(page);
+        let kept = Extent::new(page, keep);
+        self.label(kept, kind);
+        self.counts.add(kind, keep);
+        self.insert(Extent::new(kept.end(), run.pages - keep), rest);
+    }
+
+    /// Makes a run in use `more` pages longer, from the start of the free run behind it, which is long enough.
+    pub(super) fn extend(&mut self, page: PageIndex, more: Pages) {
+        let (run, kind) = (self.run_at(page), self.record(page).kind.get());
+        self.take(Extent::new(run.end(), more), kind);
+        self.label(Extent::new(page, run.pages + more), kind);
+    }
+
+    /// Takes pages from the start of a dirty run for a purge.
+    pub(super) fn begin_purge(&mut self, pages: Extent) -> PurgingRun {
+        self.take(pages, Kind::Purging);
+        self.records.push(&self.purging, pages.first);
+        PurgingRun { extent: pages }
+    }
+
+    /// Makes a run free whose purge has ended.
+    pub(super) fn end_purge(&mut self, run: PurgingRun, free: FreeState) {
+        self.records.remove(&self.purging, run.extent.first);
+        self.free(run.extent.first, free);
+    }
+
+    /// A run that is being purged, for a forked child that does not have the thread that purges it.
+    pub(super) fn abandoned_purge(&self) -> Option<PurgingRun> {
+        let page = PageIndex(self.purging.first()).some()?;
+        Some(PurgingRun { extent: self.run_at(page) })
+    }
+
+    /// The oldest dirty run.
+    pub(super) fn oldest_dirty(&self) -> Option<Extent> {
+        Some(self.run_at(self.ages.oldest()?))
+    }
+
+    /// The dirty runs, oldest first.
+    pub(super) fn dirty_by_age(&self) -> impl Iterator<Item = &Span> {
+        self.ages.iter(&self.records).map(|page| self.record(page))
+    }
+
+    /// A reserved run of at least `pages`.
+    pub(super) fn find_reserved(&self, pages: Pages) -> Option<PageIndex> {
+        self.reserved.find(&self.records, pages)
+    }
+
+    /// A clean run out of the list with the longest.
+    pub(super) fn longest_clean(&self) -> Option<Extent> {
+        self.clean.longest(&self.records).next().map(|(page, pages)| Extent::new(page, pages))
+    }
+
+    /// Pages of the clean run that ends at the high-water mark.
+    pub(super) fn clean_tail(&self) -> Pages {
+        let last = self.record(self.high_water() - Pages(1));
+        if last.kind.get() == Kind::Clean { self.record(last.first_page()).n_pages() } else { Pages::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The dirty runs, linked in the order of their ages.
+//!
+//! ```text
+//! oldest ─▶ run ⇄ run ⇄ run ◀─ youngest
+//! ```
+
+use crate::page::runs::records::Records;
+use crate::span::PageIndex;
+use freestone_base::units::Moment;
+
+/// See the module header. The links are `older` and `younger` in the records.
+#[derive(Debug)]
+pub(super) struct AgeList {
+    oldest: PageIndex,
+    youngest: PageIndex,
+}
+
+impl AgeList {
+    /// No runs.
+    pub(super) const fn empty() -> Self {
+        Self { oldest: PageIndex::NONE, youngest: PageIndex::NONE }
+    }
+
+    /// The oldest run.
+    pub(super) fn oldest(&self) -> Option<PageIndex> {
+        self.oldest.some()
+    }
+
+    /// The youngest run.
+    pub(super) fn youngest(&self) -> Option<PageIndex> {
+        self.youngest.some()
+    }
+
+    /// The runs, oldest first.
+    pub(super) fn iter<'a>(&self, records: &'a Records) -> impl Iterator<Item = PageIndex> + use<'a> {
+        core::iter::successors(self.oldest(), |page| PageIndex(records.get(*page).younger.get()).some())
+    }
+
+    /// Links a run that has been dirty since `since` where its age belongs. Nearly always that is at the young end.
+    pub(super) fn insert(&mut self, records: &Records, page: PageIndex, since: Moment) {
+        let mut older = self.youngest;
+        while older != PageIndex::NONE && records.get(older).dirty_since().is_after(since) {
+            older = PageIndex(records.get(older).older.get());
+        }
+        let younger = if older == PageIndex::NONE { self.oldest } else { PageIndex(records.get(older).younger.get()) };
+        let run = records.get(page);
+        run.dirty_since_ms.set(since.0);
+        run.older.set(older.0);
+        run.younger.set(younger.0);
+        match older.some() {
+            None => self.oldest = page,
+            Some(older) => records.get(older).younger.set(page.0),
+        }
+        match younger.some() {
+            None => self.youngest = page,
+            Some(younger) => records.get(younger).older.set(page.0),
+        }
+    }
+
+    /// Unlinks a run.
+    pub(super) fn remove(&mut self, records: &Records, page: PageIndex) {
+        let run = records.get(page);
+        let (older, younger) = (PageIndex(run.older.get()), PageIndex(run.younger.get()));
+        match older.some() {
+            None => self.oldest = younger,
+            Some(older) => records.get(older).younger.set(younger.0),
+        }
+        match younger.some() {
+            None => self.youngest = older,
+            Some(younger) => records.get(younger).older.set(older.0),
+        }
+    }
+}

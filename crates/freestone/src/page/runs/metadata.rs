@@ -1,0 +1,134 @@
+//! The metadata of pages: records, bitmaps and page map, and how far each is committed.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  bitmaps   ████████████████░░░░░░···        █ for pages below the high-water mark
+//!  records   ██████░░···                      ░ ahead of it
+//!  page map  █░░░░░···                        · not mapped
+//! ```
+//!
+//! Each of the three arrays is committed from its start up to a watermark of its own, in whole OS pages. A step goes half as far again as is
+//! needed, so that the number of steps is logarithmic in the size of the heap: 14 to the first GiB. Where the kernel refuses that, a step
+//! goes just as far as is needed. Metadata is 580 bytes for 65,536, less than a hundredth; ahead of need is less than a two-hundredth.
+//! `docs/decisions/0016-what-is-committed-when.md` has the reasons.
+//!
+//! # Safety
+//! What is committed here lies beyond the watermarks, where nothing of ours is mapped yet; they are changed under the page heap's lock, or
+//! before anybody else knows of the address range.
+
+use crate::span::layout::BITMAP_BYTES;
+use crate::span::{Layout, Span};
+use freestone_base::align;
+use freestone_os::{Errno, Os};
+
+/// Metadata is there for this many pages at first: one OS page of records, 4 MiB of pages.
+const PAGES_FIRST: usize = 64;
+
+/// Metadata is committed ahead for this part of the pages that it is needed for.
+const AHEAD_SHARE: usize = 2;
+
+/// And for at most this many: 1 GiB of pages, 9 MiB of metadata.
+const AHEAD_PAGES_MOST: usize = 16384;
+
+/// The three arrays of an address range, and how much of each is committed: bytes from its start, whole OS pages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetadataArrays {
+    layout: Layout,
+    bitmaps: usize,
+    records: usize,
+    map: usize,
+}
+
+impl MetadataArrays {
+    /// No address range.
+    pub(super) const NONE: Self = Self::uncommitted(Layout::EMPTY);
+
+    const fn uncommitted(layout: Layout) -> Self {
+        Self { layout, bitmaps: 0, records: 0, map: 0 }
+    }
+
+    /// Commits the first metadata of an address range that nobody uses yet; `None`, and nothing is left behind, if the kernel refuses.
+    pub(in crate::page) fn begin<O: Os>(os: &O, layout: Layout) -> Option<Self> {
+        let mut arrays = Self::uncommitted(layout);
+        if arrays.extend_to(os, PAGES_FIRST).is_err() {
+            arrays.release(os);
+            return None;
+        }
+        Some(arrays)
+    }
+
+    /// Where the arrays are.
+    pub(in crate::page) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The number of pages that have a record, a bitmap and an entry, from page 0 on.
+    pub(super) fn pages(&self) -> usize {
+        (self.bitmaps / BITMAP_BYTES).min(self.records / size_of::<Span>()).min(self.map / size_of::<u32>())
+    }
+
+    /// The number of pages that have an entry in the page map, from page 0 on.
+    pub(in crate::page) fn reach(&self) -> usize {
+        (self.map / size_of::<u32>()).min(self.layout.n_pages)
+    }
+
+    /// Committed bytes in all.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bitmaps + self.records + self.map
+    }
+
+    /// Commits the metadata of the first `n_pages`, and ahead of that if the kernel allows it.
+    ///
+    /// # Errors
+    /// The kernel's; what was committed stays so, and is counted.
+    pub(super) fn extend<O: Os>(&mut self, os: &O, n_pages: usize) -> Result<(), Errno> {
+        if n_pages <= self.pages() {
+            return Ok(());
+        }
+        let ahead = (n_pages / AHEAD_SHARE).clamp(PAGES_FIRST, AHEAD_PAGES_MOST);
+        let wanted = (n_pages + ahead).min(self.layout.n_pages);
+        self.extend_to(os, wanted).or_else(|_| self.extend_to(os, n_pages))
+    }
+
+    /// Commits what is missing for the first `n_pages`, the longest array first: if the kernel refuses that, no other was committed in vain.
+    fn extend_to<O: Os>(&mut self, os: &O, n_pages: usize) -> Result<(), Errno> {
+        let arrays = [
+            (&mut self.bitmaps, self.layout.bitmap(0).cast(), BITMAP_BYTES),
+            (&mut self.records, self.layout.record(0).cast(), size_of::<Span>()),
+            (&mut self.map, self.layout.map.start(), size_of::<u32>()),
+        ];
+        for (committed, start, bytes_each) in arrays {
+            let wanted = align::up(n_pages * bytes_each, os.os_page_bytes());
+            if wanted > *committed {
+                // SAFETY: The range lies beyond the array's watermark, where nothing of ours is mapped, and inside the address range: the array
+                // ends there even when it is rounded up to OS pages of any size (`Layout::new`).
+                unsafe { os.commit(start.wrapping_add(*committed), wanted - *committed, true) }
+                    .map_err(as_no_memory)?;
+                *committed = wanted;
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases everything.
+    fn release<O: Os>(&self, os: &O) {
+        let arrays = [
+            (self.bitmaps, self.layout.bitmap(0).cast::<u8>()),
+            (self.records, self.layout.record(0).cast()),
+            (self.map, self.layout.map.start()),
+        ];
+        for (committed, start) in arrays.into_iter().filter(|(committed, _)| *committed > 0) {
+            // SAFETY: `extend_to` committed these bytes, and no page of the address range was handed out yet: nobody uses them.
+            let _ = unsafe { os.release(start, committed) };
+        }
+    }
+}
+
+/// Another mapping in the way of metadata cannot be stepped over: it is as if there were no memory.
+fn as_no_memory(errno: Errno) -> Errno {
+    if errno == Errno::EXIST { Errno::NOMEM } else { errno }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use super::*;
+use crate::testing::WINDOW_BYTES;
+use freestone_os::fake::Fake;
+
+const OS_PAGES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
+
+fn begin(os: &Fake) -> MetadataArrays {
+    let base = os.propose_window(WINDOW_BYTES, 0).unwrap();
+    MetadataArrays::begin(os, Layout::new(base, WINDOW_BYTES).unwrap()).unwrap()
+}
+
+/// Whatever a page needs can be written when `extend` says so, and a hundredth of the pages is enough for it.
+#[test]
+fn metadata_is_there_for_every_page_in_steps_that_get_longer() {
+    for os_page_bytes in OS_PAGES {
+        let os = Fake::new(os_page_bytes, WINDOW_BYTES);
+        let mut arrays = begin(&os);
+        let n_all = arrays.layout().n_pages;
+        os.plan(None);
+        for n_pages in 1..=n_all {
+            arrays.extend(&os, n_pages).unwrap();
+            assert!(arrays.pages() >= n_pages && arrays.reach() >= n_pages);
+            let bytes = os.committed_bytes();
+            assert_eq!(bytes, arrays.bytes());
+            let rounding = 3 * os_page_bytes;
+            assert!(bytes <= (n_pages * 3 / 2 + PAGES_FIRST) * 580 + rounding, "{bytes} bytes for {n_pages} pages");
+        }
+        assert!(os.n_calls() <= 3 * 12, "{} calls for {n_all} pages", os.n_calls());
+        assert_eq!(arrays.reach(), n_all);
+        assert!(arrays.extend(&os, n_all).is_ok());
+    }
+}
+
+#[test]
+fn where_memory_is_short_metadata_is_committed_as_far_as_it_is_needed() {
+    let os = Fake::new(4096, WINDOW_BYTES);
+    let mut arrays = begin(&os);
+    os.limit_committed(os.committed_bytes() + 9 * 4096);
+    // 64 pages more: 8 OS pages of bitmaps, one of records.
+    assert_eq!(arrays.extend(&os, 2 * PAGES_FIRST), Ok(()));
+    assert_eq!(arrays.extend(&os, 2 * PAGES_FIRST + 1), Err(Errno::NOMEM));
+    os.limit_committed(usize::MAX);
+    assert_eq!(arrays.extend(&os, 2 * PAGES_FIRST + 1), Ok(()));
+}
+
+#[test]
+fn what_is_in_the_way_of_metadata_counts_as_no_memory() {
+    let os = Fake::new(4096, WINDOW_BYTES);
+    let mut arrays = begin(&os);
+    os.plan(Some(freestone_os::fake::Failure { nth_call: 0, errno: Errno::EXIST, for_good: true }));
+    assert_eq!(arrays.extend(&os, 2 * PAGES_FIRST), Err(Errno::NOMEM));
+}

@@ -1,0 +1,104 @@
+//! Placement: where a run is taken from.
+
+use crate::page::runs::{Extent, FreeState, Runs};
+use crate::span::{Kind, PageIndex};
+use freestone_base::align;
+use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
+
+/// Dirty runs looked at for one that is nearly long enough.
+const MIXED_SEARCHED: usize = 8;
+
+/// A dirty run, and pages that are taken from the free runs before or behind it.
+struct Mixed {
+    dirty: Extent,
+    before: Pages,
+    behind: Pages,
+}
+
+impl Runs {
+    /// A dirty or stuck run of at least `pages`.
+    pub(in crate::page) fn find_dirty(&self, pages: Pages) -> Option<PageIndex> {
+        self.dirty.find(&self.records, pages)
+    }
+
+    /// A clean run of at least `pages`.
+    pub(in crate::page) fn find_clean(&self, pages: Pages) -> Option<PageIndex> {
+        self.clean.find(&self.records, pages)
+    }
+
+    /// Takes `pages` for a use of `kind` out of the free run at `page`, the first a multiple of `align` from address 0. The run is long enough for
+    /// them wherever they are aligned: it has `align` - 1 pages more. Where they are, and what they were.
+    pub(in crate::page) fn take_aligned(
+        &mut self,
+        page: PageIndex,
+        pages: Pages,
+        align: Pages,
+        kind: Kind,
+    ) -> (Extent, FreeState) {
+        let taken = Extent::new(page, pages + align - Pages(1));
+        let wanted = Extent::new(self.align_up(page, align), pages);
+        let was = self.take(taken, kind);
+        self.trim(taken, wanted, was, kind);
+        self.record(wanted.first).is_huge.set(was.is_huge);
+        (wanted, was)
+    }
+
+    /// The first page at or after `page` whose address is a multiple of `align`.
+    fn align_up(&self, page: PageIndex, align: Pages) -> PageIndex {
+        let address = self.layout().page_start(page.0).addr();
+        let aligned = align::up(address, align.to_bytes().0);
+        page + Pages(((aligned - address) >> PAGE_BYTES_LOG2) as u32)
+    }
+
+    /// Frees what was taken before and after the pages that are wanted, as it was.
+    fn trim(&mut self, taken: Extent, wanted: Extent, was: FreeState, kind: Kind) {
+        if taken == wanted {
+            return;
+        }
+        self.end_use(taken.first);
+        // The wanted pages first: what is inserted beside them looks at their ends.
+        self.label(wanted, kind);
+        if wanted.first > taken.first {
+            self.insert(Extent::new(taken.first, wanted.first - taken.first), was);
+        }
+        if taken.end() > wanted.end() {
+            self.insert(Extent::new(wanted.end(), taken.end() - wanted.end()), was);
+        }
+        self.counts.add(kind, wanted.pages);
+    }
+
+    /// Takes `pages` for a large block out of a dirty run that is too short, by at most `lacks_most`, and the free run behind it, or before
+    /// it, whatever their kind: memory that is there is worth more than a block in one piece of a kind.
+    pub(in crate::page) fn take_mixed(&mut self, pages: Pages, lacks_most: Pages) -> Option<Extent> {
+        let Mixed { dirty, before, behind } = self.find_mixed(pages, lacks_most)?;
+        let is_huge = self.take(dirty, Kind::Large).is_huge;
+        if behind > Pages::ZERO {
+            self.take(Extent::new(dirty.end(), behind), Kind::Large);
+        }
+        if before > Pages::ZERO {
+            let run = self.run_at(self.record(dirty.first - Pages(1)).first_page());
+            let was = self.take(run, Kind::Large);
+            self.trim(run, Extent::new(dirty.first - before, before), was, Kind::Large);
+        }
+        let block = Extent::new(dirty.first - before, pages);
+        self.label(block, Kind::Large);
+        self.record(block.first).is_huge.set(is_huge);
+        Some(block)
+    }
+
+    fn find_mixed(&self, pages: Pages, lacks_most: Pages) -> Option<Mixed> {
+        self.dirty.longest(&self.records).take(MIXED_SEARCHED).find_map(|(page, own)| {
+            let lacks = pages.checked_sub(own).filter(|&lacks| lacks <= lacks_most)?;
+            let dirty = Extent::new(page, own);
+            // The neighbours' pages beside the run are ends of runs: their records say what these are.
+            let is_usable = |beside: PageIndex| {
+                let run = self.record(beside);
+                run.kind.get().is_free_and_mapped() && run.n_pages() >= lacks
+            };
+            if is_usable(dirty.end()) {
+                return Some(Mixed { dirty, before: Pages::ZERO, behind: lacks });
+            }
+            is_usable(page - Pages(1)).then_some(Mixed { dirty, before: lacks, behind: Pages::ZERO })
+        })
+    }
+}

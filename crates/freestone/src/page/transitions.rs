@@ -1,0 +1,151 @@
+//! What the kernel does to runs: mapping, unmapping and purging them.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!                   commit_next
+//!  never used ────────────────────▶ clean ◀───────────── purge_memory (dirty, taken out of its set)
+//!                                   │   ▲
+//!                     release_clean ▼   │ commit_reserved
+//!                                  reserved
+//! ```
+//!
+//! # Safety
+//! Each function states the kind of the pages that it gives the kernel: nobody uses the memory of free pages.
+
+use crate::config::{self, Purge, Thp};
+use crate::page::page_heap::{OwnedRun, PageHeap};
+use crate::page::runs::{Extent, FreeState, PurgingRun};
+use crate::page::state::State;
+use crate::span::Kind;
+use freestone_base::units::Pages;
+use freestone_os::{Errno, Os, Prefault};
+
+impl<O: Os> PageHeap<O> {
+    /// The first byte of pages.
+    pub(super) fn start(&self, pages: Extent) -> *mut u8 {
+        self.layout().page_start(pages.first.0)
+    }
+
+    /// Commits the metadata of the next `pages` beyond the high-water mark.
+    fn commit_metadata(&self, state: &mut State, pages: Pages) -> Result<(), Errno> {
+        state.runs.extend_metadata(&self.os, pages)?;
+        let needed = state.runs.high_water() + pages;
+        self.publish_reach(state, self.reach().max(needed.0 as usize));
+        Ok(())
+    }
+
+    /// Commits the next `pages` beyond the high-water mark. They are clean, and the mark is behind them.
+    pub(super) fn commit_next(&self, state: &mut State, pages: Pages) -> Result<(), Errno> {
+        self.commit_metadata(state, pages)?;
+        let next = Extent::new(state.runs.high_water(), pages);
+        // SAFETY: The pages lie beyond the high-water mark: nothing of ours is mapped there. Metadata was committed for them, so they are in the
+        // address range.
+        unsafe { self.os.commit(self.start(next), next.bytes(), false) }?;
+        self.prepare(next);
+        state.runs.add(pages, FreeState::CLEAN);
+        Ok(())
+    }
+
+    /// Raises the high-water mark over the next `pages`, the first of which another part of the program has mapped; `false` if there is no
+    /// memory for their metadata.
+    pub(super) fn step_over(&self, state: &mut State, pages: Pages) -> bool {
+        let has_metadata = self.commit_metadata(state, pages).is_ok();
+        if has_metadata {
+            state.runs.add(pages, FreeState::FOREIGN);
+        }
+        has_metadata
+    }
+
+    /// Commits pages at the start of a reserved run. They are clean; or given up, if another part of the program has mapped something there.
+    pub(super) fn commit_reserved(&self, state: &mut State, pages: Extent) -> Result<(), Errno> {
+        debug_assert_eq!(state.runs.record(pages.first).kind.get(), Kind::Reserved);
+        // SAFETY: The pages are reserved: free and not mapped by us.
+        match unsafe { self.os.commit(self.start(pages), pages.bytes(), false) } {
+            Ok(()) => {
+                self.prepare(pages);
+                state.runs.turn(pages, FreeState::CLEAN);
+                Ok(())
+            }
+            Err(errno) => {
+                if errno == Errno::EXIST {
+                    state.runs.turn(pages, FreeState::FOREIGN);
+                }
+                Err(errno)
+            }
+        }
+    }
+
+    /// Unmaps a clean run; it is reserved. `false` if the kernel refuses.
+    pub(super) fn release_clean(&self, state: &mut State, run: Extent) -> bool {
+        debug_assert_eq!(state.runs.record(run.first).kind.get(), Kind::Clean);
+        // SAFETY: The run is clean: free and mapped, and nobody uses its memory.
+        let released = unsafe { self.os.release(self.start(run), run.bytes()) }.is_ok();
+        if released {
+            state.runs.turn(run, FreeState::RESERVED);
+        }
+        released
+    }
+
+    /// Does what the options ask for with memory that was just committed. When the kernel declines, the memory is as good as without.
+    fn prepare(&self, pages: Extent) {
+        let huge = match self.settings.thp() {
+            Thp::Auto => None,
+            Thp::On => Some(true),
+            Thp::Off => Some(false),
+        };
+        let prefault = match self.settings.prefault() {
+            config::Prefault::Off => None,
+            config::Prefault::Touch => Some(Prefault::Touch),
+            config::Prefault::WillNeed => Some(Prefault::WillNeed),
+            config::Prefault::Populate => Some(Prefault::Populate),
+        };
+        if let Some(wanted) = huge {
+            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
+            let _ = unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), wanted) };
+        }
+        if let Some(how) = prefault {
+            // SAFETY: As above.
+            let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
+        }
+    }
+
+    /// Faults the last `pages` of a large block in, which were clean until now. When the kernel declines, they are faulted in when they are
+    /// written.
+    pub(super) fn populate(&self, block: &OwnedRun, pages: Pages) {
+        let block = self.extent(block);
+        let tail = Extent::new(block.end() - pages, pages);
+        // SAFETY: The pages are the caller's, and mapped, for they are in use.
+        let _ = unsafe { self.os.prefault(self.start(tail), tail.bytes(), Prefault::Populate) };
+    }
+
+    /// Gives the memory of a run back, without the lock. Whether the kernel took it.
+    pub(super) fn purge_memory(&self, run: &PurgingRun) -> bool {
+        let pages = run.extent();
+        // SAFETY: The run was dirty, hence mapped and free, and was taken out for this thread to purge.
+        unsafe { self.purge_range(self.start(pages), pages.bytes()) }
+    }
+
+    /// Gives memory inside a run in use back. `false` if the kernel would not take it.
+    ///
+    /// # Safety
+    /// - The range is made of whole OS pages of a run in use that is the caller's, and nobody needs its contents.
+    pub unsafe fn purge_inside(&self, start: *mut u8, bytes: usize) -> bool {
+        // SAFETY: The range is in use, hence mapped, made of whole OS pages, and its contents are needed no more: the caller sees to that.
+        let purged = unsafe { self.purge_range(start, bytes) };
+        self.state.lock().events.count_purge(purged, bytes);
+        purged
+    }
+
+    /// Gives a range back in the way that the options ask for; whether the kernel took it.
+    ///
+    /// # Safety
+    /// - The range is mapped, made of whole OS pages, and nobody needs its contents.
+    unsafe fn purge_range(&self, start: *mut u8, bytes: usize) -> bool {
+        match self.settings.purge() {
+            // SAFETY: The range is mapped, made of whole OS pages, and nobody needs its contents: the caller sees to that.
+            Purge::DontNeed => unsafe { self.os.purge(start, bytes) }.is_ok(),
+            // SAFETY: As above.
+            Purge::Free => unsafe { self.os.purge_lazily(start, bytes) }.is_ok(),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What an address is: a small block, a large one, or wrong.
+//!
+//! ```text
+//!  address ─▶ outside the address range, or entry 0 ─▶ wrong
+//!         ├─▶ entry with a size class ─▶ small
+//!         └─▶ entry LARGE, at its page's start ─▶ large
+//! ```
+
+use crate::misuse::Misuse;
+use crate::shared::Shared;
+use crate::span::Entry;
+use crate::thread::large;
+use core::ptr;
+use freestone_os::Os;
+
+/// What an address is.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// In a small span. Whether a block starts there is for its span to see, when the block goes back.
+    Small {
+        /// Its page map entry.
+        entry: Entry,
+        /// Its class.
+        class: usize,
+    },
+    /// The start of a large block.
+    Large {
+        /// Its first page.
+        page: u32,
+    },
+    /// Neither.
+    Wrong(Misuse),
+}
+
+/// Finds out what an address is.
+#[must_use]
+pub fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
+    let (layout, view) = (shared.pages.layout(), shared.pages.view());
+    let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
+        return Place::Wrong(Misuse::Foreign);
+    };
+    if let Some(class) = entry.class() {
+        return Place::Small { entry, class };
+    }
+    if entry == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block) {
+        return Place::Large { page: page as u32 };
+    }
+    Place::Wrong(large::misuse_inside(shared, page as u32, block).unwrap_or(Misuse::Foreign))
+}
+
+#[cfg(test)]
+mod tests;

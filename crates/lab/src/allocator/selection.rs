@@ -1,0 +1,103 @@
+//! The allocators of one measurement: those that the user asked for, or all at hand.
+
+use crate::allocator::description::Allocator;
+use crate::allocator::peer_library::{self, PEERS};
+use crate::allocator::{freestone_library, preloading};
+use crate::suggestion;
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// The allocators to measure.
+pub(crate) struct Selection {
+    /// The allocators, the baseline first.
+    pub(crate) allocators: Vec<Allocator>,
+    /// Why others are missing, one sentence each.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Finds the allocators that `wanted` names, as `NAME` or `NAME=PATH.so`; an empty list means all at hand.
+///
+/// # Errors
+/// A name is unknown or given twice, or a library is not an allocator.
+pub(crate) fn select(wanted: &[String]) -> Result<Selection> {
+    if wanted.is_empty() {
+        return Ok(at_hand());
+    }
+    let mut allocators = Vec::new();
+    for text in wanted.iter().flat_map(|text| text.split(',')) {
+        let allocator = one(text.trim())?;
+        if allocators.iter().any(|other: &Allocator| other.name == allocator.name) {
+            bail!("allocator '{}' is named twice; give the second another name: NAME=PATH", allocator.name);
+        }
+        allocators.push(allocator);
+    }
+    Ok(Selection { allocators, missing: Vec::new() })
+}
+
+fn one(text: &str) -> Result<Allocator> {
+    if let Some((name, path)) = text.split_once('=') {
+        let path = Path::new(path);
+        preloading::check_allocator_library(path)?;
+        return Ok(Allocator::in_library(name, path.to_path_buf()));
+    }
+    match text {
+        "system" => Ok(Allocator::system()),
+        "freestone" => freestone_library::find(),
+        _ => match PEERS.iter().find(|peer| peer.name == text) {
+            Some(peer) => peer_library::find_or_build(peer),
+            None => {
+                let known = ["system", "freestone"].into_iter().chain(PEERS.iter().map(|peer| peer.name));
+                bail!("{}; any other: --allocator NAME=PATH.so", suggestion::unknown("allocator", text, known))
+            }
+        },
+    }
+}
+
+/// The system's allocator, Freestone, and every peer that has been built.
+fn at_hand() -> Selection {
+    let mut selection = Selection { allocators: vec![Allocator::system()], missing: Vec::new() };
+    match freestone_library::find() {
+        Ok(freestone) => selection.allocators.push(freestone),
+        Err(error) => selection.missing.push(format!("freestone is left out: {error:#}")),
+    }
+    let mut not_built = Vec::new();
+    for peer in PEERS {
+        match peer_library::built(peer) {
+            Some(library) => selection.allocators.push(Allocator::in_library(peer.name, library)),
+            None => not_built.push(peer.name),
+        }
+    }
+    if !not_built.is_empty() {
+        let list = not_built.join(", ");
+        let what = format!("not built, so not measured: {list}. `freestone peers build` builds them in a few minutes");
+        selection.missing.push(what);
+    }
+    selection
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(wanted: &[&str]) -> String {
+        let wanted: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
+        select(&wanted).map(|_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_name_given_twice_is_refused_also_within_one_list() {
+        assert!(error(&["system,system"]).starts_with("allocator 'system' is named twice"));
+        assert!(error(&["system", " system"]).starts_with("allocator 'system' is named twice"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_names_there_are() {
+        let text = error(&["sistem"]);
+        assert!(text.contains("Did you mean system") && text.contains("--allocator NAME=PATH.so"), "{text}");
+    }
+
+    #[test]
+    fn a_library_must_be_an_allocator() {
+        assert!(error(&["x=/etc/passwd"]).contains("not a shared object"));
+    }
+}

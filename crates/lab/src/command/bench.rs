@@ -1,0 +1,232 @@
+//! `freestone bench`: the built-in workloads under every allocator at hand, in interleaved rounds.
+//!
+//! Workloads run one after the other, each in rounds; within a round every allocator runs once, in a random order, so that changes of the
+//! machine over time favour none. Before the rounds, each allocator proves that it answers `malloc`.
+
+mod self_test;
+
+use crate::allocator::selection;
+use crate::command::conclusion;
+use crate::measure::instructions;
+use crate::measure::measurement::Measurement;
+use crate::measure::rounds::{self, Contender, Job};
+use crate::process::{command_file, interrupt};
+use crate::show::{summary_json, summary_tables, workload_list};
+use crate::suggestion;
+use crate::workload::definition::Workload;
+use crate::workload::params::{Params, Scale};
+use crate::workload::{catalogue, programs};
+use anyhow::{Context, Result, bail};
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The options of `freestone bench`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Workloads to run; all of them when none is named (with --quick, a dozen)
+    workloads: Vec<String>,
+    /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so; the first is the baseline [default: all at hand]
+    #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
+    allocators: Vec<String>,
+    /// Rounds [default: 9; with --quick 8, with --full 15]
+    #[arg(short, long)]
+    rounds: Option<NonZeroUsize>,
+    /// Short runs of a dozen workloads: one minute for two allocators, three minutes for all peers
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    /// Long runs and many rounds, for figures that are to be published
+    #[arg(long)]
+    full: bool,
+    /// A parameter of a workload
+    #[arg(short, long = "param", value_name = "WORKLOAD.NAME=VALUE")]
+    params: Vec<String>,
+    /// Seconds one run may take before it is ended
+    #[arg(long, default_value = "60")]
+    timeout: NonZeroU64,
+    /// Also count instructions per operation, under valgrind's callgrind
+    #[arg(long)]
+    instructions: bool,
+    /// Measure the first allocator against itself, and fail if any difference is claimed
+    #[arg(long)]
+    self_test: bool,
+    /// Seed of the order in which allocators run within each round; the seed of a results file repeats its order [default: random]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u32>,
+    /// Results file to write [default: freestone-results/TIME-bench.jsonl]
+    #[arg(short, long)]
+    out: Option<PathBuf>,
+    /// Do not write the HTML page
+    #[arg(long)]
+    no_report: bool,
+    /// Print the summary as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// List the workloads and their parameters
+    #[arg(short, long)]
+    list: bool,
+}
+
+/// Workloads of a quick run: one of each kind.
+const QUICK: [&str; 12] = [
+    "random_mixed",
+    "tiny_hot",
+    "web_server",
+    "string_churn",
+    "hash_map",
+    "larson",
+    "producer_consumer",
+    "large_churn",
+    "realloc_growth",
+    "fragmentation_phases",
+    "latency_tail",
+    "startup",
+];
+
+impl Options {
+    fn scale(&self) -> Scale {
+        match (self.quick, self.full) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Full,
+            _ => Scale::Normal,
+        }
+    }
+
+    fn rounds(&self) -> usize {
+        self.rounds.map(NonZeroUsize::get).unwrap_or(match self.scale() {
+            Scale::Quick => 8,
+            Scale::Normal => 9,
+            Scale::Full => 15,
+        })
+    }
+
+    fn selected(&self) -> Result<Vec<&'static Workload>> {
+        if self.workloads.is_empty() {
+            let quick = |workload: &&&Workload| !self.quick || QUICK.contains(&workload.name);
+            return Ok(catalogue::ALL.iter().filter(quick).copied().collect());
+        }
+        let known = || catalogue::ALL.iter().map(|workload| workload.name);
+        self.workloads
+            .iter()
+            .map(|name| catalogue::find(name).with_context(|| suggestion::unknown("workload", name, known())))
+            .collect()
+    }
+
+    /// The parameters that were given for `workload`; checked.
+    fn params_of(&self, workload: &'static Workload) -> Result<Vec<String>> {
+        let prefix = format!("{}.", workload.name);
+        let own: Vec<String> =
+            self.params.iter().filter_map(|param| param.strip_prefix(&prefix)).map(str::to_owned).collect();
+        Params::resolve(workload.params, self.scale(), &own).with_context(|| format!("workload {}", workload.name))?;
+        Ok(own)
+    }
+}
+
+/// Runs the command; returns the exit status.
+///
+/// # Errors
+/// A name does not exist, nothing can be measured, or results cannot be written.
+pub(crate) fn main(options: &Options) -> Result<u8> {
+    if options.list {
+        workload_list::print();
+        return Ok(0);
+    }
+    let (jobs, not_installed) = installed(jobs(options)?);
+    let mut selection = selection::select(&options.allocators)?;
+    if options.self_test {
+        selection.allocators = self_test::first_twice(selection.allocators);
+    }
+    let mut measurement = Measurement::begin("bench", options.out.as_deref(), options.seed, &selection.allocators)?;
+    measurement.leave_out(selection.missing.into_iter().chain(not_installed))?;
+    let allocators = measurement.prove(&selection.allocators)?;
+    let baseline = measurement.baseline(&allocators, "no allocator could be measured; the warnings above say why")?;
+    rounds::measure_all(&jobs, &Contender::plain(&allocators), options.rounds(), &mut measurement)?;
+    if options.instructions && !interrupt::asked() {
+        instructions::count_all(&jobs, &allocators, &mut measurement)?;
+    }
+    let summary = measurement.finish(&baseline)?;
+    measurement.refuse_emptiness(&summary)?;
+    if options.json {
+        summary_json::print(&summary, &measurement.header, &measurement.warnings, &measurement.path())?;
+    } else {
+        summary_tables::print(&summary);
+    }
+    conclusion::write(&measurement, options.no_report)?;
+    Ok(if options.self_test { self_test::judge(&summary) } else { 0 })
+}
+
+/// The jobs whose programs are installed, and a sentence about each of the others.
+fn installed(jobs: Vec<Job>) -> (Vec<Job>, Vec<String>) {
+    let mut absent = Vec::new();
+    let is_there = |job: &Job| {
+        let Some((program, package)) = programs::needs(job.workload.name) else { return true };
+        let found = command_file::find(program).is_ok();
+        if !found {
+            absent.push(format!("{} is left out: {program} is not installed (apt install {package})", job.subject));
+        }
+        found
+    };
+    (jobs.into_iter().filter(is_there).collect(), absent)
+}
+
+/// The jobs that `options` ask for.
+fn jobs(options: &Options) -> Result<Vec<Job>> {
+    let selected = options.selected()?;
+    for param in &options.params {
+        let named = |workload: &&'static Workload| param.starts_with(&format!("{}.", workload.name));
+        if !selected.iter().any(named) {
+            bail!("--param {param}: write it as WORKLOAD.NAME=VALUE, with a workload that is run");
+        }
+    }
+    selected
+        .into_iter()
+        .map(|workload| {
+            Ok(Job {
+                workload,
+                params: options.params_of(workload)?,
+                scale: options.scale(),
+                limit: Duration::from_secs(options.timeout.get()),
+                subject: workload.name.to_owned(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn options(arguments: &[&str]) -> Options {
+        Line::parse_from([&["bench"], arguments].concat()).options
+    }
+
+    #[test]
+    fn the_workloads_of_a_quick_run_exist_and_only_they_run() {
+        assert!(QUICK.iter().all(|name| catalogue::find(name).is_some()));
+        assert_eq!(options(&["--quick"]).selected().unwrap().len(), QUICK.len());
+        assert_eq!(options(&[]).selected().unwrap().len(), catalogue::ALL.len());
+        assert_eq!(options(&["--quick", "larson"]).selected().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn rounds_follow_the_scale_unless_they_are_given() {
+        let rounds = |arguments: &[&str]| options(arguments).rounds();
+        assert_eq!([rounds(&[]), rounds(&["--quick"]), rounds(&["--full"])], [9, 8, 15]);
+        assert_eq!(rounds(&["--full", "-r", "3"]), 3);
+    }
+
+    #[test]
+    fn a_parameter_goes_to_its_workload_alone_and_must_exist() {
+        let jobs = jobs(&options(&["tiny_hot", "larson", "-p", "tiny_hot.ops=5"])).unwrap();
+        assert_eq!((jobs[0].params.as_slice(), jobs[1].params.len()), (&["ops=5".to_owned()][..], 0));
+        let refused = |param| super::jobs(&options(&["tiny_hot", "-p", param])).is_err();
+        assert!(refused("tiny_hot.opps=5") && refused("larson.ops=5") && refused("ops=5"));
+    }
+}

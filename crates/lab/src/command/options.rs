@@ -1,0 +1,83 @@
+//! `freestone options`: the library's options, each with its value in this environment, the source of that value, and its effect.
+//!
+//! The table comes from the heap ([`freestone::options::OPTIONS`]); no other module of the lab reads it.
+
+use crate::show::table;
+use anyhow::Result;
+use freestone::options::{OPTIONS, OptionSpec, Unit};
+use serde_json::json;
+
+/// The options of `freestone options`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the table.
+///
+/// # Errors
+/// The table cannot be written as JSON.
+pub(crate) fn main(options: &Options) -> Result<()> {
+    if options.json {
+        let rows: Vec<_> = OPTIONS.iter().map(as_json).collect();
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+        return Ok(());
+    }
+    let header = ["option", "value", "from", "default", "unit", "range", "effect"].map(str::to_owned);
+    let mut table = table::text(&header);
+    for spec in &OPTIONS {
+        let (value, source) = current(spec);
+        let row = [
+            environment_key(spec),
+            value,
+            source.into(),
+            spec.default.into(),
+            unit(spec),
+            spec.range().to_string(),
+            spec.effect.into(),
+        ];
+        table.add_row(row);
+    }
+    println!("{table}");
+    println!(
+        "Set an option in the environment (NAME=value), in the link-time symbol freestone_options (key=value,…), or through the API."
+    );
+    Ok(())
+}
+
+/// The environment variable of an option.
+pub(crate) fn environment_key(spec: &OptionSpec) -> String {
+    format!("FREESTONE_{}", spec.key.to_uppercase())
+}
+
+/// Whether the heap has an option with this environment variable.
+pub(crate) fn exists(environment_name: &str) -> bool {
+    OPTIONS.iter().any(|spec| environment_key(spec) == environment_name)
+}
+
+fn current(spec: &OptionSpec) -> (String, &'static str) {
+    match std::env::var(environment_key(spec)) {
+        Ok(value) => (value, "environment"),
+        Err(_) => (spec.default.to_owned(), "default"),
+    }
+}
+
+fn unit(spec: &OptionSpec) -> String {
+    match spec.unit {
+        Unit::Milliseconds => "ms".into(),
+        Unit::Bytes => "bytes (k, m, g)".into(),
+        Unit::Blocks => "blocks".into(),
+        Unit::Words(_) => "word".into(),
+        Unit::Path => "path".into(),
+    }
+}
+
+fn as_json(spec: &OptionSpec) -> serde_json::Value {
+    let (value, source) = current(spec);
+    json!({
+        "key": spec.key, "environment": environment_key(spec), "value": value, "source": source, "default": spec.default,
+        "unit": unit(spec), "range": spec.range().to_string(), "effect": spec.effect,
+    })
+}

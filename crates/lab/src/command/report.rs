@@ -1,0 +1,28 @@
+//! `freestone report`: one HTML page from result files.
+
+use crate::show::html_page;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+
+/// The options of `freestone report`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Result files; several of them become a trend, in the order of their times
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The page to write [default: beside the last file]
+    #[arg(short, long)]
+    out: Option<PathBuf>,
+}
+
+/// Writes the page and prints its name.
+///
+/// # Errors
+/// No file can be read, or the page cannot be written.
+pub(crate) fn main(options: &Options) -> Result<()> {
+    let last = options.files.last().context("no results file was given; name one or more")?;
+    let path = options.out.clone().unwrap_or_else(|| last.with_extension("html"));
+    html_page::write(&options.files, &path)?;
+    println!("{}", path.display());
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! `freestone run`: any command under Freestone, with a summary of its memory when it ends; without a command, the demo.
+//!
+//! The command keeps its terminal, its input and its exit status, and receives the signals that are sent to the lab. The lab ends when the
+//! command has ended. The summary goes to stderr, because stdout belongs to the command.
+
+mod demo;
+mod exit_summary;
+
+use crate::allocator::{preloading, selection};
+use crate::measure::statistics::ENOUGH_ROUNDS;
+use crate::process::exit_report::{self, Report};
+use crate::process::memory_timeline::{self, Timeline};
+use crate::process::scratch_file::ScratchFile;
+use crate::process::{command_file, command_run, interrupt};
+use crate::show::timeline_plot;
+use anyhow::Result;
+use exit_summary::{EndedCommand, Presence};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// The options of `freestone run`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Another allocator to run under: NAME, or NAME=PATH.so
+    #[arg(short, long = "allocator", value_name = "NAME[=PATH]", default_value = "freestone")]
+    allocator: String,
+    /// Record resident, live, dirty and committed memory every 50 ms, summed over the command's processes: as CSV in FILE, and as a plot in
+    /// FILE.svg; if FILE ends in .svg, it is the plot
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Rounds of the demo; in each it runs once under the system's allocator and once under Freestone
+    #[arg(short, long, default_value_t = ENOUGH_ROUNDS, conflicts_with = "command")]
+    rounds: usize,
+    /// Seed of the order of the two within each round of the demo [default: random]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "command")]
+    seed: Option<u32>,
+    /// Print the summary as JSON (on stderr when there is a command)
+    #[arg(long)]
+    json: bool,
+    /// The command and its arguments; without a command, the built-in demo runs under two allocators
+    #[arg(last = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command; returns its exit status.
+///
+/// # Errors
+/// The command or the allocator cannot be found.
+pub(crate) fn main(options: &Options) -> Result<u8> {
+    let Some(program) = options.command.first() else {
+        return demo::compare(options.rounds, options.seed, options.json).map(|()| 0);
+    };
+    let path = command_file::find(program)?;
+    let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
+    let mut allocator = selection.allocators.remove(0);
+    interrupt::keep_for_the_command();
+    let file = ScratchFile::new("report");
+    allocator.environment.push((exit_report::VARIABLE.into(), file.path().display().to_string()));
+    if options.timeline.is_some() {
+        allocator.environment.push((exit_report::STEP_VARIABLE.into(), memory_timeline::STEP_MS.to_string()));
+    }
+    let mut timeline = options.timeline.as_ref().map(|_| Timeline::new());
+    let record = command_run::run_attached(&options.command, allocator.preload(), |launcher| {
+        if let Some(timeline) = &mut timeline {
+            timeline.observe(launcher);
+        }
+    })?;
+    let report = Report::read(file.path());
+    drop(file);
+    let presence = Presence::of(&allocator, &report, preloading::obstacle(&path));
+    let ended =
+        EndedCommand { arguments: &options.command, allocator: &allocator, record: &record, report: &report, presence };
+    let mut text = if options.json { format!("{}\n", ended.to_json()) } else { ended.to_text() };
+    if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
+        let [table, picture] = timeline_plot::write(&timeline.rows(&report), file)?;
+        let _ = writeln!(text, "  timeline       {} and {}", table.display(), picture.display());
+    }
+    // The command may have ended because the terminal is gone. Its exit status counts all the same.
+    interrupt::continue_when_the_reader_is_gone();
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    Ok(record.exit.clamp(0, 255) as u8)
+}

@@ -1,0 +1,130 @@
+//! What `freestone run` says when the command has ended: as text or as JSON.
+
+use crate::allocator::description::Allocator;
+use crate::allocator::preloading::Obstacle;
+use crate::process::command_record::CommandRecord;
+use crate::process::exit_report::Report;
+use crate::show::{command_line, quantity};
+use serde_json::json;
+use std::ffi::OsString;
+
+/// Whether the allocator was in the process.
+pub(super) enum Presence {
+    /// It was.
+    Proven,
+    /// It leaves no report, but nothing in the command's file keeps it out.
+    Likely,
+    /// It was not; the text says why.
+    Absent(String),
+}
+
+impl Presence {
+    /// What the library's report, and the obstacle in the command's file, say about `allocator`.
+    pub(super) fn of(allocator: &Allocator, report: &Report, obstacle: Option<Obstacle>) -> Self {
+        if allocator.library.is_none() {
+            return Self::Proven;
+        }
+        match obstacle {
+            Some(Obstacle::OwnMalloc) if report.sum(|exit| exit.allocations) > 0 => Self::Proven,
+            Some(obstacle) => Self::Absent(obstacle.to_string()),
+            None if report.started > 0 => Self::Proven,
+            None if allocator.name == "freestone" => {
+                Self::Absent("the library left no report; does the command clear its environment?".into())
+            }
+            None => Self::Likely,
+        }
+    }
+}
+
+/// A command that has ended, and everything that is known of it.
+pub(super) struct EndedCommand<'a> {
+    /// The command and its arguments.
+    pub(super) arguments: &'a [OsString],
+    /// The allocator that it was to run under.
+    pub(super) allocator: &'a Allocator,
+    /// What the kernel counted.
+    pub(super) record: &'a CommandRecord,
+    /// What the library reported.
+    pub(super) report: &'a Report,
+    /// Whether the allocator was in the process.
+    pub(super) presence: Presence,
+}
+
+impl EndedCommand<'_> {
+    /// The summary as text.
+    pub(super) fn to_text(&self) -> String {
+        let (record, report) = (self.record, self.report);
+        let title = match &self.presence {
+            Presence::Proven | Presence::Likely => format!("ran under {}", self.allocator.name),
+            Presence::Absent(why) => format!("did NOT run under {}: {why}", self.allocator.name),
+        };
+        let name = self.arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut lines = vec![String::new(), format!("freestone: {name} {title}")];
+        let mut line = |name: &str, text: String| lines.push(format!("  {name:14} {text}"));
+        if let Some(version) = &report.version {
+            line("library", format!("freestone {version}, in {} process{}", report.started, plural(report.started)));
+        }
+        for (name, text) in memory(report) {
+            line(name, text);
+        }
+        if report.unfinished() > 0 {
+            let (unfinished, ending) = (report.unfinished(), plural(report.unfinished()));
+            let why = "ended by a signal or _exit, so only the kernel's figures cover them";
+            line("not reported", format!("{unfinished} process{ending} {why}"));
+        }
+        let whose = if report.started > 1 { ", of the largest process" } else { "" };
+        line("peak RSS", format!("{}{whose}", quantity::bytes(record.peak_rss_bytes as f64)));
+        line("page faults", quantity::count(record.minor_faults));
+        let [wall, user, system] =
+            [record.wall_ns, record.user_ns, record.system_ns].map(|ns| quantity::time(ns as f64));
+        line("time", format!("{wall} (user {user}, system {system})"));
+        if record.exit != 0 {
+            line("end", record.ending());
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    /// The summary as JSON.
+    pub(super) fn to_json(&self) -> serde_json::Value {
+        let (in_process, why) = match &self.presence {
+            Presence::Proven => (Some(true), None),
+            Presence::Likely => (None, None),
+            Presence::Absent(why) => (Some(false), Some(why)),
+        };
+        json!({
+            "command": command_line::quoted(self.arguments), "allocator": self.allocator, "in_process": in_process,
+            "why_not": why, "kernel": self.record, "version": self.report.version, "processes": self.report.started,
+            "exits": self.report.exits,
+        })
+    }
+}
+
+/// What the library counted, as names and texts. Numbers of blocks are sums over all processes. Memory is that of one process, the largest, in
+/// every line: the peaks of several processes were never reached together, so their sum would mean nothing.
+fn memory(report: &Report) -> Vec<(&'static str, String)> {
+    let Some(largest) = report.largest() else { return Vec::new() };
+    let several = report.exits.len() > 1;
+    let bytes = |bytes: u64| quantity::bytes(bytes as f64);
+    let all = if several { format!(", in {} processes together", report.exits.len()) } else { String::new() };
+    let (allocations, frees) = (report.sum(|exit| exit.allocations), report.sum(|exit| exit.frees));
+    let mut lines = vec![(
+        "allocations",
+        format!("{}, of which {} were freed{all}", quantity::count(allocations), quantity::count(frees)),
+    )];
+    if several {
+        lines.push(("largest", format!("process {}, which the next two lines describe", largest.pid)));
+    }
+    let (peak, live) = (bytes(largest.peak_live_bytes), bytes(largest.live_bytes));
+    lines.push(("peak live", format!("{peak} ({live} still live at its exit)")));
+    let (committed, purged) = (bytes(largest.peak_committed_bytes), bytes(largest.purged_bytes));
+    lines.push(("from the OS", format!("at most {committed}, {purged} returned while it ran")));
+    lines
+}
+
+fn plural(number: usize) -> &'static str {
+    if number == 1 { "" } else { "es" }
+}
+
+#[cfg(test)]
+mod tests;

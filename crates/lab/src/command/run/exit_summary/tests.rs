@@ -1,0 +1,71 @@
+use super::*;
+use crate::process::exit_report::Exit;
+use std::path::PathBuf;
+
+fn exit(pid: u32, peak_mib: u64, live_mib: u64) -> Exit {
+    let (peak_live_bytes, live_bytes) = (peak_mib << 20, live_mib << 20);
+    Exit { pid, allocations: 10, frees: 9, peak_live_bytes, live_bytes, ..Exit::default() }
+}
+
+fn lines(exits: Vec<Exit>) -> Vec<String> {
+    let report = Report { started: exits.len(), exits, ..Report::default() };
+    memory(&report).into_iter().map(|(name, text)| format!("{name}: {text}")).collect()
+}
+
+#[test]
+fn of_one_process_everything_is_its_own() {
+    let lines = lines(vec![exit(7, 5, 1)]);
+    assert_eq!(lines[0], "allocations: 10, of which 9 were freed");
+    assert_eq!(lines[1], "peak live: 5.00 MiB (1.00 MiB still live at its exit)");
+}
+
+#[test]
+fn of_several_processes_blocks_are_added_up_and_memory_is_the_largest_ones() {
+    let lines = lines(vec![exit(7, 5, 4), exit(8, 6, 1), exit(9, 3, 3)]);
+    assert_eq!(lines[0], "allocations: 30, of which 27 were freed, in 3 processes together");
+    assert_eq!(lines[1], "largest: process 8, which the next two lines describe");
+    assert_eq!(lines[2], "peak live: 6.00 MiB (1.00 MiB still live at its exit)");
+}
+
+#[test]
+fn of_no_process_nothing_is_said() {
+    assert!(lines(Vec::new()).is_empty());
+}
+
+#[test]
+fn the_allocator_is_proven_by_the_librarys_report_or_refuted_by_the_commands_file() {
+    let freestone = Allocator::in_library("freestone", PathBuf::from("/lib/libfreestone.so"));
+    let other = Allocator::in_library("other", PathBuf::from("/lib/other.so"));
+    let silent = Report::default();
+    let started = Report { started: 1, ..Report::default() };
+    assert!(matches!(Presence::of(&Allocator::system(), &silent, None), Presence::Proven));
+    assert!(matches!(Presence::of(&freestone, &started, None), Presence::Proven));
+    assert!(matches!(Presence::of(&freestone, &silent, None), Presence::Absent(_)));
+    assert!(matches!(Presence::of(&other, &silent, None), Presence::Likely));
+    assert!(matches!(Presence::of(&other, &silent, Some(Obstacle::Static)), Presence::Absent(_)));
+    // A program with a malloc of its own may use the library's all the same: the blocks it allocated there prove it.
+    let exits = vec![exit(7, 1, 1)];
+    let used = Report { started: 1, exits, ..Report::default() };
+    assert!(matches!(Presence::of(&freestone, &used, Some(Obstacle::OwnMalloc)), Presence::Proven));
+    assert!(matches!(Presence::of(&freestone, &started, Some(Obstacle::OwnMalloc)), Presence::Absent(_)));
+}
+
+#[test]
+fn an_exit_status_other_than_0_is_in_the_summary() {
+    let record = CommandRecord { exit: 3, ..CommandRecord::example(5_000_000, 1 << 20) };
+    let (report, allocator) = (Report::default(), Allocator::system());
+    let arguments = ["ls".into(), "-l".into()];
+    let ended = |record| EndedCommand {
+        arguments: &arguments,
+        allocator: &allocator,
+        record,
+        report: &report,
+        presence: Presence::Proven,
+    };
+    let text = ended(&record).to_text();
+    assert!(text.contains("freestone: ls ran under system") && text.contains("exit status 3"), "{text}");
+    assert!(text.contains("peak RSS       1.00 MiB") && text.contains("5.00 ms"), "{text}");
+    let succeeded = CommandRecord { exit: 0, ..record.clone() };
+    assert!(!ended(&succeeded).to_text().contains("exit status"));
+    assert_eq!(ended(&record).to_json()["command"], "ls -l");
+}

@@ -1,0 +1,34 @@
+//! Child processes: starting a command under an allocator, watching it, passing signals on, and ending it.
+//!
+//! ```text
+//!  lab ──────────▶ launcher ──────────▶ command
+//!  [`command_run`]  [`launcher`]          under the preloaded allocator ([`preload`])
+//!      ▲                │ wait4
+//!      └── [`command_record`] ◀┘  what the kernel counted
+//! ```
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`preload`] | which library and which options a child gets |
+//! | [`child`] | a child run to its end with its output captured, within a time limit |
+//! | [`workload_run`] | one run of a built-in workload; its record |
+//! | [`command_run`], [`launcher`], [`command_record`] | one run of any command through a small process that measures it |
+//! | [`server`] | a client against a server that runs under the allocator |
+//! | [`command_file`], [`own_executable`], [`scratch_file`] | finding commands and the lab itself; temporary files |
+//! | [`interrupt`] | signals: asking the lab to stop, passing them on to the command |
+//! | [`exit_report`], [`memory_timeline`], [`monotonic_clock`] | what libfreestone reports of its processes; memory over time |
+
+pub(crate) mod child;
+pub(crate) mod command_file;
+pub(crate) mod command_record;
+pub(crate) mod command_run;
+pub(crate) mod exit_report;
+pub(crate) mod interrupt;
+pub(crate) mod launcher;
+pub(crate) mod memory_timeline;
+pub(crate) mod monotonic_clock;
+pub(crate) mod own_executable;
+pub(crate) mod preload;
+pub(crate) mod scratch_file;
+pub(crate) mod server;
+pub(crate) mod workload_run;

@@ -1,0 +1,140 @@
+//! Runs any command under an allocator, through the launcher: the small process that measures it.
+
+use crate::process::child::{self, End};
+use crate::process::command_file::Refusal;
+use crate::process::command_record::CommandRecord;
+use crate::process::preload::Preload;
+use crate::process::scratch_file::ScratchFile;
+use crate::process::{interrupt, own_executable};
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Lines of standard error that a captured run keeps.
+const KEPT_LINES: usize = 3;
+
+/// How often an attached run looks for signals and for the end of the command.
+const POLL: Duration = Duration::from_millis(2);
+
+/// One run with its output captured.
+pub(crate) struct CommandRun {
+    /// What the kernel counted.
+    pub(crate) record: CommandRecord,
+    /// Digest of standard output.
+    pub(crate) output_digest: u64,
+    /// The last lines of standard error.
+    pub(crate) last_lines: String,
+}
+
+/// The launcher for `arguments` under `preload`, not yet started; it writes its record to `report`. If `watch` is set, it also checks that
+/// the preloaded library is mapped when the command exits.
+///
+/// # Errors
+/// The path of the lab's executable is unknown.
+pub(crate) fn launcher(arguments: &[OsString], preload: Preload<'_>, report: &Path, watch: bool) -> Result<Command> {
+    let mut command = Command::new(own_executable::path()?);
+    let watch = if watch { "1" } else { "0" };
+    command.arg("launch").arg(report).arg(preload.library_argument()).arg(watch).arg("--").args(arguments);
+    preload.apply_environment(&mut command);
+    Ok(command)
+}
+
+/// Reads the record that the launcher wrote to `report`.
+///
+/// # Errors
+/// There is no record, or it says that the command could not be started.
+pub(crate) fn read_record(report: &Path) -> Result<CommandRecord> {
+    let text = fs::read_to_string(report).context("the measuring process left no report")?;
+    let record: CommandRecord = serde_json::from_str(&text).context("the measuring process left a damaged report")?;
+    match record.start_error {
+        Some(error) => Err(Refusal::new(record.exit as u8, error).into()),
+        None => Ok(record),
+    }
+}
+
+/// Runs `arguments` with its output captured.
+///
+/// # Errors
+/// The command cannot be started, or takes longer than `limit`.
+pub(crate) fn run_captured(
+    arguments: &[OsString],
+    preload: Preload<'_>,
+    limit: Duration,
+    watch: bool,
+) -> Result<CommandRun> {
+    let report = ScratchFile::new("launch");
+    let mut command = launcher(arguments, preload, report.path(), watch)?;
+    let finished = child::run(&mut command, limit).context("the measuring process could not be started")?;
+    match finished.end {
+        End::Exited(_) => {}
+        End::TimedOut => bail!("took longer than {} s and was ended; raise --timeout", limit.as_secs()),
+        End::Interrupted => bail!("interrupted"),
+    }
+    let mut digest = DefaultHasher::new();
+    finished.stdout.hash(&mut digest);
+    Ok(CommandRun {
+        record: read_record(report.path())?,
+        output_digest: digest.finish(),
+        last_lines: last_lines(&String::from_utf8_lossy(&finished.stderr)),
+    })
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(KEPT_LINES)..].join(" | ")
+}
+
+/// Runs `arguments` on this terminal, with the lab's input and output, and passes signals on to it. Calls `while_running` with the
+/// launcher's process number every few milliseconds.
+///
+/// # Errors
+/// The command cannot be started.
+pub(crate) fn run_attached(
+    arguments: &[OsString],
+    preload: Preload<'_>,
+    mut while_running: impl FnMut(u32),
+) -> Result<CommandRecord> {
+    let report = ScratchFile::new("launch");
+    let mut command = launcher(arguments, preload, report.path(), false)?;
+    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let mut child =
+        interrupt::while_blocked(|| command.spawn()).context("the measuring process could not be started")?;
+    loop {
+        interrupt::pending_for_the_command().for_each(|signal| child::send(&child, signal));
+        if child.try_wait().context("the measuring process could not be waited for")?.is_some() {
+            return read_record(report.path());
+        }
+        while_running(child.id());
+        std::thread::sleep(POLL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_of_standard_error_are_kept_in_order() {
+        assert_eq!(last_lines("1\n2\n3\n4\n5\n"), "3 | 4 | 5");
+        assert_eq!(last_lines("alone"), "alone");
+        assert_eq!(last_lines(""), "");
+    }
+
+    #[test]
+    fn a_record_that_is_missing_or_damaged_or_of_a_refused_command_is_an_error() {
+        let report = ScratchFile::new("record-test");
+        let error = || format!("{:#}", read_record(report.path()).unwrap_err());
+        assert!(error().starts_with("the measuring process left no report"));
+        fs::write(report.path(), "{").unwrap();
+        assert!(error().starts_with("the measuring process left a damaged report"));
+        let refused = CommandRecord::not_started(127, "no such command".into());
+        fs::write(report.path(), serde_json::to_string(&refused).unwrap()).unwrap();
+        assert_eq!(error(), "no such command");
+        let status = read_record(report.path()).unwrap_err().downcast::<Refusal>().unwrap().status;
+        assert_eq!(status, 127);
+    }
+}

@@ -1,0 +1,42 @@
+//! One run and what came of it: a line of a results file.
+
+use crate::process::command_record::CommandRecord;
+use crate::workload::workload_record::WorkloadRecord;
+use serde::{Deserialize, Serialize};
+
+/// One run of one subject under one allocator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Run {
+    /// The workload with its parameters, or the command as one would type it.
+    pub(crate) subject: String,
+    /// The name of the allocator.
+    pub(crate) allocator: String,
+    /// The number of the round.
+    pub(crate) round: usize,
+    /// What came of it.
+    pub(crate) outcome: Outcome,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// The record of a workload.
+    Workload(Box<WorkloadRecord>),
+    /// The record of a command.
+    Command(CommandRecord),
+    /// Instructions that callgrind counted.
+    Instructions {
+        /// Instructions in the measured section.
+        instructions: u64,
+        /// Operations in it.
+        operations: u64,
+    },
+    /// A figure that an experiment measured in another way.
+    Figure {
+        /// Its name with its unit.
+        name: String,
+        /// Its value.
+        value: f64,
+    },
+}

@@ -1,0 +1,22 @@
+//! Presentation: tables on the terminal, plots, and HTML pages. It reads results and comparisons and measures nothing.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`quantity`], [`verdict_text`], [`command_line`] | figures, ratios and commands as text |
+//! | [`table`], [`plot`] | tables on a terminal; line plots as SVG |
+//! | [`summary_tables`], [`summary_json`], [`workload_list`] | what `freestone bench` prints |
+//! | [`timeline_plot`] | memory over time, as CSV and as a plot |
+//! | [`published`] | the experiments' published figures beside the measured ones |
+//! | [`html_page`] | the HTML page |
+
+pub(crate) mod command_line;
+pub(crate) mod html_page;
+pub(crate) mod plot;
+pub(crate) mod published;
+pub(crate) mod quantity;
+pub(crate) mod summary_json;
+pub(crate) mod summary_tables;
+pub(crate) mod table;
+pub(crate) mod timeline_plot;
+pub(crate) mod verdict_text;
+pub(crate) mod workload_list;

@@ -1,0 +1,72 @@
+//! The HTML page that `freestone report` and every measurement write: one file without outside references.
+//!
+//! The browser fetches nothing, because style, pictures and data are inside. The first screen is for a reader with one minute. The rest is
+//! for engineers: the workloads side by side, latencies, memory over time, the published figures, the machine, the warnings, and all figures
+//! with the command that measures them again. Several files become a trend.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`skeleton`] | the document, the style, escaping |
+//! | [`first_screen`] | the ranking in words |
+//! | [`ratio_charts`] | charts of the ratios, centred on 1: time on the left, memory on the right |
+//! | [`curves`] | latency by percentile, memory over time |
+//! | [`details`] | tables: figures, machine, warnings, all rounds |
+//! | [`trend`] | several files |
+
+mod curves;
+mod details;
+mod first_screen;
+mod ratio_charts;
+mod skeleton;
+mod trend;
+
+use crate::measure::doubts;
+use crate::measure::summary::Summary;
+use crate::results::results_file::{self, Results};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Writes `page` from `files`; files that cannot be read are named on stderr and left out.
+///
+/// # Errors
+/// No file can be read, or the page cannot be written.
+pub(crate) fn write(files: &[PathBuf], page: &Path) -> Result<()> {
+    let mut read = Vec::new();
+    for file in files {
+        match results_file::read(file) {
+            Ok(results) => read.push((file.clone(), results)),
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => eprintln!("warning: {error:#}; it is left out"),
+        }
+    }
+    read.sort_by_key(|(_, results)| results.header.started_unix);
+    let Some((_, latest)) = read.last() else {
+        bail!("none of the files can be read, so there is nothing to report; the warnings above say why");
+    };
+    let html = render(latest, &read)?;
+    fs::write(page, html).with_context(|| format!("page {} cannot be written; name another with --out", page.display()))
+}
+
+fn render(latest: &Results, all: &[(PathBuf, Results)]) -> Result<String> {
+    let baseline = latest.header.allocators.first().map_or("system", |allocator| allocator.name.as_str());
+    let summary = Summary::of(&latest.runs, baseline).with_versions(&latest.header.allocators);
+    let mut warnings = latest.warnings.clone();
+    warnings.extend(doubts::between_files(all.iter().map(|(_, results)| results)));
+    let mut body = String::new();
+    body.push_str(&first_screen::section(&summary, &latest.header, &warnings));
+    body.push_str(&details::published_section(&summary));
+    body.push_str(&ratio_charts::section(&summary));
+    body.push_str(&curves::latency_section(&summary)?);
+    body.push_str(&curves::memory_section(&summary)?);
+    body.push_str(&details::figures_section(&summary));
+    body.push_str(&trend::section_of(all, baseline));
+    body.push_str(&details::warnings_section(&warnings));
+    body.push_str(&details::machine_section(&latest.header));
+    body.push_str(&details::raw_section(&summary));
+    body.push_str(&details::reproduce_section(&latest.header));
+    Ok(skeleton::whole(&summary, &latest.header, &body))
+}
+
+#[cfg(test)]
+mod tests;

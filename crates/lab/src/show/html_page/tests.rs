@@ -1,0 +1,146 @@
+mod browser;
+
+use super::*;
+use crate::allocator::description::Allocator;
+use crate::results::file_header::{Header, Seed};
+use crate::results::machine::Machine;
+use crate::results::outcome::{Outcome, Run};
+use crate::results::warning::Warning;
+use crate::workload::workload_record::{Latency, WorkloadRecord};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Results of two allocators on one workload, the second half as fast.
+fn sample() -> Results {
+    sample_of(&[(1, "system"), (2, "<other>")])
+}
+
+/// Results of allocators on one workload, each so many times as slow and as large as the first.
+fn sample_of(allocators: &[(u64, &str)]) -> Results {
+    let library = |name| Allocator::in_library(name, PathBuf::from("/lib/other.so"));
+    let described: Vec<Allocator> = allocators.iter().map(|&(_, name)| library(name)).collect();
+    let header = Header::new(Machine::here(), Seed(7), &described);
+    let mut runs = Vec::new();
+    for round in 0..7 {
+        for &(factor, allocator) in allocators {
+            let record = WorkloadRecord {
+                wall_ns: factor * 100_000 + round as u64,
+                peak_rss_bytes: Some(factor << 20),
+                figures: BTreeMap::from([("kept, MiB".to_owned(), factor as f64)]),
+                latency: Some(Latency {
+                    count: 10,
+                    percentiles: vec![(50.0, 20 * factor), (99.0, 100 * factor), (100.0, 9000 * factor)],
+                    max_ns: 9000,
+                    clock_ns: 19,
+                }),
+                rss_series: (0..20).map(|step| (step * 50, (factor << 20) * (20 - step))).collect(),
+                ..WorkloadRecord::example()
+            };
+            let outcome = Outcome::Workload(Box::new(record));
+            runs.push(Run { subject: "latency_tail".into(), allocator: allocator.into(), round, outcome });
+        }
+    }
+    Results { header, runs, warnings: vec![Warning::HugePagesAlways] }
+}
+
+fn page_of(all: &[(PathBuf, Results)]) -> String {
+    render(&all.last().unwrap().1, all).unwrap()
+}
+
+#[test]
+fn the_page_has_every_section_and_asks_for_nothing_from_outside() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
+    for heading in [
+        "Summary",
+        "Workload by workload",
+        "Latency",
+        "Memory over time",
+        "What the workloads report",
+        "Warnings",
+        "Machine and versions",
+        "Raw numbers",
+        "Measure it again",
+    ] {
+        assert!(html.contains(&format!("<h2>{heading}</h2>")), "no section {heading}");
+    }
+    assert!(html.matches("<svg").count() >= 4, "two ratio charts, a latency curve and a memory curve");
+    let fetching = ["<link", "<script", "<img", "<iframe", "url(", "@import", "src="];
+    assert!(fetching.iter().all(|tag| !html.contains(tag)), "the page would fetch something");
+    let addresses = html.matches("://").count() - html.matches("http://www.w3.org/").count();
+    assert_eq!(addresses, 0, "only the name of the SVG namespace may look like an address");
+    assert!(html.contains(skeleton::POLICY), "and the browser is told so");
+}
+
+#[test]
+fn names_are_escaped_and_ratios_are_right() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
+    assert!(html.contains("&lt;other&gt;") && !html.contains("<other>"));
+    assert!(html.contains("<strong>2.00×</strong>"));
+    assert!(html.contains("<span>slower in 1</span>") && html.contains("<span>larger in 1</span>"));
+    assert!(html.contains("Least time: <b>system</b>. Least peak memory: <b>system</b>."));
+}
+
+#[test]
+fn what_chance_explains_adds_nothing_to_the_summary() {
+    let mut results = sample();
+    for (number, run) in results.runs.iter_mut().enumerate() {
+        if let Outcome::Workload(record) = &mut run.outcome {
+            record.wall_ns = 100_000 * [1, 3, 9, 2, 7][number % 5];
+        }
+    }
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    assert!(
+        html.contains("No difference in time was seen. Least peak memory: <b>system</b>.")
+            && html.contains("<span>no difference seen in 1</span>")
+    );
+}
+
+#[test]
+fn several_files_become_a_trend_and_different_versions_are_named() {
+    let (mut older, newer) = (sample(), sample());
+    older.header.started_unix -= 86_400;
+    older.header.allocators[1].version = Some("1".into());
+    let mut newer = newer;
+    newer.header.allocators[1].version = Some("2".into());
+    let html = page_of(&[(PathBuf::from("a.jsonl"), older), (PathBuf::from("b.jsonl"), newer)]);
+    assert!(html.contains("<h2>Trend</h2>"));
+    assert!(html.contains("different versions: 1; 2"));
+}
+
+#[test]
+fn a_curve_is_drawn_for_every_allocator_or_for_none() {
+    let mut results = sample_of(&[(1, "system"), (1, "freestone")]);
+    for run in &mut results.runs {
+        if let (Outcome::Workload(record), "freestone") = (&mut run.outcome, run.allocator.as_str()) {
+            record.rss_series.truncate(5);
+        }
+    }
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    let curves = html.split("<h2>Memory over time</h2>").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(curves.contains("</i>freestone</li>") && curves.contains("</i>system</li>"), "{curves}");
+}
+
+#[test]
+fn contenders_with_long_names_are_told_apart() {
+    let names = ["linear pool", "power-of-two pool", "power-of-two pool, no lock", "shared pool, lock-free"];
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample_of(&[1, 2, 3, 4].map(|n| (n, names[n as usize - 1]))))]);
+    assert!(names[1..].iter().all(|name| html.contains(&format!(">{name}</text>"))));
+    assert_eq!(names.map(crate::show::plot::colour).iter().collect::<BTreeSet<_>>().len(), names.len());
+}
+
+#[test]
+fn allocators_stand_in_the_order_asked_for_with_their_versions_whoever_ran_first() {
+    let mut results = sample_of(&[(1, "system"), (2, "mimalloc"), (3, "jemalloc")]);
+    results.header.allocators[1].version = Some("mimalloc 3.3.2 (libmimalloc-sys 0.1.49)".into());
+    results.runs.reverse();
+    let summary = Summary::of(&results.runs, "system").with_versions(&results.header.allocators);
+    assert_eq!(summary.allocators(), ["system", "mimalloc", "jemalloc"]);
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    assert!(html.contains("<th>mimalloc<br>3.3.2</th>") && html.contains("</i>mimalloc 3.3.2</li>"));
+}
+
+#[test]
+fn both_themes_have_their_colours() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
+    assert!(html.contains("prefers-color-scheme: dark"));
+    assert!(html.contains("var(--ink)") && !html.contains("#010203"), "the plots follow the page's colours");
+}
