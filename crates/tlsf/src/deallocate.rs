@@ -22,7 +22,6 @@ use crate::header::{FREE, Header, PREV_FREE};
 use crate::policy::Policy;
 use crate::region::Located;
 use crate::tlsf::Tlsf;
-use crate::used::Used;
 use core::ptr::NonNull;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
@@ -154,8 +153,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// Makes a used block free: marks it, merges it with the previous block, merges it with the next, inserts it.
     ///
-    /// The sealer is read once, or the compiler would read it again after every write to a block. It is read here and not where the headers
-    /// were decoded, or the compiler would keep each header as it was read, too, in two registers more than there are without a stack frame.
+    /// Long because: it is one case for each state of the two neighbours, and a call between them would lengthen the bound.
     ///
     /// # Safety
     /// - The block is in use, with the headers of `used`, which are intact, and nothing uses it any more.
@@ -163,6 +161,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     #[inline(always)]
     pub(crate) unsafe fn release(&mut self, used: Used) {
         let Used { block, header, next, next_header } = used;
+        // Read once, or the compiler would read it again after every write to a block. Read here and not where the headers were decoded,
+        // or it would keep each header as it was read, too, in two registers more than there are without a stack frame.
         // SAFETY: a reference to a field of this heap is valid to read.
         let sealer = unsafe { core::ptr::read_volatile(&raw const self.sealer) };
         if header.is_prev_free() {

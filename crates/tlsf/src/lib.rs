@@ -63,7 +63,7 @@
 //! | `bitmap`, `free_list`, `close_fit` | which lists hold a block; the lists; which blocks are handed out whole |
 //! | `region`, `top` | which memory the heap may touch; the free end of the first region, which is in no list |
 //! | `tlsf` | the heap: its parts; regions added, grown, removed |
-//! | `allocate`, `deallocate`, `reallocate`, `used` | the three calls, each a short list of named steps; a block in use, as they pass it on |
+//! | `allocate`, `deallocate`, `reallocate` | the three calls, each a short list of named steps |
 //! | `footer` | the overrun footer of a heap with the policy [`WithFooters`] |
 //! | `walk`, `stats`, `check` | blocks in order, leaks, what is wrong with an address, the invariants |
 //! | `locked`, `sharded`, `global` | threads, `GlobalAlloc`, `Allocator` |
@@ -94,7 +94,6 @@ mod sharded;
 mod stats;
 mod tlsf;
 mod top;
-mod used;
 mod walk;
 
 pub use block_size::{GRANULE, HEADER_BYTES, LEAST_BLOCK_BYTES};

@@ -14,7 +14,6 @@ use crate::footer;
 use crate::header::{Header, PREV_FREE};
 use crate::policy::Policy;
 use crate::tlsf::Tlsf;
-use crate::used::Used;
 use core::ptr::NonNull;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {

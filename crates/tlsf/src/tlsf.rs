@@ -16,7 +16,6 @@ use crate::mapping::size_limit;
 use crate::policy::{Policy, Standard};
 use crate::region::{REGION_OVERHEAD_BYTES, Region, Regions};
 use crate::top::Top;
-use crate::used::Used;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
