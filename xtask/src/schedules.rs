@@ -21,22 +21,22 @@ const FAULTS: &[Fault] = &[
         test: "heaps_are_deleted_whatever_is_on_its_way",
         changes: &[(
             "crates/freestone/src/thread/refill.rs",
-            "if next == 0 && !self.is_explicit() {",
-            "if next == 0 {",
+            "own.holdings().is_none() && own.spans().adopt(",
+            "own.spans().adopt(",
         )],
     },
     Fault {
-        what: "blocks of an explicit heap wait in the outbox of who freed them",
+        what: "blocks of an explicit heap wait in the remote-free buffer of the thread that freed them",
         test: "heaps_are_deleted_whatever_is_on_its_way",
-        changes: &[("crates/freestone/src/thread/outbox.rs", "if generation.is_explicit() {", "if false {")],
+        changes: &[("crates/freestone/src/thread/route.rs", "if generation.is_explicit() {", "if false {")],
     },
     Fault {
         what: "a batch overwrites the bin that the decay tick filled meanwhile",
         test: "threads_that_free_each_others_blocks_lose_none",
         changes: &[(
-            "crates/freestone/src/thread/refill.rs",
-            "(*chain.last).next = self.head(class).replace(chain.first);",
-            "self.head(class).set(chain.first);",
+            "crates/freestone/src/thread/bins.rs",
+            "head.set(batch.link(head.get()));",
+            "head.set(batch.link(ptr::null_mut()));",
         )],
     },
 ];

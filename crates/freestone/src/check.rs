@@ -14,9 +14,10 @@ use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
 use crate::span::{Entry, Kind, Layout, Owner, PageIndex, Span, blocks};
-use crate::thread::heap::Life;
-use crate::thread::{ThreadHeap, Threads};
-use core::ptr;
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::life::Threads;
+use crate::thread::remote_frees::Life;
 use freestone_base::inbox::Node;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
@@ -49,7 +50,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
     let is_lost = |span: &Span, entry| {
         let owner = span.owner.load(Ordering::Relaxed);
         let is_owner =
-            |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && ptr::from_ref(heap).cast() == owner.cast_const();
+            |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && heap.mailbox().as_owner() == owner.cast_const();
         orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
     };
     let n_small = shared.pages.inspect(|state| {
@@ -71,7 +72,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
     }
     for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
         // SAFETY: the heap is alive, and no other thread is inside the allocator (this function's contract).
-        n_listed += unsafe { check_heap(shared, heap) }?;
+        n_listed += check_heap(shared, unsafe { heap.as_own(None) })?;
     }
     hold(orphans || n_listed == n_small, "every small span is in one list", 0)
 }
@@ -138,44 +139,38 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
 }
 
 /// Checks a heap's lists and bins; returns how many spans it owns.
-///
-/// # Safety
-/// - The heap is alive, and no other thread is inside the allocator.
-unsafe fn check_heap<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>) -> Result<u32, Broken> {
+fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
-    hold(heap.unpublished_large.get() <= 0, "the shared count knows of every large block", 0)?;
+    hold(own.accounts().unpublished_large() <= 0, "the shared count knows of every large block", 0)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
-        let spans = &heap.spans[class];
+        let mut result = Ok(());
         let mut belongs = |page: u32, listed: Listed| {
             n_spans += 1;
             // SAFETY: a span of the heap has a record and entries, and no other thread changes it now.
             let (span, entry) = unsafe { (shared.span(page), layout.map.get(page as usize)) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             hold(
-                entry.class_if_owned(heap.tag()) == Some(class),
+                entry.class_if_owned(own.bins().lookup().tag()) == Some(class),
                 "the page map names the heap as the owner of its span",
                 page,
             )?;
             hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
             hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
         };
-        if spans.current.get() != 0 {
-            belongs(spans.current.get(), Listed::No)?;
-        }
-        // SAFETY: the lists link spans with records, and no other thread changes them now (this function's contract).
-        unsafe {
-            spans.partial.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Partial))?;
-            spans.full.iter(&layout).try_for_each(|(page, _)| belongs(page, Listed::Full))?;
-        }
-        check_bin(shared, heap, class)?;
+        own.spans().of(class).for_each(&layout, |page, listed| {
+            let belongs = belongs(page, listed);
+            result = result.and(belongs);
+        });
+        result?;
+        check_bin(shared, own, class)?;
     }
     Ok(n_spans)
 }
 
-fn check_bin<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>, class: usize) -> Result<(), Broken> {
+fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result<(), Broken> {
     let (layout, view) = (shared.pages.layout(), shared.pages.view());
-    let (mut block, mut len) = (heap.head(class).get(), 0);
+    let (mut block, mut len) = (own.bins().first(class), 0);
     while !block.is_null() {
         let page = view.page_of(block.addr()).unwrap_or(0);
         // SAFETY: the entry has a class, so the page is in a span and has a record; the block is in a bin, so its first word links to the next.
@@ -193,5 +188,5 @@ fn check_bin<O: Os>(shared: &Shared<O>, heap: &ThreadHeap<O>, class: usize) -> R
             block = (*node).next;
         }
     }
-    hold(len == heap.len(class), "a bin has as many blocks as counted", 0)
+    hold(len == own.bins().len(class), "a bin has as many blocks as counted", 0)
 }

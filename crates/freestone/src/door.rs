@@ -16,9 +16,8 @@
 
 use crate::check::check;
 use crate::shared::Shared;
-use crate::thread::heap::Role;
-use crate::thread::{ThreadHeap, Threads};
-use core::marker::PhantomData;
+use crate::thread::heap::own::Own;
+use crate::thread::life::Threads;
 use freestone_os::Os;
 
 pub use crate::api::alloc::{allocate, allocate_aligned, allocate_zeroed};
@@ -59,8 +58,8 @@ impl<O: Os + 'static> Instance<O> {
     #[must_use]
     pub unsafe fn heap(&self) -> Option<InstanceHeap<'_, O>> {
         // SAFETY: the instance stays where it is (this function's contract) and outlives the borrow; all its births use its own parts.
-        let record = unsafe { self.threads.birth(&self.shared, Role::Thread) }?;
-        Some(InstanceHeap { threads: &self.threads, record, not_send: PhantomData })
+        let own = unsafe { self.threads.birth(&self.shared) }?;
+        Some(InstanceHeap { threads: &self.threads, own })
     }
 
     /// Checks every invariant.
@@ -79,9 +78,7 @@ impl<O: Os + 'static> Instance<O> {
 /// A heap of an [`Instance`], for one thread. Dropping it leaves its blocks live, in abandoned spans.
 pub struct InstanceHeap<'i, O: Os + 'static> {
     threads: &'i Threads<O>,
-    record: &'i ThreadHeap<O>,
-    /// The heap belongs to the thread that made it.
-    not_send: PhantomData<*const u8>,
+    own: Own<'i, O>,
 }
 
 impl<O: Os + 'static> InstanceHeap<'_, O> {
@@ -91,8 +88,7 @@ impl<O: Os + 'static> InstanceHeap<'_, O> {
     /// - `align` is a power of two.
     #[must_use]
     pub unsafe fn allocate(&self, size: usize, align: usize) -> *mut u8 {
-        // SAFETY: the record is alive until this value is dropped, and this thread's: the type is not `Send`.
-        unsafe { self.record.allocate(size, align) }.start
+        self.own.allocate(size, align).start
     }
 
     /// As [`reallocate`], with this heap.
@@ -101,8 +97,8 @@ impl<O: Os + 'static> InstanceHeap<'_, O> {
     /// - As for [`reallocate`], of blocks of the instance.
     #[must_use]
     pub unsafe fn reallocate(&self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
-        // SAFETY: the record is alive and this thread's, as in `allocate`; the block is live (this function's contract).
-        unsafe { self.record.reallocate(block, size, align) }
+        // SAFETY: the block is live (this function's contract).
+        unsafe { self.own.reallocate(block, size, align) }
     }
 
     /// As [`free`], with this heap; the block is not null.
@@ -110,14 +106,14 @@ impl<O: Os + 'static> InstanceHeap<'_, O> {
     /// # Safety
     /// - `block` was returned by a heap of the instance and is not freed; no code uses it any more.
     pub unsafe fn free(&self, block: *mut u8) {
-        // SAFETY: the record is alive and this thread's, as in `allocate`; the block is live, and given up (this function's contract).
-        unsafe { self.record.free(block) }
+        // SAFETY: the block is live, and given up (this function's contract).
+        unsafe { self.own.free(block) }
     }
 }
 
 impl<O: Os + 'static> Drop for InstanceHeap<'_, O> {
     fn drop(&mut self) {
-        // SAFETY: the record is alive and this thread's, as in `allocate`, and is not used after this drop.
-        unsafe { self.threads.death(self.record) }
+        // SAFETY: the heap was born here, and is not used after this drop.
+        unsafe { self.threads.death(self.own) }
     }
 }

@@ -9,8 +9,9 @@ mod schedules;
 
 use crate::check::check;
 use crate::shared::Shared;
-use crate::thread::heap::Role;
-use crate::thread::{ThreadHeap, Threads};
+use crate::thread::explicit::ExplicitHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::life::Threads;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::Subject;
 use std::boxed::Box;
@@ -37,21 +38,27 @@ impl World {
         self.shared.os()
     }
 
-    pub(crate) fn heap(&self) -> &ThreadHeap<Fake> {
+    pub(crate) fn heap(&self) -> Own<'_, Fake> {
         self.try_heap().expect("the fake kernel has memory")
     }
 
-    pub(crate) fn try_heap(&self) -> Option<&ThreadHeap<Fake>> {
-        self.try_birth(Role::Thread)
+    pub(crate) fn try_heap(&self) -> Option<Own<'_, Fake>> {
+        // SAFETY: what the heaps share is boxed and outlives the borrow; a test uses a heap from one thread, and not after its death.
+        unsafe { self.threads.birth(&self.shared) }
     }
 
-    pub(crate) fn explicit_heap(&self) -> &ThreadHeap<Fake> {
-        self.try_birth(Role::Explicit).expect("the fake kernel has memory")
+    pub(crate) fn explicit_heap(&self) -> &ExplicitHeap<Fake> {
+        self.try_explicit_heap().expect("the fake kernel has memory")
     }
 
-    pub(crate) fn try_birth(&self, role: Role) -> Option<&ThreadHeap<Fake>> {
+    pub(crate) fn try_explicit_heap(&self) -> Option<&ExplicitHeap<Fake>> {
         // SAFETY: what the heaps share is boxed and outlives the borrow.
-        unsafe { self.threads.birth(&self.shared, role) }
+        unsafe { self.threads.birth_of_explicit(&self.shared) }
+    }
+
+    /// Pages of small spans that are in use.
+    pub(crate) fn small_span_pages(&self) -> u64 {
+        self.shared.pages.stats().small_pages
     }
 
     /// Sets the option `index`, one of `config::key`.
@@ -68,15 +75,14 @@ impl World {
 /// One heap of a world, as a subject of operation streams.
 pub(crate) struct OneHeap<'world> {
     pub(crate) world: &'world World,
-    pub(crate) heap: &'world ThreadHeap<Fake>,
+    pub(crate) heap: Own<'world, Fake>,
 }
 
 impl Subject for OneHeap<'_> {
     type Error = ();
 
     fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, ()> {
-        // SAFETY: the heap is alive and this test's; streams have powers of two as alignments.
-        NonNull::new(unsafe { self.heap.allocate(bytes, align) }.start).ok_or(())
+        NonNull::new(self.heap.allocate(bytes, align).start).ok_or(())
     }
 
     unsafe fn reallocate(

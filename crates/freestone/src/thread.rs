@@ -1,27 +1,73 @@
-//! Thread heaps: what each thread allocates from without asking anyone.
+//! Thread heaps: what each thread allocates from without asking the others.
 //!
 //! Layer: above `shared`, below `api`. No lock is taken on the way of a small block unless a bin runs empty or full *and* the
 //! thread's own spans cannot help.
 //!
+//! ```text
+//!  any_block ─▶ refill ─▶ upkeep ─▶ drain ─▶ flush ─▶ route ─▶ returns      what is done: functions of an `Own`
+//!                                                                 │
+//!  heap, heap::own ◀────────────────────────────────────────┘
+//!    │
+//!  bins · spans · remote_frees · burst · span_purge · accounts · ticks      what a heap is composed of
+//! ```
+//!
 //! | file | owns |
 //! |---|---|
-//! | [`heap`] | [`ThreadHeap`]: the bins, and the two hot steps: pop and push |
+//! | [`bins`] | free blocks at hand, one bin per size class, and the two hot steps: pop and push |
+//! | [`lookup`] | which blocks are the heap's own |
+//! | [`free_block`] | blocks that nobody uses, as values |
+//! | [`spans`] | the spans that a heap owns |
+//! | [`remote_frees`] | blocks of other owners, handed over in batches, and the inbox |
+//! | [`burst`] | when a burst ends |
+//! | [`capacity`] | how many blocks a bin may hold |
+//! | [`span_purge`] | when OS pages inside spans go back |
+//! | [`accounts`] | what was counted and not yet published |
+//! | [`ticks`] | when a heap last did what it does once in a while |
+//! | [`heap`] | [`ThreadHeap`](heap::ThreadHeap), composed of these |
+//! | [`heap::own`] | the proof [`Own`](heap::own::Own) that a heap is alive and the calling thread's |
+//! | [`returns`] | blocks going back to spans of this heap |
+//! | [`route`] | where a block of another owner goes |
+//! | [`flush`] | a full bin: where its blocks go |
+//! | [`drain`] | the inbox |
+//! | [`upkeep`] | the decay tick, and emptying everything |
 //! | [`refill`] | an empty bin: where blocks come from, in order |
-//! | [`flush`] | a full bin: where blocks go |
-//! | [`outbox`] | blocks of other owners, handed over in batches |
-//! | [`any`] | blocks of any kind: the slow ways |
 //! | [`large`] | blocks that are page runs |
-//! | [`life`] | birth and death of thread heaps, and the list of all |
+//! | [`locate`] | what an address is |
+//! | [`growth`] | what a resized block should get |
+//! | [`any_block`] | blocks of any kind: the slow ways |
+//! | [`holdings`] | what an explicit heap has beside its thread heap |
+//! | [`gated`] | a thread heap behind a gate |
+//! | [`explicit`] | explicit heaps |
+//! | [`generations`] | the numbers that tell owners apart |
+//! | [`records`] | what heaps are kept in |
+//! | [`life`] | birth and end of heaps, and the list of all |
 //! | [`current`] | which heap is this thread's |
 
-pub mod any;
+pub mod accounts;
+pub mod any_block;
+pub mod bins;
+pub mod burst;
+pub mod capacity;
 pub mod current;
+pub mod drain;
+pub mod explicit;
 pub mod flush;
+pub mod free_block;
+pub mod gated;
+pub mod generations;
+pub mod growth;
 pub mod heap;
+pub mod holdings;
 pub mod large;
 pub mod life;
-pub mod outbox;
+pub mod locate;
+pub mod lookup;
+pub mod records;
 pub mod refill;
-
-pub use heap::ThreadHeap;
-pub use life::Threads;
+pub mod remote_frees;
+pub mod returns;
+pub mod route;
+pub mod span_purge;
+pub mod spans;
+pub mod ticks;
+pub mod upkeep;

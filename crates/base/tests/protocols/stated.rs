@@ -27,15 +27,15 @@ macro_rules! places {
 }
 
 places! {
-    SEND_OWNER: "send", "span(page).owner.load(", 0;
-    ROUTE_OWNER: "route", "span(page).owner.load(", 0;
-    NEW_SPAN_OWNER: "new_span", ".owner.store(", 0;
+    SEND_OWNER: "owner_of_span", ".owner.load(", 0;
+    ROUTE_OWNER: "owner_of_span", ".owner.load(", 0;
+    NEW_SPAN_OWNER: "allocate", ".owner.store(", 0;
     ADOPT_OWNER: "adopt", "span.owner.store(", 0;
     ABANDON_OWNER: "abandon", "span.owner.store(", 0;
     CENTRAL_FREE_OWNER: "free", "span.owner.load(", 0;
     ITER_FIRST: "iter", "self.all.load(", 0;
-    ITER_NEXT: "iter", "heap.next.load(", 0;
-    BIRTH_PUBLISHES: "birth", "self.all.store(", 0;
+    ITER_NEXT: "iter", "links().next.load(", 0;
+    BIRTH_PUBLISHES: "add", "self.all.store(", 0;
     FALLBACK_LOAD: "fallback", "fallback.load(", 0;
     FALLBACK_EXCHANGE: "fallback", "fallback.compare_exchange(", 0;
     FALLBACK_REFUSED: "fallback", "fallback.compare_exchange(", 1;

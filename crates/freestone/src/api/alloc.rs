@@ -7,17 +7,16 @@
 //! Failure is null and `ENOMEM`, never anything else.
 //!
 //! # Safety
-//! The hot paths pop from the heap that this thread's pointer names: its own, or an empty one that has no block to give. The cold paths go
-//! through [`with_heap`], which passes a heap that is alive and this thread's. Alignments are powers of two: the page heap's arithmetic is
+//! Alignments are powers of two: the page heap's arithmetic is
 //! right for no others.
 
 use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
-use crate::thread::any::is_possible;
-use crate::thread::current;
-use crate::thread::large::LargeBlock;
+use crate::thread::any_block::is_possible;
+use crate::thread::large::{self, NewBlock};
+use crate::thread::{current, refill};
 use core::ptr;
 
 /// Allocates `size` bytes aligned to 16; null when memory runs out.
@@ -41,14 +40,9 @@ pub fn allocate(size: usize) -> *mut u8 {
 #[must_use]
 fn allocate_small(class: usize) -> *mut u8 {
     let attempt = || {
-        let block = with_heap(|heap| {
-            let block = heap.pop(class);
-            if block.is_null() {
-                // SAFETY: `with_heap` passes a heap that is alive and this thread's.
-                unsafe { heap.refill(class) }
-            } else {
-                block
-            }
+        let block = with_heap(|own| {
+            let block = own.bins().pop(class);
+            if block.is_null() { refill::refill(own, class) } else { block }
         });
         block.unwrap_or(ptr::null_mut())
     };
@@ -62,8 +56,8 @@ fn allocate_small(class: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 fn allocate_large(size: usize) -> *mut u8 {
-    let kept = current::get().allocate_kept(size);
-    if kept.is_null() { allocate_large_slow(size) } else { kept }
+    let cached = large::take_cached(current::get(), size);
+    if cached.is_null() { allocate_large_slow(size) } else { cached }
 }
 
 #[cold]
@@ -128,12 +122,9 @@ unsafe fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
 ///
 /// # Safety
 /// - `align` is a power of two.
-unsafe fn allocate_any(size: usize, align: usize) -> LargeBlock {
-    let attempt = || {
-        // SAFETY: `with_heap` passes a heap that is alive and this thread's.
-        with_heap(|heap| unsafe { heap.allocate(size, align) }).unwrap_or(LargeBlock::NONE)
-    };
-    let is_short = |block: &LargeBlock| block.start.is_null() && is_possible(&PROCESS.shared.pages, size, align);
+unsafe fn allocate_any(size: usize, align: usize) -> NewBlock {
+    let attempt = || with_heap(|own| own.allocate(size, align)).unwrap_or(NewBlock::NONE);
+    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(&PROCESS.shared.pages, size, align);
     let block = shortage::handle(attempt(), is_short, attempt);
     PROCESS.background.start_if_due(&PROCESS.shared);
     block

@@ -22,12 +22,12 @@ use crate::api::process::{self, PROCESS};
 use crate::api::{free, shortage};
 use crate::config::Mistake;
 use crate::size_class::{block_bytes, class_of_aligned};
-use crate::thread::any;
-use crate::thread::current::Heap as Record;
-use crate::thread::heap::Role;
+use crate::thread::explicit::ExplicitHeap;
+use crate::thread::{any_block, upkeep};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::Linux;
 
 /// An explicit heap: blocks allocated from it are freed one by one or, when it is dropped, all at once.
 ///
@@ -50,7 +50,7 @@ use freestone_base::units::PAGE_BYTES_LOG2;
 /// ```
 #[derive(Debug)]
 pub struct Heap {
-    record: &'static Record,
+    record: &'static ExplicitHeap<Linux>,
 }
 
 // SAFETY: the record is only used under its lock.
@@ -70,7 +70,7 @@ impl Heap {
             return None;
         }
         // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
-        let record = unsafe { PROCESS.threads.birth(&PROCESS.shared, Role::Explicit) }?;
+        let record = unsafe { PROCESS.threads.birth_of_explicit(&PROCESS.shared) }?;
         Some(Self { record })
     }
 
@@ -90,37 +90,25 @@ impl Heap {
     /// # Ok::<(), freestone::options::Mistake>(())
     /// ```
     pub fn set_limit(&self, bytes: Option<usize>) -> Result<(), Mistake> {
-        let _gate = self.record.enter();
-        let limit_pages = bytes.map_or(u64::MAX, |bytes| (bytes >> PAGE_BYTES_LOG2) as u64);
-        if limit_pages == 0 {
+        let limit_pages = bytes.map(|bytes| (bytes >> PAGE_BYTES_LOG2) as u64);
+        if limit_pages == Some(0) {
             return Err(Mistake::OutOfRange);
         }
-        let held_pages = self.record.small_pages.get() + PROCESS.shared.pages.listed_pages(&self.record.large);
-        if held_pages > limit_pages {
-            return Err(Mistake::BelowUse);
-        }
-        self.record.limit_pages.set(limit_pages);
-        Ok(())
+        self.record.set_limit(limit_pages).map_err(|_| Mistake::BelowUse)
     }
 
     /// Allocates a block of `layout`, with any contents; `None` when memory runs out or the heap's limit is reached. A layout of size 0 gets a
     /// block, too.
     #[must_use]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let attempt = || {
-            let _gate = self.record.enter();
-            // SAFETY: the record is alive as long as this heap, and behind its gate this thread's.
-            unsafe { self.record.allocate(layout.size(), layout.align()) }.start
-        };
+        let attempt = || self.record.enter().own().allocate(layout.size(), layout.align()).start;
         let again = || {
-            let gate = self.record.enter();
-            // SAFETY: as in `attempt`.
-            unsafe { self.record.flush_all() };
-            drop(gate);
+            upkeep::flush_all(self.record.enter().own());
             attempt()
         };
-        let is_short =
-            |block: &*mut u8| block.is_null() && any::is_possible(&PROCESS.shared.pages, layout.size(), layout.align());
+        let is_short = |block: &*mut u8| {
+            block.is_null() && any_block::is_possible(&PROCESS.shared.pages, layout.size(), layout.align())
+        };
         NonNull::new(shortage::handle(attempt(), is_short, again))
     }
 
@@ -165,9 +153,9 @@ impl Heap {
     pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, old.align()).ok()?;
         if class_of_aligned(old.size(), old.align()).is_none() && class_of_aligned(size, old.align()).is_none() {
-            let _gate = self.record.enter();
-            // SAFETY: the record is alive and behind its gate this thread's; the block is live (this function's contract).
-            if unsafe { self.record.resize_in_place(block.as_ptr(), size) } {
+            let entered = self.record.enter();
+            // SAFETY: the block is live, and its end is not used any more (this function's contract).
+            if unsafe { entered.own().resize_in_place(block.as_ptr(), size) } {
                 return Some(block);
             }
         }

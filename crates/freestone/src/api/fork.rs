@@ -22,7 +22,7 @@
 use crate::api::pressure::Pressure;
 use crate::api::stdio;
 use crate::shared::Shared;
-use crate::thread::Threads;
+use crate::thread::life::Threads;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::{Futex, Linux};

@@ -13,7 +13,10 @@
 
 use crate::api::local_heap::{keep_freed, with_heap};
 use crate::size_class::block_bytes;
-use crate::thread::current::{self, Heap};
+use crate::thread::free_block::FreeBlock;
+use crate::thread::heap::own::Own;
+use crate::thread::{current, flush};
+use freestone_os::Linux;
 
 /// Frees a block; does nothing for null.
 ///
@@ -21,16 +24,10 @@ use crate::thread::current::{self, Heap};
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    let heap = current::get();
-    if let Some(entry) = heap.view().entry(block.addr())
-        && let Some(class) = entry.class_if_owned(heap.tag())
-    {
-        // SAFETY: the entry of the block's page has this heap's generation: the block is of its `class`, and the heap is not an empty one.
-        // No code uses the block any more (this function's contract).
-        unsafe {
-            if heap.push(class, block) {
-                free_full(heap, class);
-            }
+    if let Some((own, class)) = current::get().own_class(block.addr()) {
+        // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
+        if own.bins().push(unsafe { FreeBlock::new(block, class) }) {
+            overflow(own, class);
         }
         return;
     }
@@ -45,36 +42,31 @@ pub unsafe fn free(block: *mut u8) {
 #[inline(always)]
 pub(crate) unsafe fn free_sized(block: *mut u8, class: usize) {
     // SAFETY: the block is one of `class` that no code uses any more (this function's contract).
-    unsafe {
-        if !current::get().try_push(class, block) {
-            free_sized_slow(block, class);
-        }
+    if let Err(block) = current::get().try_push(unsafe { FreeBlock::new(block, class) }) {
+        free_sized_slow(block);
     }
 }
 
 /// Flushes a bin that has just run out of room.
-///
-/// # Safety
-/// - The heap is alive, and this thread's.
 #[cold]
 #[inline(never)]
-unsafe fn free_full(heap: &Heap, class: usize) {
-    // SAFETY: the heap is alive and this thread's (this function's contract).
-    unsafe { heap.overflow(class) }
+fn overflow(own: Own<'_, Linux>, class: usize) {
+    flush::overflow(own, class);
 }
 
 /// Frees a block of a known class when the bin had no room, or the thread has no heap.
-///
-/// # Safety
-/// - As for [`free_sized`].
 #[cold]
 #[inline(never)]
-unsafe fn free_sized_slow(block: *mut u8, class: usize) {
-    // SAFETY: the block is one of `class` that no code uses any more; `with_heap` passes a heap that is alive and this thread's.
-    let freed = with_heap(|heap| unsafe { heap.push_slow(class, block) });
-    if freed.is_none() {
-        // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { keep_freed(block) };
+fn free_sized_slow(block: FreeBlock) {
+    let mut block = Some(block);
+    with_heap(|own| {
+        if let Some(block) = block.take() {
+            flush::push(own, block);
+        }
+    });
+    if let Some(block) = block {
+        // SAFETY: the block is free.
+        unsafe { keep_freed(block.into_node().cast()) };
     }
 }
 
@@ -88,9 +80,8 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
     if block.is_null() {
         return;
     }
-    // SAFETY: the block is live and no code uses it any more (this function's contract); `with_heap` passes a heap that is alive and this
-    // thread's.
-    let freed = with_heap(|heap| unsafe { heap.free(block) });
+    // SAFETY: the block is live and no code uses it any more (this function's contract).
+    let freed = with_heap(|own| unsafe { own.free(block) });
     if freed.is_none() {
         // SAFETY: no code uses the block any more (this function's contract).
         unsafe { keep_freed(block) };
@@ -104,21 +95,17 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
-    match current::get().view().small_class(block.addr()) {
+    match current::get().small_class(block.addr()) {
         Some(class) => block_bytes(class),
-        // SAFETY: this function's contract is that of `usable_size_slow`.
-        None => unsafe { usable_size_slow(block) },
+        None => usable_size_slow(block),
     }
 }
 
-/// # Safety
-/// - As for [`usable_size`].
 #[cold]
 #[inline(never)]
-unsafe fn usable_size_slow(block: *mut u8) -> usize {
+fn usable_size_slow(block: *mut u8) -> usize {
     if block.is_null() {
         return 0;
     }
-    // SAFETY: the block is not freed (this function's contract); `with_heap` passes a heap that is alive and this thread's.
-    with_heap(|heap| unsafe { heap.usable_bytes(block) }).flatten().unwrap_or(0)
+    with_heap(|own| own.usable_bytes(block)).flatten().unwrap_or(0)
 }

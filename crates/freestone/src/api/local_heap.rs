@@ -12,44 +12,40 @@
 //! may interrupt a thread that is starting: what it allocates fails, and what it frees is kept until a thread has its heap.
 //!
 //! # Safety
-//! Records of heaps are never unmapped, so a reference to one stays valid; what a heap's functions ask is that the caller is its thread.
+//! Records of heaps are never unmapped, so a reference to one stays valid. The thread's pointer (`thread::current`) is set to the heap that was
+//! born for the thread, and taken away before that heap ends.
 
 use crate::api::process::{self, NO_KEY, PROCESS};
-use crate::thread::current::{self, Heap};
-use crate::thread::heap::Role;
+use crate::thread::gated::GatedHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::{current, upkeep};
 use core::ptr;
 use freestone_base::inbox::Node;
 use freestone_base::sync::Ordering;
+use freestone_os::Linux;
 
 /// Calls `f` with this thread's heap, born if need be, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
 /// when the allocator cannot start, or this thread is starting.
-pub(super) fn with_heap<R>(f: impl FnOnce(&Heap) -> R) -> Option<R> {
-    let heap = current::get();
-    if !heap.is_nobody() {
-        return Some(f(heap));
+pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
+    if let Some(own) = current::get().own() {
+        return Some(f(own));
     }
     if !process::start() {
         return None;
     }
     match born() {
-        Some(heap) => {
-            // SAFETY: `born` returns the heap of this thread, alive.
-            unsafe { free_early(heap) };
-            Some(f(heap))
+        Some(own) => {
+            free_early(own);
+            Some(f(own))
         }
-        None => {
-            let fallback = fallback()?;
-            let _gate = fallback.enter();
-            Some(f(fallback))
-        }
+        None => Some(f(fallback()?.enter().own())),
     }
 }
 
 /// Flushes this thread's caches and gives all dirty memory back to the operating system. Returns the bytes given back.
 pub(super) fn purge() -> usize {
-    with_heap(|heap| {
-        // SAFETY: `with_heap` passes a heap that is alive and this thread's.
-        unsafe { heap.flush_all() };
+    with_heap(|own| {
+        upkeep::flush_all(own);
         PROCESS.shared.pages.purge()
     })
     .unwrap_or(0)
@@ -70,23 +66,20 @@ pub(super) unsafe fn keep_freed(block: *mut u8) {
 }
 
 /// Frees what [`keep_freed`] kept.
-///
-/// # Safety
-/// - The heap is alive, and this thread's.
-unsafe fn free_early(heap: &Heap) {
+fn free_early(own: Own<'_, Linux>) {
     let mut block = PROCESS.freed_early.take();
     while !block.is_null() {
         // SAFETY: `keep_freed` linked the blocks; the program freed each of them, and none is in the list twice.
         unsafe {
             let next = (*block).next;
-            heap.free(block.cast());
+            own.free(block.cast());
             block = next;
         }
     }
 }
 
 /// The heap of threads that cannot have one, born at first need; `None` when memory runs out.
-fn fallback() -> Option<&'static Heap> {
+fn fallback() -> Option<&'static GatedHeap<Linux>> {
     loop {
         // SAFETY: the pointer is null or that of a heap's record, which is never unmapped.
         if let Some(fallback) = unsafe { PROCESS.fallback.load(Ordering::Acquire).as_ref() } {
@@ -94,50 +87,53 @@ fn fallback() -> Option<&'static Heap> {
         }
         let before = current::begin_start();
         // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
-        let born = unsafe { PROCESS.threads.birth(&PROCESS.shared, Role::Fallback) };
-        current::set(before);
+        let born = unsafe { PROCESS.threads.birth_of_fallback(&PROCESS.shared) };
+        // SAFETY: `before` is what this thread had.
+        unsafe { current::set(before) };
         let born = born?;
         let pointer = ptr::from_ref(born).cast_mut();
         if PROCESS.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
             // Another thread was first.
             // SAFETY: the heap was born above, and no other thread has seen it.
-            unsafe { PROCESS.threads.death(born) };
+            unsafe { PROCESS.threads.death_of_fallback(born) };
         }
     }
 }
 
 /// A heap for this thread, which has none; `None` if it had one, or cannot have one.
-fn born() -> Option<&'static Heap> {
+fn born() -> Option<Own<'static, Linux>> {
     let key = PROCESS.exit_key.load(Ordering::Relaxed);
     if current::is_gone() || key == NO_KEY {
         return None;
     }
-    let heap = current::get();
-    if !heap.is_nobody() {
+    if let Some(own) = current::get().own() {
         // Starting the allocator allocated, and this thread got its heap on the way.
-        return Some(heap);
+        return Some(own);
     }
     let before = current::begin_start();
     // SAFETY: the key is never deleted; its value is null or what `set_exit_value` stored: a heap's record, which is never unmapped.
-    let own = unsafe { libc::pthread_getspecific(key).cast::<Heap>().as_ref() };
-    if let Some(heap) = own {
+    let heap = unsafe { libc::pthread_getspecific(key) };
+    if !heap.is_null() {
         // A signal handler ran just before `begin_start`, and got this thread its heap.
-        current::set(heap);
-        return Some(heap);
+        // SAFETY: the value is this thread's heap, alive: the exit hook, which ends it, comes after all of the thread's code.
+        unsafe { current::set(heap.cast()) };
+        return current::get().own();
     }
     // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
-    let Some(heap) = (unsafe { PROCESS.threads.birth(&PROCESS.shared, Role::Thread) }) else {
-        current::set(before);
+    let Some(own) = (unsafe { PROCESS.threads.birth(&PROCESS.shared) }) else {
+        // SAFETY: `before` is what this thread had.
+        unsafe { current::set(before) };
         return None;
     };
     // First the pointer, then the exit hook: setting the hook may allocate, from this very heap.
-    current::set(heap);
-    if !process::set_exit_value(heap) {
+    // SAFETY: the heap was just born for this thread.
+    unsafe { current::set(own.heap()) };
+    if !process::set_exit_value(own.heap()) {
         current::leave();
         // SAFETY: the heap was born above as this thread's, and `leave` took the thread's pointer to it.
-        unsafe { PROCESS.threads.death(heap) };
+        unsafe { PROCESS.threads.death(own) };
         return None;
     }
     PROCESS.background.thread_born(&PROCESS.shared);
-    Some(heap)
+    Some(own)
 }

@@ -27,8 +27,9 @@ use crate::api::{options, pin, snapshot};
 use crate::config::Mistake;
 use crate::shared::Shared;
 use crate::stats::Stats;
-use crate::thread::Threads;
 use crate::thread::current::{self, Heap};
+use crate::thread::gated::GatedHeap;
+use crate::thread::life::Threads;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
@@ -43,7 +44,7 @@ pub(super) struct Process {
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
     /// The heap of the threads that have none of their own, once there is one.
-    pub(super) fallback: AtomicPtr<Heap>,
+    pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
     /// Blocks freed by signal handlers in threads that were starting.
     pub(super) freed_early: Inbox,
     /// The key whose destructor is [`on_thread_exit`], or [`NO_KEY`].
@@ -85,7 +86,8 @@ pub(super) fn start() -> bool {
     if !PROCESS.started.is_done() {
         let before = current::begin_start();
         let is_started = PROCESS.started.call(try_start);
-        current::set(before);
+        // SAFETY: `before` is what this thread had.
+        unsafe { current::set(before) };
         if !is_started {
             return false;
         }
@@ -153,18 +155,13 @@ pub(super) fn option(name: &str) -> Option<usize> {
 /// The heap is taken from the thread's own pointer, not from the hook's argument: copies of the library in several link namespaces
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
-    let heap = current::get();
-    if heap.is_nobody() {
-        return;
-    }
-    let round = heap.exit_rounds.get();
-    heap.exit_rounds.set(round + 1);
-    if round < EXIT_ROUNDS && set_exit_value(heap) {
+    let Some(own) = current::get().own() else { return };
+    if own.count_exit_round() < EXIT_ROUNDS && set_exit_value(own.heap()) {
         return;
     }
     current::leave();
     // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
-    unsafe { PROCESS.threads.death(heap) };
+    unsafe { PROCESS.threads.death(own) };
     PROCESS.background.thread_gone(&PROCESS.shared);
 }
 
@@ -215,9 +212,9 @@ unsafe extern "C" fn after_fork_in_child() {
     unsafe { PROCESS.forks.unlock_in_child(&locks()) };
     // From here on no lock is waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
     PROCESS.shared.pages.adopt_purging_in_child();
-    let own = current::get();
-    // SAFETY: the child has one thread, and `own` is its heap or stands for none.
-    unsafe { PROCESS.threads.orphan_others(ptr::from_ref(own)) };
-    PROCESS.background.forked(&PROCESS.shared, !own.is_nobody());
+    let own = current::get().own();
+    // SAFETY: the child has one thread, and `own` is its heap if it has one.
+    unsafe { PROCESS.threads.orphan_others(own) };
+    PROCESS.background.forked(&PROCESS.shared, own.is_some());
     PROCESS.pressure.forked();
 }

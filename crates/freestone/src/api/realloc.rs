@@ -1,4 +1,4 @@
-//! Changing a block's size: `thread::any` does it, with this thread's heap.
+//! Changing a block's size: `thread::any_block` does it, with this thread's heap.
 #![allow(unsafe_code)]
 //!
 //! A small block that stays needs its page map entry and nothing else; one that moves needs this thread's bins.
@@ -10,8 +10,11 @@ use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::thread::any::{Place, is_possible, locate, small_stays, with_room};
-use crate::thread::current;
+use crate::thread::any_block::is_possible;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::growth::{small_stays, with_growth_room};
+use crate::thread::locate::{Place, locate};
+use crate::thread::{current, flush};
 use core::ptr;
 
 /// Makes a block hold `size` bytes aligned to `align` bytes, keeping its contents up to the smaller size. Returns the block, which may have
@@ -23,7 +26,7 @@ use core::ptr;
 #[inline]
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    match current::get().view().small_class(block.addr()) {
+    match current::get().small_class(block.addr()) {
         Some(class) if small_stays(block_bytes(class), size) => block,
         // SAFETY: this function's contract is that of `reallocate_moving`.
         _ => unsafe { reallocate_moving(block, size, align) },
@@ -36,21 +39,17 @@ pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
 /// - As for [`reallocate`].
 #[inline(never)]
 unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    let heap = current::get();
     if align <= GRANULE_BYTES
-        && let Some(entry) = heap.view().entry(block.addr())
-        && let Some(class) = entry.class_if_owned(heap.tag())
+        && let Some((own, class)) = current::get().own_class(block.addr())
     {
         let usable = block_bytes(class);
-        let with_growth_room = with_room(usable, size);
-        let moved = if with_growth_room <= SMALL_MAX { heap.pop(class_of(with_growth_room)) } else { ptr::null_mut() };
+        let with_room = with_growth_room(usable, size);
+        let moved = if with_room <= SMALL_MAX { own.bins().pop(class_of(with_room)) } else { ptr::null_mut() };
         if !moved.is_null() {
-            // SAFETY: the entry has this heap's generation, so the heap is alive and this thread's. `moved` was popped just now and holds
-            // `size` bytes or more; `block` holds `usable`, is of `class`, and is given up.
-            unsafe {
-                moved.copy_from_nonoverlapping(block, usable.min(size));
-                heap.push_slow(class, block);
-            }
+            // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
+            unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+            // SAFETY: the page map says that `block` is of `class`, and it is given up.
+            flush::push(own, unsafe { FreeBlock::new(block, class) });
             return moved;
         }
     }
@@ -81,6 +80,6 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
 /// # Safety
 /// - As for [`reallocate`].
 unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    // SAFETY: the block is live (this function's contract); `with_heap` passes a heap that is alive and this thread's.
-    with_heap(|heap| unsafe { heap.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
+    // SAFETY: the block is live (this function's contract).
+    with_heap(|own| unsafe { own.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
 }

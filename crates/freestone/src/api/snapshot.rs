@@ -5,8 +5,7 @@
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::stats::Stats;
-use crate::thread::Threads;
-use freestone_base::sync::Ordering;
+use crate::thread::life::Threads;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::Os;
 
@@ -31,23 +30,22 @@ pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) ->
         let bytes = block_bytes(class) as i64;
         let mut blocks_out = -shared.usage.returned_blocks(class);
         for heap in threads.iter() {
-            let (allocs, remote) = (heap.allocs(class), heap.bins[class].remote_frees.load(Ordering::Relaxed));
-            let frees = heap.frees(class) + remote;
-            stats.n_allocations += allocs;
-            stats.n_frees += frees;
-            stats.n_remote_frees += remote;
-            live += (allocs as i64 - frees as i64) * bytes;
-            blocks_out += heap.bins[class].out.load(Ordering::Relaxed);
+            let counts = heap.counts(class);
+            stats.n_allocations += counts.allocs;
+            stats.n_frees += counts.frees;
+            stats.n_remote_frees += counts.remote_frees;
+            live += (counts.allocs as i64 - counts.frees as i64) * bytes;
+            blocks_out += counts.out;
         }
         out += blocks_out * bytes;
     }
     let mut kept_pages = 0;
     for heap in threads.iter() {
-        let (puts, takes) = heap.shelf.puts_and_takes();
+        let (puts, takes) = heap.cache().puts_and_takes();
         stats.n_allocations += takes;
         stats.n_frees += puts;
-        stats.n_handovers += heap.handovers.load(Ordering::Relaxed);
-        kept_pages += heap.shelf.cached_pages();
+        stats.n_handovers += heap.n_handovers();
+        kept_pages += heap.cache().cached_pages();
     }
     let [spans, large, kept] =
         [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);

@@ -20,12 +20,6 @@ pub struct LargeList {
 }
 
 impl LargeList {
-    /// No blocks.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { blocks: SpanList::new(), pages: Cell::new(0) }
-    }
-
     /// The list that a large block is in, if it belongs to an explicit heap.
     pub(super) fn of(block: &Span) -> Option<&Self> {
         if block.kind.get() != Kind::Large {

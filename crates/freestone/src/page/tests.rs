@@ -6,6 +6,8 @@ use crate::config::key;
 use crate::page::runs::Extent;
 use crate::span::Kind;
 use crate::testing::{OneHeap, World};
+use crate::thread::heap::own::Own;
+use crate::thread::upkeep;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
@@ -140,12 +142,12 @@ fn how_dense_a_block_was_is_asked_at_the_start_of_os_pages_of_any_size() {
         world.os().give_huge_pages(HUGE_BYTES);
         world.os().say_resident(false);
         let heap = world.heap();
-        let block = heap.allocate_large(68 << PAGE_BYTES_LOG2, 1).start;
+        let block = heap.allocate(68 << PAGE_BYTES_LOG2, 1).start;
         assert_eq!(world.os().huge_bytes(), 2 * HUGE_BYTES);
         // SAFETY: the block is this test's.
         unsafe { heap.free(block) };
         world.shared.pages.purge();
-        let _ = heap.allocate_large(68 << PAGE_BYTES_LOG2, 1);
+        let _ = heap.allocate(68 << PAGE_BYTES_LOG2, 1);
         assert_eq!(world.os().huge_bytes(), 0, "it was found empty");
     }
 }
@@ -157,7 +159,7 @@ fn programs_of_sparse_blocks_pay_for_one_of_them() {
     world.os().give_huge_pages(HUGE_BYTES);
     world.os().say_resident(false);
     let heap = world.heap();
-    let blocks: Vec<_> = (0..4).map(|_| heap.allocate_large(8 * MIB, 1).start).collect();
+    let blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
     assert_eq!(world.os().huge_bytes(), 8 * MIB);
     // SAFETY: the blocks are this test's.
     unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
@@ -195,10 +197,12 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
 #[test]
 fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
-    let heap = world.explicit_heap();
-    heap.limit_pages.set(32);
+    let explicit = world.explicit_heap();
+    explicit.set_limit(Some(32)).unwrap();
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
+        let entered = explicit.enter();
+        let heap = entered.own();
         let large = heap.allocate(MIB, 1).start;
         assert!(!large.is_null());
         assert!(heap.reallocate(large, 3 * MIB, 1).is_null(), "growing counts as well");
@@ -206,10 +210,11 @@ fn an_explicit_heap_has_no_more_than_its_limit() {
             (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
         assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
         small.into_iter().for_each(|block| heap.free(block));
-        heap.flush_all();
+        upkeep::flush_all(heap);
         heap.free(large);
         assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
-        world.threads.destroy(heap);
+        drop(entered);
+        world.threads.destroy(explicit);
     }
     world.check().unwrap();
 }
@@ -338,9 +343,9 @@ fn reserved_pages_that_somebody_else_has_mapped_are_given_up() {
 }
 
 /// Blocks of a MiB that are dirty; the heap that had them.
-fn dirty_mib(world: &World, n: usize) -> &crate::thread::ThreadHeap<freestone_os::fake::Fake> {
+fn dirty_mib(world: &World, n: usize) -> Own<'_, freestone_os::fake::Fake> {
     let heap = world.heap();
-    let blocks: Vec<_> = (0..n).map(|_| heap.allocate_large(MIB, 1).start).collect();
+    let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
     // SAFETY: the heap and the blocks are this test's.
     unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
     heap
@@ -397,7 +402,7 @@ fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     world.check().unwrap();
     let stats = pages.stats();
     assert_eq!((stats.purging_pages, stats.dirty_pages), (0, 160));
-    assert!(!heap.allocate_large(10 * MIB, 1).zero, "a part of it may not have been given back");
+    assert!(!heap.allocate(10 * MIB, 1).zero, "a part of it may not have been given back");
     assert_eq!(pages.purge(), 0);
 }
 
@@ -474,17 +479,17 @@ fn impossible_sizes_give_nothing_back() {
     world.set(key::LIMIT, "40m");
     world.set(key::LIMIT_HARD, "60m");
     let heap = dirty_mib(&world, 10);
-    let block = heap.allocate_large(100, 1).start;
+    let block = heap.allocate(100, 1).start;
     let before = (dirty_bytes(&world), world.os().purged_bytes());
     world.os().plan(None);
     let window = crate::testing::WINDOW_BYTES;
     for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (window, 1), (1, window), (1 << 45, 1)] {
         // SAFETY: the heap and the block are this test's.
         unsafe {
-            assert!(heap.allocate(size, align).start.is_null() && heap.allocate_large(size, align).start.is_null());
+            assert!(heap.allocate(size, align).start.is_null() && heap.allocate(size, align).start.is_null());
             assert!(size == 1 || heap.reallocate(block, size, align).is_null());
         }
-        assert!(!crate::thread::any::is_possible(&world.shared.pages, size, align));
+        assert!(!crate::thread::any_block::is_possible(&world.shared.pages, size, align));
     }
     assert_eq!(((dirty_bytes(&world), world.os().purged_bytes()), world.os().n_calls()), (before, 0));
     assert!(!world.shared.pages.is_pressed());

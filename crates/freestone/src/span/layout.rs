@@ -12,7 +12,7 @@
 //!
 //! [`Layout`] says where things are, and nothing else: it is arithmetic. [`View`] is what `free` looks an address up in: it knows how
 //! far the page map is committed, its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an
-//! address beyond its reach is then looked up again in the newest (`ThreadHeap::renew_view`). `docs/decisions/0016-what-is-committed-when.md`.
+//! address beyond its reach is then looked up again in the newest (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md`.
 //!
 //! Invariants: `n` pages and their metadata fit between base and end; page 0 is never used, so that 0 can mean "none"; the entries of
 //! all pages below a view's reach are committed, and stay so.

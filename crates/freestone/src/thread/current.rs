@@ -1,22 +1,23 @@
 //! Which heap is this thread's.
 #![allow(unsafe_code)]
 //!
-//! One thread-local pointer, 8 bytes of static TLS, never null: it starts at the address of an empty heap, so that no path asks whether it is
-//! set. On x86-64 and AArch64 it is declared and read in assembly, in the initial-exec model: two loads, no call, right also under
+//! One thread-local pointer, 8 bytes of static TLS, never null: it starts at the address of a placeholder, so that no path asks whether it is
+//! set. On x86-64 and AArch64 it is declared and read in assembly, in the initial-exec model: two loads, no call, and right also under
 //! preload (`thread_local!` in a shared object calls into the dynamic linker, which may allocate).
 //!
 //! ```text
-//!  nobody ── first use ──▶ starting ──▶ a thread heap ── the thread ends ──▶ gone
+//!  before first use ─▶ starting ─▶ a thread heap ── the thread exits ─▶ gone
 //! ```
 //!
-//! A thread is *starting* while the allocator starts in it, or it gets its heap: locks may be its own then, so a signal handler that
-//! allocates meanwhile gets nothing rather than wait for the thread that it interrupted.
+//! A thread is *starting* while the allocator starts in it, or while it gets its heap. It may hold locks then, so a signal handler that
+//! allocates meanwhile gets null rather than wait for the thread that it interrupted.
 //!
 //! # Safety
-//! The symbol is defined here and named after the crate's version, so that two versions can live in one process. The pointer is
-//! only ever one of the three statics or a record of a thread heap; none of them is ever unmapped.
+//! The symbol is defined here and has the crate's version in its name, so that two versions can live in one process. The pointer is
+//! only ever one of the three placeholders or the calling thread's heap, from its birth to its end; none of them is ever unmapped.
 
-use crate::thread::ThreadHeap;
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Current;
 use core::ptr;
 use freestone_os::Linux;
 
@@ -24,19 +25,19 @@ use freestone_os::Linux;
 pub type Heap = ThreadHeap<Linux>;
 
 /// What a thread's pointer is before its first use.
-static NOBODY: Heap = ThreadHeap::nobody();
+static BEFORE_FIRST_USE: Heap = ThreadHeap::placeholder();
 
 /// What it is while the thread gets its heap.
-static STARTING: Heap = ThreadHeap::nobody();
+static STARTING: Heap = ThreadHeap::placeholder();
 
 /// What it is once the thread's heap is gone.
-static GONE: Heap = ThreadHeap::nobody();
+static GONE: Heap = ThreadHeap::placeholder();
 
 const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol of this file with the version");
 
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux", not(miri), not(loom)))]
 mod slot {
-    use super::{Heap, NOBODY};
+    use super::{BEFORE_FIRST_USE, Heap};
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -47,9 +48,9 @@ mod slot {
         ".size freestone_0_1_0_heap,8",
         ".p2align 3",
         "freestone_0_1_0_heap:",
-        ".quad {nobody}",
+        ".quad {placeholder}",
         ".popsection",
-        nobody = sym NOBODY,
+        placeholder = sym BEFORE_FIRST_USE,
     );
 
     #[inline(always)]
@@ -107,11 +108,11 @@ mod slot {
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux", not(miri), not(loom))))]
 mod slot {
     extern crate std;
-    use super::{Heap, NOBODY};
+    use super::{BEFORE_FIRST_USE, Heap};
     use std::cell::Cell;
 
     std::thread_local! {
-        static HEAP: Cell<*const Heap> = const { Cell::new(&raw const NOBODY) };
+        static HEAP: Cell<*const Heap> = const { Cell::new(&raw const BEFORE_FIRST_USE) };
     }
 
     #[inline(always)]
@@ -124,12 +125,14 @@ mod slot {
     }
 }
 
-/// This thread's heap, or one of those that stand for none.
+/// This thread's heap, or a placeholder.
 #[inline(always)]
 #[must_use]
-pub(crate) fn get() -> &'static Heap {
-    // SAFETY: see the module header.
-    unsafe { &*slot::get() }
+pub(crate) fn get() -> Current<'static, Linux> {
+    // SAFETY: the pointer is a placeholder, or this thread's heap, which is alive; neither is ever unmapped (module header).
+    let heap: &'static Heap = unsafe { &*slot::get() };
+    // SAFETY: as above.
+    unsafe { heap.as_current() }
 }
 
 /// Whether this thread had a heap and has none any more.
@@ -144,15 +147,19 @@ pub(crate) fn is_starting() -> bool {
     ptr::eq(slot::get(), &raw const STARTING)
 }
 
-/// Marks this thread as starting, until [`set`] is called. Returns what it had: a thread that gets no heap is given that again.
-pub(crate) fn begin_start() -> &'static Heap {
-    let before = get();
+/// Marks this thread as starting. Returns what to pass to [`set`] afterwards if the thread gets no heap.
+pub(crate) fn begin_start() -> *const Heap {
+    let before = slot::get();
     slot::set(&raw const STARTING);
     before
 }
 
 /// Makes `heap` this thread's.
-pub(crate) fn set(heap: &'static Heap) {
+///
+/// # Safety
+/// - `heap` is what [`begin_start`] returned to this thread, or a heap that was born for this thread and is alive, until the next call or
+///   [`leave`].
+pub(crate) unsafe fn set(heap: *const Heap) {
     slot::set(heap);
 }
 

@@ -1,63 +1,73 @@
-//! Birth and death of thread heaps, and the list of all that ever were.
+//! Birth and end of heaps, and the records of all that ever were.
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!            birth              death
+//!            birth              end
 //!  unborn ──────────▶ alive ─────────────▶ unborn      (the record is kept, the generation is not)
 //!                       │ fork, in the child
 //!                       └───────────────▶ orphaned
 //! ```
 //!
-//! Invariants: records are metadata, never unmapped, linked in `all` from their first birth on; a generation belongs to one heap at a
-//! time, and no page map entry names one whose heap has died.
-//! Lock: rank [`RANK`], the outermost.
+//! Each kind of heap has records of its own: a record is a thread's heap, the fallback heap, or an explicit heap, in every one of its lives. So a
+//! fork, which takes the registry's lock and then every gate, knows which records have one.
+//!
+//! Invariants: records are metadata, never unmapped, and in a list from their first birth on; a generation belongs to one heap at a
+//! time, and no page map entry has one whose heap has ended.
+//! Lock: rank [`RANK`]; only the lock of the callback for memory pressure (`api::pressure`) comes before it.
 //!
 //! # Safety
 //! As stated at each function.
 
-use crate::page::OwnedRun;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
-use crate::span::{Owner, blocks};
-use crate::thread::ThreadHeap;
-use crate::thread::heap::{Life, Role};
+use crate::span::{Owner, View};
+use crate::thread::explicit::ExplicitHeap;
+use crate::thread::free_block::{Found, InTransit};
+use crate::thread::gated::GatedHeap;
+use crate::thread::generations::Generations;
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::records::{Record, Records};
+use crate::thread::remote_frees::Life;
+use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
 use core::ptr;
-use freestone_base::count;
 use freestone_base::lock::Lock;
-use freestone_base::sync::{AtomicPtr, Ordering};
 use freestone_os::{Futex, Os};
 
 /// Rank of the registry's lock.
 pub const RANK: u8 = 10;
 
-struct Registry<O: Os + 'static> {
-    unborn: *mut ThreadHeap<O>,
-    thread_owners: Generations,
-    explicit_owners: Generations,
+struct Registry {
+    of_threads: Generations,
+    of_explicit: Generations,
     n_born: u32,
     n_alive: u32,
 }
 
-/// The generations of one half of the numbers.
-struct Generations {
-    next: Owner,
-    first: Owner,
-    wrapped: bool,
-}
-
-impl Generations {
-    const fn from(first: Owner) -> Self {
-        Self { next: first, first, wrapped: false }
+impl Registry {
+    /// Counts a heap that is alive no more: from now on it is `life`.
+    fn leave<O: Os>(&mut self, heap: &ThreadHeap<O>, life: Life) {
+        heap.mailbox().set_life(life);
+        self.n_alive -= 1;
+        if let Some(shared) = heap.shared() {
+            shared.usage.set_n_heaps(self.n_alive);
+        }
     }
 }
 
-// SAFETY: pointers to records, which any thread may hold.
-unsafe impl<O: Os> Send for Registry<O> {}
-
-/// All thread heaps.
+/// All heaps.
 pub struct Threads<O: Os + 'static> {
-    registry: Lock<Registry<O>, Futex, RANK>,
-    all: AtomicPtr<ThreadHeap<O>>,
+    registry: Lock<Registry, Futex, RANK>,
+    threads: Records<ThreadHeap<O>>,
+    fallbacks: Records<GatedHeap<O>>,
+    explicit: Records<ExplicitHeap<O>>,
+}
+
+/// Which generations a heap has, and so whether its blocks may be deleted with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
+    Threads,
+    Explicit,
 }
 
 impl<O: Os + 'static> Threads<O> {
@@ -65,154 +75,132 @@ impl<O: Os + 'static> Threads<O> {
     #[must_use]
     pub const fn new() -> Self {
         let registry = Registry {
-            unborn: ptr::null_mut(),
-            thread_owners: Generations::from(Owner::FIRST),
-            explicit_owners: Generations::from(Owner::FIRST_EXPLICIT),
+            of_threads: Generations::from(Owner::FIRST),
+            of_explicit: Generations::from(Owner::FIRST_EXPLICIT),
             n_born: 0,
             n_alive: 0,
         };
-        Self { registry: Lock::new(registry), all: AtomicPtr::new(ptr::null_mut()) }
+        Self {
+            registry: Lock::new(registry),
+            threads: Records::new(),
+            fallbacks: Records::new(),
+            explicit: Records::new(),
+        }
     }
 
-    /// A heap for a thread, for the threads that cannot have one, or for an explicit heap; `None` when memory runs out.
+    /// A heap for the calling thread; `None` when memory runs out.
     ///
     /// # Safety
-    /// - `shared` outlives every heap born from it, and all births of this list use the same one.
-    pub unsafe fn birth(&self, shared: &Shared<O>, role: Role) -> Option<&ThreadHeap<O>> {
-        shared.pages.open()?;
-        let mut registry = self.registry.lock();
-        let mut heap = registry.unborn;
-        if heap.is_null() {
-            heap = shared.pages.metadata(size_of::<ThreadHeap<O>>())?.cast();
-            // SAFETY: zeroed storage of the right size and alignment. Zero is a valid value of every field, and what an unborn heap has but
-            // for its tag: writing the rest would touch memory that a thread with few size classes never needs.
-            unsafe {
-                registry.n_born += 1;
-                (*heap).number.set(registry.n_born);
-                (*heap).next.store(self.all.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-            self.all.store(heap, Ordering::Release);
-        } else {
-            // SAFETY: records in this list are nobody's.
-            registry.unborn = unsafe { (*heap).next_unborn.load(Ordering::Relaxed) };
-        }
-        registry.n_alive += 1;
-        shared.usage.set_n_heaps(registry.n_alive);
-        let generations =
-            if role == Role::Explicit { &mut registry.explicit_owners } else { &mut registry.thread_owners };
-        let owner = self.next_owner(generations);
-        // SAFETY: as above.
-        let heap = unsafe { &*heap };
-        heap.become_alive(shared, shared.pages.view(), owner, role);
+    /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
+    /// - The answer is used by one thread at a time, and not after [`Threads::death`].
+    pub unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
+        // SAFETY: `shared` outlives the heap (this function's contract).
+        let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, Half::Threads) }?;
+        // SAFETY: the heap is alive, and the calling thread's (this function's contract).
+        Some(unsafe { heap.as_own(None) })
+    }
+
+    /// A heap for the threads that cannot have one; `None` when memory runs out.
+    ///
+    /// # Safety
+    /// - As for [`Threads::birth`]; any number of threads may use the answer.
+    pub unsafe fn birth_of_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
+        // SAFETY: `shared` outlives the heap (this function's contract).
+        unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, Half::Threads) }
+    }
+
+    /// An explicit heap without a limit; `None` when memory runs out.
+    ///
+    /// # Safety
+    /// - As for [`Threads::birth`]; any number of threads may use the answer, until [`Threads::destroy`].
+    pub unsafe fn birth_of_explicit(&self, shared: &Shared<O>) -> Option<&ExplicitHeap<O>> {
+        // SAFETY: `shared` outlives the heap (this function's contract).
+        let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), Half::Explicit) }?;
+        heap.lift_limit();
         Some(heap)
     }
 
-    /// A generation that no heap has. Each is new, until 2^23 have been; then those still in use are passed over.
-    fn next_owner(&self, generations: &mut Generations) -> Owner {
-        loop {
-            let owner = generations.next;
-            generations.next = owner.next();
-            generations.wrapped |= generations.next == generations.first;
-            if !generations.wrapped || !self.iter().any(|heap| heap.life() != Life::Unborn && heap.owner() == owner) {
-                return owner;
+    /// Begins a heap in a record of a kind, a used one if there is one.
+    ///
+    /// # Safety
+    /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
+    unsafe fn begin<'a, T: Record>(
+        &'a self,
+        shared: &Shared<O>,
+        records: &'a Records<T>,
+        heap_of: impl Fn(&T) -> &ThreadHeap<O>,
+        half: Half,
+    ) -> Option<&'a T> {
+        shared.pages.open()?;
+        let mut registry = self.registry.lock();
+        let record = match records.take_unborn() {
+            Some(record) => record,
+            None => {
+                let storage = shared.pages.metadata(size_of::<T>())?.cast();
+                registry.n_born += 1;
+                let number = registry.n_born;
+                // SAFETY: metadata is zeroed, aligned to a page, never unmapped, and nobody else's; zero is an unborn heap behind an open gate.
+                unsafe { records.add(storage, |record| heap_of(record).set_number(number)) }
             }
-        }
+        };
+        registry.n_alive += 1;
+        shared.usage.set_n_heaps(registry.n_alive);
+        let is_in_use =
+            |generation| self.iter().any(|heap| heap.life() != Life::Unborn && heap.generation() == generation);
+        let generation = match half {
+            Half::Threads => registry.of_threads.draw(is_in_use),
+            Half::Explicit => registry.of_explicit.draw(is_in_use),
+        };
+        // SAFETY: the lock is held, and the record is in no heap's use; `shared` outlives the heap (this function's contract).
+        unsafe { heap_of(record).begin(shared, shared.pages.view(), generation) };
+        Some(record)
+    }
+
+    /// Ends a thread's heap.
+    ///
+    /// # Safety
+    /// - No copy of `own` is used afterwards, and it was born here.
+    pub unsafe fn death(&self, own: Own<'_, O>) {
+        end(own);
+        self.retire(own.heap(), &self.threads, own.heap());
+    }
+
+    /// Ends a fallback heap.
+    ///
+    /// # Safety
+    /// - Nobody uses the heap any more, and it was born here.
+    pub unsafe fn death_of_fallback(&self, heap: &GatedHeap<O>) {
+        end(heap.enter().own());
+        self.retire(heap.heap(), &self.fallbacks, heap);
     }
 
     /// Ends an explicit heap and everything in it, blocks that are out included. Blocks that were freed before are in its inbox or its spans,
-    /// whoever freed them: none is collected elsewhere (`outbox`).
+    /// whichever thread freed them: none is buffered elsewhere (`remote_frees`).
     ///
     /// # Safety
-    /// - The heap is alive, explicit and the caller's; nobody uses a block of it any more, and no free of one is under way.
-    pub unsafe fn destroy(&self, heap: &ThreadHeap<O>) {
-        // A fork waits until the heap is empty: the child must not have half of it.
-        let gate = heap.enter();
-        // SAFETY: the heap is alive and, behind its gate, this thread's; its blocks are used by nobody (this function's contract).
-        unsafe {
-            let (shared, layout) = (heap.shared(), heap.layout());
-            loop {
-                let page = shared.pages.first_large(&heap.large);
-                if page == 0 {
-                    break;
-                }
-                heap.free_large(page);
-            }
-            // What was freed goes home first; then its spans are empty by decree. It has no blocks of others: it adopts none.
-            heap.flush_all();
-            for (class, spans) in heap.spans.iter().enumerate() {
-                let mut page = spans.current.replace(0);
-                loop {
-                    if page == 0 {
-                        page = spans.partial.pop(&layout);
-                    }
-                    if page == 0 {
-                        page = spans.full.pop(&layout);
-                    }
-                    if page == 0 {
-                        break;
-                    }
-                    heap.write_off(class, core::mem::take(&mut page), shared);
-                }
-            }
-            drop(gate);
-            self.death(heap);
-        }
+    /// - The heap was born here; nobody uses it or a block of it any more, and no free of one is under way.
+    pub unsafe fn destroy(&self, heap: &ExplicitHeap<O>) {
+        // A fork waits at the gate until the heap is empty: the child must not have half of it.
+        let entered = heap.enter();
+        // SAFETY: nobody uses a block of the heap any more (this function's contract).
+        unsafe { delete_blocks(entered.own()) };
+        end(entered.own());
+        drop(entered);
+        self.retire(heap.gated().heap(), &self.explicit, heap);
     }
 
-    /// Ends a heap: everything it cached goes home, spans with blocks still out are abandoned, the record waits for its next life.
-    ///
-    /// # Safety
-    /// - The heap is alive and the caller's, who does not use it afterwards.
-    pub unsafe fn death(&self, heap: &ThreadHeap<O>) {
-        // SAFETY: the caller's promise, for all of the body.
-        unsafe {
-            let shared = heap.shared();
-            heap.drain();
-            for class in 0..N_CLASSES {
-                heap.flush(class, 0);
-                heap.publish_live(class);
-                heap.grant(class, 0);
-                heap.bins[class].capacity.set(0);
-                heap.bins[class].flushed.set(0);
-            }
-            shared.pages.empty_cache(&heap.shelf);
-            heap.shelf.tick();
-            heap.publish_large(0);
-            heap.send_all();
-            heap.count_free();
-            let layout = heap.layout();
-            for spans in &heap.spans {
-                let current = spans.current.replace(0);
-                if current != 0 {
-                    shared.central.abandon(&shared.pages, &shared.usage, current);
-                }
-                for list in [&spans.partial, &spans.full] {
-                    while !list.is_empty() {
-                        shared.central.abandon(&shared.pages, &shared.usage, list.pop(&layout));
-                    }
-                }
-            }
-            // From here on pushers are refused, and find that no span is this heap's.
-            let late = heap.inbox.close();
-            heap.route_chain(late);
-            let mut registry = self.registry.lock();
-            heap.set_life(Life::Unborn);
-            registry.n_alive -= 1;
-            shared.usage.set_n_heaps(registry.n_alive);
-            heap.next_unborn.store(registry.unborn, Ordering::Relaxed);
-            registry.unborn = ptr::from_ref(heap).cast_mut();
-        }
+    /// Makes the record of a heap that has ended free for the next birth.
+    fn retire<T: Record>(&self, heap: &ThreadHeap<O>, records: &Records<T>, record: &T) {
+        let mut registry = self.registry.lock();
+        registry.leave(heap, Life::Unborn);
+        records.put_back(record);
     }
 
-    /// Every record there is, alive or not, newest first.
+    /// Every heap that there is a record of, alive or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ThreadHeap<O>> {
-        let mut next = self.all.load(Ordering::Acquire);
-        core::iter::from_fn(move || {
-            // SAFETY: records in the list are never unmapped.
-            let heap = unsafe { next.as_ref()? };
-            next = heap.next.load(Ordering::Relaxed);
-            Some(heap)
-        })
+        let fallbacks = self.fallbacks.iter().map(GatedHeap::heap);
+        let explicit = self.explicit.iter().map(|heap| heap.gated().heap());
+        self.threads.iter().chain(fallbacks).chain(explicit)
     }
 
     /// Heaps alive now.
@@ -221,74 +209,105 @@ impl<O: Os + 'static> Threads<O> {
         self.registry.lock().n_alive
     }
 
-    /// Takes the registry's lock and every gate, before a fork. Which heaps have a gate in use is decided at birth, under the registry's lock.
+    /// Every record that has a gate.
+    fn gated(&self) -> impl Iterator<Item = &GatedHeap<O>> {
+        self.fallbacks.iter().chain(self.explicit.iter().map(ExplicitHeap::gated))
+    }
+
+    /// Takes the registry's lock and every gate, before a fork.
     pub fn lock_for_fork(&self) {
         self.registry.acquire_raw();
-        self.iter().filter(|heap| heap.has_gate()).for_each(|heap| heap.gate.acquire_raw());
+        self.gated().for_each(GatedHeap::lock_for_fork);
     }
 
-    /// Lets them go, in parent or child.
+    /// Releases them, in parent or child.
     ///
     /// # Safety
-    /// - This thread took them with [`Threads::lock_for_fork`], or is the copy of the one that did.
+    /// - This thread took them with [`Threads::lock_for_fork`], or is the child's copy of the thread that did.
     pub unsafe fn unlock_after_fork(&self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            // Of all heaps: a fork handler may have made one explicit, or ended one, meanwhile. A gate that was not taken stays as it is.
-            self.iter().for_each(|heap| heap.gate.release_raw());
-            self.registry.release_raw();
-        }
+        // A fork handler may have made a heap meanwhile. Its gate was not taken, and stays as it is.
+        // SAFETY: this thread took the others, or is the copy of the one that did (this function's contract).
+        self.gated().for_each(|heap| unsafe { heap.unlock_after_fork() });
+        // SAFETY: as above.
+        unsafe { self.registry.release_raw() };
     }
 
-    /// In a forked child: the heaps of threads that did not come along are nobody's from now on. What they were doing when the fork
-    /// happened cannot be known, so their spans stay as they are; blocks that come back to them are kept loose. They no longer count when
-    /// the bins of those that are left are sized.
+    /// In a forked child: orphans the heaps of threads that do not exist there. What those threads were doing at the moment of the fork cannot be
+    /// known, so their spans stay as they are; blocks that are freed into them are kept, and handed out again. Orphans no longer count
+    /// when the bins of the heaps that are left are sized.
     ///
     /// # Safety
-    /// - The process has one thread, whose heap is `own` (or null), and no lock of this module or below is held.
-    pub unsafe fn orphan_others(&self, own: *const ThreadHeap<O>) {
-        for heap in self.iter() {
-            if heap.life() != Life::Alive || heap.has_gate() || ptr::eq(heap, own) {
-                continue;
-            }
-            heap.set_life(Life::Orphaned);
-            // SAFETY: the heap was alive.
-            let shared = unsafe { heap.shared() };
-            let mut registry = self.registry.lock();
-            registry.n_alive -= 1;
-            shared.usage.set_n_heaps(registry.n_alive);
-            drop(registry);
-            shared.pages.empty_cache(&heap.shelf);
-            let mut block = heap.inbox.close();
-            // SAFETY: blocks in an inbox are small, free, and in transit.
-            unsafe {
-                while !block.is_null() {
-                    let next = (*block).next;
-                    if let Some(class) = shared.pages.view().small_class(block.addr()) {
-                        shared.central.keep_orphaned(class, block);
-                    }
-                    block = next;
-                }
-            }
+    /// - The process has one thread, whose heap is `own` if it has one, and no lock of this module or below is held.
+    pub unsafe fn orphan_others(&self, own: Option<Own<'_, O>>) {
+        for heap in self.threads.iter() {
+            let is_own = own.is_some_and(|own| ptr::eq(own.heap(), heap));
+            let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
+            self.registry.lock().leave(heap, Life::Orphaned);
+            shared.pages.empty_cache(heap.cache());
+            keep_late(shared, heap.mailbox().close());
         }
     }
 }
 
-impl<O: Os + 'static> ThreadHeap<O> {
-    /// Frees a span with the blocks that are out of it: they count as freed.
-    ///
-    /// # Safety
-    /// - The span at `page` is this heap's, in no list, and nobody uses its blocks.
-    unsafe fn write_off(&self, class: usize, page: u32, shared: &Shared<O>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let span = shared.span(page);
-            self.note_free(class, -i64::from(span.n_free.get()));
-            let n_out = span.n_out.replace(0);
-            count::add(&self.bins[class].remote_frees, u64::from(n_out));
-            self.take_out(class, -i64::from(n_out));
-            blocks::clear(shared.pages.layout(), page);
-            shared.pages.free(OwnedRun::at(page));
+/// Keeps blocks that were handed over to an orphan.
+fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit) {
+    let view: View = shared.pages.view();
+    while let Some(found) = blocks.pop(&view, Owner::NOBODY.tag()) {
+        if let Found::Own(block) | Found::Other(block, _) = found {
+            remote_frees::keep_orphaned(shared, block);
+        }
+    }
+}
+
+/// Ends a heap: everything that it cached goes to spans and owners, and spans with blocks still out are abandoned.
+fn end<O: Os>(own: Own<'_, O>) {
+    let shared = own.shared();
+    drain::drain(own);
+    for class in 0..N_CLASSES {
+        flush::flush(own, class, 0);
+        own.publish_live(class);
+        own.bins().reset(class);
+    }
+    shared.pages.empty_cache(own.cache());
+    own.cache().tick();
+    large::publish(own, 0);
+    route::send_all(own);
+    own.accounts().publish_free(&shared.usage);
+    for class in 0..N_CLASSES {
+        while let Some(page) = own.spans().of(class).pop(own.layout()) {
+            // SAFETY: the span is this heap's and in no list, and the bins are empty.
+            unsafe { shared.central.abandon(&shared.pages, &shared.usage, page) };
+        }
+    }
+    // From here on handovers are refused, and find that no span is this heap's.
+    let late = own.heap().mailbox().close();
+    route::route_all(own, late);
+}
+
+/// Frees every large block of an explicit heap, and every span with what is out of it: the blocks count as freed.
+///
+/// # Safety
+/// - Nobody uses a block of the heap any more.
+unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
+    let pages = &own.shared().pages;
+    if let Some(holdings) = own.holdings() {
+        loop {
+            let page = pages.first_large(holdings.large());
+            if page == 0 {
+                break;
+            }
+            // SAFETY: the page starts a large block of the heap, which nobody uses any more (this function's contract).
+            unsafe { large::free(own, page) };
+        }
+    }
+    // What was freed goes to its spans first; then the spans are freed as they are. The bins hold no block of others: the heap adopts no span.
+    upkeep::flush_all(own);
+    for class in 0..N_CLASSES {
+        while let Some(page) = own.spans().of(class).pop(own.layout()) {
+            // SAFETY: the span is this heap's and in no list, and nobody uses its blocks (this function's contract).
+            let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, class, page) };
+            own.accounts().add_free(class, -i64::from(n_free));
+            own.bins().count_remote_frees(class, u64::from(n_out));
         }
     }
 }

@@ -29,8 +29,7 @@ fn a_limit_below_what_is_in_use_is_refused_and_the_one_before_stays() {
     let world = World::new(4096);
     let heap = world.heap();
     assert_eq!(set(&world.shared, "limit", "32m"), Ok(()));
-    // SAFETY: the heap is this test's.
-    let block = unsafe { heap.allocate(8 << 20, 1) }.start;
+    let block = heap.allocate(8 << 20, 1).start;
     assert!(!block.is_null());
     for limit in ["limit", "limit_hard"] {
         let before = get(world.shared.settings(), limit);

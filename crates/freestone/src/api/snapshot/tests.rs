@@ -2,7 +2,6 @@
 use super::*;
 use crate::config::key;
 use crate::span::Layout;
-use crate::thread::heap::Role;
 use freestone_os::Linux;
 use std::boxed::Box;
 use std::fs;
@@ -32,7 +31,7 @@ fn statistics_add_up_to_what_the_kernel_says_is_resident() {
     shared.settings().set(key::THP, b"off").unwrap();
     // SAFETY: what the heaps share is boxed and outlives the heaps; heaps and blocks are this test's.
     unsafe {
-        let heaps: Vec<_> = (0..3).map(|_| threads.birth(&shared, Role::Thread).unwrap()).collect();
+        let heaps: Vec<_> = (0..3).map(|_| threads.birth(&shared).unwrap()).collect();
         let stats = take(&shared, &threads);
         assert_eq!(
             (stats.live, stats.cached, stats.fragmented),
@@ -55,7 +54,7 @@ fn statistics_add_up_to_what_the_kernel_says_is_resident() {
         blocks.into_iter().for_each(|(heap, block)| heap.free(block));
         let stats = take(&shared, &threads);
         assert!(resident_bytes(shared.pages.layout()) <= stats.committed, "more is resident than {stats:?}");
-        heaps.iter().for_each(|heap| threads.death(heap));
+        heaps.iter().for_each(|heap| threads.death(*heap));
         shared.pages.purge();
         let (stats, resident) = (take(&shared, &threads), resident_bytes(shared.pages.layout()));
         assert_eq!(stats.committed, stats.metadata, "nothing else is left: {stats:?}");

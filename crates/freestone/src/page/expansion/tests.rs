@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 use crate::testing::World;
-use crate::thread::ThreadHeap;
+use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::Os;
 use freestone_os::fake::Fake;
@@ -18,9 +18,8 @@ fn map_as_a_stranger(world: &World, page: u32, n_pages: u32) {
     }
 }
 
-fn allocate(heap: &ThreadHeap<Fake>, bytes: usize) -> *mut u8 {
-    // SAFETY: heaps are their tests'.
-    unsafe { heap.allocate(bytes, 1) }.start
+fn allocate(heap: Own<'_, Fake>, bytes: usize) -> *mut u8 {
+    heap.allocate(bytes, 1).start
 }
 
 fn frontier(world: &World) -> u32 {

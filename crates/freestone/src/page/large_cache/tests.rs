@@ -5,7 +5,8 @@ use super::*;
 use crate::config::key;
 use crate::span::{Kind, PageIndex};
 use crate::testing::{OneHeap, World};
-use crate::thread::ThreadHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::{Op, Player};
@@ -20,9 +21,9 @@ fn open_pages(world: &World) -> u64 {
 }
 
 /// A block of `size` comes and goes `n` times.
-fn pairs(heap: &ThreadHeap<Fake>, size: usize, n: usize) {
+fn pairs(heap: Own<'_, Fake>, size: usize, n: usize) {
     for _ in 0..n {
-        let block = heap.allocate_large(size, 1).start;
+        let block = heap.allocate(size, 1).start;
         assert!(!block.is_null());
         // SAFETY: the block is this test's.
         unsafe { heap.free(block) };
@@ -30,13 +31,13 @@ fn pairs(heap: &ThreadHeap<Fake>, size: usize, n: usize) {
 }
 
 /// A heap with a block of `size` on its shelf, and that block's address.
-fn with_one_kept(world: &World, size: usize) -> (&ThreadHeap<Fake>, *mut u8) {
+fn with_one_kept(world: &World, size: usize) -> (Own<'_, Fake>, *mut u8) {
     let heap = world.heap();
     pairs(heap, size, 3);
-    let block = heap.allocate_large(size, 1).start;
+    let block = heap.allocate(size, 1).start;
     // SAFETY: the block is this test's.
     unsafe { heap.free(block) };
-    assert!(heap.shelf.cached_pages() > 0, "nothing is kept");
+    assert!(heap.cache().cached_pages() > 0, "nothing is kept");
     (heap, block)
 }
 
@@ -45,15 +46,15 @@ fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
     let world = World::new(4096);
     for size in [40_000, 100_000, 500_000, MIB] {
         let (heap, block) = with_one_kept(&world, size);
-        let before = (world.shared.pages.stats(), heap.shelf.puts_and_takes());
+        let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
         for _ in 0..100 {
-            assert_eq!(heap.allocate_large(size, 1).start, block);
+            assert_eq!(heap.allocate(size, 1).start, block);
             // SAFETY: the block is this test's.
             unsafe { heap.free(block) };
         }
         assert_eq!(world.shared.pages.stats(), before.0);
         let (puts, takes) = before.1;
-        assert_eq!(heap.shelf.puts_and_takes(), (puts + 100, takes + 100));
+        assert_eq!(heap.cache().puts_and_takes(), (puts + 100, takes + 100));
         world.check().unwrap();
     }
 }
@@ -64,7 +65,7 @@ fn lengths_that_do_not_come_back_and_long_blocks_are_not_kept() {
     let heap = world.heap();
     // SAFETY: the blocks are this test's.
     unsafe {
-        let blocks: Vec<_> = (1..=16).map(|n| heap.allocate_large(n * PAGE_BYTES, 1).start).collect();
+        let blocks: Vec<_> = (1..=16).map(|n| heap.allocate(n * PAGE_BYTES, 1).start).collect();
         blocks.into_iter().for_each(|block| heap.free(block));
     }
     pairs(heap, MIB + 1, 10);
@@ -78,7 +79,7 @@ fn a_second_free_of_what_is_kept_is_seen_by_every_heap() {
     let world = World::new(4096);
     world.set(key::MISUSE, "ignore");
     let ((heap, block), other) = (with_one_kept(&world, 300_000), world.heap());
-    let before = (world.shared.pages.stats(), heap.shelf.puts_and_takes());
+    let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
     // SAFETY: wrong on purpose; the policy lets it go on.
     unsafe {
         for wrong in [heap, other] {
@@ -88,17 +89,17 @@ fn a_second_free_of_what_is_kept_is_seen_by_every_heap() {
             assert!(wrong.reallocate(block, 100, 1).is_null() && !wrong.resize_in_place(block, MIB));
         }
     }
-    assert_eq!((world.shared.pages.stats(), heap.shelf.puts_and_takes()), before);
+    assert_eq!((world.shared.pages.stats(), heap.cache().puts_and_takes()), before);
     world.check().unwrap();
-    assert_eq!(heap.allocate_large(300_000, 1).start, block);
+    assert_eq!(heap.allocate(300_000, 1).start, block);
 }
 
 #[test]
 fn what_is_kept_is_dirty_for_calloc() {
     let world = World::new(4096);
     let (heap, block) = with_one_kept(&world, 70_000);
-    // SAFETY: the block is this test's; asked for through the door that `calloc` takes.
-    let again = unsafe { heap.allocate(70_000, 16) };
+    // Asked for through the door that `calloc` takes.
+    let again = heap.allocate(70_000, 16);
     assert!(again.start == block && !again.zero);
 }
 
@@ -116,7 +117,7 @@ fn what_a_thread_that_sleeps_has_kept_goes_back_with_age() {
             assert!(waited_ms <= 1500, "{waited_ms} ms, and still not given back");
         }
         assert!(waited_ms >= 1000, "given back after {waited_ms} ms");
-        assert_eq!((heap.shelf.cached_pages(), open_pages(&world)), (0, 0));
+        assert_eq!((heap.cache().cached_pages(), open_pages(&world)), (0, 0));
         let stats = world.shared.pages.stats();
         assert_eq!((stats.large_pages, stats.dirty_pages), (0, 0));
         // And the length has to come back again before it is kept.
@@ -136,7 +137,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
     }
     assert_eq!(open_pages(&world), 4);
     // With the block out for long, its slot closes.
-    let block = heap.allocate_large(200_000, 1).start;
+    let block = heap.allocate(200_000, 1).start;
     for _ in 0..3 {
         world.os().advance_ms(250);
         world.shared.pages.purge_due_now();
@@ -152,7 +153,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
 fn pairs_alone_give_back_what_is_old() {
     let world = World::new(4096);
     let heap = world.heap();
-    let old = heap.allocate_large(8 * MIB, 1).start;
+    let old = heap.allocate(8 * MIB, 1).start;
     pairs(heap, 100_000, 3);
     // SAFETY: the block is this test's.
     unsafe { heap.free(old) };
@@ -166,13 +167,10 @@ fn pairs_alone_give_back_what_is_old() {
 
 #[test]
 fn everything_that_empties_caches_empties_shelves() {
-    type Empties = fn(&World, &ThreadHeap<Fake>);
+    type Empties = fn(&World, Own<'_, Fake>);
     let empties: [(&str, Empties); 5] = [
         ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
-        ("flush", |_, heap| {
-            // SAFETY: the heap is this test's.
-            unsafe { heap.flush_all() }
-        }),
+        ("flush", |_, heap| upkeep::flush_all(heap)),
         ("death", |world, heap| {
             // SAFETY: the heap is not used afterwards.
             unsafe { world.threads.death(heap) }
@@ -180,7 +178,7 @@ fn everything_that_empties_caches_empties_shelves() {
         ("fork", |world, _| {
             let survivor = world.heap();
             // SAFETY: no other heap is used afterwards.
-            unsafe { world.threads.orphan_others(survivor) }
+            unsafe { world.threads.orphan_others(Some(survivor)) }
         }),
         ("limit", |world, _| {
             world.set(key::LIMIT, "1m");
@@ -192,7 +190,7 @@ fn everything_that_empties_caches_empties_shelves() {
         let world = World::new(4096);
         let (heap, _) = with_one_kept(&world, 300_000);
         empty(&world, heap);
-        assert_eq!((heap.shelf.cached_pages(), open_pages(&world)), (0, 0), "{name}");
+        assert_eq!((heap.cache().cached_pages(), open_pages(&world)), (0, 0), "{name}");
         assert_eq!(world.shared.pages.stats().large_pages, 0, "{name}");
         world.check().unwrap();
     }
@@ -206,9 +204,9 @@ fn what_is_kept_makes_way_before_a_limit_is_called_passed() {
     world.set(key::LIMIT_HARD, "9m");
     let (heap, _) = with_one_kept(&world, MIB);
     let other = world.heap();
-    let block = other.allocate_large(8 * MIB, 1).start;
+    let block = other.allocate(8 * MIB, 1).start;
     assert!(!block.is_null() && !world.shared.pages.is_pressed());
-    assert_eq!(heap.shelf.cached_pages(), 0);
+    assert_eq!(heap.cache().cached_pages(), 0);
     world.check().unwrap();
 }
 
@@ -221,9 +219,9 @@ fn what_is_kept_and_what_is_dirty_obey_the_bound_together() {
     for _ in 0..rounds {
         for heap in &heaps {
             for n in (1..=16).step_by(step) {
-                pairs(heap, n * PAGE_BYTES, 2);
+                pairs(*heap, n * PAGE_BYTES, 2);
                 let n_long = if n == 16 { 6 } else { 0 };
-                let blocks: Vec<_> = (0..n_long).map(|_| heap.allocate_large(3 * MIB, 1).start).collect();
+                let blocks: Vec<_> = (0..n_long).map(|_| heap.allocate(3 * MIB, 1).start).collect();
                 // SAFETY: the blocks are this test's.
                 unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
                 let dirty = world.shared.pages.stats().dirty_pages;
@@ -247,7 +245,7 @@ fn what_is_kept_and_what_is_dirty_obey_the_bound_together() {
 fn dirt_that_would_pass_the_bound_empties_shelves() {
     let world = World::new(4096);
     let heap = world.heap();
-    let mut blocks: Vec<_> = (0..6).map(|_| heap.allocate_large(3 * MIB, 1).start).collect();
+    let mut blocks: Vec<_> = (0..6).map(|_| heap.allocate(3 * MIB, 1).start).collect();
     // SAFETY: the blocks are this test's. The first gives the memory that is kept.
     unsafe { heap.free(blocks.remove(0)) };
     let _kept = [with_one_kept(&world, MIB), with_one_kept(&world, MIB)];
@@ -266,9 +264,9 @@ fn what_is_kept_comes_before_clean_memory() {
         let world = World::new(4096);
         let ((heap, block), other) = (with_one_kept(&world, MIB), world.heap());
         let fresh = world.shared.pages.stats().fresh_bytes;
-        let longer = if by_another { other } else { heap }.allocate_large(700_000, 1).start;
+        let longer = if by_another { other } else { heap }.allocate(700_000, 1).start;
         assert_eq!((longer, world.shared.pages.stats().fresh_bytes), (block, fresh));
-        assert_eq!((heap.shelf.cached_pages(), open_pages(&world)), (0, 0));
+        assert_eq!((heap.cache().cached_pages(), open_pages(&world)), (0, 0));
         world.check().unwrap();
     }
 }
@@ -277,17 +275,17 @@ fn what_is_kept_comes_before_clean_memory() {
 fn explicit_heaps_keep_nothing_and_their_blocks_are_not_kept() {
     let world = World::new(4096);
     let explicit = world.explicit_heap();
-    pairs(explicit, 100_000, 10);
+    pairs(explicit.enter().own(), 100_000, 10);
     assert_eq!(open_pages(&world), 0);
     let (heap, _) = with_one_kept(&world, 100_000);
-    let (puts, _) = heap.shelf.puts_and_takes();
-    let (listed, own) = (explicit.allocate_large(100_000, 1).start, heap.allocate_large(100_000, 1).start);
+    let (puts, _) = heap.cache().puts_and_takes();
+    let (listed, own) = (explicit.enter().own().allocate(100_000, 1).start, heap.allocate(100_000, 1).start);
     // SAFETY: the blocks are this test's.
     unsafe {
         heap.free(listed);
-        assert_eq!((heap.shelf.cached_pages(), heap.shelf.puts_and_takes().0), (0, puts));
+        assert_eq!((heap.cache().cached_pages(), heap.cache().puts_and_takes().0), (0, puts));
         heap.free(own);
-        assert_eq!(heap.shelf.puts_and_takes().0, puts + 1);
+        assert_eq!(heap.cache().puts_and_takes().0, puts + 1);
         world.check().unwrap();
         world.threads.destroy(explicit);
     }
@@ -302,18 +300,18 @@ fn the_peak_of_what_is_live_does_not_count_what_is_kept() {
     assert_eq!(peak(), pages(16));
     // SAFETY: the blocks are this test's.
     unsafe {
-        let other = heap.allocate_large(2 * MIB, 1).start;
+        let other = heap.allocate(2 * MIB, 1).start;
         assert_eq!(peak(), pages(32), "1 MiB is kept, 2 are live");
-        let again = heap.allocate_large(MIB, 1).start;
+        let again = heap.allocate(MIB, 1).start;
         assert_eq!(peak(), pages(48), "3 MiB are live");
         heap.free(again);
-        assert_eq!(heap.allocate_large(MIB, 1).start, again);
+        assert_eq!(heap.allocate(MIB, 1).start, again);
         heap.free(again);
         heap.free(other);
         let next = world.heap();
         pairs(heap, MIB, 1);
         world.threads.death(heap);
-        next.free(next.allocate_large(3 * MIB, 1).start);
+        next.free(next.allocate(3 * MIB, 1).start);
         assert_eq!(peak(), pages(48), "what a dead thread kept is not live");
     }
 }
@@ -385,7 +383,7 @@ proptest! {
         world.check().unwrap();
         let stats = world.shared.pages.stats();
         prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "everything came home");
-        let kept = world.threads.iter().map(|heap| heap.shelf.puts_and_takes());
+        let kept = world.threads.iter().map(|heap| heap.cache().puts_and_takes());
         let (puts, takes) = kept.fold((0, 0), |sum, (puts, takes)| (sum.0 + puts, sum.1 + takes));
         prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that came went");
     }
@@ -395,13 +393,14 @@ proptest! {
 #[test]
 fn a_thread_and_those_who_empty_its_shelf_never_have_the_same_run() {
     let world = World::new(4096);
-    let (keeper, n) = (world.heap(), if cfg!(miri) { 60 } else { 200_000 });
+    let n = if cfg!(miri) { 60 } else { 200_000 };
     let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let keeper = world.heap();
             for round in 0..n {
                 let size = (1 + round / 20 % 3) * PAGE_BYTES;
-                let block = keeper.allocate_large(size, 1).start;
+                let block = keeper.allocate(size, 1).start;
                 // SAFETY: the block is this thread's; whoever else had it would write to it, too.
                 unsafe {
                     block.write(round as u8);
@@ -410,11 +409,12 @@ fn a_thread_and_those_who_empty_its_shelf_never_have_the_same_run() {
                     keeper.free(block);
                 }
             }
+            assert!(keeper.cache().puts_and_takes().1 > 0, "nothing was ever kept");
             done.store(1, Ordering::Release);
         });
         let other = world.heap();
         while done.load(Ordering::Acquire) == 0 {
-            let block = other.allocate_large(PAGE_BYTES, 1).start;
+            let block = other.allocate(PAGE_BYTES, 1).start;
             // SAFETY: as above.
             unsafe {
                 block.write(0xA5);
@@ -426,7 +426,6 @@ fn a_thread_and_those_who_empty_its_shelf_never_have_the_same_run() {
         }
     });
     world.check().unwrap();
-    assert!(keeper.shelf.puts_and_takes().1 > 0, "nothing was ever kept");
 }
 
 #[test]

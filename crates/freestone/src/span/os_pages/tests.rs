@@ -1,7 +1,9 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::size_class::{N_CLASSES, span_blocks};
+use crate::span::record::Listed;
 use crate::testing::World;
+use crate::thread::upkeep;
 use freestone_base::units::Pages;
 use freestone_os::Os;
 use std::vec::Vec;
@@ -27,7 +29,7 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
                 block.write_bytes(0x5A, size);
             }
             gone.iter().for_each(|&&block| heap.free(block));
-            heap.flush_all();
+            upkeep::flush_all(heap);
             let (free_before, mut purged) = (span.n_free.get(), 0);
             let released = release_pages(&layout, page, 4096, |start, bytes| {
                 purged += bytes;
@@ -67,7 +69,7 @@ fn what_was_never_carved_goes_too_if_it_has_memory() {
             block.write_bytes(0x5A, size);
             let layout = *world.shared.pages.layout();
             let page = world.shared.pages.view().page_of(block.addr()).unwrap() as u32;
-            heap.flush_all();
+            upkeep::flush_all(heap);
             let span = &*layout.record(page);
             assert!(span.fresh_has_memory.get(), "class {class}: the span is of fresh memory");
             let (mut purged, mut kept) = (0, 0);
@@ -105,7 +107,7 @@ fn a_stretch_that_the_kernel_keeps_stays_free() {
         let layout = *world.shared.pages.layout();
         let page = world.shared.pages.view().page_of(all[0].addr()).unwrap() as u32;
         all.iter().skip(1).for_each(|&block| heap.free(block));
-        heap.flush_all();
+        upkeep::flush_all(heap);
         let free_before = (*layout.record(page)).n_free.get();
         assert_eq!(release_pages(&layout, page, 4096, |_, _| false), 0);
         assert_eq!((*layout.record(page)).n_free.get(), free_before);
@@ -129,17 +131,14 @@ fn a_burst_leaves_no_os_page_without_a_block() {
             gone.iter().for_each(|&(_, &block)| heap.free(block));
             let layout = *world.shared.pages.layout();
             let mut idle = Vec::new();
-            let spans = &heap.spans[crate::size_class::class_of(size)];
-            for list in [&spans.partial, &spans.full] {
-                for (page, span) in list.iter(&layout) {
-                    let units = Units::of(span, 4096);
-                    idle.extend(
-                        (0..units.len)
-                            .filter(|&at| units.can_go(&layout, page, at))
-                            .map(|at| (page, at, span.n_out.get(), span.n_free.get(), span.fresh.get().count_ones())),
-                    );
-                }
-            }
+            heap.spans().of(crate::size_class::class_of(size)).for_each(&layout, |page, listed| {
+                let span = &*layout.record(page);
+                let units = Units::of(span, 4096);
+                let can_go = (0..units.len).filter(|&at| listed != Listed::No && units.can_go(&layout, page, at));
+                idle.extend(
+                    can_go.map(|at| (page, at, span.n_out.get(), span.n_free.get(), span.fresh.get().count_ones())),
+                );
+            });
             assert!(idle.len() <= 2, "{size}: {} {idle:?}", idle.len());
             kept.iter().for_each(|&(_, &block)| heap.free(block));
         }

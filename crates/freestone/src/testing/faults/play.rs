@@ -6,7 +6,8 @@
 
 use crate::page::PageStats;
 use crate::testing::World;
-use crate::thread::ThreadHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
@@ -44,7 +45,7 @@ impl Block {
 /// A workload under way.
 pub(super) struct Play<'w> {
     pub(super) world: &'w World,
-    heaps: Vec<&'w ThreadHeap<Fake>>,
+    heaps: Vec<Own<'w, Fake>>,
     pub(super) blocks: Vec<Block>,
     n_blocks: usize,
 }
@@ -54,21 +55,20 @@ impl<'w> Play<'w> {
         Self { world, heaps: Vec::new(), blocks: Vec::new(), n_blocks: 0 }
     }
 
-    pub(super) fn birth(&mut self) -> Option<&'w ThreadHeap<Fake>> {
+    pub(super) fn birth(&mut self) -> Option<Own<'w, Fake>> {
         let heap = self.world.try_heap()?;
         self.heaps.push(heap);
         Some(heap)
     }
 
-    pub(super) fn death(&mut self, heap: &'w ThreadHeap<Fake>) {
-        self.heaps.retain(|it| !core::ptr::eq(*it, heap));
+    pub(super) fn death(&mut self, heap: Own<'w, Fake>) {
+        self.heaps.retain(|it| !core::ptr::eq(it.heap(), heap.heap()));
         // SAFETY: the heap is not used afterwards.
         unsafe { self.world.threads.death(heap) };
     }
 
-    pub(super) fn allocate(&mut self, heap: &ThreadHeap<Fake>, bytes: usize, align: usize) {
-        // SAFETY: the heap is the play's.
-        let block = unsafe { heap.allocate(bytes, align) };
+    pub(super) fn allocate(&mut self, heap: Own<'_, Fake>, bytes: usize, align: usize) {
+        let block = heap.allocate(bytes, align);
         if block.start.is_null() {
             return;
         }
@@ -82,7 +82,7 @@ impl<'w> Play<'w> {
         self.blocks.push(block);
     }
 
-    pub(super) fn resize(&mut self, heap: &ThreadHeap<Fake>, at: usize, bytes: usize) {
+    pub(super) fn resize(&mut self, heap: Own<'_, Fake>, at: usize, bytes: usize) {
         let Some(block) = self.blocks.get_mut(at) else { return };
         // SAFETY: the block is in use.
         let moved = unsafe { heap.reallocate(block.start, bytes, 1) };
@@ -96,7 +96,7 @@ impl<'w> Play<'w> {
     }
 
     /// Frees every `nth` block.
-    pub(super) fn free(&mut self, heap: &ThreadHeap<Fake>, nth: usize) {
+    pub(super) fn free(&mut self, heap: Own<'_, Fake>, nth: usize) {
         let mut at = 0;
         self.blocks.retain(|block| {
             at += 1;
@@ -111,10 +111,7 @@ impl<'w> Play<'w> {
     }
 
     pub(super) fn purge(&self) {
-        for heap in &self.heaps {
-            // SAFETY: the heap is the play's.
-            unsafe { heap.flush_all() };
-        }
+        self.heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
         self.world.shared.pages.purge();
     }
 

@@ -6,7 +6,7 @@
 
 use super::play::Play;
 use crate::config::key;
-use crate::thread::heap::Role;
+use crate::thread::route;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -77,10 +77,10 @@ fn zeroed(play: &mut Play<'_>) {
 fn explicit_heaps(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     for _ in 0..3 {
-        let Some(explicit) = play.world.try_birth(Role::Explicit) else { return };
+        let Some(explicit) = play.world.try_explicit_heap() else { return };
         let before = play.blocks.len();
-        (0..200).for_each(|at| play.allocate(explicit, 16 + at * 5, 1));
-        (0..4).for_each(|at| play.allocate(explicit, 90 * KIB + at * 100 * KIB, 1));
+        (0..200).for_each(|at| play.allocate(explicit.enter().own(), 16 + at * 5, 1));
+        (0..4).for_each(|at| play.allocate(explicit.enter().own(), 90 * KIB + at * 100 * KIB, 1));
         play.blocks.truncate(before);
         play.allocate(heap, 200 * KIB, 1);
         // SAFETY: neither the heap nor its blocks are used any more.
@@ -123,7 +123,7 @@ fn remote_frees(play: &mut Play<'_>) {
         (0..3).for_each(|_| play.allocate(producer, 128 * KIB, 1));
         play.free(consumer, 1);
     }
-    consumer.send_all();
+    route::send_all(consumer);
 }
 
 /// As under `ulimit -v`: clean holes make way for longer blocks, and are mapped again.

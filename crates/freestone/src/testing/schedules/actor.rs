@@ -6,7 +6,9 @@
 
 use super::world::{Explicit, Seams, Stage};
 use crate::size_class::class_of_aligned;
-use crate::thread::ThreadHeap;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::heap::own::Own;
+use crate::thread::{flush, route, upkeep};
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::SplitMix;
@@ -38,7 +40,7 @@ enum Step {
 /// A thread: its heap, and its source of random numbers.
 struct Actor<'stage> {
     stage: &'stage Stage,
-    heap: &'stage ThreadHeap<Fake>,
+    heap: Own<'stage, Fake>,
     random: SplitMix,
 }
 
@@ -94,10 +96,9 @@ impl Actor<'_> {
             Step::Allocate => self.allocate(),
             Step::Free => self.free(),
             Step::Reallocate => self.reallocate(),
-            Step::HandOver => self.heap.send_all(),
+            Step::HandOver => route::send_all(self.heap),
             Step::Purge => {
-                // SAFETY: the heap is this thread's.
-                unsafe { self.heap.flush_all() };
+                upkeep::flush_all(self.heap);
                 self.stage.world.shared.pages.purge();
             }
             Step::PassTime => {
@@ -134,8 +135,7 @@ impl Actor<'_> {
             return self.free();
         }
         for _ in 0..1 + self.random.below(6) {
-            // SAFETY: the heap is this thread's.
-            let start = unsafe { self.heap.allocate(bytes, 1) }.start;
+            let start = self.heap.allocate(bytes, 1).start;
             let start = NonNull::new(start).expect("the window has room for all of it");
             self.stage.handed_out(start, bytes, None);
         }
@@ -150,8 +150,9 @@ impl Actor<'_> {
                 match class {
                     // Rust's way: by the layout, without asking whose it is.
                     Some(class) => {
-                        if !self.heap.try_push(class, block.start.as_ptr()) {
-                            self.heap.push_slow(class, block.start.as_ptr());
+                        let block = FreeBlock::new(block.start.as_ptr(), class);
+                        if let Err(block) = self.heap.bins().try_push(block) {
+                            flush::push(self.heap, block);
                         }
                     }
                     None => self.heap.free(block.start.as_ptr()),
@@ -191,13 +192,12 @@ impl Actor<'_> {
         // SAFETY: the heap is alive: it is not deleted while a thread uses it.
         let record = unsafe { &*record };
         for _ in 0..1 + self.random.below(4) {
-            let gate = record.enter();
+            let entered_heap = record.enter();
             let entered = core::mem::replace(&mut self.stage.owned().heaps[number].is_entered, true);
             assert!(!entered, "two threads are behind the gate of one heap");
-            // SAFETY: the gate makes this thread the heap's.
-            let start = unsafe { record.allocate(bytes, 1) }.start;
+            let start = entered_heap.own().allocate(bytes, 1).start;
             self.stage.owned().heaps[number].is_entered = false;
-            drop(gate);
+            drop(entered_heap);
             let start = NonNull::new(start).expect("the window has room for all of it");
             self.stage.handed_out(start, bytes, Some(number));
         }
@@ -224,7 +224,7 @@ impl Actor<'_> {
         unsafe {
             stage.unlock_after_fork();
             world.shared.pages.adopt_purging_in_child();
-            world.threads.orphan_others(ptr::from_ref(self.heap));
+            world.threads.orphan_others(Some(self.heap));
         }
         stage.check("in the child, at its start");
     }
@@ -233,8 +233,7 @@ impl Actor<'_> {
     fn live_within_the_limit(&mut self) {
         for _ in 0..self.stage.n_steps {
             let bytes = self.size();
-            // SAFETY: the heap is this thread's.
-            let start = unsafe { self.heap.allocate(bytes, 1) }.start;
+            let start = self.heap.allocate(bytes, 1).start;
             let start = NonNull::new(start).unwrap_or_else(|| panic!("{bytes} bytes refused with room for them"));
             self.stage.handed_out(start, bytes, None);
             let block = {

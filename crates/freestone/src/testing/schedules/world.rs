@@ -11,7 +11,7 @@ use crate::check::check;
 use crate::config::key;
 use crate::span::Kind;
 use crate::testing::World;
-use crate::thread::ThreadHeap;
+use crate::thread::explicit::ExplicitHeap;
 use freestone_base::lock::Lock;
 use freestone_os::Futex;
 use freestone_os::fake::Fake;
@@ -54,7 +54,7 @@ unsafe impl Send for Block {}
 /// An explicit heap of the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Explicit {
-    pub(super) record: *const ThreadHeap<Fake>,
+    pub(super) record: *const ExplicitHeap<Fake>,
     /// Threads that are allocating from it, or freeing a block of it.
     pub(super) n_busy: u32,
     /// A thread is deleting it, or has.

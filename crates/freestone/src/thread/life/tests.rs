@@ -1,5 +1,7 @@
 use super::*;
 use crate::testing::{OneHeap, World};
+use crate::thread::route;
+use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
 use freestone_testkit::ops::{Player, any_stream};
 use proptest::prelude::*;
@@ -20,9 +22,12 @@ fn is_filled(block: *mut u8, value: u8) -> bool {
     unsafe { core::slice::from_raw_parts(block, BLOCK) }.iter().all(|&byte| byte == value)
 }
 
-fn allocate(heap: &ThreadHeap<freestone_os::fake::Fake>) -> *mut u8 {
-    // SAFETY: the heap is this test's.
-    unsafe { heap.allocate(BLOCK, 1) }.start
+fn allocate(heap: Own<'_, freestone_os::fake::Fake>) -> *mut u8 {
+    heap.allocate(BLOCK, 1).start
+}
+
+fn allocate_in(heap: &ExplicitHeap<freestone_os::fake::Fake>) -> *mut u8 {
+    allocate(heap.enter().own())
 }
 
 #[test]
@@ -35,7 +40,7 @@ fn deleting_an_explicit_heap_leaves_the_blocks_of_a_dead_threads_span_alone() {
     unsafe {
         world.threads.death(dying);
         let explicit = world.explicit_heap();
-        (0..100).for_each(|_| fill(allocate(explicit), b'E'));
+        (0..100).for_each(|_| fill(allocate_in(explicit), b'E'));
         world.check().unwrap();
         world.threads.destroy(explicit);
     }
@@ -51,11 +56,11 @@ fn an_explicit_heap_takes_no_loose_blocks() {
     let blocks: Vec<_> = (0..10).map(|_| allocate(gone)).collect();
     // SAFETY: as if in a forked child: `gone` belongs to a thread that is not there.
     unsafe {
-        world.threads.orphan_others(own);
+        world.threads.orphan_others(Some(own));
         blocks.iter().for_each(|&block| own.free(block));
-        own.flush_all();
+        upkeep::flush_all(own);
         let explicit = world.explicit_heap();
-        let taken: Vec<_> = (0..2000).map(|_| allocate(explicit)).collect();
+        let taken: Vec<_> = (0..2000).map(|_| allocate_in(explicit)).collect();
         assert!(taken.iter().all(|block| !blocks.contains(block)));
         world.threads.destroy(explicit);
     }
@@ -70,18 +75,18 @@ fn blocks_freed_before_their_explicit_heap_was_deleted_never_come_back() {
     let heap = world.heap();
     for round in 0..20 {
         let explicit = world.explicit_heap();
-        let blocks: Vec<_> = (0..20).map(|_| allocate(explicit)).collect();
+        let blocks: Vec<_> = (0..20).map(|_| allocate_in(explicit)).collect();
         // SAFETY: the blocks are live and this test's; a destroyed heap is not used.
         unsafe {
             blocks.into_iter().for_each(|block| heap.free(block));
             world.threads.destroy(explicit);
             let next = world.explicit_heap();
-            let mut live: BTreeSet<_> = (0..900).map(|_| allocate(next)).collect();
-            heap.send_all();
+            let mut live: BTreeSet<_> = (0..900).map(|_| allocate_in(next)).collect();
+            route::send_all(heap);
             world.check().unwrap();
             live.iter().for_each(|&block| fill(block, b'L'));
             for _ in 0..900 {
-                let block = allocate(next);
+                let block = allocate_in(next);
                 assert!(live.insert(block), "round {round}: {block:?} is handed out twice");
             }
             world.threads.destroy(next);
@@ -97,7 +102,7 @@ fn a_child_counts_only_the_heaps_that_came_along() {
     let explicit = world.explicit_heap();
     assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (401, 401));
     // SAFETY: this test's only thread goes on with the first heap, as a forked child would.
-    unsafe { world.threads.orphan_others(heaps[0]) };
+    unsafe { world.threads.orphan_others(Some(heaps[0])) };
     assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (2, 2));
     // SAFETY: the heaps are not used afterwards.
     unsafe {
@@ -111,25 +116,66 @@ fn a_child_counts_only_the_heaps_that_came_along() {
 fn the_page_map_tells_blocks_of_explicit_heaps_from_others() {
     let world = World::new(4096);
     let (thread, explicit) = (world.heap(), world.explicit_heap());
-    assert!(!thread.owner().is_explicit() && explicit.owner().is_explicit());
+    assert!(!thread.generation().is_explicit() && explicit.gated().heap().generation().is_explicit());
 }
 
 #[test]
 fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
     let world = World::new(4096);
     let (heap, explicit) = (world.heap(), world.explicit_heap());
-    explicit.limit_pages.set(32);
+    explicit.set_limit(Some(32)).unwrap();
     // SAFETY: the heaps and the blocks are this test's.
     unsafe {
-        let block = explicit.allocate(20 * PAGE_BYTES, 1).start;
+        let block = explicit.enter().own().allocate(20 * PAGE_BYTES, 1).start;
         assert!(!heap.resize_in_place(block, 21 * PAGE_BYTES), "another heap knows no limit");
-        assert!(explicit.resize_in_place(block, 30 * PAGE_BYTES));
-        assert!(!explicit.resize_in_place(block, 33 * PAGE_BYTES), "beyond the limit");
+        assert!(explicit.enter().own().resize_in_place(block, 30 * PAGE_BYTES));
+        assert!(!explicit.enter().own().resize_in_place(block, 33 * PAGE_BYTES), "beyond the limit");
         assert!(heap.resize_in_place(block, 10 * PAGE_BYTES), "anybody may cut a block short");
         let own = heap.allocate(20 * PAGE_BYTES, 1).start;
-        assert!(!explicit.resize_in_place(own, 21 * PAGE_BYTES), "it would not count towards the limit");
+        assert!(!explicit.enter().own().resize_in_place(own, 21 * PAGE_BYTES), "it would not count towards the limit");
         heap.free(own);
         world.threads.destroy(explicit);
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
+    let world = World::new(4096);
+    let other = world.heap();
+    // SAFETY: the heaps and the blocks are this test's; a dead heap is not used.
+    unsafe {
+        for round in 0..100 {
+            let dying = world.heap();
+            let kept = dying.allocate(48, 1).start;
+            let also = dying.allocate(48, 1).start;
+            // Collected for an owner that dies before it is handed over.
+            other.free(also);
+            world.threads.death(dying);
+            world.check().unwrap();
+            let heir = world.heap();
+            let block = heir.allocate(48, 1).start;
+            heir.free(block);
+            other.free(kept);
+            route::send_all(other);
+            world.threads.death(heir);
+            world.check().unwrap_or_else(|broken| panic!("round {round}: {broken}"));
+        }
+        world.threads.death(other);
+    }
+    world.check().unwrap();
+    assert_eq!(world.small_span_pages(), 0);
+}
+
+#[test]
+fn generations_that_wrapped_pass_over_those_in_use() {
+    let world = World::new(4096);
+    let kept = world.heap();
+    for _ in 0..50 {
+        let heap = world.heap();
+        assert_ne!(heap.generation(), kept.generation());
+        // SAFETY: the heap is not used afterwards.
+        unsafe { world.threads.death(heap) };
     }
     world.check().unwrap();
 }
@@ -159,16 +205,16 @@ proptest! {
             if let Some(heap) = threads.get_mut(*turn) {
                 if *event == 0 {
                     // SAFETY: the dead heap is not used again.
-                    unsafe { world.threads.death(heap) };
+                    unsafe { world.threads.death(*heap) };
                     *heap = world.heap();
                 }
-                player.subject.heap = heap;
+                player.subject.heap = *heap;
             } else {
                 let explicit = world.explicit_heap();
                 // SAFETY: the blocks are this test's, and none is used when the heap is destroyed.
                 unsafe {
                     for size in [8, 64, 300, 64, 40_000, 64, 3000] {
-                        let block = explicit.allocate(size, 1).start;
+                        let block = explicit.enter().own().allocate(size, 1).start;
                         prop_assert!(!block.is_null());
                         block.write_bytes(0xEE, size);
                         if size != 300 {

@@ -3,7 +3,11 @@
 //! another heap gets a page.
 use crate::size_class::{block_bytes, class_of};
 use crate::testing::World;
-use crate::thread::ThreadHeap;
+use crate::thread::drain::drain;
+use crate::thread::flush;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::heap::own::Own;
+use crate::thread::upkeep;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
 
@@ -29,10 +33,15 @@ impl Block {
 }
 
 /// The quick way of `free`; whether it was open.
-unsafe fn free_quickly(heap: &ThreadHeap<Fake>, block: *mut u8) -> bool {
-    let class = heap.view().entry(block.addr()).and_then(|entry| entry.class_if_owned(heap.tag()));
+unsafe fn free_quickly(heap: Own<'_, Fake>, block: *mut u8) -> bool {
+    let class = heap
+        .bins()
+        .lookup()
+        .view()
+        .entry(block.addr())
+        .and_then(|entry| entry.class_if_owned(heap.bins().lookup().tag()));
     // SAFETY: the block is of this heap, and nobody uses it.
-    class.map(|class| unsafe { heap.push_slow(class, block) }).is_some()
+    class.map(|class| unsafe { flush::push(heap, FreeBlock::new(block, class)) }).is_some()
 }
 
 struct Random(u64);
@@ -50,17 +59,17 @@ impl Random {
 fn a_heap_sees_its_own_spans_and_finds_those_of_others_when_it_looks() {
     let world = World::new(4096);
     let (first, second) = (world.heap(), world.heap());
-    // SAFETY: the heaps and the blocks are this test's.
-    unsafe {
+    {
         let own = first.allocate(100, 1).start;
-        assert_eq!(first.view().small_class(own.addr()), Some(class_of(100)));
+        assert_eq!(first.bins().lookup().view().small_class(own.addr()), Some(class_of(100)));
         // The second heap has made the window grow: the first one's view is old.
-        let other =
-            (0..).map(|_| second.allocate(30_000, 1).start).find(|at| first.view().page_of(at.addr()).is_none());
+        let other = (0..)
+            .map(|_| second.allocate(30_000, 1).start)
+            .find(|at| first.bins().lookup().view().page_of(at.addr()).is_none());
         let other = other.unwrap();
-        assert_eq!(second.view().small_class(other.addr()), Some(class_of(30_000)));
+        assert_eq!(second.bins().lookup().view().small_class(other.addr()), Some(class_of(30_000)));
         assert_eq!(first.usable_bytes(other), Some(block_bytes(class_of(30_000))));
-        assert_eq!(first.view().small_class(other.addr()), Some(class_of(30_000)));
+        assert_eq!(first.bins().lookup().view().small_class(other.addr()), Some(class_of(30_000)));
     }
 }
 
@@ -71,12 +80,13 @@ fn a_block_beyond_the_view_that_went_into_a_bin_finds_home_when_the_bin_is_flush
     let (first, second) = (world.heap(), world.heap());
     // SAFETY: the heaps and the blocks are this test's.
     unsafe {
-        let other =
-            (0..).map(|_| second.allocate(30_000, 1).start).find(|at| first.view().page_of(at.addr()).is_none());
-        first.push_slow(class_of(30_000), other.unwrap());
-        first.flush_all();
-        second.drain();
-        assert_eq!(second.head(class_of(30_000)).get().cast(), other.unwrap());
+        let other = (0..)
+            .map(|_| second.allocate(30_000, 1).start)
+            .find(|at| first.bins().lookup().view().page_of(at.addr()).is_none());
+        flush::push(first, FreeBlock::new(other.unwrap(), class_of(30_000)));
+        upkeep::flush_all(first);
+        drain(second);
+        assert_eq!(second.bins().first(class_of(30_000)).cast(), other.unwrap());
     }
     world.check().unwrap();
 }
@@ -86,7 +96,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
     let n = if cfg!(miri) { 300 } else { 20_000 };
     for seed in 1..if cfg!(miri) { 2 } else { 6 } {
         let world = World::new(4096);
-        let mut heaps: Vec<&ThreadHeap<Fake>> = (0..4).map(|_| world.heap()).collect();
+        let mut heaps: Vec<Own<'_, Fake>> = (0..4).map(|_| world.heap()).collect();
         let (mut random, mut blocks) = (Random(seed), Vec::<Block>::new());
         for step in 0..n {
             let (heap, byte) = (heaps[random.below(4)], step as u8);
@@ -99,8 +109,9 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                         let start = heap.allocate(size, 1).start;
                         assert!(!start.is_null());
                         let entry = world.shared.pages.view().entry(start.addr());
-                        let is_own = entry.is_some_and(|entry| entry.class_if_owned(heap.tag()).is_some());
-                        let sees = heap.view().small_class(start.addr()).is_some();
+                        let is_own =
+                            entry.is_some_and(|entry| entry.class_if_owned(heap.bins().lookup().tag()).is_some());
+                        let sees = heap.bins().lookup().view().small_class(start.addr()).is_some();
                         assert!(sees || !is_own, "a heap sees its own spans");
                         blocks.push(Block::new(start, size, byte));
                     }
@@ -117,7 +128,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                         let class = world.shared.pages.view().small_class(block.start.addr());
                         match way {
                             // As Rust does, of a size that it knows: into the bin, whoever owns it.
-                            9..12 if let Some(class) = class => heap.push_slow(class, block.start),
+                            9..12 if let Some(class) = class => flush::push(heap, FreeBlock::new(block.start, class)),
                             12 => {
                                 let size = 1 + random.below(5_000);
                                 let start = heap.reallocate(block.start, size, 1);
@@ -138,8 +149,8 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
         // SAFETY: as above.
         unsafe {
             blocks.iter().for_each(|block| heaps[0].free(block.start));
-            heaps.iter().for_each(|heap| heap.flush_all());
-            heaps.iter().for_each(|heap| heap.flush_all());
+            heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
+            heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
         }
         world.check().unwrap();
         // SAFETY: as above.

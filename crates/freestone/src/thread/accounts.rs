@@ -1,0 +1,81 @@
+//! What a heap has counted and not yet published to the sums of all heaps (`usage`).
+//!
+//! ```text
+//!  free bytes inside its spans      published with every flush
+//!  live bytes of a class            when a span of the class comes or goes, and at the heap's end
+//!  live bytes of large blocks       when the page heap is needed, or when more would be live than was published
+//! ```
+//!
+//! Invariant: of large blocks the sum never has less than is live, only more: `unpublished_large` is 0 or negative between operations.
+//! Who may do what: the heap's thread alone.
+
+use crate::size_class::{N_CLASSES, block_bytes};
+use crate::usage::Usage;
+use core::cell::Cell;
+
+/// See the module header. Zero is right for a heap that has counted nothing.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    /// Bytes that came free inside this heap's spans, less those that were taken.
+    unpublished_free: Cell<i64>,
+    /// Blocks of each class that the sum of what is live knows of.
+    published_live: [Cell<i64>; N_CLASSES],
+    /// Bytes of large blocks that the program holds beyond those that the sum knows of.
+    unpublished_large: Cell<i64>,
+}
+
+impl Accounts {
+    /// Nothing counted.
+    pub(crate) const fn new() -> Self {
+        Self {
+            unpublished_free: Cell::new(0),
+            published_live: [const { Cell::new(0) }; N_CLASSES],
+            unpublished_large: Cell::new(0),
+        }
+    }
+
+    /// Counts blocks that became free inside the heap's spans (or, negative, are free no more).
+    #[inline]
+    pub(crate) fn add_free(&self, class: usize, blocks: i64) {
+        self.unpublished_free.set(self.unpublished_free.get() + blocks * block_bytes(class) as i64);
+    }
+
+    /// Publishes what became free inside the heap's spans.
+    pub(crate) fn publish_free(&self, usage: &Usage) {
+        let bytes = self.unpublished_free.replace(0);
+        if bytes != 0 {
+            usage.add_free_in_spans(bytes);
+        }
+    }
+
+    /// Publishes that the program holds `live` blocks of a class from this heap.
+    pub(crate) fn publish_live(&self, class: usize, live: i64, usage: &Usage) {
+        let before = self.published_live[class].replace(live);
+        if live != before {
+            usage.publish_live((live - before) * block_bytes(class) as i64);
+        }
+    }
+
+    /// Counts bytes of large blocks that were handed out (or, negative, freed) without the page heap. Returns whether the sum has less than is
+    /// live now, so that the change has to be published.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn add_large(&self, change_bytes: i64) -> bool {
+        let unpublished = self.unpublished_large.get() + change_bytes;
+        self.unpublished_large.set(unpublished);
+        unpublished > 0
+    }
+
+    /// Publishes what the program holds now in large blocks: what was counted, and a change.
+    pub(crate) fn publish_large(&self, change_bytes: i64, usage: &Usage) {
+        usage.publish_live(self.unpublished_large.replace(0) + change_bytes);
+    }
+
+    /// Bytes of large blocks that are live beyond those that were published: 0 or negative between operations.
+    pub(crate) fn unpublished_large(&self) -> i64 {
+        self.unpublished_large.get()
+    }
+}
+
+#[cfg(test)]
+mod tests;

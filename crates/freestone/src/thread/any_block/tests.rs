@@ -1,0 +1,194 @@
+use crate::testing::{OneHeap, World};
+use crate::thread::route;
+use freestone_os::Errno;
+use freestone_os::fake::Failure;
+use freestone_testkit::ops::{Mix, Player, any_stream, generate, play};
+use proptest::prelude::*;
+use std::vec::Vec;
+
+const N_CASES: u32 = if cfg!(miri) { 4 } else { 96 };
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: N_CASES, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Contents, alignment and disjointness by the shadow; every invariant every few operations; on several OS page sizes.
+    #[test]
+    fn any_stream_keeps_every_promise(
+        stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
+        os_page_log2 in 12u32..=16,
+        bin_max in BIN_MAX,
+    ) {
+        let world = World::new(1 << os_page_log2);
+        small_bins(&world, bin_max);
+        let player = play(&stream, OneHeap { world: &world, heap: world.heap() }, 16);
+        prop_assert!(player.is_ok(), "{}", player.err().unwrap());
+    }
+
+    /// Two heaps in turn: blocks are freed and resized by whichever heap's turn it is.
+    #[test]
+    fn blocks_may_be_freed_by_any_heap(
+        stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
+        turns in proptest::collection::vec(0usize..3, 400),
+        bin_max in BIN_MAX,
+    ) {
+        let world = World::new(4096);
+        small_bins(&world, bin_max);
+        let heaps = [world.heap(), world.heap(), world.heap()];
+        let mut player = Player::new(OneHeap { world: &world, heap: heaps[0] });
+        for (op, turn) in stream.ops.iter().zip(&turns) {
+            player.subject.heap = heaps[*turn];
+            player.step(*op).unwrap();
+        }
+        world.check().unwrap();
+        player.drain().unwrap();
+        for heap in heaps {
+            // SAFETY: no heap is used afterwards.
+            unsafe { world.threads.death(heap) };
+        }
+        world.check().unwrap();
+        let stats = world.shared.pages.stats();
+        prop_assert_eq!((stats.large_pages, world.small_span_pages()), (0, 0), "everything came home");
+    }
+}
+
+/// Streams are short: they fill, flush and empty only small bins.
+const BIN_MAX: core::ops::RangeInclusive<u32> = 1..=8;
+
+/// Lets bins hold at most `blocks`, and nothing stay dirty.
+fn small_bins(world: &World, blocks: u32) {
+    world.set(crate::config::key::BIN_MAX, &std::format!("{blocks}"));
+    world.set(crate::config::key::DIRTY_MAX, "0");
+}
+
+/// A mixed load that goes through every path: many classes, large blocks, resizing.
+fn mixed(n_ops: usize) -> freestone_testkit::ops::Stream {
+    let mix = Mix { ids: 60, least_bytes: 0, most_bytes: 150_000, most_align: 128 << 10, reallocations_percent: 30 };
+    generate(mix, 0, n_ops, 7)
+}
+
+/// Fails every call of the kernel in turn, with each errno, once and for good: null or success, the heap whole, nothing lost.
+#[test]
+fn every_failing_call_of_the_kernel_leaves_the_heap_whole() {
+    let stream = mixed(if cfg!(miri) { 30 } else { 200 });
+    let n_calls = {
+        let world = World::new(4096);
+        let player = play(&stream, OneHeap { world: &world, heap: world.heap() }, usize::MAX);
+        assert!(player.is_ok());
+        world.os().n_calls()
+    };
+    assert!(n_calls > 4);
+    let stride = if cfg!(miri) { 3 } else { 1 };
+    for nth_call in (0..n_calls).step_by(stride) {
+        for errno in [Errno::NOMEM, Errno::AGAIN, Errno::INVAL] {
+            for for_good in [false, true] {
+                let world = World::new(4096);
+                world.os().plan(Some(Failure { nth_call, errno, for_good }));
+                let heap = world.try_heap();
+                // The window itself may have failed; the next attempt must not remember that.
+                let Some(heap) = heap else {
+                    world.os().plan(None);
+                    assert!(world.try_heap().is_some());
+                    continue;
+                };
+                let player = play(&stream, OneHeap { world: &world, heap }, 64);
+                assert!(
+                    player.is_ok(),
+                    "call {nth_call} fails with {errno:?}, for good: {for_good}: {}",
+                    player.err().unwrap()
+                );
+                world.os().plan(None);
+                // SAFETY: the heap is not used afterwards.
+                unsafe { world.threads.death(heap) };
+                world.check().unwrap();
+                assert_eq!(world.small_span_pages(), 0, "blocks were lost");
+            }
+        }
+    }
+}
+
+#[test]
+fn absurd_requests_are_refused() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for (size, align) in
+        [(usize::MAX, 1), (isize::MAX as usize + 1, 1), (isize::MAX as usize, 1), (1, 1 << 62), (1 << 45, 1)]
+    {
+        assert!(heap.allocate(size, align).start.is_null(), "{size} aligned to {align}");
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn alignments_are_given_up_to_the_window() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for align_log2 in 0..=if cfg!(miri) { 20 } else { 24 } {
+        for size in [1, 100, 5000, 100_000] {
+            // SAFETY: the heap and the block are this test's.
+            unsafe {
+                let block = heap.allocate(size, 1 << align_log2).start;
+                assert!(!block.is_null() && block.addr().is_multiple_of(1 << align_log2));
+                heap.free(block);
+            }
+        }
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn a_batch_of_32_remote_frees_costs_one_handover() {
+    let world = World::new(4096);
+    let (producer, consumer) = (world.heap(), world.heap());
+    let n = 3200;
+    // SAFETY: the heaps and the blocks are this test's.
+    unsafe {
+        let blocks: Vec<_> = (0..n).map(|_| producer.allocate(64, 1).start).collect();
+        blocks.into_iter().for_each(|block| consumer.free(block));
+    }
+    assert_eq!(consumer.heap().n_handovers(), n / 32);
+    world.check().unwrap();
+}
+
+#[test]
+fn orphans_blocks_are_handed_out_again() {
+    let world = World::new(4096);
+    let (own, lost) = (world.heap(), world.heap());
+    // SAFETY: the heaps and the blocks are this test's; the orphan is not used.
+    unsafe {
+        let blocks: Vec<_> = (0..10).map(|_| lost.allocate(96, 1).start).collect();
+        world.threads.orphan_others(Some(own));
+        for &block in &blocks {
+            own.free(block);
+        }
+        route::send_all(own);
+        let again: Vec<_> = (0..10).map(|_| own.allocate(96, 1).start).collect();
+        assert!(blocks.iter().all(|block| again.contains(block)));
+        again.into_iter().for_each(|block| own.free(block));
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn a_buffer_that_grows_by_eighths_moves_few_times_and_keeps_its_contents() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let (mut size, mut n_moves) = (27, 0);
+    // SAFETY: the heap and the block are this test's.
+    unsafe {
+        let mut block = heap.allocate(size, 1).start;
+        block.write_bytes(7, size);
+        while size < if cfg!(miri) { 100_000 } else { 20 << 20 } {
+            let next = size + size / 8;
+            let moved = heap.reallocate(block, next, 1);
+            n_moves += u32::from(moved != block);
+            block = moved;
+            let bytes = core::slice::from_raw_parts(block, next);
+            assert!(bytes.iter().take(size).step_by(1 + size / 4096).all(|&byte| byte == 7) && bytes[size - 1] == 7);
+            block.add(size).write_bytes(7, next - size);
+            size = next;
+        }
+        heap.free(block);
+    }
+    assert!(n_moves <= 11, "{n_moves} moves");
+    world.check().unwrap();
+}

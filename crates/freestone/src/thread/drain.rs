@@ -1,0 +1,36 @@
+//! The inbox: what other threads handed over goes into the bins.
+
+use crate::thread::flush;
+use crate::thread::free_block::{Found, FreeBlock};
+use crate::thread::heap::own::Own;
+use crate::thread::route;
+use freestone_os::Os;
+
+/// Takes what other threads handed over into the bins. A block whose span has another owner by now is sent on.
+pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
+    let mut blocks = own.remote().mailbox().take();
+    if blocks.is_empty() {
+        return;
+    }
+    // The blocks were handed out before they were handed over, so the newest view covers them.
+    let (view, tag) = (own.renew_view(), own.bins().lookup().tag());
+    while let Some(found) = blocks.pop_prefetching(&view, tag) {
+        match found {
+            Found::Own(block) => put(own, block),
+            Found::Other(block, generation) => route::send(own, block, generation),
+            Found::Lost(_) => {}
+        }
+    }
+}
+
+/// Puts a block into its bin, which is flushed when it holds twice its capacity.
+fn put<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    let class = block.class();
+    own.bins().put(block);
+    if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
+        flush::overflow(own, class);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Explicit heaps: a thread heap behind a gate, with a list of its large blocks and a limit.
+//!
+//! ```text
+//!  ExplicitHeap ─┬─ gated      gate, and the thread heap: bins and spans
+//!                └─ holdings   large blocks, limit
+//! ```
+//!
+//! Everything in the heap is deleted with it. So it adopts no abandoned span and takes no orphaned block, its large runs are cached by no thread,
+//! and its generation is of the upper half: a thread that frees one of its blocks sees that in the page map and hands the block over at once.
+
+use crate::thread::gated::{Entered, GatedHeap};
+use crate::thread::holdings::{BelowUse, Holdings};
+use crate::thread::records::{Record, RecordLinks};
+use freestone_os::Os;
+
+/// See the module header.
+pub struct ExplicitHeap<O: Os + 'static> {
+    gated: GatedHeap<O>,
+    holdings: Holdings,
+    links: RecordLinks<Self>,
+}
+
+impl<O: Os + 'static> Record for ExplicitHeap<O> {
+    fn links(&self) -> &RecordLinks<Self> {
+        &self.links
+    }
+}
+
+impl<O: Os + 'static> core::fmt::Debug for ExplicitHeap<O> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "ExplicitHeap of {:?}", self.gated.heap())
+    }
+}
+
+impl<O: Os + 'static> ExplicitHeap<O> {
+    /// The thread heap behind its gate.
+    pub(crate) fn gated(&self) -> &GatedHeap<O> {
+        &self.gated
+    }
+
+    /// Waits until no other thread is in the heap, and makes the caller its thread until the answer is dropped.
+    #[must_use]
+    pub fn enter(&self) -> Entered<'_, O> {
+        self.gated.enter_with(Some(&self.holdings))
+    }
+
+    /// Lets the heap have at most `limit_pages`; `None` takes the limit away.
+    ///
+    /// # Errors
+    /// The heap has more than that already. The limit is as it was then.
+    pub(crate) fn set_limit(&self, limit_pages: Option<u64>) -> Result<(), BelowUse> {
+        let entered = self.enter();
+        let own = entered.own();
+        self.holdings.set_limit(&own.shared().pages, own.spans().n_pages(), limit_pages)
+    }
+
+    /// Takes away the limit that the record has from its last life, or from being zero. For the birth, before others know of the heap.
+    pub(crate) fn lift_limit(&self) {
+        self.holdings.lift_limit();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! A thread heap behind a gate: whoever has entered is its thread.
+#![allow(unsafe_code)]
+//!
+//! The fallback heap is one, for the threads that cannot have a heap of their own; an explicit heap has one inside.
+//!
+//! # Safety
+//! A heap is entered only between its birth and its end. Then the gate makes the thread that holds it the heap's thread.
+
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Own;
+use crate::thread::holdings::Holdings;
+use crate::thread::records::{Record, RecordLinks};
+use freestone_base::lock::{Guard, Lock};
+use freestone_os::{Futex, Os};
+
+/// Rank of the gates.
+pub const GATE_RANK: u8 = 15;
+
+/// A thread heap and its gate. See the module header.
+pub struct GatedHeap<O: Os + 'static> {
+    heap: ThreadHeap<O>,
+    gate: Lock<(), Futex, GATE_RANK>,
+    links: RecordLinks<Self>,
+}
+
+impl<O: Os + 'static> Record for GatedHeap<O> {
+    fn links(&self) -> &RecordLinks<Self> {
+        &self.links
+    }
+}
+
+impl<O: Os + 'static> GatedHeap<O> {
+    /// The heap, as any thread knows it.
+    pub(crate) fn heap(&self) -> &ThreadHeap<O> {
+        &self.heap
+    }
+
+    /// Waits until no other thread is in the heap, and makes the caller its thread until the answer is dropped.
+    #[must_use]
+    pub(crate) fn enter(&self) -> Entered<'_, O> {
+        self.enter_with(None)
+    }
+
+    /// [`GatedHeap::enter`], for the explicit heap that this is part of.
+    pub(crate) fn enter_with<'a>(&'a self, holdings: Option<&'a Holdings>) -> Entered<'a, O> {
+        let guard = self.gate.lock();
+        // SAFETY: the heap is alive, and this thread holds its gate as long as the answer is there.
+        Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard }
+    }
+
+    /// Takes the gate and keeps it, before a fork.
+    pub(crate) fn lock_for_fork(&self) {
+        self.gate.acquire_raw();
+    }
+
+    /// Releases the gate in parent or child. A gate that was not taken stays as it is.
+    ///
+    /// # Safety
+    /// - If the gate is held by [`GatedHeap::lock_for_fork`], this thread took it, or is the child's copy of the thread that did.
+    pub(crate) unsafe fn unlock_after_fork(&self) {
+        // SAFETY: this thread took it, or nobody did (this function's contract).
+        unsafe { self.gate.release_raw() }
+    }
+}
+
+/// A heap whose gate this thread holds.
+pub struct Entered<'a, O: Os + 'static> {
+    own: Own<'a, O>,
+    _guard: Guard<'a, (), Futex, GATE_RANK>,
+}
+
+impl<O: Os + 'static> Entered<'_, O> {
+    /// The heap.
+    #[must_use]
+    pub fn own(&self) -> Own<'_, O> {
+        self.own
+    }
+}

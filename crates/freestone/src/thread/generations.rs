@@ -1,0 +1,37 @@
+//! Generations: the numbers that tell the owners of spans apart in the page map.
+//!
+//! Each birth gets a number that no heap had before, until all of its half of the numbers were given out once (2^23 births). From then on the
+//! numbers of heaps that are still there are passed over.
+
+use crate::span::Owner;
+
+/// The generations of thread heaps, or of explicit heaps.
+#[derive(Debug)]
+pub(crate) struct Generations {
+    next: Owner,
+    first: Owner,
+    has_wrapped: bool,
+}
+
+impl Generations {
+    /// None given out yet; `first` is the first of its half.
+    pub(crate) const fn from(first: Owner) -> Self {
+        Self { next: first, first, has_wrapped: false }
+    }
+
+    /// A generation that no heap has. `is_in_use` is asked once the numbers have wrapped.
+    pub(crate) fn draw(&mut self, is_in_use: impl Fn(Owner) -> bool) -> Owner {
+        loop {
+            let drawn = self.next;
+            self.next = drawn.next();
+            let could_be_in_use = self.has_wrapped;
+            self.has_wrapped |= self.next == self.first;
+            if !could_be_in_use || !is_in_use(drawn) {
+                return drawn;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

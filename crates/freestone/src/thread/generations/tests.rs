@@ -1,0 +1,35 @@
+use super::*;
+use std::collections::BTreeSet;
+
+/// Three numbers before the first half ends.
+fn near_the_end() -> Generations {
+    let mut generations = Generations::from(Owner::FIRST);
+    while generations.next.next().next().next() != Owner::FIRST {
+        generations.next = generations.next.next();
+    }
+    generations
+}
+
+#[test]
+fn no_number_is_given_out_twice_before_all_were() {
+    let mut generations = Generations::from(Owner::FIRST);
+    let drawn: BTreeSet<u32> = (0..1000).map(|_| generations.draw(|_| true).tag()).collect();
+    assert_eq!(drawn.len(), 1000, "numbers that were never given out are in nobody's use");
+}
+
+#[test]
+fn once_all_were_given_out_those_in_use_are_passed_over() {
+    let mut generations = near_the_end();
+    (0..3).for_each(|_| _ = generations.draw(|_| true));
+    let (first, second) = (Owner::FIRST, Owner::FIRST.next());
+    let drawn = generations.draw(|generation| generation == first || generation == second);
+    assert_eq!(drawn, second.next());
+}
+
+#[test]
+fn each_half_starts_again_at_its_own_first() {
+    let mut generations = near_the_end();
+    (0..3).for_each(|_| assert!(!generations.draw(|_| false).is_explicit()));
+    assert_eq!(generations.draw(|_| false), Owner::FIRST);
+    assert!(Generations::from(Owner::FIRST_EXPLICIT).draw(|_| false).is_explicit());
+}

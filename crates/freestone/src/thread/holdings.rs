@@ -1,0 +1,57 @@
+//! What an explicit heap has beside its thread heap: the list of its large blocks, and a limit to all its pages.
+//!
+//! Who may do what: whoever is behind the heap's gate.
+
+use crate::page::{LargeList, PageHeap};
+use core::cell::Cell;
+use freestone_os::Os;
+
+/// See the module header.
+#[derive(Debug)]
+pub(crate) struct Holdings {
+    large: LargeList,
+    limit_pages: Cell<u64>,
+}
+
+/// The limit of a heap that has none.
+const UNLIMITED: u64 = u64::MAX;
+
+/// A limit that cannot be set: the heap has more than that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BelowUse;
+
+impl Holdings {
+    /// The heap's large blocks.
+    pub(crate) fn large(&self) -> &LargeList {
+        &self.large
+    }
+
+    /// Whether the limit lets the heap have `n_pages` more, beside its `small_pages` and its large blocks.
+    pub(crate) fn has_room<O: Os>(&self, pages: &PageHeap<O>, small_pages: u64, n_pages: u32) -> bool {
+        let limit = self.limit_pages.get();
+        limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(n_pages) <= limit
+    }
+
+    /// Sets the limit; `None` takes it away.
+    ///
+    /// # Errors
+    /// The heap has more than that already. The limit is as it was then.
+    pub(crate) fn set_limit<O: Os>(
+        &self,
+        pages: &PageHeap<O>,
+        small_pages: u64,
+        limit_pages: Option<u64>,
+    ) -> Result<(), BelowUse> {
+        let limit = limit_pages.unwrap_or(UNLIMITED);
+        if small_pages + pages.listed_pages(&self.large) > limit {
+            return Err(BelowUse);
+        }
+        self.limit_pages.set(limit);
+        Ok(())
+    }
+
+    /// Takes the limit away.
+    pub(crate) fn lift_limit(&self) {
+        self.limit_pages.set(UNLIMITED);
+    }
+}

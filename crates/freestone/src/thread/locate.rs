@@ -1,0 +1,74 @@
+//! What an address is: a small block, a large one, or wrong.
+//!
+//! ```text
+//!  address ─▶ outside the address range, or entry 0 ─▶ wrong
+//!         ├─▶ entry with a size class ─▶ small
+//!         └─▶ entry LARGE, at its page's start ─▶ large
+//! ```
+
+use crate::misuse::Misuse;
+use crate::shared::Shared;
+use crate::span::{Entry, Kind, PageIndex};
+use core::ptr;
+use freestone_os::Os;
+
+/// What an address is.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// In a small span. Whether a block starts there is for its span to see, when the block goes back.
+    Small {
+        /// Its page map entry.
+        entry: Entry,
+        /// Its class.
+        class: usize,
+    },
+    /// The start of a large block.
+    Large {
+        /// Its first page.
+        page: u32,
+    },
+    /// Neither.
+    Wrong(Misuse),
+}
+
+/// Finds out what an address is.
+#[must_use]
+pub fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
+    let (layout, view) = (shared.pages.layout(), shared.pages.view());
+    let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
+        return Place::Wrong(Misuse::Foreign);
+    };
+    if let Some(class) = entry.class() {
+        return Place::Small { entry, class };
+    }
+    if entry == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block) {
+        return Place::Large { page: page as u32 };
+    }
+    Place::Wrong(misuse_inside(shared, page as u32, block).unwrap_or(Misuse::Foreign))
+}
+
+/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
+/// this.
+#[cold]
+fn misuse_inside<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
+    shared.pages.inspect(|state| {
+        let runs = &state.runs;
+        if page >= runs.high_water().0 {
+            return None;
+        }
+        let start = (1..=page).rev().map(PageIndex).find(|&at| runs.entry(at) != Entry::NONE)?;
+        let record = runs.record(start);
+        let is_inside =
+            record.kind.get() == Kind::Large && record.first_page() == start && page - start.0 < record.n_pages().0;
+        let block_bytes = record.n_pages().to_bytes().0;
+        let offset = block.addr() - runs.layout().page_start(start.0).addr();
+        match runs.entry(start) {
+            Entry::CACHED if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
+            Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

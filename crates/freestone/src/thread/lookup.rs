@@ -1,0 +1,72 @@
+//! What tells a heap that a block is its own, and of which class: the heap's copy of the address range's view, and its tag.
+//!
+//! ```text
+//!  offset  0  view   base, reach, page map
+//!         24  tag    the heap's generation, shifted to where a page map entry has it
+//!
+//!  pages   1 ……………………………………… reach ……………………… reach of the newest view
+//!          │ this heap's spans    │                 │
+//!          │ and others'          │ others' only    │ nothing was handed out yet
+//! ```
+//!
+//! The view is a copy, so that `free` finds it beside everything else that it reads. Other threads extend the mapped pages meanwhile. An
+//! address beyond the copy's reach fails the test that addresses outside the address range fail; the slow path behind that test brings
+//! the copy up to date, and so do every flush, drain and new span. A thread frees a block only after it was told of it, in whatever way,
+//! which is after the block was handed out; the reach that covers the block was published before that. So the newest view covers it.
+//!
+//! Invariant: the view covers every page of the heap's own spans, so `free` finds each of them.
+//! Who may do what: only the heap's thread reads or writes the cells.
+
+use crate::span::{Owner, View};
+use core::cell::Cell;
+
+/// See the module header.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Lookup {
+    view: Cell<View>,
+    tag: Cell<u32>,
+}
+
+impl Lookup {
+    /// Finds nothing: its view is empty, and no entry has its tag.
+    pub(crate) const fn empty() -> Self {
+        Self { view: Cell::new(View::EMPTY), tag: Cell::new(Owner::NOBODY.tag()) }
+    }
+
+    /// Makes it a heap's of this generation.
+    pub(crate) fn begin(&self, view: View, generation: Owner) {
+        self.view.set(view);
+        self.tag.set(generation.tag());
+    }
+
+    /// The class of the block at `address`, if its span is this heap's.
+    #[inline(always)]
+    pub(crate) fn own_class(&self, address: usize) -> Option<usize> {
+        self.view.get().entry(address).and_then(|entry| entry.class_if_owned(self.tag.get()))
+    }
+
+    /// The heap's view.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> View {
+        self.view.get()
+    }
+
+    /// Brings the view up to date if the mapped pages reach further by now. Returns it.
+    #[inline]
+    pub(crate) fn renew(&self, reach: usize, newest: impl FnOnce() -> View) -> View {
+        if self.view.get().reach() != reach {
+            self.view.set(newest());
+        }
+        self.view.get()
+    }
+
+    /// What to subtract from a page map entry: see `span::page_map`.
+    #[inline(always)]
+    pub(crate) fn tag(&self) -> u32 {
+        self.tag.get()
+    }
+}
+
+#[cfg(test)]
+mod tests;

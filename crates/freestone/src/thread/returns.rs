@@ -1,0 +1,95 @@
+//! Blocks going back to spans of this heap.
+//!
+//! A span of which no block is out goes to the page heap. When more is free inside spans than the dirty bound allows, a span that is mostly free
+//! gives back the OS pages in which no block is out (`span_purge` says when). This is also where a wrong free of a small block is seen: its
+//! span refuses the block, and it is reported.
+
+use crate::misuse::Misuse;
+use crate::size_class::{block_at, block_bytes};
+use crate::span::blocks::{Home, Refused};
+use crate::thread::free_block::FreeChain;
+use crate::thread::heap::own::Own;
+use crate::thread::spans;
+use freestone_os::Os;
+
+/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all that lie in the span one behind the other.
+/// The span is the one that was turned to. Returns whether it is still there: with its last block, a span goes to the page heap.
+#[inline(always)]
+pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> bool {
+    let returned = own.spans().give_back(own.layout(), home, chain, most);
+    own.accounts().add_free(home.class, i64::from(returned.n));
+    if let Some((block, why)) = returned.refused {
+        report_refused(own, block.addr(), home.class, home.page, why);
+        return true;
+    }
+    if returned.is_empty {
+        free_span(own, home);
+        return false;
+    }
+    if own.purge().looks() {
+        own.purge().note_emptied(spans::has_emptied_os_page(own.shared(), home, returned.last));
+    }
+    true
+}
+
+/// Gives a span of which no block is out to the page heap.
+#[cold]
+fn free_span<O: Os>(own: Own<'_, O>, home: &Home<'_>) {
+    own.purge().forget();
+    own.accounts().add_free(home.class, -i64::from(home.span.n_free.get()));
+    own.publish_live(home.class);
+    own.spans().free_empty(&own.shared().pages, home);
+}
+
+/// Reports a block of the span of `class` at `page` that the span refused.
+pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usize, page: u32, why: Refused) {
+    let block_bytes = block_bytes(class);
+    let what = match why {
+        Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
+        Refused::NotABlock => {
+            let offset = address - own.layout().page_start(page).addr();
+            let start = block_at(class, offset).0 * block_bytes;
+            Misuse::Interior { block_bytes, offset: offset - start }
+        }
+    };
+    own.report(what, address);
+}
+
+/// Turns to the span at `page`, to give blocks back to it; 0 turns from all spans. What was emptied in the span turned from goes back.
+#[inline]
+pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: u32) {
+    if own.purge().is_at(page) && page != 0 {
+        return;
+    }
+    if let Some(before) = own.purge().turn_to(page) {
+        release_os_pages(own, before);
+    }
+    if page == 0 {
+        publish_free(own);
+    }
+}
+
+/// Gives back the OS pages of a span in which no block is out.
+fn release_os_pages<O: Os>(own: Own<'_, O>, page: u32) {
+    if let Some((class, n)) = spans::release_os_pages(own.shared(), own.bins().lookup(), page) {
+        own.accounts().add_free(class, -i64::from(n));
+    }
+}
+
+/// Publishes what came free inside this heap's spans, and finds out whether it is too much.
+fn publish_free<O: Os>(own: Own<'_, O>) {
+    let shared = own.shared();
+    own.accounts().publish_free(&shared.usage);
+    if own.purge().set_over_bound(shared.usage.exceeds_bound_in_spans(shared.settings())) {
+        sweep(own);
+    }
+}
+
+/// Gives back the OS pages of spans that came free while the bound was not passed; once in a decay time at most.
+#[cold]
+pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
+    let Some(decay_ms) = own.shared().settings().decay_ms() else { return };
+    if own.purge().begin_sweep(own.now_ms(), decay_ms) {
+        own.spans().for_each_mostly_free(own.layout(), |page| release_os_pages(own, page));
+    }
+}

@@ -1,0 +1,92 @@
+//! Where a block of another owner goes: into the buffer for its owner, or at once to wherever its span is now.
+//!
+//! ```text
+//!  the span's owner is  none              ─▶ central list
+//!                       this heap         ─▶ the span
+//!                       an orphan         ─▶ kept with the central list, to be handed out again
+//!                       any other heap    ─▶ its inbox; closed: look again, the span is changing hands
+//! ```
+//!
+//! A free block is out of its span, so the span is there.
+
+use crate::span::Owner;
+use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
+use crate::thread::heap::own::Own;
+use crate::thread::remote_frees::{Life, free_abandoned, keep_orphaned, owner_of, owner_of_span};
+use crate::thread::{returns, spans};
+use core::ptr;
+use freestone_base::sync::spin_hint;
+use freestone_os::Os;
+
+/// Sends a block of another owner, or of none, on its way. It counts as freed already, or is in transit. `generation` is what the entry of its
+/// page says of its owner.
+pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Owner) {
+    if generation.is_explicit() {
+        return route(own, block);
+    }
+    match owner_of(own.shared(), &block) {
+        (_, Some(owner)) if !ptr::eq(owner, own.heap().mailbox()) => {
+            let refused = own.remote().buffer(owner, block);
+            route_all(own, refused);
+        }
+        _ => route(own, block),
+    }
+}
+
+/// Hands everything buffered over.
+pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
+    own.remote().hand_all_over(|refused| route_all(own, refused));
+}
+
+/// Sends each block to wherever its span is now.
+pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
+    let tag = own.bins().lookup().tag();
+    while !blocks.is_empty() {
+        // A block may be one that another thread handed to us, from a page that this heap has not seen yet.
+        let view = own.renew_view();
+        match blocks.pop(&view, tag) {
+            Some(Found::Own(block) | Found::Other(block, _)) => route(own, block),
+            Some(Found::Lost(_)) | None => {}
+        }
+    }
+}
+
+/// Sends one block to wherever its span is now.
+pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
+    let shared = own.shared();
+    let (page, mut owner) = owner_of(shared, &block);
+    loop {
+        match owner {
+            None => {
+                let (class, address) = (block.class(), block.address());
+                match free_abandoned(shared, page, block) {
+                    Ok(None) => return,
+                    Ok(Some(why)) => return returns::report_refused(own, address, class, page, why),
+                    Err(adopted) => block = adopted,
+                }
+            }
+            Some(owner) if ptr::eq(owner, own.heap().mailbox()) => return route_home(own, page, block),
+            Some(owner) if owner.life() == Life::Orphaned => return keep_orphaned(shared, block),
+            Some(owner) => match own.remote().hand_one_over(owner, block) {
+                Ok(()) => return,
+                Err(refused) => {
+                    block = refused;
+                    spin_hint();
+                }
+            },
+        }
+        owner = owner_of_span(shared, page);
+    }
+}
+
+/// Gives a block back to the span of this heap that starts at `page`.
+fn route_home<O: Os>(own: Own<'_, O>, page: u32, block: FreeBlock) {
+    let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
+    returns::turn_to(own, page);
+    returns::give_back(own, &home, &mut FreeChain::of(block), 1);
+    // Not in a flush: by the next one the span may have another owner.
+    returns::turn_to(own, 0);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::size_class::class_of;
+use crate::testing::World;
+use crate::thread::drain::drain;
+use freestone_os::fake::Fake;
+
+const BYTES: usize = 30_000;
+
+/// A block of `owner` that lies beyond the view of `other`. In tests a view reaches no further than it must.
+fn beyond_the_view(other: Own<'_, Fake>, owner: Own<'_, Fake>) -> *mut u8 {
+    let blocks = (0..).map(|_| owner.allocate(BYTES, 1).start);
+    let mut beyond = blocks.filter(|block| other.bins().lookup().view().page_of(block.addr()).is_none());
+    beyond.next().unwrap()
+}
+
+fn free_block(start: *mut u8) -> FreeBlock {
+    // SAFETY: the block is the test's, of that class, and not used any more.
+    unsafe { FreeBlock::new(start, class_of(BYTES)) }
+}
+
+/// The block passed through the buffer for an owner that exited, and comes back: its page is one that the sender has never seen.
+#[test]
+fn a_refused_block_from_beyond_the_senders_view_is_routed() {
+    let world = World::new(4096);
+    let (sender, owner) = (world.heap(), world.heap());
+    let start = beyond_the_view(sender, owner);
+    let generation = owner.generation();
+    send(sender, free_block(start), generation);
+    assert!(sender.bins().lookup().view().page_of(start.addr()).is_none(), "the sender has not looked yet");
+    // SAFETY: the heap is not used afterwards.
+    unsafe { world.threads.death(owner) };
+    send_all(sender);
+    let heir = world.heap();
+    world.check().unwrap();
+    let n_out = |page| {
+        // SAFETY: the page is in use.
+        unsafe { world.shared.span(page) }.n_out.get()
+    };
+    let page = world.shared.pages.view().page_of(start.addr()).unwrap() as u32;
+    // SAFETY: the page is in use.
+    let first = unsafe { world.shared.span(page) }.first.load(freestone_base::sync::Ordering::Relaxed);
+    let before = n_out(first);
+    route(heir, free_block(heir.allocate(BYTES, 1).start));
+    assert!(n_out(first) <= before, "the block is back in its span, and was not lost");
+}
+
+/// The sender, which had mapped more pages, exits; the block is in the owner's inbox, and the owner has never seen its page.
+#[test]
+fn a_drained_block_from_beyond_the_owners_view_finds_its_span() {
+    let world = World::new(4096);
+    let (owner, other) = (world.heap(), world.heap());
+    let start = beyond_the_view(owner, other);
+    // As if the span had been the owner's when the block was handed over.
+    let mut block = Some(free_block(start));
+    owner.remote().mailbox().hand_over(block.take().unwrap()).unwrap();
+    drain(owner);
+    assert!(owner.bins().lookup().view().page_of(start.addr()).is_some(), "the drain brings the view up to date");
+    send_all(owner);
+    drain(other);
+    assert_eq!(other.bins().first(class_of(BYTES)).cast(), start, "the block was passed on");
+    world.check().unwrap();
+}
+
+#[test]
+fn a_block_of_an_explicit_heap_is_handed_over_at_once() {
+    let world = World::new(4096);
+    let (heap, explicit) = (world.heap(), world.explicit_heap());
+    let start = explicit.enter().own().allocate(64, 1).start;
+    // SAFETY: the block is this test's.
+    unsafe { heap.free(start) };
+    assert_eq!(heap.heap().n_handovers(), 1);
+    assert!(!explicit.gated().heap().mailbox().take().is_empty());
+}
+
+#[test]
+fn a_block_of_an_abandoned_span_goes_to_the_central_list() {
+    let world = World::new(4096);
+    let (gone, heap) = (world.heap(), world.heap());
+    let [first, second] = [0, 1].map(|_| gone.allocate(BYTES, 1).start);
+    // SAFETY: the heap is not used afterwards.
+    unsafe { world.threads.death(gone) };
+    route(heap, free_block(first));
+    assert_eq!(world.shared.usage.returned_blocks(class_of(BYTES)), 1);
+    route(heap, free_block(second));
+    world.check().unwrap();
+    assert_eq!(world.shared.pages.stats().small_pages, 0, "with its last block, the span went to the page heap");
+}
+
+#[test]
+fn a_block_of_an_orphan_is_kept_and_handed_out_again() {
+    let world = World::new(4096);
+    let (gone, heap) = (world.heap(), world.heap());
+    let start = gone.allocate(BYTES, 1).start;
+    // SAFETY: as if in a forked child, whose one thread is the test's.
+    unsafe { world.threads.orphan_others(Some(heap)) };
+    route(heap, free_block(start));
+    assert_eq!(heap.allocate(BYTES, 1).start, start);
+}
+
+#[test]
+fn a_block_of_this_heap_goes_to_its_span_and_leaves_nothing_to_do() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let [kept, start] = [0, 1].map(|_| heap.allocate(BYTES, 1).start);
+    route(heap, free_block(start));
+    assert!(heap.purge().is_at(0), "no span is being visited");
+    assert_eq!(heap.heap().n_handovers(), 0);
+    world.check().unwrap();
+    route(heap, free_block(kept));
+    world.check().unwrap();
+}
+
+#[test]
+fn a_block_that_is_routed_twice_is_reported_and_breaks_nothing() {
+    let world = World::new(4096);
+    world.set(crate::config::key::MISUSE, "ignore");
+    let heap = world.heap();
+    let [_kept, start] = [0, 1].map(|_| heap.allocate(BYTES, 1).start);
+    route(heap, free_block(start));
+    route(heap, free_block(start));
+    world.check().unwrap();
+}

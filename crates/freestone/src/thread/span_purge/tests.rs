@@ -1,0 +1,70 @@
+use super::*;
+
+#[test]
+fn what_was_emptied_in_a_span_goes_back_when_the_flush_turns_to_the_next() {
+    let purge = SpanPurge::new();
+    assert_eq!(purge.turn_to(7), None);
+    assert!(purge.is_at(7));
+    purge.note_emptied(true);
+    assert_eq!(purge.turn_to(9), Some(7));
+    assert_eq!(purge.turn_to(0), None, "nothing was emptied in the second");
+}
+
+#[test]
+fn a_span_that_is_gone_is_not_given_back_from() {
+    let purge = SpanPurge::new();
+    purge.turn_to(7);
+    purge.note_emptied(true);
+    purge.forget();
+    assert!(!purge.is_at(7));
+    assert_eq!(purge.turn_to(0), None);
+}
+
+#[test]
+fn blocks_are_looked_at_while_the_bound_is_passed_and_until_one_has_emptied_a_page() {
+    let purge = SpanPurge::new();
+    assert!(!purge.is_on() && !purge.looks());
+    purge.set_over_bound(true);
+    assert!(purge.is_on() && purge.looks());
+    purge.note_emptied(true);
+    assert!(purge.is_on() && !purge.looks());
+    purge.set_over_bound(false);
+    assert!(!purge.is_on());
+}
+
+#[test]
+fn passing_the_bound_asks_for_one_sweep_and_staying_above_it_for_no_other() {
+    let purge = SpanPurge::new();
+    assert!(!purge.set_over_bound(false));
+    assert!(purge.set_over_bound(true));
+    assert!(purge.set_over_bound(true), "it has not been done yet");
+    assert!(purge.begin_sweep(5000, 1000));
+    assert!(!purge.set_over_bound(true));
+    purge.set_over_bound(false);
+    assert!(purge.set_over_bound(true));
+}
+
+#[test]
+fn a_sweep_that_was_asked_for_is_owed_even_when_the_bound_is_met_again() {
+    let purge = SpanPurge::new();
+    purge.set_over_bound(true);
+    assert!(purge.set_over_bound(false));
+}
+
+#[test]
+fn sweeps_are_a_decay_time_apart_also_when_the_clock_wraps() {
+    let purge = SpanPurge::new();
+    assert!(purge.begin_sweep(10, 1000), "the first one waits for nothing");
+    assert!(!purge.begin_sweep(1009, 1000));
+    assert!(purge.begin_sweep(1010, 1000));
+    assert!(purge.begin_sweep(u32::MAX - 5, 1000));
+    assert!(!purge.begin_sweep(900, 1000));
+    assert!(purge.begin_sweep(994, 1000));
+}
+
+#[test]
+fn a_sweep_at_time_zero_counts_as_one() {
+    let purge = SpanPurge::new();
+    assert!(purge.begin_sweep(0, 1000));
+    assert!(!purge.begin_sweep(500, 1000));
+}

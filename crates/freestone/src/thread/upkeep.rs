@@ -1,0 +1,38 @@
+//! What a heap does once in a while, and when it is told to keep nothing.
+
+use crate::size_class::N_CLASSES;
+use crate::thread::drain::drain;
+use crate::thread::flush::flush;
+use crate::thread::heap::own::Own;
+use crate::thread::route::send_all;
+use freestone_os::Os;
+
+/// The decay tick: once in a decay time, on the way to the page heap, bins that nothing was allocated from since the last one are emptied, and
+/// buffered blocks of other owners are handed over. An active bin keeps its blocks.
+pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
+    let Some(decay_ms) = own.shared().settings().decay_ms() else { return };
+    if !own.ticks().begin_tick(now_ms, decay_ms) {
+        return;
+    }
+    drain(own);
+    for class in 0..N_CLASSES {
+        if own.bins().is_idle_since_last_asked(class) {
+            flush(own, class, 0);
+        }
+    }
+    own.cache().tick();
+    send_all(own);
+}
+
+/// Empties the bins, the large-run cache and the remote-free buffer.
+pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
+    drain(own);
+    for class in 0..N_CLASSES {
+        flush(own, class, 0);
+    }
+    own.shared().pages.empty_cache(own.cache());
+    send_all(own);
+}
+
+#[cfg(test)]
+mod tests;
