@@ -90,8 +90,10 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
     let Some(run) = run else { return NewBlock::NONE };
     let pages = &own.shared().pages;
     if let Some(holdings) = own.holdings() {
-        // SAFETY: the run was just handed out to us, and an explicit heap's record stays where it is.
-        unsafe { pages.list_large(&OwnedRun::at(run.page), holdings.large()) };
+        // SAFETY: the run was just allocated for this block.
+        let owned = unsafe { OwnedRun::at(run.page) };
+        // SAFETY: an explicit heap's record stays where it is.
+        unsafe { pages.list_large(&owned, holdings.large()) };
     }
     publish(own, run_bytes(run.n_pages));
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
@@ -118,8 +120,10 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
     let n_pages = unsafe { own.shared().span(page) }.pages.get();
     // What is in an explicit heap is deleted with it: it caches nothing.
     let cache = if own.holdings().is_none() { Some(own.cache()) } else { None };
-    // SAFETY: the run is nobody's any more (this function's contract); the cache is this thread's, in a record that is never unmapped.
-    if unsafe { own.shared().pages.free_or_cache(OwnedRun::at(page), cache) } {
+    // SAFETY: the page starts a block that no code uses any more (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
+    // SAFETY: the cache is this thread's, in a record that is never unmapped.
+    if unsafe { own.shared().pages.free_or_cache(run, cache) } {
         let _ = own.accounts().add_large(-run_bytes(n_pages));
     } else {
         publish(own, -run_bytes(n_pages));
@@ -170,8 +174,10 @@ pub(crate) unsafe fn bytes<O: Os>(own: Own<'_, O>, page: u32) -> usize {
 pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Moved {
     // SAFETY: both start large blocks (this function's contract).
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);
-    // SAFETY: both blocks are the caller's, and the second is not shorter (this function's contract).
-    let moved = unsafe { own.shared().pages.relocate(OwnedRun::at(from), OwnedRun::at(to)) };
+    // SAFETY: both start large blocks that are the caller's (this function's contract).
+    let [from, to] = [from, to].map(|page| unsafe { OwnedRun::at(page) });
+    // SAFETY: the second is not shorter (this function's contract).
+    let moved = unsafe { own.shared().pages.relocate(from, to) };
     match moved {
         Moved::Yes => publish(own, -from_bytes),
         Moved::No => {}
@@ -186,11 +192,11 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
 /// - `page` starts a large block that the program holds.
 pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> bool {
     let pages = &own.shared().pages;
-    // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
-    let run = unsafe { OwnedRun::at(page) };
     // SAFETY: the page starts a run in use, so it has a record.
     let record = unsafe { own.shared().span(page) };
     let held = record.pages.get();
+    // SAFETY: the page starts a block that is the caller's (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
     let Some(Pages(n_pages @ 1..)) = Bytes(size).to_pages() else { return false };
     if n_pages > held {
         // A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
