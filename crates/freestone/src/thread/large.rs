@@ -192,11 +192,11 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
 /// - `page` starts a large block that the program holds.
 pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> bool {
     let pages = &own.shared().pages;
+    // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
     // SAFETY: the page starts a run in use, so it has a record.
     let record = unsafe { own.shared().span(page) };
     let held = record.pages.get();
-    // SAFETY: the page starts a block that is the caller's (this function's contract).
-    let run = unsafe { OwnedRun::at(page) };
     let Some(Pages(n_pages @ 1..)) = Bytes(size).to_pages() else { return false };
     if n_pages > held {
         // A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
