@@ -29,8 +29,6 @@ const CIRCLES_MOST: usize = 3;
 #[derive(Debug, Default, PartialEq)]
 struct Allowed {
     arrows: Vec<Pair>,
-    /// Arrows of `layers.leftover`: those that are being removed. Nothing may be added there.
-    leftover: Vec<Pair>,
     opaque: Vec<String>,
 }
 
@@ -118,7 +116,7 @@ fn opaque_complaints(krate: &Crate, allowed: &[String]) -> Vec<String> {
 /// Everything wrong with one crate.
 fn complaints_of(krate: &Crate, order: &Order, allowed: &Allowed, is_heap: bool) -> Vec<String> {
     let mut complaints = if order.is_empty() { Vec::new() } else { upward_modules(krate, order) };
-    let found = circles(krate, &allowed.arrows, &allowed.leftover);
+    let found = circles(krate, &allowed.arrows);
     complaints.extend(found.complaints.iter().map(|circle| format!("a circle: {circle}")));
     let idle = found.idle.iter();
     complaints.extend(idle.map(|(from, to)| format!("{from} -> {to} is on no circle: remove its line `circle:`")));
@@ -131,7 +129,6 @@ fn complaints_of(krate: &Crate, order: &Order, allowed: &Allowed, is_heap: bool)
 /// Checks the workspace.
 pub(crate) fn check_workspace() -> Result<()> {
     let text = fs::read_to_string(root().join("layers.dag")).context("cannot read layers.dag")?;
-    let leftover = fs::read_to_string(root().join("layers.leftover")).unwrap_or_default();
     let crates = Order::read(&text, "crates");
     let mut complaints = Vec::new();
     for name in crates.below.keys() {
@@ -141,9 +138,8 @@ pub(crate) fn check_workspace() -> Result<()> {
     }
     let mut n_allowed = 0;
     for (name, krate) in workspace()?.iter() {
-        let mut allowed = Allowed::read(&text, name)?;
+        let allowed = Allowed::read(&text, name)?;
         n_allowed += allowed.arrows.len();
-        allowed.leftover = Allowed::read(&leftover, name)?.arrows;
         let found = complaints_of(krate, &Order::read(&text, name), &allowed, HEAP_CRATES.contains(name));
         complaints.extend(found.into_iter().map(|complaint| format!("{name}: {complaint}")));
     }
@@ -163,7 +159,7 @@ pub(crate) fn check_workspace() -> Result<()> {
 pub(crate) fn list_circles() -> Result<()> {
     for (name, krate) in workspace()?.iter() {
         for (from, to) in arrows_on_circles(krate) {
-            println!("circle: {name} {from} -> {to} because it is to be removed");
+            println!("{name}: {from} -> {to}");
         }
     }
     Ok(())

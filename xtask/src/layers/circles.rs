@@ -15,8 +15,8 @@ pub(super) struct Circles {
     pub idle: Vec<Pair>,
 }
 
-/// Looks for circles, the `allowed` and the `leftover` arrows left out.
-pub(super) fn circles(krate: &Crate, allowed: &[Pair], leftover: &[Pair]) -> Circles {
+/// Looks for circles, the `allowed` arrows left out.
+pub(super) fn circles(krate: &Crate, allowed: &[Pair]) -> Circles {
     let all = arrows(krate);
     let path = |file: usize| krate.files[file].path.clone();
     let pair = |(from, to): (usize, usize)| (path(from), path(to));
@@ -24,7 +24,7 @@ pub(super) fn circles(krate: &Crate, allowed: &[Pair], leftover: &[Pair]) -> Cir
         |allowed: &Pair| all.keys().any(|&arrow| pair(arrow) == *allowed && reaches(&all, arrow.1, arrow.0));
     let idle = allowed.iter().filter(|allowed| !is_on_circle(allowed)).cloned().collect();
     let mut left = all;
-    left.retain(|&arrow, _| !allowed.contains(&pair(arrow)) && !leftover.contains(&pair(arrow)));
+    left.retain(|&arrow, _| !allowed.contains(&pair(arrow)));
     let mut told: BTreeSet<usize> = BTreeSet::new();
     let mut complaints = Vec::new();
     for start in 0..krate.files.len() {
@@ -41,7 +41,7 @@ pub(super) fn circles(krate: &Crate, allowed: &[Pair], leftover: &[Pair]) -> Cir
     Circles { complaints, idle }
 }
 
-/// Every arrow that lies on a circle: what a crate's first list of allowances is made of.
+/// Every arrow that lies on a circle.
 pub(super) fn arrows_on_circles(krate: &Crate) -> Vec<Pair> {
     let all = arrows(krate);
     let on_circle = all.keys().filter(|&&(from, to)| reaches(&all, to, from));
