@@ -11,6 +11,8 @@
 //! | prefault (`MADV_POPULATE_WRITE`) | the first half has memory |
 //! | advise_huge (`MADV_HUGEPAGE`) | the first half is advised |
 //!
+//! Long because: one function for each call of the kernel, with all ways in which it may fail.
+//!
 //! # Safety
 //! The window is one zeroed allocation that lives as long as the `Fake`, so committed memory can be used. The fake keeps a state for each OS
 //! page, and a transition that no kernel would allow panics the test.
@@ -57,6 +59,7 @@ pub struct Fake {
     state: Known,
 }
 
+/// Wide because: each way to fail, and each figure that tests ask for, is one number.
 #[derive(Debug, Default)]
 struct State {
     /// Whether a call that fails does half its work first.

@@ -1,9 +1,12 @@
 #![allow(unsafe_code)]
 //! What becomes of pages: kept, given back, made huge, limited. Over the fake kernel, through whole heaps.
+//!
+//! Long because: one test for each way a page can go, over shared helpers.
 use crate::config::key;
 use crate::page::runs::Extent;
 use crate::span::Kind;
 use crate::testing::{OneHeap, World};
+use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use freestone_os::Errno;
@@ -340,7 +343,7 @@ fn reserved_pages_that_somebody_else_has_mapped_are_given_up() {
 }
 
 /// Blocks of a MiB that are dirty; the heap that had them.
-fn dirty_mib(world: &World, n: usize) -> crate::thread::heap::Own<'_, freestone_os::fake::Fake> {
+fn dirty_mib(world: &World, n: usize) -> Own<'_, freestone_os::fake::Fake> {
     let heap = world.heap();
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
     // SAFETY: the heap and the blocks are this test's.

@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 use crate::testing::World;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::Os;
 use freestone_os::fake::Fake;

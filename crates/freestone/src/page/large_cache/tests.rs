@@ -1,9 +1,11 @@
 //! What threads keep on their shelves: over the fake kernel, through whole heaps.
+//!
+//! Long because: one test for each rule of opening and closing slots, over shared helpers.
 use super::*;
 use crate::config::key;
 use crate::span::{Kind, PageIndex};
 use crate::testing::{OneHeap, World};
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::fake::Fake;
