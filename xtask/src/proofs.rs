@@ -38,7 +38,12 @@ pub(crate) fn tsan() -> Result<()> {
         command.args(["--package", package]).args(target_of_crate).arg("--").args(filter);
         command.env_remove("RUSTUP_TOOLCHAIN").env("RUSTFLAGS", "-Zsanitizer=thread").env("PROPTEST_CASES", "16");
         run(command.env("TSAN_OPTIONS", "halt_on_error=1").env("CARGO_TARGET_DIR", target().join("tsan")))
-            .context("ThreadSanitizer needs the nightly toolchain with rust-src")?;
+            .with_context(|| {
+                format!(
+                    "{package}: a test failed, a data race was reported, or the build failed: see above. Building needs the nightly \
+                     toolchain with rust-src"
+                )
+            })?;
     }
     Ok(())
 }

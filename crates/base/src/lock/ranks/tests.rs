@@ -1,5 +1,5 @@
 extern crate std;
-use crate::lock::{Lock, Parking};
+use crate::lock::{Lock, Parking, Spin};
 use crate::sync::{AtomicU32, spin_hint};
 use std::cell::Cell;
 use std::panic::catch_unwind;
@@ -118,4 +118,11 @@ fn entering_and_leaving_during_a_fork_changes_nothing_about_what_is_held() {
         std::panic::resume_unwind(still_held.expect_err("the list is held"));
     });
     assert_eq!(said, "a lock of rank 10 is taken while one of rank 20 is held");
+}
+
+#[test]
+fn threads_without_a_number_are_not_checked() {
+    let (page, registry) = (Lock::<(), Spin, 30>::new(()), Lock::<(), Spin, 10>::new(()));
+    let _page = page.lock();
+    let _registry = registry.lock();
 }
