@@ -4,15 +4,15 @@
 //! ```text
 //!  31                     8 7        0
 //! ┌────────────────────────┬──────────┐
-//! │ owner                  │ code     │    0 as a whole: not ours
+//! │ generation             │ code     │    0 as a whole: not ours
 //! └────────────────────────┴──────────┘
-//! owner 0  none: LARGE or CACHED           code < N_CLASSES  size class of a small span
-//! owner 1  abandoned                      code = LARGE      first page of a large block
-//! owner 2… a thread heap                  code = CACHED     of one that was freed into a large-run cache
+//! generation 0  none: LARGE or CACHED      code < N_CLASSES  size class of a small span
+//! generation 1  abandoned                 code = LARGE      first page of a large block
+//! generation 2… a thread heap             code = CACHED     of one that was freed into a large-run cache
 //!   2^23… an explicit heap                (the other pages of a large block are 0)
 //! ```
 //!
-//! `entry - tag < N_CLASSES`, with `tag = owner << 8`, is the whole test of ownership and size class on the fast path of `free`.
+//! `entry - tag < N_CLASSES`, with `tag = generation << 8`, is the whole test of ownership and size class on the fast path of `free`.
 //!
 //! Who writes: the owner, the page heap or the central list, whoever holds the span at the moment. Who reads: every thread,
 //! relaxed: a live block's span cannot go away under its reader, and a change of owner is caught by whoever drains.
@@ -38,13 +38,13 @@ const _: () = assert!(N_CLASSES < LARGE as usize);
 /// Who may touch a span's free blocks: a generation, given to one thread heap for its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Owner(u32);
+pub struct Generation(u32);
 
-impl Owner {
+impl Generation {
     /// The central lists.
     pub const ABANDONED: Self = Self(1);
     /// The thread heap of threads that have none: owns nothing, ever.
-    pub const NOBODY: Self = Self((1 << (32 - CODE_BITS)) - 1);
+    pub const NONE: Self = Self((1 << (32 - CODE_BITS)) - 1);
     /// The first generation of a thread heap.
     pub const FIRST: Self = Self(2);
     /// The first generation of an explicit heap: the upper half of the numbers is theirs, so that whoever frees a block sees from the page
@@ -57,7 +57,7 @@ impl Owner {
         let next = Self(self.0 + 1);
         if next.0 == Self::FIRST_EXPLICIT.0 {
             Self::FIRST
-        } else if next.0 == Self::NOBODY.0 {
+        } else if next.0 == Self::NONE.0 {
             Self::FIRST_EXPLICIT
         } else {
             next
@@ -68,7 +68,7 @@ impl Owner {
     #[inline]
     #[must_use]
     pub const fn is_explicit(self) -> bool {
-        self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NOBODY.0
+        self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NONE.0
     }
 
     /// What to subtract from an entry: see the module header.
@@ -94,8 +94,8 @@ impl Entry {
 
     /// A page of a small span.
     #[must_use]
-    pub const fn small(owner: Owner, class: SizeClass) -> Self {
-        Self(owner.tag() | class as u32)
+    pub const fn small(generation: Generation, class: SizeClass) -> Self {
+        Self(generation.tag() | class as u32)
     }
 
     /// The size class, if the page is of a small span that `tag` owns. One subtraction, one comparison.
@@ -117,8 +117,8 @@ impl Entry {
     /// The owner; meaningful for small spans.
     #[inline]
     #[must_use]
-    pub const fn owner(self) -> Owner {
-        Owner(self.0 >> CODE_BITS)
+    pub const fn generation(self) -> Generation {
+        Generation(self.0 >> CODE_BITS)
     }
 }
 

@@ -90,8 +90,10 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
     let Some(run) = run else { return NewBlock::NONE };
     let pages = &own.shared().pages;
     if let Some(holdings) = own.holdings() {
-        // SAFETY: the run was just handed out to us, and an explicit heap's record stays where it is.
-        unsafe { pages.list_large(&OwnedRun::at(run.page), holdings.large()) };
+        // SAFETY: the run was just handed out to us.
+        let block = unsafe { OwnedRun::at(run.page) };
+        // SAFETY: an explicit heap's record, and its list with it, stays where it is.
+        unsafe { pages.list_large(&block, holdings.large()) };
     }
     publish(own, run_bytes(run.n_pages));
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
@@ -106,10 +108,10 @@ pub(crate) fn publish<O: Os>(own: Own<'_, O>, change_bytes: i64) {
 /// Frees the large block that starts at `page`.
 ///
 /// # Safety
-/// - `page` starts a large block that nobody uses any more.
+/// - `page` starts a large block that no code uses any more.
 #[cold]
 pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
-    // SAFETY: the block is nobody's any more (this function's contract).
+    // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { put_cached(own, page) } {
         return;
     }
@@ -118,8 +120,10 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
     let n_pages = unsafe { own.shared().span(page) }.pages.get();
     // What is in an explicit heap is deleted with it: it caches nothing.
     let cache = if own.holdings().is_none() { Some(own.cache()) } else { None };
-    // SAFETY: the run is nobody's any more (this function's contract); the cache is this thread's, in a record that is never unmapped.
-    if unsafe { own.shared().pages.free_or_cache(OwnedRun::at(page), cache) } {
+    // SAFETY: the page starts a large block that no code uses any more (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
+    // SAFETY: the cache is this thread's, in a record that is never unmapped.
+    if unsafe { own.shared().pages.free_or_cache(run, cache) } {
         let _ = own.accounts().add_large(-run_bytes(n_pages));
     } else {
         publish(own, -run_bytes(n_pages));
@@ -133,7 +137,7 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
 /// - As for [`free`].
 #[inline(always)]
 unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: u32) -> bool {
-    // SAFETY: the cache is this thread's, and the block nobody's any more (this function's contract).
+    // SAFETY: the cache is this thread's, and no code uses the block any more (this function's contract).
     let Some(n_pages) = (unsafe { own.cache().put(own.layout(), page) }) else { return false };
     let _ = own.accounts().add_large(-run_bytes(n_pages));
     let now_ms = own.now_ms();
@@ -166,12 +170,14 @@ pub(crate) unsafe fn bytes<O: Os>(own: Own<'_, O>, page: u32) -> usize {
 /// Moves the contents of one large block to another by moving the memory behind them, and frees the first.
 ///
 /// # Safety
-/// - Both pages start large blocks that the program holds, the second not shorter; nobody uses what [`Moved`] says is freed.
+/// - Both pages start large blocks that the program holds, the second not shorter; no code uses what [`Moved`] says is freed.
 pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Moved {
     // SAFETY: both start large blocks (this function's contract).
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);
-    // SAFETY: both blocks are the caller's, and the second is not shorter (this function's contract).
-    let moved = unsafe { own.shared().pages.relocate(OwnedRun::at(from), OwnedRun::at(to)) };
+    // SAFETY: both start large blocks that are the caller's (this function's contract).
+    let [from, to] = [from, to].map(|page| unsafe { OwnedRun::at(page) });
+    // SAFETY: the second block is not shorter (this function's contract).
+    let moved = unsafe { own.shared().pages.relocate(from, to) };
     match moved {
         Moved::Yes => publish(own, -from_bytes),
         Moved::No => {}

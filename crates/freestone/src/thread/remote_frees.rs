@@ -16,7 +16,7 @@
 //! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have exited since: a
 //! closed inbox says so, and the thread that drains an inbox passes on blocks that are not its own.
 //!
-//! Who may do what: any thread pushes to a mailbox and reads its life; the rest is for the heap's thread.
+//! Threads: any thread pushes to a mailbox and reads its life; the rest is for the heap's thread.
 //!
 //! # Safety
 //! `Span::owner` of a small span is null or the mailbox of a thread heap, whose record is never unmapped.
@@ -229,7 +229,7 @@ pub(crate) struct RemoteFrees {
 }
 
 impl RemoteFrees {
-    /// Nothing buffered, and nobody's.
+    /// Nothing buffered, and the mailbox of no heap yet.
     pub(crate) const fn new() -> Self {
         Self { mailbox: Mailbox::new(), n_handovers: AtomicU64::new(0), slots: [const { Slot::empty() }; SLOTS] }
     }

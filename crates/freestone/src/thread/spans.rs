@@ -12,7 +12,7 @@
 //! - Spans in `partial` have a block to give, free or never carved; those in `full` have none. `current` may be either.
 //! - `n_out` counts the blocks that this heap took out of spans, less those that it gave back.
 //!
-//! Who may do what: only the heap's thread. Any thread may read `n_out`.
+//! Threads: only the heap's thread. Any thread may read `n_out`.
 //!
 //! # Safety
 //! What the lists name has a record, for they hold only small spans; and a span of this heap is this thread's to change. [`home_of`] finds one
@@ -24,7 +24,7 @@ use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, span_pages};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::record::Listed;
-use crate::span::{Entry, Kind, Layout, Owner, Span, SpanList, os_pages};
+use crate::span::{Entry, Generation, Kind, Layout, Span, SpanList, os_pages};
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
 use crate::thread::remote_frees::{Mailbox, owner_of_span};
@@ -150,7 +150,7 @@ impl ClassSpans {
             visit(self.current.get(), Listed::No);
         }
         for (list, listed) in [(&self.partial, Listed::Partial), (&self.full, Listed::Full)] {
-            // SAFETY: the list is this heap's, and nobody changes it meanwhile.
+            // SAFETY: the list is this heap's, and is not changed meanwhile.
             unsafe { list.iter(layout) }.for_each(|(page, _)| visit(page, listed));
         }
     }
@@ -187,7 +187,13 @@ impl OwnedSpans {
     }
 
     /// Makes a run from the page heap the current span of a class; `false` when memory runs out.
-    pub(crate) fn allocate<O: Os>(&self, shared: &Shared<O>, class: usize, owner: &Mailbox, generation: Owner) -> bool {
+    pub(crate) fn allocate<O: Os>(
+        &self,
+        shared: &Shared<O>,
+        class: usize,
+        owner: &Mailbox,
+        generation: Generation,
+    ) -> bool {
         let (pages, layout) = (&shared.pages, shared.pages.layout());
         let n_pages = Self::new_span_pages(shared, class);
         let Some(run) = pages.allocate(n_pages, 1, Kind::Small) else { return false };
@@ -195,7 +201,7 @@ impl OwnedSpans {
             // SAFETY: the page is in the run, which was handed out, so it has a record.
             unsafe { &*layout.record(page) }
         };
-        // SAFETY: the run is this heap's, and nobody knows of it before the map says so.
+        // SAFETY: the run was just handed out to this heap, and no other thread can find it before the page map says so.
         unsafe { blocks::format(layout, run.page, class, shared.os().os_page_bytes(), !run.zero) };
         for page in run.page..run.page + n_pages {
             record(page).first.store(run.page, Ordering::Relaxed);
@@ -209,7 +215,13 @@ impl OwnedSpans {
     }
 
     /// Makes an abandoned span the current one of a class; `false` if there is none.
-    pub(crate) fn adopt<O: Os>(&self, shared: &Shared<O>, class: usize, owner: &Mailbox, generation: Owner) -> bool {
+    pub(crate) fn adopt<O: Os>(
+        &self,
+        shared: &Shared<O>,
+        class: usize,
+        owner: &Mailbox,
+        generation: Generation,
+    ) -> bool {
         let Some(page) = shared.central.adopt(&shared.pages, class, owner.as_owner().cast_mut(), generation) else {
             return false;
         };
@@ -270,7 +282,7 @@ impl OwnedSpans {
     /// Frees a span that was taken off the lists, with the blocks that are out of it. Returns how many those are, and how many were free.
     ///
     /// # Safety
-    /// - The span at `page` is this heap's and in no list, and nobody uses its blocks.
+    /// - The span at `page` is this heap's and in no list, and no code uses its blocks.
     pub(crate) unsafe fn free_with_blocks<O: Os>(&self, pages: &PageHeap<O>, class: usize, page: u32) -> (u32, u32) {
         // SAFETY: a span of this heap has a record.
         let span = unsafe { &*pages.layout().record(page) };
@@ -299,7 +311,7 @@ impl OwnedSpans {
 
 /// Gives a span to the page heap: no block of it is out.
 fn free_span<O: Os>(pages: &PageHeap<O>, page: u32) {
-    // SAFETY: the span was this heap's, is in no list, and has no block out; so its bitmap and its pages are nobody else's.
+    // SAFETY: the span was this heap's, is in no list, and has no block out; so no other code uses its bitmap or its pages.
     unsafe { blocks::clear(pages.layout(), page) };
     // SAFETY: as above.
     pages.free(unsafe { OwnedRun::at(page) });
