@@ -15,6 +15,8 @@
 //!
 //! [`invariants`] checks them.
 //!
+//! Long because: every change of the partition goes through the same few private steps, which keep these invariants.
+//!
 //! Only runs and records are changed here, under the page heap's lock, so that all functions are safe. Who may free or change a run in use
 //! is what the page heap's functions state.
 //!

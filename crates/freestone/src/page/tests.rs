@@ -1,5 +1,7 @@
 #![allow(unsafe_code)]
 //! What becomes of pages: kept, given back, made huge, limited. Over the fake kernel, through whole heaps.
+//!
+//! Long because: one test for each way a page can go, over shared helpers.
 use crate::config::key;
 use crate::page::runs::Extent;
 use crate::span::Kind;

@@ -25,7 +25,7 @@ use crate::central::FreeOutcome;
 use crate::shared::Shared;
 use crate::size_class::{SMALL_MAX, block_bytes};
 use crate::span::blocks::{Chain, Refused};
-use crate::thread::free_block::{FreeBlock, InTransit, set_ahead};
+use crate::thread::free_block::{FreeBatch, FreeBlock, InTransit, set_ahead};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
@@ -164,6 +164,12 @@ pub(crate) fn free_abandoned<O: Os>(
 pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock) {
     // SAFETY: the block is ours to give.
     unsafe { shared.central.keep_orphaned(block.class(), block.node()) };
+}
+
+/// Takes all blocks of a class whose spans belong to threads that do not exist in this forked child.
+pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize) -> Option<FreeBatch> {
+    // SAFETY: the central lists have these blocks linked, and give them away.
+    unsafe { FreeBatch::new(shared.central.take_orphaned(class), class) }
 }
 
 /// The blocks that are buffered for one owner.

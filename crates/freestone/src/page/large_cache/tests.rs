@@ -1,4 +1,6 @@
 //! What threads keep on their shelves: over the fake kernel, through whole heaps.
+//!
+//! Long because: one test for each rule of opening and closing slots, over shared helpers.
 use super::*;
 use crate::config::key;
 use crate::span::{Kind, PageIndex};

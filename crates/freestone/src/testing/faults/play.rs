@@ -73,7 +73,7 @@ impl<'w> Play<'w> {
             return;
         }
         assert!(block.start.addr().is_multiple_of(align));
-        // SAFETY: as above.
+        // SAFETY: the block was just allocated.
         let is_zero = || Block::offsets(bytes).all(|at| unsafe { block.start.add(at).read() } == 0);
         assert!(!block.zero || is_zero(), "memory said to be zero is not");
         self.n_blocks += 1;
