@@ -23,7 +23,7 @@
 use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Chain, Home, Refused};
-use crate::span::{Entry, Layout, Owner, Span, SpanList, os_pages};
+use crate::span::{Entry, Generation, Layout, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
@@ -90,7 +90,7 @@ impl CentralLists {
             let class = span.class.get();
             let lists = self.classes[class as usize].lock();
             span.owner.store(ptr::null_mut(), Ordering::Relaxed);
-            layout.map.set(page, span.pages.get(), Entry::small(Owner::ABANDONED, class));
+            layout.map.set(page, span.pages.get(), Entry::small(Generation::ABANDONED, class));
             if is_full(span) {
                 lists.full.push(layout, page);
             } else {
@@ -107,7 +107,7 @@ impl CentralLists {
         pages: &PageHeap<O>,
         class: usize,
         owner: *mut c_void,
-        generation: Owner,
+        generation: Generation,
     ) -> Option<u32> {
         if self.n_available[class].load(Ordering::Relaxed) == 0 {
             return None;

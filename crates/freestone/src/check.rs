@@ -13,7 +13,7 @@ use crate::page::state::State;
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
-use crate::span::{Entry, Kind, Layout, Owner, PageIndex, Span, blocks};
+use crate::span::{Entry, Generation, Kind, Layout, PageIndex, Span, blocks};
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
@@ -128,7 +128,7 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
         hold(span.n_free.get() + span.n_out.get() + fresh == all, "free, out and fresh blocks are all blocks", page)?;
         let entry = layout.map.get(page as usize);
         let owned = !span.owner.load(Ordering::Relaxed).is_null();
-        hold(owned == (entry.owner() != Owner::ABANDONED), "owner and page map agree", page)?;
+        hold(owned == (entry.generation() != Generation::ABANDONED), "owner and page map agree", page)?;
         for at in page..page + span.pages.get() {
             hold(layout.map.get(at as usize) == entry, "a span's pages have the same entry", at)?;
             let first = (*layout.record(at)).first.load(Ordering::Relaxed);

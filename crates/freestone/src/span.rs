@@ -23,5 +23,5 @@ pub mod record;
 pub use layout::{Layout, View};
 pub use list::SpanList;
 pub use page_index::PageIndex;
-pub use page_map::{Entry, Owner, PageMap};
+pub use page_map::{Entry, Generation, PageMap};
 pub use record::{Kind, Span};

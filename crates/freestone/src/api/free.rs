@@ -14,7 +14,7 @@
 use crate::api::local_heap::{keep_freed, with_heap};
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::heap::own::Own;
+use crate::thread::heap::own::Current;
 use crate::thread::{current, flush};
 use freestone_os::Linux;
 
@@ -24,15 +24,16 @@ use freestone_os::Linux;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    if let Some((own, class)) = current::get().own_class(block.addr()) {
+    let heap = current::get();
+    if let Some((own, class)) = heap.own_class(block.addr()) {
         // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
         if own.bins().push(unsafe { FreeBlock::new(block, class) }) {
-            overflow(own, class);
+            overflow(heap, class);
         }
         return;
     }
     // SAFETY: this function's contract is that of `free_slow`.
-    unsafe { free_slow(block) };
+    unsafe { free_slow(block) }
 }
 
 /// Frees a small block of a known class without looking up its owner: flushing the bin does that.
@@ -50,8 +51,10 @@ pub(crate) unsafe fn free_sized(block: *mut u8, class: usize) {
 /// Flushes a bin that has just run out of room.
 #[cold]
 #[inline(never)]
-fn overflow(own: Own<'_, Linux>, class: usize) {
-    flush::overflow(own, class);
+fn overflow(heap: Current<'_, Linux>, class: usize) {
+    if let Some(own) = heap.own() {
+        flush::overflow(own, class);
+    }
 }
 
 /// Frees a block of a known class when the bin had no room, or the thread has no heap.

@@ -35,7 +35,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
             world.shared.span(page).first.store(run.page, Ordering::Relaxed);
         }
         world.shared.span(run.page).owner.store(adopter(), Ordering::Relaxed);
-        layout.map.set(run.page, n_pages, Entry::small(Owner::FIRST, class as u8));
+        layout.map.set(run.page, n_pages, Entry::small(Generation::FIRST, class as u8));
         // At least one OS page is carved, so that the span has free blocks unless all are out.
         loop {
             let mut block = blocks::carve(layout, run.page, OS_PAGE_BYTES).first;
@@ -63,7 +63,7 @@ fn abandon(world: &World, span: &OwnSpan) {
 }
 
 fn adopt(world: &World, class: usize) -> Option<u32> {
-    world.shared.central.adopt(&world.shared.pages, class, adopter(), Owner::FIRST)
+    world.shared.central.adopt(&world.shared.pages, class, adopter(), Generation::FIRST)
 }
 
 fn free(world: &World, span: &OwnSpan, block: *mut Node) -> FreeOutcome {
@@ -97,7 +97,7 @@ fn an_abandoned_span_is_adopted_once_and_only_for_its_class() {
             world.shared.pages.layout().map.get(span.page as usize),
         )
     };
-    assert_eq!((owner, entry.owner() == Owner::FIRST), (adopter(), true));
+    assert_eq!((owner, entry.generation() == Generation::FIRST), (adopter(), true));
     assert_eq!((adopt(&world, span.class), listed(&world, span.class)), (None, Vec::new()));
 }
 
@@ -109,7 +109,7 @@ fn an_abandoned_span_says_so_in_the_page_map() {
     for page in span.page..span.page + span_pages(span.class).0 {
         // SAFETY: the span's pages have entries.
         let entry = unsafe { world.shared.pages.layout().map.get(page as usize) };
-        assert!(entry.owner() == Owner::ABANDONED && entry.class() == Some(span.class));
+        assert!(entry.generation() == Generation::ABANDONED && entry.class() == Some(span.class));
     }
 }
 

@@ -4,15 +4,15 @@
 //! ```text
 //!  31                     8 7        0
 //! ┌────────────────────────┬──────────┐
-//! │ owner                  │ code     │    0 as a whole: foreign
+//! │ generation             │ code     │    0 as a whole: foreign
 //! └────────────────────────┴──────────┘
-//! owner 0  none: LARGE or CACHED           code < N_CLASSES  size class of a small span
-//! owner 1  abandoned                      code = LARGE      first page of a large block
-//! owner 2… a thread heap                  code = CACHED     of one that was freed into a large-run cache
+//! generation 0  none: LARGE or CACHED      code < N_CLASSES  size class of a small span
+//! generation 1  abandoned                 code = LARGE      first page of a large block
+//! generation 2… a thread heap             code = CACHED     of one that was freed into a large-run cache
 //!   2^23… an explicit heap                (the other pages of a large block are 0)
 //! ```
 //!
-//! `entry - tag < N_CLASSES`, with `tag = owner << 8`: this one comparison tells the fast path of `free` whether it owns the block, and its size class.
+//! `entry - tag < N_CLASSES`, with `tag = generation << 8`: this one comparison tells the fast path of `free` whether it owns the block, and its size class.
 //!
 //! Threads: whoever owns the span writes (a thread heap, the central list, the page heap). Every thread reads, relaxed: the span of a live
 //! block cannot go away, and whoever drains a former owner's inbox detects that the owner has changed.
@@ -38,13 +38,13 @@ const _: () = assert!(N_CLASSES < LARGE as usize);
 /// The owner of a span's free blocks: a generation, given to one thread heap for its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Owner(u32);
+pub struct Generation(u32);
 
-impl Owner {
+impl Generation {
     /// The central lists.
     pub const ABANDONED: Self = Self(1);
     /// The heap that stands in for threads that have none: it never owns a span.
-    pub const NOBODY: Self = Self((1 << (32 - CODE_BITS)) - 1);
+    pub const NONE: Self = Self((1 << (32 - CODE_BITS)) - 1);
     /// The first generation of a thread heap.
     pub const FIRST: Self = Self(2);
     /// The first generation of an explicit heap. Explicit heaps have the upper half of the numbers, so that a thread that frees a block sees from
@@ -57,7 +57,7 @@ impl Owner {
         let next = Self(self.0 + 1);
         if next.0 == Self::FIRST_EXPLICIT.0 {
             Self::FIRST
-        } else if next.0 == Self::NOBODY.0 {
+        } else if next.0 == Self::NONE.0 {
             Self::FIRST_EXPLICIT
         } else {
             next
@@ -68,7 +68,7 @@ impl Owner {
     #[inline]
     #[must_use]
     pub const fn is_explicit(self) -> bool {
-        self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NOBODY.0
+        self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NONE.0
     }
 
     /// What to subtract from an entry: see the module header.
@@ -94,8 +94,8 @@ impl Entry {
 
     /// A page of a small span.
     #[must_use]
-    pub const fn small(owner: Owner, class: SizeClass) -> Self {
-        Self(owner.tag() | class as u32)
+    pub const fn small(generation: Generation, class: SizeClass) -> Self {
+        Self(generation.tag() | class as u32)
     }
 
     /// The size class, if the page is of a small span that `tag` owns. One subtraction, one comparison.
@@ -117,8 +117,8 @@ impl Entry {
     /// The owner; meaningful for small spans.
     #[inline]
     #[must_use]
-    pub const fn owner(self) -> Owner {
-        Owner(self.0 >> CODE_BITS)
+    pub const fn generation(self) -> Generation {
+        Generation(self.0 >> CODE_BITS)
     }
 }
 

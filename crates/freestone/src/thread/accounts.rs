@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariant: of large blocks the sum never has less than is live, only more: `unpublished_large` is 0 or negative between operations.
-//! Who may do what: the heap's thread alone.
+//! Threads: only the heap's thread uses it.
 
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::usage::Usage;

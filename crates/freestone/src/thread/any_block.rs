@@ -17,7 +17,7 @@
 
 use crate::page::{Moved, PageHeap};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
-use crate::span::{Entry, Owner};
+use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
@@ -62,14 +62,14 @@ impl<O: Os + 'static> Own<'_, O> {
     /// Frees a block, not null. Never fails; a wrong pointer is reported.
     ///
     /// # Safety
-    /// - `block` was returned by a heap that shares the same parts, is not freed, and nobody uses it any more.
+    /// - `block` was returned by a heap that shares the same parts, is not freed, and no code uses it any more.
     pub unsafe fn free(self, block: *mut u8) {
         match self.locate(block) {
             Place::Small { entry, class } => {
-                // SAFETY: the block lies in a small span of `class`, and nobody uses it any more (this function's contract).
+                // SAFETY: the block lies in a small span of `class`, and no code uses it any more (this function's contract).
                 free_small(self, unsafe { FreeBlock::new(block, class) }, entry);
             }
-            // SAFETY: the page starts a large block that nobody uses any more (this function's contract).
+            // SAFETY: the page starts a large block that no code uses any more (this function's contract).
             Place::Large { page } => unsafe { large::free(self, page) },
             Place::Wrong(what) => self.report(what, block.addr()),
         }
@@ -137,10 +137,10 @@ impl<O: Os + 'static> Own<'_, O> {
 /// Frees a small block whose page has this entry.
 fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
     // A block whose span is abandoned is as good in this bin as anywhere.
-    if entry.owner() == own.generation() || entry.owner() == Owner::ABANDONED {
+    if entry.generation() == own.generation() || entry.generation() == Generation::ABANDONED {
         flush::push(own, block);
     } else {
-        flush::free_remote(own, block, entry.owner());
+        flush::free_remote(own, block, entry.generation());
     }
 }
 
@@ -177,7 +177,7 @@ unsafe fn resize_large<O: Os>(own: Own<'_, O>, (block, page): (*mut u8, u32), si
     // SAFETY: as above.
     let usable = unsafe { large::bytes(own, page) };
     let mut moved = allocate_for_growth(own, usable, size, align);
-    // SAFETY: as above; nobody uses the new block yet.
+    // SAFETY: as above; no code uses the new block yet.
     match unsafe { relocate(own, page, moved) } {
         Moved::Yes => return moved,
         Moved::No => {}
@@ -211,7 +211,7 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, size: usize, align
 /// Moves the memory of the large block at `page` to another block, if that is a large one that holds it and it is worth a system call.
 ///
 /// # Safety
-/// - `page` starts a large block that is the caller's; `moved` is null or a block that nobody uses yet.
+/// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
 unsafe fn relocate<O: Os>(own: Own<'_, O>, page: u32, moved: *mut u8) -> Moved {
     let large_bytes = |page| {
         // SAFETY: both pages start large blocks.

@@ -18,11 +18,11 @@
 //! - The bins of a placeholder heap are empty and have no room, so the hot paths leave it by a branch that they have anyway, and never write
 //!   to it.
 //!
-//! Who may do what: only the heap's thread calls methods that change anything. Any thread may read the counters.
+//! Threads: only the heap's thread calls methods that change anything. Any thread may read the counters.
 //!
 //! # Safety
 //! The hot paths index the arrays without a check: a class comes from the size class table, a constant, or the page map, and is below
-//! `N_CLASSES` in each. The blocks in a bin are free and the bin's, so their first words are its links.
+//! `N_CLASSES` in each. The blocks in a bin are free and belong to the bin, so their first words are its links.
 
 use crate::size_class::N_CLASSES;
 use crate::thread::free_block::{FreeBatch, FreeBlock, FreeChain};
@@ -106,12 +106,13 @@ impl Bins {
     pub(crate) fn pop(&self, class: usize) -> *mut u8 {
         debug_assert!(class < N_CLASSES);
         // SAFETY: the class is below `N_CLASSES` (module header).
-        let (head, allocs) = unsafe { (self.heads.get_unchecked(class), self.allocs.get_unchecked(class)) };
+        let head = unsafe { self.heads.get_unchecked(class) };
         let block = head.get();
         if !block.is_null() {
             // SAFETY: a block in the bin is free, and its first word links to the next.
             head.set(unsafe { (*block).next });
-            count::increment(allocs);
+            // SAFETY: the class is below `N_CLASSES`.
+            count::increment(unsafe { self.allocs.get_unchecked(class) });
         }
         block.cast()
     }
@@ -226,8 +227,8 @@ impl Bins {
         self.classes[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
     }
 
-    /// Blocks of a class that this thread allocated and did not free. Less than what the program holds of them if other threads freed blocks
-    /// that... see `frees`.
+    /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
+    /// allocated; more than the program holds if others free what the thread allocated.
     pub(crate) fn live(&self, class: usize) -> i64 {
         self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
     }

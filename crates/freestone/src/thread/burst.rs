@@ -5,11 +5,11 @@
 //!  a refill from a span ─▶ the thread wants memory again: no burst has ended
 //! ```
 //!
-//! A thread may sleep from the last free on, and then nobody else can empty its bins. So the last free of a burst takes the slow path. When it
+//! A thread may sleep after the last free, and no other thread can empty its bins. So the last free of a burst takes the slow path. When a burst
 //! ends, bins of classes without a live block are emptied, and bins of the others get room only until *their* last block is freed.
 //! `docs/decisions/0008-the-last-block-of-a-burst.md` has the measurements.
 //!
-//! Who may do what: the heap's thread alone.
+//! Threads: only the heap's thread uses it.
 
 use crate::size_class::N_CLASSES;
 use core::cell::Cell;

@@ -12,7 +12,7 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     if blocks.is_empty() {
         return;
     }
-    // The blocks were handed out before they were handed over, so the newest view covers them.
+    // Each block was allocated before it was handed over, so the newest view covers it.
     let (view, tag) = (own.renew_view(), own.bins().lookup().tag());
     while let Some(found) = blocks.pop_prefetching(&view, tag) {
         match found {

@@ -6,7 +6,7 @@
 use crate::misuse::Misuse;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::Home;
-use crate::span::{Owner, View};
+use crate::span::{Generation, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::{capacity, returns, route, spans};
@@ -80,14 +80,14 @@ pub(crate) fn push<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 }
 
 /// Frees a block of another owner: counts the free, and sends the block on its way. `generation` is what the entry of its page says.
-pub(crate) fn free_remote<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Owner) {
+pub(crate) fn free_remote<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
     own.bins().count_remote_frees(block.class(), 1);
     route::send(own, block, generation);
 }
 
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.
 pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
-    // Blocks of any owner may be in the bin: all were handed out before they came here, and the newest view covers them.
+    // Blocks of any owner may be in the bin. Each was allocated before it was freed into the bin, so the newest view covers it.
     let view = own.renew_view();
     let Some(mut chain) = own.bins().take_all_but(class, keep) else { return };
     let n = chain.n_left();
@@ -100,7 +100,7 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
         match &home {
             Some(found) => {
                 returns::turn_to(own, found.page);
-                // One by one while each of them may have been the last of an OS page.
+                // One at a time while each may have been the last block out of an OS page.
                 let most = if own.purge().is_on() { 1 } else { chain.n_left() };
                 if !returns::give_back(own, found, &mut chain, most) {
                     home = None;
@@ -118,7 +118,7 @@ fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
     match chain.pop(view, own.bins().lookup().tag()) {
         Some(Found::Other(block, generation)) => route::send(own, block, generation),
         Some(Found::Own(block)) => route::route(own, block),
-        // Freed once more after its whole span had come home.
+        // The block was freed again after its span went to the page heap.
         Some(Found::Lost(address)) => {
             own.report(Misuse::DoubleFree { block_bytes: block_bytes(chain.class()) }, address);
         }

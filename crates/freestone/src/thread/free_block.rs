@@ -1,4 +1,4 @@
-//! Blocks that nobody uses, as values: whoever has the value owns the block.
+//! Free blocks as values: the code that holds the value owns the block.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!  InTransit   blocks of any class and any owner, as they come out of an inbox; the page map tells them apart
 //! ```
 //!
-//! The constructors are unsafe: they turn the program's word that it freed a block into a value. What is done with the value after that is safe,
-//! for a block passes from one holder to the next and is never in two places.
+//! The constructors are unsafe: they trust the program that it does not use a block that it freed. What is done with the value after that is
+//! safe, because a value moves from one holder to the next and is never in two places.
 //!
 //! # Safety
 //! A free block has room for two words (`GRANULE_BYTES`), and the holder of its value is the only one who reads or writes them. A program
@@ -18,12 +18,12 @@
 
 use crate::size_class::GRANULE_BYTES;
 use crate::span::blocks::Chain;
-use crate::span::{Entry, Owner, View};
+use crate::span::{Entry, Generation, View};
 use core::ptr;
 use freestone_base::inbox::Node;
 use freestone_base::prefetch;
 
-/// A small block that nobody uses, out of its span. See the module header.
+/// A small block that is out of its span and that no code uses. See the module header.
 #[derive(Debug)]
 #[must_use = "a free block that is dropped is lost"]
 pub struct FreeBlock {
@@ -35,7 +35,7 @@ impl FreeBlock {
     /// The block at `start`.
     ///
     /// # Safety
-    /// - `start` is the start of a small block of `class`, below `N_CLASSES`, that is out of its span, and that nobody uses from now on.
+    /// - `start` is the start of a small block of `class`, below `N_CLASSES`, that is out of its span, and that no code uses from now on.
     #[inline(always)]
     pub unsafe fn new(start: *mut u8, class: usize) -> Self {
         Self { node: start.cast(), class }
@@ -179,7 +179,7 @@ impl FreeChain {
 #[repr(C)]
 struct TransitNode {
     node: Node,
-    /// A block that comes later in the chain, or null. A hint for the cache: nobody reads what is there on its strength.
+    /// A block that comes later in the chain, or null. Only ever prefetched, never read.
     ahead: *mut Node,
 }
 
@@ -205,7 +205,7 @@ pub(crate) enum Found {
     /// Its span is this heap's.
     Own(FreeBlock),
     /// Its span has this owner.
-    Other(FreeBlock, Owner),
+    Other(FreeBlock, Generation),
     /// The block at this address is in no small span: it was freed twice, and its span is gone.
     Lost(usize),
 }
@@ -217,7 +217,7 @@ impl Found {
         let entry = view.entry(node.addr()).unwrap_or(Entry::NONE);
         match (entry.class_if_owned(tag), entry.class()) {
             (Some(class), _) => Self::Own(FreeBlock { node, class }),
-            (None, Some(class)) => Self::Other(FreeBlock { node, class }, entry.owner()),
+            (None, Some(class)) => Self::Other(FreeBlock { node, class }, entry.generation()),
             (None, None) => Self::Lost(node.addr()),
         }
     }

@@ -1,7 +1,7 @@
-//! A thread heap behind a gate: whoever has entered is its thread.
+//! A thread heap behind a gate: the thread that holds the gate is the heap's thread.
 #![allow(unsafe_code)]
 //!
-//! The fallback heap is one, for the threads that cannot have a heap of their own; an explicit heap has one inside.
+//! The fallback heap is one, shared by the threads that cannot have a heap of their own; an explicit heap contains one.
 //!
 //! # Safety
 //! A heap is entered only between its birth and its end. Then the gate makes the thread that holds it the heap's thread.
@@ -58,7 +58,7 @@ impl<O: Os + 'static> GatedHeap<O> {
     /// # Safety
     /// - If the gate is held by [`GatedHeap::lock_for_fork`], this thread took it, or is the child's copy of the thread that did.
     pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: this thread took it, or nobody did (this function's contract).
+        // SAFETY: if the gate is held, this thread took it (this function's contract).
         unsafe { self.gate.release_raw() }
     }
 }

@@ -3,24 +3,24 @@
 //! Each birth gets a number that no heap had before, until all of its half of the numbers were given out once (2^23 births). From then on the
 //! numbers of heaps that are still there are passed over.
 
-use crate::span::Owner;
+use crate::span::Generation;
 
 /// The generations of thread heaps, or of explicit heaps.
 #[derive(Debug)]
 pub(crate) struct Generations {
-    next: Owner,
-    first: Owner,
+    next: Generation,
+    first: Generation,
     has_wrapped: bool,
 }
 
 impl Generations {
     /// None given out yet; `first` is the first of its half.
-    pub(crate) const fn from(first: Owner) -> Self {
+    pub(crate) const fn from(first: Generation) -> Self {
         Self { next: first, first, has_wrapped: false }
     }
 
     /// A generation that no heap has. `is_in_use` is asked once the numbers have wrapped.
-    pub(crate) fn draw(&mut self, is_in_use: impl Fn(Owner) -> bool) -> Owner {
+    pub(crate) fn draw(&mut self, is_in_use: impl Fn(Generation) -> bool) -> Generation {
         loop {
             let drawn = self.next;
             self.next = drawn.next();

@@ -1,5 +1,4 @@
 //! The thread heap: the parts that a heap is composed of, and the two proofs that let a thread use them.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  ThreadHeap   what any thread may know of a heap: its number, its mailbox, its counters
@@ -18,13 +17,12 @@
 //! - A placeholder stands for the heap of a thread that has none. Its bins are empty and have no room, its tag is in no page map entry, and its
 //!   large-run cache has no open slot: every hot path leaves it by a branch that it has anyway, and never writes to it.
 //!
-//! # Safety
-//! `ThreadHeap` is shared between threads although most of its fields are cells: they are private, and reached only through the proofs. What
-//! `ThreadHeap` itself offers reads atomics, or fields that are written at birth under the registry's lock.
+//! `ThreadHeap` is shared between threads although most of its fields are cells: they are private, and reached only through the proofs
+//! ([`own`]). What `ThreadHeap` itself offers reads atomics, or fields that are written at birth under the registry's lock.
 
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
-use crate::span::{Owner, View};
+use crate::span::Generation;
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
@@ -50,18 +48,13 @@ pub struct ThreadHeap<O: Os + 'static> {
     accounts: Accounts,
     ticks: Ticks,
     shared: Cell<*const Shared<O>>,
-    generation: Cell<Owner>,
+    generation: Cell<Generation>,
     number: Cell<u32>,
     exit_rounds: Cell<u32>,
     links: RecordLinks<Self>,
 }
 
 const _: () = assert!(offset_of!(ThreadHeap<freestone_os::Linux>, bins) == 0);
-
-// SAFETY: see the module header: what a shared reference offers are atomics, and fields that are written under the registry's lock.
-unsafe impl<O: Os> Sync for ThreadHeap<O> {}
-// SAFETY: a heap changes threads with its gate, and between two lives of its record; both order what the threads do.
-unsafe impl<O: Os> Send for ThreadHeap<O> {}
 
 impl<O: Os> core::fmt::Debug for ThreadHeap<O> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -102,37 +95,16 @@ impl<O: Os + 'static> ThreadHeap<O> {
             accounts: Accounts::new(),
             ticks: Ticks::new(),
             shared: Cell::new(ptr::null()),
-            generation: Cell::new(Owner::NOBODY),
+            generation: Cell::new(Generation::NONE),
             number: Cell::new(0),
             exit_rounds: Cell::new(0),
             links: RecordLinks::new(),
         }
     }
 
-    /// Begins a heap of `generation` in a record that is zero, or was used before.
-    ///
-    /// # Safety
-    /// - The registry's lock is held, and the record is in no heap's use.
-    /// - `shared` outlives every heap that is born with it.
-    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Owner) {
-        self.bins.lookup().begin(view, generation);
-        self.shared.set(shared);
-        self.generation.set(generation);
-        self.exit_rounds.set(0);
-        self.spans.reset_pages();
-        self.remote.mailbox().open();
-    }
-
     /// Numbers a record that was never used.
     pub(crate) fn set_number(&self, number: u32) {
         self.number.set(number);
-    }
-
-    /// What it shares with the others; `None` of a placeholder.
-    #[inline]
-    pub(crate) fn shared(&self) -> Option<&Shared<O>> {
-        // SAFETY: null, or set at a birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
-        unsafe { self.shared.get().as_ref() }
     }
 
     /// Whether this is a placeholder.
@@ -142,7 +114,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     }
 
     /// The generation of the record's last birth. For the holder of the registry's lock.
-    pub(crate) fn generation(&self) -> Owner {
+    pub(crate) fn generation(&self) -> Generation {
         self.generation.get()
     }
 

@@ -1,6 +1,6 @@
 //! What an explicit heap has beside its thread heap: the list of its large blocks, and a limit to all its pages.
 //!
-//! Who may do what: whoever is behind the heap's gate.
+//! Threads: only the thread that holds the heap's gate uses it.
 
 use crate::page::{LargeList, PageHeap};
 use core::cell::Cell;

@@ -108,10 +108,10 @@ pub(crate) fn publish<O: Os>(own: Own<'_, O>, change_bytes: i64) {
 /// Frees the large block that starts at `page`.
 ///
 /// # Safety
-/// - `page` starts a large block that nobody uses any more.
+/// - `page` starts a large block that no code uses any more.
 #[cold]
 pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
-    // SAFETY: the block is nobody's any more (this function's contract).
+    // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { put_cached(own, page) } {
         return;
     }
@@ -137,7 +137,7 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
 /// - As for [`free`].
 #[inline(always)]
 unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: u32) -> bool {
-    // SAFETY: the cache is this thread's, and the block nobody's any more (this function's contract).
+    // SAFETY: the cache is this thread's, and no code uses the block any more (this function's contract).
     let Some(n_pages) = (unsafe { own.cache().put(own.layout(), page) }) else { return false };
     let _ = own.accounts().add_large(-run_bytes(n_pages));
     let now_ms = own.now_ms();
@@ -170,7 +170,7 @@ pub(crate) unsafe fn bytes<O: Os>(own: Own<'_, O>, page: u32) -> usize {
 /// Moves the contents of one large block to another by moving the memory behind them, and frees the first.
 ///
 /// # Safety
-/// - Both pages start large blocks that the program holds, the second not shorter; nobody uses what [`Moved`] says is freed.
+/// - Both pages start large blocks that the program holds, the second not shorter; no code uses what [`Moved`] says is freed.
 pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Moved {
     // SAFETY: both start large blocks (this function's contract).
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);

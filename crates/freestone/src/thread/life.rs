@@ -20,7 +20,7 @@
 
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
-use crate::span::{Owner, View};
+use crate::span::{Generation, View};
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::free_block::{Found, InTransit};
 use crate::thread::gated::GatedHeap;
@@ -75,8 +75,8 @@ impl<O: Os + 'static> Threads<O> {
     #[must_use]
     pub const fn new() -> Self {
         let registry = Registry {
-            of_threads: Generations::from(Owner::FIRST),
-            of_explicit: Generations::from(Owner::FIRST_EXPLICIT),
+            of_threads: Generations::from(Generation::FIRST),
+            of_explicit: Generations::from(Generation::FIRST_EXPLICIT),
             n_born: 0,
             n_alive: 0,
         };
@@ -139,7 +139,7 @@ impl<O: Os + 'static> Threads<O> {
                 let storage = shared.pages.metadata(size_of::<T>())?.cast();
                 registry.n_born += 1;
                 let number = registry.n_born;
-                // SAFETY: metadata is zeroed, aligned to a page, never unmapped, and nobody else's; zero is an unborn heap behind an open gate.
+                // SAFETY: metadata is zeroed, aligned to a page, never unmapped, and was handed out just now; zero is an unborn heap, and an open gate.
                 unsafe { records.add(storage, |record| heap_of(record).set_number(number)) }
             }
         };
@@ -178,11 +178,11 @@ impl<O: Os + 'static> Threads<O> {
     /// whichever thread freed them: none is buffered elsewhere (`remote_frees`).
     ///
     /// # Safety
-    /// - The heap was born here; nobody uses it or a block of it any more, and no free of one is under way.
+    /// - The heap was born here; no code uses it or a block of it any more, and no free of one is under way.
     pub unsafe fn destroy(&self, heap: &ExplicitHeap<O>) {
         // A fork waits at the gate until the heap is empty: the child must not have half of it.
         let entered = heap.enter();
-        // SAFETY: nobody uses a block of the heap any more (this function's contract).
+        // SAFETY: no code uses a block of the heap any more (this function's contract).
         unsafe { delete_blocks(entered.own()) };
         end(entered.own());
         drop(entered);
@@ -252,7 +252,7 @@ impl<O: Os + 'static> Threads<O> {
 /// Keeps blocks that were handed over to an orphan.
 fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit) {
     let view: View = shared.pages.view();
-    while let Some(found) = blocks.pop(&view, Owner::NOBODY.tag()) {
+    while let Some(found) = blocks.pop(&view, Generation::NONE.tag()) {
         if let Found::Own(block) | Found::Other(block, _) = found {
             remote_frees::keep_orphaned(shared, block);
         }
@@ -296,7 +296,7 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
             if page == 0 {
                 break;
             }
-            // SAFETY: the page starts a large block of the heap, which nobody uses any more (this function's contract).
+            // SAFETY: the page starts a large block of the heap, which no code uses any more (this function's contract).
             unsafe { large::free(own, page) };
         }
     }
@@ -304,7 +304,7 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     upkeep::flush_all(own);
     for class in 0..N_CLASSES {
         while let Some(page) = own.spans().of(class).pop(own.layout()) {
-            // SAFETY: the span is this heap's and in no list, and nobody uses its blocks (this function's contract).
+            // SAFETY: the span is this heap's and in no list, and no code uses its blocks (this function's contract).
             let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, class, page) };
             own.accounts().add_free(class, -i64::from(n_free));
             own.bins().count_remote_frees(class, u64::from(n_out));

@@ -9,15 +9,15 @@
 //!          │ and others'          │ others' only    │ nothing was handed out yet
 //! ```
 //!
-//! The view is a copy, so that `free` finds it beside everything else that it reads. Other threads extend the mapped pages meanwhile. An
+//! The view is a copy, so that `free` finds it beside everything else that it reads. Meanwhile other threads extend the committed pages. An
 //! address beyond the copy's reach fails the test that addresses outside the address range fail; the slow path behind that test brings
 //! the copy up to date, and so do every flush, drain and new span. A thread frees a block only after it was told of it, in whatever way,
 //! which is after the block was handed out; the reach that covers the block was published before that. So the newest view covers it.
 //!
 //! Invariant: the view covers every page of the heap's own spans, so `free` finds each of them.
-//! Who may do what: only the heap's thread reads or writes the cells.
+//! Threads: only the heap's thread reads or writes the cells.
 
-use crate::span::{Owner, View};
+use crate::span::{Generation, View};
 use core::cell::Cell;
 
 /// See the module header.
@@ -31,11 +31,11 @@ pub(crate) struct Lookup {
 impl Lookup {
     /// Finds nothing: its view is empty, and no entry has its tag.
     pub(crate) const fn empty() -> Self {
-        Self { view: Cell::new(View::EMPTY), tag: Cell::new(Owner::NOBODY.tag()) }
+        Self { view: Cell::new(View::EMPTY), tag: Cell::new(Generation::NONE.tag()) }
     }
 
     /// Makes it a heap's of this generation.
-    pub(crate) fn begin(&self, view: View, generation: Owner) {
+    pub(crate) fn begin(&self, view: View, generation: Generation) {
         self.view.set(view);
         self.tag.set(generation.tag());
     }
@@ -43,7 +43,7 @@ impl Lookup {
     /// The class of the block at `address`, if its span is this heap's.
     #[inline(always)]
     pub(crate) fn own_class(&self, address: usize) -> Option<usize> {
-        self.view.get().entry(address).and_then(|entry| entry.class_if_owned(self.tag.get()))
+        self.view.get().entry(address)?.class_if_owned(self.tag.get())
     }
 
     /// The heap's view.
@@ -52,7 +52,7 @@ impl Lookup {
         self.view.get()
     }
 
-    /// Brings the view up to date if the mapped pages reach further by now. Returns it.
+    /// Brings the view up to date if the committed pages reach further by now. Returns it.
     #[inline]
     pub(crate) fn renew(&self, reach: usize, newest: impl FnOnce() -> View) -> View {
         if self.view.get().reach() != reach {

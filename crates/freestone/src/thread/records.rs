@@ -62,7 +62,7 @@ impl<T: Record> Records<T> {
     /// Adds a new record; others see it once `prepare` is done. Under the registry's lock.
     ///
     /// # Safety
-    /// - `storage` is of the size and alignment of a record, nobody else's, and never unmapped. It is zeroed, and zero is a valid record.
+    /// - `storage` has the size and alignment of a record, is used by no other code, and is never unmapped. It is zeroed, and zero is a valid record.
     pub(crate) unsafe fn add(&self, storage: *mut T, prepare: impl FnOnce(&T)) -> &T {
         // SAFETY: the storage holds a valid record and stays for good (this function's contract).
         let record = unsafe { &*storage };

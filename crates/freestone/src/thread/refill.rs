@@ -13,7 +13,8 @@
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
-use crate::thread::spans::{OwnedSpans, take_orphaned};
+use crate::thread::remote_frees::take_orphaned;
+use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, route, upkeep};
 use freestone_os::Os;
 

@@ -16,7 +16,7 @@
 //! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have exited since: a
 //! closed inbox says so, and the thread that drains an inbox passes on blocks that are not its own.
 //!
-//! Who may do what: any thread pushes to a mailbox and reads its life; the rest is for the heap's thread.
+//! Threads: any thread pushes to a mailbox and reads its life; the rest is for the heap's thread.
 //!
 //! # Safety
 //! `Span::owner` of a small span is null or the mailbox of a thread heap, whose record is never unmapped.
@@ -25,7 +25,7 @@ use crate::central::FreeOutcome;
 use crate::shared::Shared;
 use crate::size_class::{SMALL_MAX, block_bytes};
 use crate::span::blocks::{Chain, Refused};
-use crate::thread::free_block::{FreeBlock, InTransit, set_ahead};
+use crate::thread::free_block::{FreeBatch, FreeBlock, InTransit, set_ahead};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
@@ -166,6 +166,12 @@ pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock) {
     unsafe { shared.central.keep_orphaned(block.class(), block.node()) };
 }
 
+/// Takes all blocks of a class whose spans belong to threads that do not exist in this forked child.
+pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize) -> Option<FreeBatch> {
+    // SAFETY: the central lists have these blocks linked, and give them away.
+    unsafe { FreeBatch::new(shared.central.take_orphaned(class), class) }
+}
+
 /// The blocks that are buffered for one owner.
 #[derive(Debug)]
 struct Slot {
@@ -229,7 +235,7 @@ pub(crate) struct RemoteFrees {
 }
 
 impl RemoteFrees {
-    /// Nothing buffered, and nobody's.
+    /// Nothing buffered, and the mailbox of no heap yet.
     pub(crate) const fn new() -> Self {
         Self { mailbox: Mailbox::new(), n_handovers: AtomicU64::new(0), slots: [const { Slot::empty() }; SLOTS] }
     }

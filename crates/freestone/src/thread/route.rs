@@ -9,7 +9,7 @@
 //!
 //! A free block is out of its span, so the span is there.
 
-use crate::span::Owner;
+use crate::span::Generation;
 use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
 use crate::thread::heap::own::Own;
 use crate::thread::remote_frees::{Life, free_abandoned, keep_orphaned, owner_of, owner_of_span};
@@ -20,7 +20,7 @@ use freestone_os::Os;
 
 /// Sends a block of another owner, or of none, on its way. It counts as freed already, or is in transit. `generation` is what the entry of its
 /// page says of its owner.
-pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Owner) {
+pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
     if generation.is_explicit() {
         return route(own, block);
     }
@@ -42,7 +42,7 @@ pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
 pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
     let tag = own.bins().lookup().tag();
     while !blocks.is_empty() {
-        // A block may be one that another thread handed to us, from a page that this heap has not seen yet.
+        // Another thread may have allocated the block from a page that this heap's view does not cover yet.
         let view = own.renew_view();
         match blocks.pop(&view, tag) {
             Some(Found::Own(block) | Found::Other(block, _)) => route(own, block),
@@ -84,7 +84,7 @@ fn route_home<O: Os>(own: Own<'_, O>, page: u32, block: FreeBlock) {
     let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
     returns::turn_to(own, page);
     returns::give_back(own, &home, &mut FreeChain::of(block), 1);
-    // Not in a flush: by the next one the span may have another owner.
+    // This is no flush: by the next one the span may have another owner.
     returns::turn_to(own, 0);
 }
 

@@ -9,7 +9,7 @@
 //! system call. The code that gives blocks back outside a flush turns from the span at once: by the next flush the span may have another owner.
 //!
 //! Invariant: outside a flush, no span is being visited and none has emptied.
-//! Who may do what: the heap's thread alone.
+//! Threads: only the heap's thread uses it.
 
 use core::cell::Cell;
 

@@ -12,7 +12,7 @@
 //! - Spans in `partial` have a block to give, free or never carved; those in `full` have none. `current` may be either.
 //! - `n_out` counts the blocks that this heap took out of spans, less those that it gave back.
 //!
-//! Who may do what: only the heap's thread. Any thread may read `n_out`.
+//! Threads: only the heap's thread. Any thread may read `n_out`.
 //!
 //! # Safety
 //! What the lists name has a record, for they hold only small spans; and a span of this heap is this thread's to change. [`home_of`] finds one
@@ -24,7 +24,7 @@ use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, span_pages};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::record::Listed;
-use crate::span::{Entry, Kind, Layout, Owner, Span, SpanList, os_pages};
+use crate::span::{Entry, Generation, Kind, Layout, Span, SpanList, os_pages};
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
 use crate::thread::remote_frees::{Mailbox, owner_of_span};
@@ -150,7 +150,7 @@ impl ClassSpans {
             visit(self.current.get(), Listed::No);
         }
         for (list, listed) in [(&self.partial, Listed::Partial), (&self.full, Listed::Full)] {
-            // SAFETY: the list is this heap's, and nobody changes it meanwhile.
+            // SAFETY: the list is this heap's, and is not changed meanwhile.
             unsafe { list.iter(layout) }.for_each(|(page, _)| visit(page, listed));
         }
     }
@@ -187,7 +187,13 @@ impl OwnedSpans {
     }
 
     /// Makes a run from the page heap the current span of a class; `false` when memory runs out.
-    pub(crate) fn allocate<O: Os>(&self, shared: &Shared<O>, class: usize, owner: &Mailbox, generation: Owner) -> bool {
+    pub(crate) fn allocate<O: Os>(
+        &self,
+        shared: &Shared<O>,
+        class: usize,
+        owner: &Mailbox,
+        generation: Generation,
+    ) -> bool {
         let (pages, layout) = (&shared.pages, shared.pages.layout());
         let n_pages = Self::new_span_pages(shared, class);
         let Some(run) = pages.allocate(n_pages, 1, Kind::Small) else { return false };
@@ -195,7 +201,7 @@ impl OwnedSpans {
             // SAFETY: the page is in the run, which was handed out, so it has a record.
             unsafe { &*layout.record(page) }
         };
-        // SAFETY: the run is this heap's, and nobody knows of it before the map says so.
+        // SAFETY: the run was just handed out to this heap, and no other thread can find it before the page map says so.
         unsafe { blocks::format(layout, run.page, class, shared.os().os_page_bytes(), !run.zero) };
         for page in run.page..run.page + n_pages {
             record(page).first.store(run.page, Ordering::Relaxed);
@@ -209,7 +215,13 @@ impl OwnedSpans {
     }
 
     /// Makes an abandoned span the current one of a class; `false` if there is none.
-    pub(crate) fn adopt<O: Os>(&self, shared: &Shared<O>, class: usize, owner: &Mailbox, generation: Owner) -> bool {
+    pub(crate) fn adopt<O: Os>(
+        &self,
+        shared: &Shared<O>,
+        class: usize,
+        owner: &Mailbox,
+        generation: Generation,
+    ) -> bool {
         let Some(page) = shared.central.adopt(&shared.pages, class, owner.as_owner().cast_mut(), generation) else {
             return false;
         };
@@ -263,26 +275,20 @@ impl OwnedSpans {
             unsafe { spans.partial.remove(layout, home.page) };
             home.span.listed.set(Listed::No);
         }
-        self.count_freed_pages(home.span);
-        free_span(pages, home.page);
+        self.free_span(pages, home.span, home.page);
     }
 
     /// Frees a span that was taken off the lists, with the blocks that are out of it. Returns how many those are, and how many were free.
     ///
     /// # Safety
-    /// - The span at `page` is this heap's and in no list, and nobody uses its blocks.
+    /// - The span at `page` is this heap's and in no list, and no code uses its blocks.
     pub(crate) unsafe fn free_with_blocks<O: Os>(&self, pages: &PageHeap<O>, class: usize, page: u32) -> (u32, u32) {
         // SAFETY: a span of this heap has a record.
         let span = unsafe { &*pages.layout().record(page) };
         let (n_out, n_free) = (span.n_out.replace(0), span.n_free.get());
         self.of(class).count_out(-i64::from(n_out));
-        self.count_freed_pages(span);
-        free_span(pages, page);
+        self.free_span(pages, span, page);
         (n_out, n_free)
-    }
-
-    fn count_freed_pages(&self, span: &Span) {
-        self.n_pages.set(self.n_pages.get().saturating_sub(u64::from(span.pages.get())));
     }
 
     /// Calls `visit` with the first page of each span that is mostly free.
@@ -291,18 +297,19 @@ impl OwnedSpans {
         spans.filter(|(_, span)| os_pages::is_mostly_free(span)).for_each(|(page, _)| visit(page));
     }
 
+    /// Gives a span to the page heap: no block of it is out, and it is in no list.
+    fn free_span<O: Os>(&self, pages: &PageHeap<O>, span: &Span, page: u32) {
+        self.n_pages.set(self.n_pages.get().saturating_sub(u64::from(span.pages.get())));
+        // SAFETY: the span is this heap's and in no list, and no block of it is out; so no other code uses its bitmap or its pages.
+        unsafe { blocks::clear(pages.layout(), page) };
+        // SAFETY: as above.
+        pages.free(unsafe { OwnedRun::at(page) });
+    }
+
     /// Starts counting anew: no span is the heap's.
     pub(crate) fn reset_pages(&self) {
         self.n_pages.set(0);
     }
-}
-
-/// Gives a span to the page heap: no block of it is out.
-fn free_span<O: Os>(pages: &PageHeap<O>, page: u32) {
-    // SAFETY: the span was this heap's, is in no list, and has no block out; so its bitmap and its pages are nobody else's.
-    unsafe { blocks::clear(pages.layout(), page) };
-    // SAFETY: as above.
-    pages.free(unsafe { OwnedRun::at(page) });
 }
 
 /// The span that holds the block at `address`, if it is this heap's: `lookup` is up to date.
@@ -310,7 +317,7 @@ fn free_span<O: Os>(pages: &PageHeap<O>, page: u32) {
 pub(crate) fn home_of<'a>(layout: &'a Layout, lookup: &Lookup, address: usize) -> Option<Home<'a>> {
     lookup.own_class(address)?;
     let page = lookup.view().page_of(address)? as u32;
-    // SAFETY: a page with an entry has a record; the first page of a small span is right in all its pages' records.
+    // SAFETY: a page with an entry has a record, and in a small span every record has the first page right.
     let first = unsafe { (*layout.record(page)).first.load(Ordering::Relaxed) };
     // SAFETY: the page has this heap's tag, so the small span that starts at `first` is this heap's.
     Some(unsafe { Home::at(layout, first) })
@@ -329,18 +336,12 @@ pub(crate) fn has_emptied_os_page<O: Os>(shared: &Shared<O>, home: &Home<'_>, la
     unsafe { os_pages::has_emptied_a_page(shared.pages.layout(), home.page, last, shared.os().os_page_bytes()) }
 }
 
-/// Gives the OS pages of a span of this heap in which no block is out back to the operating system. Returns the span's class and the number of
-/// blocks that are no longer free; `None` if the span at `page` is not this heap's.
+/// Gives back the OS pages of a span of this heap in which no block is out. Returns the span's class and the number of blocks that are no
+/// longer free; `None` if the span at `page` is not this heap's.
 pub(crate) fn release_os_pages<O: Os>(shared: &Shared<O>, lookup: &Lookup, page: u32) -> Option<(usize, u32)> {
     let class = lookup.own_class(shared.pages.layout().page_start(page).addr())?;
     // SAFETY: the page has this heap's tag, so the small span is this heap's.
     Some((class, unsafe { central::release_os_pages(&shared.pages, page) }))
-}
-
-/// Takes all blocks of a class whose spans belong to threads that do not exist in this forked child.
-pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize) -> Option<FreeBatch> {
-    // SAFETY: the central lists have these blocks linked, and give them away.
-    unsafe { FreeBatch::new(shared.central.take_orphaned(class), class) }
 }
 
 #[cfg(test)]

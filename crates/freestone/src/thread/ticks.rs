@@ -1,6 +1,6 @@
 //! When a heap last did what it does once in a while. Milliseconds of the kernel's clock, cut to 32 bits.
 //!
-//! Who may do what: the heap's thread alone.
+//! Threads: only the heap's thread uses it.
 
 use core::cell::Cell;
 

@@ -3,13 +3,13 @@ use super::*;
 #[test]
 fn only_the_owner_recognises_its_pages() {
     for class in 0..N_CLASSES {
-        let owner = Owner::FIRST.next();
+        let owner = Generation::FIRST.next();
         let entry = Entry::small(owner, class as SizeClass);
         assert_eq!(entry.class_if_owned(owner.tag()), Some(class));
-        for other in [Owner::FIRST, Owner::ABANDONED, Owner::NOBODY, owner.next()] {
+        for other in [Generation::FIRST, Generation::ABANDONED, Generation::NONE, owner.next()] {
             assert_eq!(entry.class_if_owned(other.tag()), None);
         }
-        assert_eq!((entry.class(), entry.owner()), (Some(class), owner));
+        assert_eq!((entry.class(), entry.generation()), (Some(class), owner));
     }
 }
 
@@ -17,7 +17,7 @@ fn only_the_owner_recognises_its_pages() {
 fn nobody_recognises_large_blocks_or_foreign_pages() {
     for entry in [Entry::NONE, Entry::LARGE, Entry::CACHED] {
         assert_eq!(entry.class(), None);
-        for owner in [Owner::FIRST, Owner::ABANDONED, Owner::NOBODY, Owner::FIRST.next()] {
+        for owner in [Generation::FIRST, Generation::ABANDONED, Generation::NONE, Generation::FIRST.next()] {
             assert_eq!(entry.class_if_owned(owner.tag()), None);
         }
     }
@@ -25,10 +25,11 @@ fn nobody_recognises_large_blocks_or_foreign_pages() {
 
 #[test]
 fn generations_wrap_within_their_half_without_touching_the_reserved_ones() {
-    let is_thread = |owner: Owner| owner.0 >= 2 && !owner.is_explicit() && owner != Owner::NOBODY;
-    for (first, is_of_its_half) in
-        [(Owner::FIRST, &is_thread as &dyn Fn(Owner) -> bool), (Owner::FIRST_EXPLICIT, &Owner::is_explicit)]
-    {
+    let is_thread = |owner: Generation| owner.0 >= 2 && !owner.is_explicit() && owner != Generation::NONE;
+    for (first, is_of_its_half) in [
+        (Generation::FIRST, &is_thread as &dyn Fn(Generation) -> bool),
+        (Generation::FIRST_EXPLICIT, &Generation::is_explicit),
+    ] {
         let (mut owner, mut n) = (first, 0u32);
         loop {
             assert!(is_of_its_half(owner), "{owner:?}");
@@ -39,5 +40,5 @@ fn generations_wrap_within_their_half_without_touching_the_reserved_ones() {
         }
         assert!(n >= (1 << 23) - 2, "only {n} generations");
     }
-    assert!(!Owner::ABANDONED.is_explicit() && !Owner::NOBODY.is_explicit());
+    assert!(!Generation::ABANDONED.is_explicit() && !Generation::NONE.is_explicit());
 }

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 
 /// Three numbers before the first half ends.
 fn near_the_end() -> Generations {
-    let mut generations = Generations::from(Owner::FIRST);
-    while generations.next.next().next().next() != Owner::FIRST {
+    let mut generations = Generations::from(Generation::FIRST);
+    while generations.next.next().next().next() != Generation::FIRST {
         generations.next = generations.next.next();
     }
     generations
@@ -12,7 +12,7 @@ fn near_the_end() -> Generations {
 
 #[test]
 fn no_number_is_given_out_twice_before_all_were() {
-    let mut generations = Generations::from(Owner::FIRST);
+    let mut generations = Generations::from(Generation::FIRST);
     let drawn: BTreeSet<u32> = (0..1000).map(|_| generations.draw(|_| true).tag()).collect();
     assert_eq!(drawn.len(), 1000, "numbers that were never given out are in nobody's use");
 }
@@ -21,7 +21,7 @@ fn no_number_is_given_out_twice_before_all_were() {
 fn once_all_were_given_out_those_in_use_are_passed_over() {
     let mut generations = near_the_end();
     (0..3).for_each(|_| _ = generations.draw(|_| true));
-    let (first, second) = (Owner::FIRST, Owner::FIRST.next());
+    let (first, second) = (Generation::FIRST, Generation::FIRST.next());
     let drawn = generations.draw(|generation| generation == first || generation == second);
     assert_eq!(drawn, second.next());
 }
@@ -30,6 +30,6 @@ fn once_all_were_given_out_those_in_use_are_passed_over() {
 fn each_half_starts_again_at_its_own_first() {
     let mut generations = near_the_end();
     (0..3).for_each(|_| assert!(!generations.draw(|_| false).is_explicit()));
-    assert_eq!(generations.draw(|_| false), Owner::FIRST);
-    assert!(Generations::from(Owner::FIRST_EXPLICIT).draw(|_| false).is_explicit());
+    assert_eq!(generations.draw(|_| false), Generation::FIRST);
+    assert!(Generations::from(Generation::FIRST_EXPLICIT).draw(|_| false).is_explicit());
 }

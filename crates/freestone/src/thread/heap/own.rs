@@ -9,14 +9,14 @@
 //! Both are copies of a reference and cost nothing else. They are not `Send`: a proof stays with the thread that it speaks of.
 //!
 //! # Safety
-//! Whoever makes a proof sees to it that it is true as long as a copy of it is used: the thread's own pointer (`current`), a birth (`life`), or a
-//! gate (`gated`). What a proof gives access to needs no more.
+//! The code that makes a proof ensures that it holds as long as a copy of it is used: `current` for the thread's own pointer, `life` for a birth,
+//! `gated` for a gate. What a proof gives access to needs no more. A heap is `Sync` because without a proof only atomics can be reached.
 
 use super::ThreadHeap;
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
-use crate::span::{Layout, Owner, View};
+use crate::span::{Generation, Layout, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
@@ -29,7 +29,33 @@ use crate::thread::ticks::Ticks;
 use core::marker::PhantomData;
 use freestone_os::Os;
 
+// SAFETY: what a shared reference offers are atomics, and fields that are written under the registry's lock.
+unsafe impl<O: Os> Sync for ThreadHeap<O> {}
+// SAFETY: a heap changes threads with its gate, and between two lives of its record; both order what the threads do.
+unsafe impl<O: Os> Send for ThreadHeap<O> {}
+
 impl<O: Os + 'static> ThreadHeap<O> {
+    /// Begins a heap of `generation` in a record that is zero, or was used before.
+    ///
+    /// # Safety
+    /// - The registry's lock is held, and the record is in no heap's use.
+    /// - `shared` outlives every heap that is born with it.
+    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation) {
+        self.bins.lookup().begin(view, generation);
+        self.shared.set(shared);
+        self.generation.set(generation);
+        self.exit_rounds.set(0);
+        self.spans.reset_pages();
+        self.remote.mailbox().open();
+    }
+
+    /// What it shares with the others; `None` of a placeholder.
+    #[inline]
+    pub(crate) fn shared(&self) -> Option<&Shared<O>> {
+        // SAFETY: null, or set at a birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
+        unsafe { self.shared.get().as_ref() }
+    }
+
     /// This thread's heap, or a placeholder, for the hot paths.
     ///
     /// # Safety
@@ -225,7 +251,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
 
     /// The generation that owns its spans.
     #[must_use]
-    pub(crate) fn generation(self) -> Owner {
+    pub(crate) fn generation(self) -> Generation {
         self.heap.generation.get()
     }
 

@@ -1,9 +1,12 @@
 #![allow(unsafe_code)]
-use super::bring_batch;
+use super::{bring_batch, refill};
 use crate::size_class::class_of;
 use crate::testing::World;
+use crate::thread::flush;
+use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
+use freestone_os::fake::Fake;
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -30,5 +33,84 @@ fn what_the_tick_drains_into_a_bin_stays_there_when_its_batch_arrives() {
         in_bin.into_iter().chain(blocks).for_each(|block| owner.free(block));
         upkeep::flush_all(owner);
     }
+    world.check().unwrap();
+}
+
+/// Blocks of one class, all freed again: more than a bin holds at first.
+fn burst(heap: Own<'_, Fake>, n: usize) {
+    let blocks: Vec<_> = (0..n).map(|_| heap.allocate(64, 1).start).collect();
+    // SAFETY: the blocks are this test's, and not used any more.
+    blocks.into_iter().for_each(|block| unsafe { heap.free(block) });
+}
+
+#[test]
+fn a_bin_that_was_flushed_has_room_for_what_was_flushed_when_it_is_refilled() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let class = class_of(64);
+    let first = flush::own_capacity(heap, class);
+    burst(heap, 3 * first as usize);
+    assert!(heap.bins().flushed(class) > 0 && flush::own_capacity(heap, class) == first);
+    let (flushed, _block) = (heap.bins().flushed(class), heap.allocate(64, 1));
+    assert_eq!(flush::own_capacity(heap, class), first + flushed);
+    assert_eq!(heap.bins().flushed(class), 0, "it counts anew");
+}
+
+#[test]
+fn a_thread_that_wants_more_than_its_bins_have_is_in_no_burst_that_ended() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    burst(heap, 2000);
+    assert!(heap.burst().is_on_watch(0), "the last block of the burst was freed");
+    let _block = heap.allocate(64, 1);
+    assert!(!heap.burst().is_on_watch(0));
+}
+
+#[test]
+fn blocks_come_from_the_inbox_before_any_span() {
+    let world = World::new(4096);
+    let (owner, other) = (world.heap(), world.heap());
+    let class = class_of(64);
+    let block = owner.allocate(64, 1).start;
+    while !owner.bins().is_empty(class) {
+        let _ = owner.bins().pop(class);
+    }
+    // SAFETY: the block is this test's, and not used any more.
+    unsafe { other.free(block) };
+    crate::thread::route::send_all(other);
+    let n_out = owner.spans().of(class).n_out();
+    assert_eq!(refill(owner, class), block);
+    assert_eq!(owner.spans().of(class).n_out(), n_out, "no span was asked");
+}
+
+#[test]
+fn an_abandoned_span_is_adopted_before_a_new_one_is_made_but_not_by_an_explicit_heap() {
+    let world = World::new(4096);
+    let (gone, heir, explicit) = (world.heap(), world.heap(), world.explicit_heap());
+    let _kept = gone.allocate(64, 1);
+    // SAFETY: the heap is not used afterwards.
+    unsafe { world.threads.death(gone) };
+    let pages = world.small_span_pages();
+    let _block = explicit.enter().own().allocate(64, 1);
+    assert!(world.small_span_pages() > pages, "the explicit heap has a span of its own");
+    let pages = world.small_span_pages();
+    let _block = heir.allocate(64, 1);
+    assert_eq!(world.small_span_pages(), pages, "the heir has adopted one");
+    world.check().unwrap();
+}
+
+#[test]
+fn when_memory_is_short_the_answer_is_null_and_the_bins_are_as_they_were() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let block = heap.allocate(1000, 1).start;
+    world.os().limit_committed(world.os().committed_bytes());
+    while !heap.allocate(PAGE_BYTES, 1).start.is_null() {}
+    let class = class_of(64);
+    assert!(refill(heap, class).is_null() && heap.bins().len(class) == 0);
+    let n = heap.bins().len(class_of(1000));
+    assert!(n > 0 && !heap.allocate(1000, 1).start.is_null(), "other bins still have blocks");
+    // SAFETY: the block is this test's, and not used any more.
+    unsafe { heap.free(block) };
     world.check().unwrap();
 }

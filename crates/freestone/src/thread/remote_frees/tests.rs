@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::size_class::{N_CLASSES, class_of};
-use crate::span::{Owner, View};
+use crate::span::{Generation, View};
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -15,7 +15,7 @@ fn block(class: usize) -> FreeBlock {
 
 /// Addresses in a chain, first to last.
 fn addresses(mut chain: InTransit) -> Vec<usize> {
-    let next = |chain: &mut InTransit| match chain.pop(&View::EMPTY, Owner::NOBODY.tag()) {
+    let next = |chain: &mut InTransit| match chain.pop(&View::EMPTY, Generation::NONE.tag()) {
         Some(crate::thread::free_block::Found::Lost(address)) => Some(address),
         _ => None,
     };
@@ -102,12 +102,15 @@ fn what_a_closed_inbox_refuses_comes_back() {
 #[test]
 fn each_block_names_the_one_that_comes_eight_later() {
     let (remote, owner) = (RemoteFrees::new(), open_mailbox());
-    (0..BATCH).for_each(|_| assert!(remote.buffer(&owner, block(CLASS)).is_empty()));
-    let chain = addresses(owner.take());
-    for (at, address) in chain.iter().enumerate() {
-        // SAFETY: the blocks are leaked, and their second word is the hint.
-        let ahead = unsafe { core::ptr::with_exposed_provenance::<usize>(*address).add(1).read() };
-        assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(0), "block {at}");
+    for batch in 0..2 {
+        (0..BATCH).for_each(|_| assert!(remote.buffer(&owner, block(CLASS)).is_empty()));
+        let chain = addresses(owner.take());
+        assert_eq!(chain.len(), BATCH as usize);
+        for (at, address) in chain.iter().enumerate() {
+            // SAFETY: the blocks are leaked, and their second word is the hint.
+            let ahead = unsafe { core::ptr::with_exposed_provenance::<usize>(*address).add(1).read() };
+            assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(0), "block {at} of batch {batch}");
+        }
     }
 }
 

@@ -1,4 +1,6 @@
 #![allow(unsafe_code)]
+use super::tick;
+use crate::size_class::class_of;
 use crate::testing::World;
 use std::vec::Vec;
 
@@ -20,4 +22,39 @@ fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_anot
         assert!((0..crate::size_class::N_CLASSES).all(|class| heap.bins().len(class) == 0));
         assert!(pages.dirty_pages <= 32, "{} pages are still dirty", pages.dirty_pages);
     }
+}
+
+#[test]
+fn a_tick_empties_bins_that_nothing_was_taken_from_and_leaves_active_ones() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let (idle, active) = (class_of(64), class_of(1000));
+    let free = |bytes| {
+        let block = heap.allocate(bytes, 1).start;
+        // SAFETY: the block is this test's, and not used any more.
+        unsafe { heap.free(block) };
+    };
+    [64, 1000].into_iter().for_each(free);
+    tick(heap, 10_000);
+    free(1000);
+    tick(heap, 10_001);
+    assert!(!heap.bins().is_empty(idle), "the decay time is not over");
+    tick(heap, 20_000);
+    assert!(heap.bins().is_empty(idle) && !heap.bins().is_empty(active));
+    tick(heap, 30_000);
+    assert!(heap.bins().is_empty(active), "it is idle now, too");
+    world.check().unwrap();
+}
+
+#[test]
+fn a_tick_hands_over_what_is_buffered_for_other_owners() {
+    let world = World::new(4096);
+    let (heap, owner) = (world.heap(), world.heap());
+    let block = owner.allocate(64, 1).start;
+    // SAFETY: the block is this test's, and not used any more.
+    unsafe { heap.free(block) };
+    assert_eq!(heap.heap().n_handovers(), 0);
+    tick(heap, 10_000);
+    assert_eq!(heap.heap().n_handovers(), 1);
+    assert!(!owner.heap().mailbox().take().is_empty());
 }
