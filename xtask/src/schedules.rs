@@ -31,13 +31,33 @@ const FAULTS: &[Fault] = &[
         changes: &[("crates/freestone/src/thread/route.rs", "if generation.is_explicit() {", "if false {")],
     },
     Fault {
-        what: "a batch overwrites the bin that the decay tick filled meanwhile",
+        what: "a batch overwrites the bin that the decay tick has filled meanwhile",
         test: "threads_that_free_each_others_blocks_lose_none",
         changes: &[(
             "crates/freestone/src/thread/bins.rs",
             "head.set(batch.link(head.get()));",
             "head.set(batch.link(ptr::null_mut()));",
         )],
+    },
+    // A heap without a gate once became one with a gate after the fork took the gates; now a record is of one kind for good. What is left to forget is
+    // the registry's lock, which keeps new records out of the fork, and the look of the lock itself.
+    Fault {
+        what: "a fork releases the gate of a heap that was made after it took the gates",
+        test: "a_parent_goes_on_after_a_fork",
+        changes: &[
+            ("crates/freestone/src/thread/life.rs", "        self.registry.acquire_raw();\n", ""),
+            ("crates/freestone/src/thread/life.rs", "        unsafe { self.registry.release_raw() };\n", ""),
+            (
+                "crates/base/src/lock.rs",
+                "if self.state.load(Ordering::Relaxed) & FORK == 0 {\n            return;\n        }\n        ranks::",
+                "ranks::",
+            ),
+        ],
+    },
+    Fault {
+        what: "an allocation fails at the limit while memory is being purged",
+        test: "memory_that_is_being_given_back_makes_no_allocation_fail",
+        changes: &[("crates/freestone/src/page/limits.rs", "limits.await_purges(state.usage(), more)", "false")],
     },
 ];
 

@@ -16,6 +16,8 @@
  *
  * One set of verbs serves all: `_create` and `_destroy`, `_alloc`, `_alloc_zeroed`, `_alloc_aligned`, `_realloc` and `_free`.
  *
+ * Long because: a program includes one header for the whole interface.
+ *
  * Every function may be called from any thread, before `main`, in `atexit` and thread-exit functions, and in the child of a
  * `fork`, but not from a signal handler that interrupted one of them. Functions that fail return NULL or -1 and set `errno`: ENOMEM when
  * memory runs out (or a size exceeds PTRDIFF_MAX), EINVAL for an invalid argument. `free` never fails and never changes `errno`.

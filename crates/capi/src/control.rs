@@ -10,6 +10,8 @@ use heap::{Callback, Freestone};
 
 /// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` says how many the
 /// caller knows.
+///
+/// Wide because: it is one field for each figure that a program can ask for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FreestoneStats {

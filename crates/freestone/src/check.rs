@@ -14,7 +14,8 @@ use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::record::Listed;
 use crate::span::{Entry, Kind, Layout, Owner, PageIndex, Span, blocks};
-use crate::thread::heap::{Own, ThreadHeap};
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use crate::thread::remote_frees::Life;
 use freestone_base::inbox::Node;
@@ -70,7 +71,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         wrong?;
     }
     for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the heap is alive, and no other thread is inside the allocator (this function's contract).
         n_listed += check_heap(shared, unsafe { heap.as_own(None) })?;
     }
     hold(orphans || n_listed == n_small, "every small span is in one list", 0)
@@ -149,7 +150,11 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
             // SAFETY: a span of the heap has a record and entries, and no other thread changes it now.
             let (span, entry) = unsafe { (shared.span(page), layout.map.get(page as usize)) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
-            hold(entry.class_if_owned(own.bins().lookup().tag()) == Some(class), "a heap's span has its tag", page)?;
+            hold(
+                entry.class_if_owned(own.bins().lookup().tag()) == Some(class),
+                "the page map names the heap as the owner of its span",
+                page,
+            )?;
             hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
             hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
         };

@@ -16,7 +16,7 @@
 
 use crate::check::check;
 use crate::shared::Shared;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use freestone_os::Os;
 

@@ -29,6 +29,7 @@
 /// assert_eq!(stats.committed, sum);
 /// assert!(stats.n_allocations >= stats.n_frees);
 /// ```
+// Wide because: it is one field for each figure that a program can ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Blocks that the program holds, whole: at least what it asked for.

@@ -10,7 +10,7 @@ mod schedules;
 use crate::check::check;
 use crate::shared::Shared;
 use crate::thread::explicit::ExplicitHeap;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::Subject;
@@ -54,6 +54,11 @@ impl World {
     pub(crate) fn try_explicit_heap(&self) -> Option<&ExplicitHeap<Fake>> {
         // SAFETY: what the heaps share is boxed and outlives the borrow.
         unsafe { self.threads.birth_of_explicit(&self.shared) }
+    }
+
+    /// Pages of small spans that are in use.
+    pub(crate) fn small_span_pages(&self) -> u64 {
+        self.shared.pages.stats().small_pages
     }
 
     /// Sets the option `index`, one of `config::key`.

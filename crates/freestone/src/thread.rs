@@ -6,7 +6,7 @@
 //! ```text
 //!  any_block ─▶ refill ─▶ upkeep ─▶ drain ─▶ flush ─▶ route ─▶ returns      what is done: functions of an `Own`
 //!                                                                 │
-//!  heap: ThreadHeap, Own ◀────────────────────────────────────────┘
+//!  heap, heap::own ◀────────────────────────────────────────┘
 //!    │
 //!  bins · spans · remote_frees · burst · span_purge · accounts · ticks      what a heap is composed of
 //! ```
@@ -23,7 +23,8 @@
 //! | [`span_purge`] | when OS pages inside spans go back |
 //! | [`accounts`] | what was counted and not yet published |
 //! | [`ticks`] | when a heap last did what it does once in a while |
-//! | [`heap`] | [`ThreadHeap`](heap::ThreadHeap), composed of these, and the proof [`Own`](heap::Own) that a thread may use it |
+//! | [`heap`] | [`ThreadHeap`](heap::ThreadHeap), composed of these |
+//! | [`heap::own`] | the proof [`Own`](heap::own::Own) that a heap is alive and the calling thread's |
 //! | [`returns`] | blocks going back to spans of this heap |
 //! | [`route`] | where a block of another owner goes |
 //! | [`flush`] | a full bin: where its blocks go |

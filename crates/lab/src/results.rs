@@ -2,15 +2,15 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`file`] | the file: one JSON value per line |
-//! | [`header`], [`machine`] | its first line: which lab, which machine, which order of runs |
+//! | [`results_file`] | the file: one JSON value per line |
+//! | [`file_header`], [`machine`] | its first line: which lab, which machine, which order of runs |
 //! | [`outcome`] | its other lines: one run each |
 //! | [`warning`] | reasons for doubt, recorded in the file |
 //! | [`timestamp`] | times as text |
 
-pub(crate) mod file;
-pub(crate) mod header;
+pub(crate) mod file_header;
 pub(crate) mod machine;
 pub(crate) mod outcome;
+pub(crate) mod results_file;
 pub(crate) mod timestamp;
 pub(crate) mod warning;

@@ -7,10 +7,10 @@
 //! | [`summary_tables`], [`summary_json`], [`workload_list`] | what `freestone bench` prints |
 //! | [`timeline_plot`] | memory over time, as CSV and as a plot |
 //! | [`published`] | the experiments' published figures beside the measured ones |
-//! | [`page`] | the HTML page |
+//! | [`html_page`] | the HTML page |
 
 pub(crate) mod command_line;
-pub(crate) mod page;
+pub(crate) mod html_page;
 pub(crate) mod plot;
 pub(crate) mod published;
 pub(crate) mod quantity;

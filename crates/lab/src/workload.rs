@@ -6,15 +6,14 @@
 //! |---|---|
 //! | [`definition`], [`catalogue`] | what a workload is; the list of all workloads |
 //! | [`entry`] | the process: parse the arguments, run the workload, print the record |
-//! | [`params`], [`record`] | named parameters; the record |
+//! | [`params`], [`workload_record`] | named parameters; the record |
 //! | [`meter`], [`counters`], [`own_process`], [`loaded_allocator`] | time, memory and counters of the measured section; which library answers `malloc` |
-//! | [`block`], [`tested_heap`], [`null_allocator`], [`failure`] | blocks, the C allocator, a stand-in without an allocator, exit statuses |
+//! | [`stamped_block`], [`tested_heap`], [`null_allocator`], [`failure`] | blocks, the C allocator, a stand-in without an allocator, exit statuses |
 //! | [`tlsf_heap`], [`tlsf_peers`], [`calloc_front_end`], [`linear_pool`] | heaps and pools inside the process, for the experiments |
 //! | [`random`] | repeatable random numbers |
 //! | [`demo_program`] | the program that `freestone run` shows by itself |
 //! | the others | one workload each: what it models, where it comes from, what it does not show |
 
-pub(crate) mod block;
 pub(crate) mod calloc_front_end;
 pub(crate) mod catalogue;
 pub(crate) mod counters;
@@ -29,10 +28,11 @@ pub(crate) mod null_allocator;
 pub(crate) mod own_process;
 pub(crate) mod params;
 pub(crate) mod random;
-pub(crate) mod record;
+pub(crate) mod stamped_block;
 pub(crate) mod tested_heap;
 pub(crate) mod tlsf_heap;
 pub(crate) mod tlsf_peers;
+pub(crate) mod workload_record;
 
 mod alloc_free_pair;
 mod binary_trees;

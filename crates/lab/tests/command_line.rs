@@ -54,6 +54,25 @@ fn commands_that_are_missing_fail_or_hang_are_named() {
 }
 
 #[test]
+fn a_server_is_measured_while_its_client_runs_and_is_asked_to_end() {
+    if !installed("sleep") {
+        return;
+    }
+    let out = file("server.jsonl");
+    let options = ["-a", "system", "--rounds", "1", "--server", "sleep 1000", "--server-wait", "1", "--no-report"];
+    let output = freestone(&[&["compare"], &options[..], &["-o", &out, "--", "sh", "-c", "exit 0"]].concat());
+    succeeded(&output);
+    holds(&String::from_utf8_lossy(&output.stdout), &["(server: sleep 1000)", "system"]);
+    let text = std::fs::read_to_string(&out).unwrap();
+    let mut lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let run = lines.rfind(|line| line["run"].is_object()).unwrap();
+    let record = &run["run"]["outcome"]["command"];
+    // The server was ended by SIGTERM; the status is the client's.
+    assert_eq!(record["exit"], 0, "{record}");
+    assert!(record["peak_rss_bytes"].as_u64().unwrap() > 0, "{record}");
+}
+
+#[test]
 fn results_that_cannot_be_read_are_named() {
     let file = scratch().join("old.jsonl");
     std::fs::write(&file, "{\"format\":\"freestone-lab-results\",\"version\":99}\n").unwrap();

@@ -1,13 +1,13 @@
-//! The memory limit of the control group the process lives in, version 2 or 1.
+//! The memory limit of the process's control group, version 2 or 1.
 //!
-//! Costs several system calls: asked once, by those who need it. Every failure means "no limit known".
+//! Reading it takes several system calls, so callers do it once. If anything fails, there is no limit.
 
 use crate::file::{number, read};
 
 /// Longest path or file of interest, in bytes.
 const FILE_BYTES: usize = 4096;
 
-/// A limit at or above this is the kernel's way of saying "none" in version 1.
+/// A limit at or above this means that there is none, in version 1.
 const UNLIMITED_V1_BYTES: u64 = 1 << 62;
 
 /// The smallest memory limit in bytes of the process's control group and its ancestors, if there is one.
@@ -58,7 +58,7 @@ fn read_limit(root: &[u8], path: &[u8], file: &[u8]) -> Option<u64> {
     parse_limit(read(name.get(..len)?, &mut contents).ok()?)
 }
 
-/// A limit file's number; `max` and version 1's huge default are no limit.
+/// The number in a limit file; `None` for `max` and for the huge default of version 1.
 fn parse_limit(text: &[u8]) -> Option<u64> {
     number(text).filter(|&limit| limit < UNLIMITED_V1_BYTES)
 }

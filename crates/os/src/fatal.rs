@@ -1,7 +1,8 @@
-//! Speaking to the user, with no heap under us.
+//! Messages on standard error, without a heap.
 #![allow(unsafe_code)]
+//!
 //! # Safety
-//! Descriptor 2 is borrowed for one write; a closed one is an error, which is ignored.
+//! Descriptor 2 is borrowed for one write; if it is closed, the write fails, and the error is ignored.
 
 use core::fmt::{self, Write};
 use freestone_base::text::FixedText;
@@ -13,12 +14,13 @@ const STDERR: RawFd = 2;
 /// Longest message in bytes; the rest is cut.
 const MESSAGE_BYTES: usize = 512;
 
-/// Writes `freestone: MESSAGE` and a newline to standard error, in one piece. Failure to write is ignored: there is nobody to tell.
+/// Writes `freestone: MESSAGE` and a newline to standard error with one call. Errors are ignored.
 pub fn report(message: fmt::Arguments<'_>) {
     let mut text = FixedText::<MESSAGE_BYTES>::new();
     // Writing into `FixedText` cannot fail.
     let _ = writeln!(text, "freestone: {message}");
-    // SAFETY: the descriptor is used within this statement; if the program closed or reused it, so be it.
+    // SAFETY: the descriptor is used within this statement only. If the program has closed or reused it, the write fails or goes there, and
+    // touches no memory.
     let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(STDERR) }, text.as_bytes());
 }
 

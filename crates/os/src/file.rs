@@ -1,13 +1,13 @@
-//! Reading the kernel's small files, with no memory but the caller's.
+//! Reading the kernel's small files into the caller's memory.
 
 use crate::Errno;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::path::Arg;
 
-/// The contents of a file, as much as fits.
+/// The contents of a file, as much as fits into `buffer`.
 ///
 /// # Errors
-/// The kernel's, for opening or reading.
+/// The kernel's error from opening or reading.
 pub(crate) fn read(path: impl Arg, buffer: &mut [u8]) -> Result<&[u8], Errno> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut len = 0;
@@ -20,7 +20,7 @@ pub(crate) fn read(path: impl Arg, buffer: &mut [u8]) -> Result<&[u8], Errno> {
     Ok(buffer.get(..len).unwrap_or_default())
 }
 
-/// The number that a file consists of.
+/// The number that is all the text of a file.
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     core::str::from_utf8(text).ok()?.trim().parse().ok()
 }

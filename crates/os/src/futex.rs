@@ -1,23 +1,23 @@
-//! Waiting for a lock word in the kernel.
+//! Waiting for a lock word in the kernel, and which thread is forking.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use freestone_base::lock::Parking;
 use freestone_base::sync::AtomicU32;
 
-/// Parks waiters on the lock's own word.
+/// Lets waiters sleep in the kernel on the lock's own word.
 #[derive(Debug)]
 pub struct Futex;
 
-/// [`Parking::this_thread`] of the thread that forks just now; 0: none does.
+/// [`Parking::this_thread`] of the thread that is forking; 0 if none is.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
 impl Futex {
-    /// From now on the calling thread forks: it enters the locks that it took for that.
+    /// Notes that the calling thread is forking: from now on it may enter the locks that it has taken for the fork.
     pub fn begin_fork() {
         FORKING.store(Self::this_thread(), Ordering::Relaxed);
     }
 
-    /// The fork is over, in the parent or the child.
+    /// Notes that the fork is over, in the parent or the child.
     pub fn end_fork() {
         FORKING.store(0, Ordering::Relaxed);
     }
@@ -46,7 +46,7 @@ impl Parking for Futex {
     }
 
     fn is_forking() -> bool {
-        // Only this thread itself writes its own number, and takes it away.
+        // Relaxed: only this thread writes its own number, and removes it.
         let forking = FORKING.load(Ordering::Relaxed);
         forking != 0 && forking == Self::this_thread()
     }
@@ -60,7 +60,7 @@ mod kernel {
 
     pub(super) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
         let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
-        // Any outcome (woken, interrupted, changed before we slept, too late) sends the caller back to look at the word.
+        // The caller looks at the word again, whether it was woken, interrupted or too late, or the word had changed before.
         let _ = futex::wait(word, Flags::PRIVATE, expected, timeout.as_ref());
     }
 
@@ -73,7 +73,7 @@ mod kernel {
     }
 }
 
-/// The kernel of the model under schedules, whose threads are one thread of the operating system.
+/// Waiting in the model under schedules, whose threads all run on one thread of the operating system.
 #[cfg(shuttle)]
 mod kernel {
     use super::AtomicU32;
@@ -81,7 +81,7 @@ mod kernel {
 
     pub(super) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
         match ms {
-            // A time that is given has passed at once.
+            // Waits with a time limit end at once.
             Some(_) => scheduled::let_others_run(),
             None => scheduled::sleep(word, expected),
         }

@@ -1,6 +1,6 @@
-//! The one door to the kernel.
+//! All system calls of the allocators.
 //!
-//! Memory has four states, and every call is a transition between two of them:
+//! Memory has these states, and most calls are a transition between two of them:
 //!
 //! ```text
 //!              commit                 the program writes
@@ -12,14 +12,14 @@
 //!
 //! | state | address space | memory behind it | contents |
 //! |---|---|---|---|
-//! | reserved | ours by agreement, not mapped | none | a fault |
+//! | reserved | set aside, not mapped | none | an access faults |
 //! | ready | mapped | none | zero |
 //! | dirty | mapped | yes | whatever was written |
-//! | clean | as ready: what purging leaves | none | zero ([`Os::purge_zeroes`]) |
+//! | clean | mapped: ready again after a purge | none | zero, if [`Os::purge_zeroes`] says so |
 //!
-//! Layer: above `base`, below the heap. [`Linux`] is the kernel; `fake::Fake` (feature `fake`) is one that fails on demand.
-//! Cost: a system call each, but for [`Os::now_ms`] and [`Os::relocate`]. What fails says so with the [`Errno`]; no state has changed then,
-//! unless the call's own page says otherwise.
+//! Layer: above `base`, below the heap. [`Linux`] is the kernel; `fake::Fake` (feature `fake`) is one for tests, which fails on demand.
+//! Cost: one system call each, except for [`Os::now_ms`], which makes none, and [`Os::relocate`], which makes several. A call that fails returns the
+//! [`Errno`] and has changed no state, unless its documentation says otherwise.
 #![no_std]
 
 #[cfg(feature = "fake")]
@@ -50,58 +50,57 @@ pub struct Errno(pub i32);
 impl Errno {
     /// Not enough memory, or too many mappings.
     pub const NOMEM: Self = Self(libc::ENOMEM);
-    /// Something is mapped there already.
+    /// Something else is mapped there.
     pub const EXIST: Self = Self(libc::EEXIST);
-    /// The kernel declines for now (locked pages).
+    /// The kernel refuses for now (locked pages).
     pub const AGAIN: Self = Self(libc::EAGAIN);
-    /// Not one mapping, or none.
+    /// The range is not one mapping.
     pub const FAULT: Self = Self(libc::EFAULT);
-    /// The kernel cannot do that.
+    /// The kernel does not support that.
     pub const INVAL: Self = Self(libc::EINVAL);
 
-    /// Whether the same call may well succeed later, though nobody changes what it is asked for.
+    /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_passing(self) -> bool {
         matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
     }
 }
 
-/// The kernel would not move memory ([`Os::relocate`]). What was to be moved is where it was.
+/// The kernel did not move memory ([`Os::relocate`]). The source is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotMoved {
-    /// What the kernel said.
+    /// The kernel's error.
     pub errno: Errno,
-    /// What became of the range that the memory was to be moved to.
+    /// The state of the range that the memory was to be moved to.
     pub target: Target,
 }
 
-/// What became of the target of a move that failed.
+/// The state of the target of a move that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// It is committed, as before. What it holds is undefined.
+    /// It is committed, as before. Its contents are undefined.
     Committed,
-    /// It is reserved: unmapped for the move, and the kernel would not map it again.
+    /// It is reserved: it was unmapped for the move, and the kernel refused to map it again.
     Reserved,
-    /// Somebody else has mapped something there meanwhile: it must not be touched again.
+    /// Another part of the program has mapped something there meanwhile: it must not be touched again.
     Taken,
 }
 
-/// How memory gets its pages before it is used.
+/// How memory gets its OS pages before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefault {
-    /// Every OS page is written to.
+    /// By a write to every OS page.
     Touch,
-    /// The kernel is told that the memory will be needed; what it makes of that is its business.
+    /// By telling the kernel that the memory will be needed, which it may ignore.
     WillNeed,
-    /// The kernel is asked for all of them at once.
+    /// By asking the kernel for all of them at once.
     Populate,
 }
 
 /// What an allocator needs from an operating system.
 ///
 /// # Safety
-/// Implementations give memory that stays valid, at the address agreed on, until it is released, and that is zero when
-/// [`Os::commit`] hands it out.
+/// Memory that [`Os::commit`] has mapped is zero, and stays valid at its address until it is released.
 #[allow(unsafe_code)]
 pub unsafe trait Os: Sync {
     /// Size of an OS page in bytes: a power of two, at most [`PAGE_BYTES`](freestone_base::units::PAGE_BYTES).
@@ -123,26 +122,25 @@ pub unsafe trait Os: Sync {
     /// - `at` and `bytes` are multiples of the OS page and lie inside a window proposed by this object.
     unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno>;
 
-    /// Any state → reserved.
+    /// Any state → reserved: unmaps the range.
     ///
     /// # Errors
     /// [`Errno::NOMEM`] when unmapping would split a mapping beyond the kernel's limit; the memory stays mapped.
     ///
     /// # Safety
-    /// - The range was committed and nobody uses it any more.
+    /// - The range is committed, and nobody uses it any more.
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
 
     /// Dirty → clean: gives the memory back and keeps the addresses.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`] or [`Errno::INVAL`] for locked pages, [`Errno::NOMEM`]; a part may have been given back then, and the contents are
-    /// undefined.
+    /// [`Errno::AGAIN`] or [`Errno::INVAL`] for locked pages, [`Errno::NOMEM`]. A part may have been given back; the contents are undefined.
     ///
     /// # Safety
-    /// - The range was committed, is made of whole OS pages, and nobody needs its contents.
+    /// - The range is committed and made of whole OS pages, and nobody needs its contents.
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
 
-    /// Dirty → dirty, until the kernel needs the memory: it may take it at any moment from now on to the next write.
+    /// Dirty → dirty, until the kernel needs the memory: it may take it at any moment between now and the next write.
     ///
     /// # Errors
     /// As for [`Os::purge`].
@@ -151,46 +149,46 @@ pub unsafe trait Os: Sync {
     /// - As for [`Os::purge`].
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
 
-    /// Whether purged memory was seen to read as zero: the first [`Os::purge`] that succeeds looks. (Under some emulators `madvise`
-    /// succeeds and does nothing.)
+    /// Whether purged memory reads as zero. The first [`Os::purge`] that succeeds finds out: under some emulators `madvise` succeeds and
+    /// does nothing.
     fn purge_zeroes(&self) -> bool;
 
     /// Moves the memory behind `bytes` at `from` to `to` without copying; `from` is ready (zero) afterwards.
     ///
     /// # Errors
-    /// Whatever the kernel says; nothing has moved then, but the target may be gone: [`NotMoved::target`] says so.
+    /// The kernel's error; nothing has moved, and [`NotMoved::target`] is the state of the target.
     ///
     /// # Safety
     /// - Both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved>;
 
-    /// Ready → ready, with memory behind it already.
+    /// Ready → ready, with memory behind it.
     ///
     /// # Errors
-    /// The kernel does not know how, or has no memory; whatever got memory keeps it.
+    /// The kernel does not support it, or has no memory. The OS pages that got memory keep it.
     ///
     /// # Safety
     /// - The range is ready, and made of whole OS pages.
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno>;
 
-    /// Size in bytes of the huge pages that the kernel gives to those who ask; 0 when asking changes nothing.
+    /// Size in bytes of the huge pages that the kernel gives on request; 0 if a request changes nothing.
     fn huge_page_bytes(&self) -> usize;
 
-    /// Asks for huge pages, or (`wanted` is false) for none, where memory is not there yet.
+    /// Asks for huge pages, or for none if `wanted` is false, for OS pages that have no memory yet.
     ///
     /// # Errors
-    /// The kernel's; what was asked for may hold for a part then.
+    /// The kernel's error; the advice may hold for a part of the range.
     ///
     /// # Safety
     /// - The range is committed, and made of whole OS pages.
     unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
 
-    /// Whether the OS page that starts at `at`, which was committed once, has memory behind it; `false` if the kernel will not say.
+    /// Whether the OS page that starts at `at`, which has been committed at some time, has memory behind it; `false` if the kernel does not say.
     fn is_resident(&self, at: *mut u8) -> bool;
 
-    /// The most memory in bytes that the process may use by its control group; `None` when nothing says so.
+    /// The limit in bytes that the process's control group sets on its memory; `None` if there is none, or it cannot be read.
     fn memory_limit_bytes(&self) -> Option<u64>;
 
-    /// Milliseconds since some fixed moment, never going back; coarse (a few ms).
+    /// Milliseconds since a fixed moment: monotonic, with a resolution of a few milliseconds.
     fn now_ms(&self) -> u64;
 }

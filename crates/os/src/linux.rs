@@ -1,8 +1,9 @@
-//! The Linux kernel, by raw system calls: `errno` stays the program's.
+//! The Linux kernel, through raw system calls, which leave the program's `errno` as it is.
 #![allow(unsafe_code)]
+//!
 //! # Safety
-//! Every mapping is made at an address that nothing else occupies (`MAP_FIXED_NOREPLACE`), so that committing can never
-//! replace memory of the program; the rest passes the caller's promises on.
+//! Every mapping is made where nothing else is mapped (`MAP_FIXED_NOREPLACE`), so committing cannot replace memory of the program. The other calls
+//! change memory that was committed here, by the contract of [`Os`].
 
 use crate::{Errno, NotMoved, Os, Prefault, cgroup, process};
 use core::ptr;
@@ -15,10 +16,10 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 #[derive(Debug)]
 pub struct Linux;
 
-/// The window's size: nothing in it is mapped before it is needed, so that it costs nothing, and there is no machine yet with so much memory.
+/// Size of the address range: larger than any machine's memory. It costs nothing, because nothing in it is mapped before it is needed.
 const WINDOW_BYTES: usize = 1 << 44;
 
-/// Where a window is looked for at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
+/// Where an address range is looked for at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
 /// kernel puts into the upper third of the address space.
 const PLACES: [core::ops::Range<usize>; 3] = [
     // 47 address bits or more, x86-64 and AArch64; above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`).
@@ -32,19 +33,19 @@ const PLACES: [core::ops::Range<usize>; 3] = [
 /// Random places tried in each of [`PLACES`] that is long enough, before the kernel is asked for one.
 const RANDOM_ATTEMPTS: u32 = 3;
 
-/// Alignment of a random window: one top-level page table entry's half, so that page tables are not shared.
+/// Alignment of a random address range: what one page table of the second level covers, so that the range shares none with other memory.
 const WINDOW_ALIGN: usize = 1 << 30;
 
-/// What purging leaves: see [`Linux::purge_zeroes`].
+/// What a purge leaves in memory: see [`Linux::purge_zeroes`].
 static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
-/// Nothing was purged yet.
+/// No purge has succeeded yet.
 const UNKNOWN: u8 = 0;
-/// Zeroes.
+/// It reads as zero.
 const ZEROES: u8 = 1;
-/// What was there before.
+/// It keeps its contents.
 const KEEPS: u8 = 2;
 
-/// Written to the first byte of what is purged first.
+/// Written to the first byte of the first range that is purged.
 const PROBE: u8 = 0xA5;
 
 impl From<KernelErrno> for Errno {
@@ -79,40 +80,41 @@ unsafe impl Os for Linux {
     unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno> {
         let lazy = if lazily { MapFlags::NORESERVE } else { MapFlags::empty() };
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE | lazy;
-        // SAFETY: the flag makes the kernel refuse a place that is taken; see the module header.
+        // SAFETY: the flag makes the kernel refuse a range in which something is mapped.
         let got = unsafe { mmap_anonymous(at.cast(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         if got == at.cast() {
             address::expose(got);
             return Ok(());
         }
         // A kernel or emulator that does not know the flag took the address for a hint.
-        // SAFETY: this mapping was made two lines above and nobody has seen it.
+        // SAFETY: the call above made this mapping, and no other code knows of it.
         let _ = unsafe { munmap(got, bytes) };
         Err(Errno::EXIST)
     }
 
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        // SAFETY: the caller gives up the range.
+        // SAFETY: nobody uses the range any more.
         unsafe { munmap(at.cast(), bytes) }.map_err(Errno::from)
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         let is_first = PURGED.load(Ordering::Relaxed) == UNKNOWN;
-        // SAFETY: the caller no longer needs the contents of the range, which is committed and its own: it may be written and read.
-        unsafe {
-            if is_first {
-                at.write_volatile(PROBE);
-            }
-            madvise(at.cast(), bytes, Advice::LinuxDontNeed)?;
-            if is_first {
-                PURGED.store(if at.read_volatile() == 0 { ZEROES } else { KEEPS }, Ordering::Relaxed);
-            }
+        if is_first {
+            // SAFETY: the range is committed, and nobody needs its contents.
+            unsafe { at.write_volatile(PROBE) };
+        }
+        // SAFETY: nobody needs the contents of the range.
+        unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }?;
+        if is_first {
+            // SAFETY: the range is still mapped after the purge.
+            let left = unsafe { at.read_volatile() };
+            PURGED.store(if left == 0 { ZEROES } else { KEEPS }, Ordering::Relaxed);
         }
         Ok(())
     }
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        // SAFETY: the caller no longer needs the contents.
+        // SAFETY: nobody needs the contents of the range.
         unsafe { madvise(at.cast(), bytes, Advice::LinuxFree) }.map_err(Errno::from)
     }
 
@@ -121,24 +123,24 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
-        // SAFETY: the caller's promise.
+        // SAFETY: both ranges are committed and do not overlap, and nobody needs the contents of `to`.
         unsafe { relocate::relocate(from, bytes, to) }
     }
 
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno> {
-        // SAFETY: the range is ready: nobody uses it, and it reads as zero before and after.
-        unsafe {
-            match how {
-                Prefault::Touch => {
-                    for offset in (0..bytes).step_by(process::os_page_bytes()) {
-                        at.add(offset).write_volatile(0);
-                    }
-                    Ok(())
+        let advice = match how {
+            Prefault::Touch => {
+                for offset in (0..bytes).step_by(process::os_page_bytes()) {
+                    // SAFETY: the byte is in the range, which is ready: nobody uses it, and zero is what it holds already.
+                    unsafe { at.wrapping_add(offset).write_volatile(0) };
                 }
-                Prefault::WillNeed => madvise(at.cast(), bytes, Advice::WillNeed).map_err(Errno::from),
-                Prefault::Populate => madvise(at.cast(), bytes, Advice::LinuxPopulateWrite).map_err(Errno::from),
+                return Ok(());
             }
-        }
+            Prefault::WillNeed => Advice::WillNeed,
+            Prefault::Populate => Advice::LinuxPopulateWrite,
+        };
+        // SAFETY: the advice gives OS pages memory that reads as zero, which is what they hold already.
+        unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)
     }
 
     fn huge_page_bytes(&self) -> usize {
@@ -148,7 +150,7 @@ unsafe impl Os for Linux {
         if answer != 0 {
             return answer - 1;
         }
-        // What could not be found out for a passing reason is asked again.
+        // After an error that may pass, the next call asks again.
         let Ok(found) = huge_pages::on_request() else { return 0 };
         ANSWER.store(found + 1, Ordering::Relaxed);
         found
@@ -156,13 +158,13 @@ unsafe impl Os for Linux {
 
     unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
         let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
-        // SAFETY: changes neither contents nor access.
+        // SAFETY: the advice changes neither contents nor access rights.
         unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)
     }
 
     fn is_resident(&self, at: *mut u8) -> bool {
         let (mut answer, errno) = (0u8, process::errno());
-        // SAFETY: asks about one page and writes one byte.
+        // SAFETY: the call is about one OS page, for which it writes one byte of `answer`; it takes any address.
         let asked = unsafe { libc::mincore(at.cast(), 1, &raw mut answer) } == 0;
         process::set_errno(errno);
         asked && answer & 1 == 1
@@ -178,15 +180,15 @@ unsafe impl Os for Linux {
     }
 }
 
-/// A clock that cannot fail, read by the C library: it knows the way without a system call, also under emulation.
+/// Reads a clock that always exists through the C library, which needs no system call for it.
 fn clock(id: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local one.
     unsafe { libc::clock_gettime(id, &mut now) };
     now
 }
 
-/// A random number; if the kernel has none to give yet, one from the clock and this stack's random place.
+/// A random number; before the kernel has any, one made from the clock and the stack's random address.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     let here = ptr::from_ref(&bytes).addr() as u64;
@@ -199,19 +201,17 @@ fn random() -> u64 {
     }
 }
 
-/// Lets the kernel find unused address space: maps it without access and unmaps it again. The answer is the lower half of a gap twice
-/// as long as what is wanted: what the program maps later comes to lie at the upper end of the highest gap, which is where a window has
-/// the records and bitmaps that it is going to need. (Kernels with 39 or 42 address bits have none of the random places.)
+/// Lets the kernel find unused address space: maps it without access and unmaps it again. Returns the lower half of a gap of twice the size:
+/// the kernel puts later mappings of the program at the upper end of the highest gap, and the upper end of the address range is where the heap
+/// will need its records and bitmaps.
 fn find_gap(bytes: usize) -> Option<*mut u8> {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     let gap_bytes = bytes.checked_mul(2)?;
-    // SAFETY: a new mapping where nothing was; it is unmapped before anybody knows of it.
-    unsafe {
-        let got = mmap_anonymous(ptr::null_mut(), gap_bytes, ProtFlags::empty(), flags).ok()?;
-        munmap(got, gap_bytes).ok()?;
-        let start = align::up(got.addr(), freestone_base::units::PAGE_BYTES);
-        Some(address::from_exposed(start))
-    }
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let got = unsafe { mmap_anonymous(ptr::null_mut(), gap_bytes, ProtFlags::empty(), flags) }.ok()?;
+    // SAFETY: the call above made this mapping, and no other code knows of it.
+    unsafe { munmap(got, gap_bytes) }.ok()?;
+    Some(address::from_exposed(align::up(got.addr(), freestone_base::units::PAGE_BYTES)))
 }
 
 mod huge_pages;

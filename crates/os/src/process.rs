@@ -1,13 +1,13 @@
-//! Facts about the process, read from what the kernel put in memory before it started, and its end.
+//! Facts about the process and the calling thread, and the end of the process.
 #![allow(unsafe_code)]
+//!
 //! # Safety
-//! The C library's `getauxval` and `environ` are read; both are valid from the program's first instruction on, and
-//! nothing here writes to them.
+//! The C library's `getauxval` and `environ` are valid from the program's first instruction on, and nothing here writes to them.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Whether the process runs with more rights than its caller (setuid, file capabilities): it then trusts no environment.
+/// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
 #[must_use]
 pub fn is_secure() -> bool {
     // SAFETY: getauxval takes any key and touches only the auxiliary vector.
@@ -21,7 +21,7 @@ pub fn os_page_bytes() -> usize {
     static BYTES: AtomicUsize = AtomicUsize::new(0);
     match BYTES.load(Ordering::Relaxed) {
         0 => {
-            // SAFETY: as above.
+            // SAFETY: getauxval takes any key and touches only the auxiliary vector.
             let told = unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize;
             let bytes = if told.is_power_of_two() { told } else { 4096 };
             BYTES.store(bytes, Ordering::Relaxed);
@@ -36,13 +36,17 @@ pub fn for_each_environment(mut visit: impl FnMut(&[u8])) {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
-    // SAFETY: the C library keeps `environ` null or pointing to a null-terminated array of C strings.
-    unsafe {
-        let mut entry = environ;
-        while !entry.is_null() && !(*entry).is_null() {
-            visit(CStr::from_ptr(*entry).to_bytes());
-            entry = entry.add(1);
+    // SAFETY: the C library has set `environ` before any code of the program runs.
+    let mut entry = unsafe { environ };
+    while !entry.is_null() {
+        // SAFETY: `environ` points to an array that ends in null, and this loop ends there.
+        let string = unsafe { *entry };
+        if string.is_null() {
+            return;
         }
+        // SAFETY: every entry before the null is a C string.
+        visit(unsafe { CStr::from_ptr(string) }.to_bytes());
+        entry = entry.wrapping_add(1);
     }
 }
 
@@ -54,41 +58,36 @@ pub fn abort() -> ! {
 
 /// Sets the C library's `errno` of this thread.
 pub fn set_errno(errno: crate::Errno) {
+    // SAFETY: the function may be called at any time.
+    let location = unsafe { libc::__errno_location() };
     // SAFETY: the location is this thread's own.
-    unsafe { *libc::__errno_location() = errno.0 }
+    unsafe { *location = errno.0 }
 }
 
 /// This process's number.
 #[must_use]
 pub fn id() -> i32 {
-    // SAFETY: takes nothing, touches nothing.
+    // SAFETY: getpid has no arguments and touches no memory.
     unsafe { libc::getpid() }
 }
 
-/// Lets other threads run.
-pub fn yield_now() {
-    #[cfg(not(shuttle))]
-    rustix::thread::sched_yield();
-    #[cfg(shuttle)]
-    freestone_base::sync::scheduled::let_others_run();
-}
-
-/// Gives this thread a name, for those who look at the process from outside.
+/// Names the calling thread, for debuggers and tools like `top`. A kernel that refuses leaves it without a name.
 pub fn name_thread(name: &CStr) {
-    // A thread without a name works as well.
     let _ = rustix::thread::set_name(name);
 }
 
 /// The C library's `errno` of this thread.
 #[must_use]
 pub fn errno() -> crate::Errno {
+    // SAFETY: the function may be called at any time.
+    let location = unsafe { libc::__errno_location() };
     // SAFETY: the location is this thread's own.
-    crate::Errno(unsafe { *libc::__errno_location() })
+    crate::Errno(unsafe { *location })
 }
 
-/// The address of this thread's `errno`: no other living thread has it, and a forked child's thread keeps it.
+/// The address of this thread's `errno`: unique among the living threads, and the same in a forked child.
 #[cfg(not(shuttle))]
 pub(crate) fn errno_address() -> usize {
-    // SAFETY: the function has no conditions; only the address is used.
+    // SAFETY: the function may be called at any time, and the memory is not accessed.
     unsafe { libc::__errno_location() }.addr()
 }

@@ -1,25 +1,30 @@
-//! How the kernel schedules a thread of the allocator.
+//! How the kernel schedules the allocator's own thread.
 #![allow(unsafe_code)]
+//!
 //! # Safety
-//! The calls get the calling thread, and structures of their own that are initialised first. They change `errno`: for threads of ours.
+//! The calls get local structures of the sizes that they expect. They change `errno`, so only the allocator's own thread calls this.
 
 use core::mem::{self, MaybeUninit};
 
-/// Gives the calling thread the ordinary policy, and the niceness and processors of the process's first thread, whatever it inherited from
-/// the thread that started it. What the kernel refuses stays as it is.
+/// Gives the calling thread the ordinary scheduling policy, and the niceness and processors of the process's first thread, whatever it has
+/// inherited from the thread that started it. A setting that the kernel refuses stays as it is.
 pub fn like_the_first_thread() {
-    // SAFETY: see the module header; all zero is a parameter without priority, and a set of no processors.
-    unsafe {
-        let first = libc::getpid();
-        let parameter: libc::sched_param = mem::zeroed();
-        // The function of that name does nothing in musl.
-        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_OTHER, &raw const parameter);
-        let niceness = libc::getpriority(libc::PRIO_PROCESS, first as libc::id_t);
-        libc::setpriority(libc::PRIO_PROCESS, 0, niceness);
-        let mut processors = MaybeUninit::<libc::cpu_set_t>::zeroed();
-        let bytes = size_of::<libc::cpu_set_t>();
-        if libc::sched_getaffinity(first, bytes, processors.as_mut_ptr()) == 0 {
-            libc::sched_setaffinity(0, bytes, processors.as_ptr());
-        }
+    // SAFETY: getpid has no arguments and touches no memory.
+    let first = unsafe { libc::getpid() };
+    // SAFETY: a `sched_param` is a structure of integers; zeros are one without priority.
+    let parameter: libc::sched_param = unsafe { mem::zeroed() };
+    // A system call, because musl's function does nothing.
+    // SAFETY: the call reads one `sched_param`.
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_OTHER, &raw const parameter) };
+    // SAFETY: getpriority takes numbers and touches no memory but `errno`.
+    let niceness = unsafe { libc::getpriority(libc::PRIO_PROCESS, first as libc::id_t) };
+    // SAFETY: setpriority takes numbers and touches no memory but `errno`.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) };
+    let mut processors = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    let bytes = size_of::<libc::cpu_set_t>();
+    // SAFETY: the call writes at most `bytes` to `processors`, which has so many.
+    if unsafe { libc::sched_getaffinity(first, bytes, processors.as_mut_ptr()) } == 0 {
+        // SAFETY: the call reads `bytes` of `processors`, which is zero where the call above has not written.
+        unsafe { libc::sched_setaffinity(0, bytes, processors.as_ptr()) };
     }
 }

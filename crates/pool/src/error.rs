@@ -1,51 +1,52 @@
-//! What can be wrong, and with which block.
+//! Why a call was refused, and which block is the reason.
 //!
-//! Every error leaves the pool as it was. Addresses are plain numbers: an error may outlive the memory it speaks of.
+//! Addresses in an error are plain numbers, for an error can outlive the memory that it is about.
 
 use core::fmt;
 
-/// Why a call was refused.
+/// Why a call was refused. Whatever the error, the pool is unchanged.
+///
+/// Addresses, sizes and lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// A pool of blocks of no bytes.
+    /// The shape has blocks of 0 bytes.
     ZeroBlockSize,
-    /// A pool of no blocks.
+    /// The shape has 0 blocks.
     ZeroCount,
     /// The alignment is not a power of two.
     BadAlignment {
         /// The alignment given.
         align: usize,
     },
-    /// The blocks together are more than an address space holds, or more than a shared pool can number.
+    /// The blocks need more memory than an address space has, or are more than a shared pool can number.
     TooLarge {
         /// Bytes of a block.
         block_bytes: usize,
-        /// How many were asked for.
+        /// The number of blocks requested.
         count: usize,
     },
     /// The region does not start at a multiple of the shape's alignment.
     RegionMisaligned {
         /// Start of the region.
         address: usize,
-        /// What it must be a multiple of.
+        /// The alignment that it must have.
         align: usize,
     },
-    /// The region is shorter than the shape says.
+    /// The region is shorter than the shape needs.
     RegionTooSmall {
         /// Length of the region.
         bytes: usize,
-        /// The least that is accepted.
+        /// The least length that is accepted.
         least: usize,
     },
-    /// Every block is in use (or, in a shared pool, kept by some thread's magazine), and there is no fallback or it has no
-    /// memory either.
+    /// Every block is in use (or, in a shared pool, in a thread's magazine), and there is no fallback or it has no memory either.
     Exhausted {
-        /// Blocks of the pool.
+        /// The number of blocks of the pool.
         count: usize,
         /// Bytes of each.
         block_bytes: usize,
     },
-    /// The address is no block's of this pool: it came from elsewhere, perhaps from another pool.
+    /// The address is not that of a block of this pool; perhaps it is of another pool.
     Foreign {
         /// The address given.
         address: usize,
@@ -66,23 +67,23 @@ pub enum Error {
         /// Its size.
         bytes: usize,
     },
-    /// The block was never handed out.
+    /// The block has never been allocated.
     NeverAllocated {
         /// The block.
         block: usize,
         /// Its size.
         bytes: usize,
     },
-    /// The pool cannot end while blocks are in use.
+    /// Blocks are still in use, so the pool cannot be closed.
     InUse {
         /// The first such block.
         block: usize,
-        /// How many there are.
+        /// The number of blocks in use.
         n_blocks: usize,
     },
     /// The bookkeeping behind the blocks was overwritten.
     Damaged {
-        /// The first block it speaks of.
+        /// The first block that the damaged bookkeeping is about.
         block: usize,
     },
 }

@@ -1,38 +1,38 @@
-//! Where a request goes when the pool has no block left: chosen by type, so that no branch is paid for a choice not made.
+//! The allocator that a pool asks when it has no block left. It is chosen by type, so a pool without one pays no branch for it.
 //!
 //! # Safety
-//! The trait is unsafe to implement, for its blocks are handed out as the pool's own.
+//! The trait is unsafe to implement, because the pool hands out the fallback's blocks as its own.
 #![allow(unsafe_code)]
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
 
-/// What stands behind a pool.
+/// An allocator that serves requests when a pool has no block left.
 ///
 /// # Safety
-/// - A block it returns is valid for the layout's bytes, aligned as the layout says, and nobody else's until it is given back.
-/// - [`Fallback::allocate_zeroed`]'s are zero.
-/// - It does not come back to the pool it stands behind.
+/// - A block that it returns is valid for the layout's size, aligned as the layout says, and not handed out again until it is freed.
+/// - The bytes of a block of [`Fallback::allocate_zeroed`] are zero.
+/// - It does not call the pool that it is the fallback of.
 pub unsafe trait Fallback {
-    /// A block, if there is one.
+    /// Allocates a block; `None` if there is no memory.
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>>;
 
-    /// A block of zeroes, if there is one.
+    /// Allocates a block of zeros; `None` if there is no memory.
     fn allocate_zeroed(&self, layout: Layout) -> Option<NonNull<u8>>;
 
-    /// Takes a block back that lies outside the pool; `false` if it is known to be none of this fallback's: the pool
-    /// then says that the address is foreign.
+    /// Frees a block that lies outside the pool. Returns `false` if the block is known not to be this fallback's: the pool
+    /// then reports the address as foreign.
     ///
     /// # Safety
-    /// - The block came from this fallback with this layout and is used by nobody, or the implementation can tell that it did not.
+    /// - The block was allocated from this fallback with this layout and nothing uses it, or the implementation can tell that it was not.
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) -> bool;
 }
 
-/// Nothing stands behind the pool: exhaustion is an error.
+/// No fallback: [`Error::Exhausted`](crate::Error::Exhausted) is returned when no block is left.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFallback;
 
-// SAFETY: it returns no block.
+// SAFETY: it never returns a block.
 unsafe impl Fallback for NoFallback {
     fn allocate(&self, _layout: Layout) -> Option<NonNull<u8>> {
         None
@@ -45,23 +45,22 @@ unsafe impl Fallback for NoFallback {
     }
 }
 
-/// A heap stands behind the pool. It cannot tell its blocks from a stranger's, so with it a foreign pointer is not an error
-/// that the pool can see.
+/// A heap as the fallback. It cannot tell its own blocks from foreign ones, so the pool cannot report a foreign pointer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeapFallback<A>(pub A);
 
-// SAFETY: a heap's blocks are what `GlobalAlloc` promises; a layout of a pool has bytes.
+// SAFETY: `GlobalAlloc` promises blocks of the layout's size and alignment, zero where zeros are asked for. It does not know the pool.
 unsafe impl<A: GlobalAlloc> Fallback for HeapFallback<A> {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the layout has bytes.
+        // SAFETY: a pool's layout has 1 byte or more.
         NonNull::new(unsafe { self.0.alloc(layout) })
     }
     fn allocate_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the layout has bytes.
+        // SAFETY: a pool's layout has 1 byte or more.
         NonNull::new(unsafe { self.0.alloc_zeroed(layout) })
     }
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) -> bool {
-        // SAFETY: the block came from this heap with this layout, says the caller.
+        // SAFETY: a heap cannot tell foreign blocks, so the block was allocated from it with this layout: the trait's contract.
         unsafe { self.0.dealloc(block.as_ptr(), layout) };
         true
     }

@@ -1,18 +1,19 @@
-//! The pool of one thread: a bit for each block, and a frontier.
+//! The pool of one thread: a bit per block, and a high-water mark.
 //!
 //! ```text
-//! | used | free | free | used | never carved ....... | groups |
-//!                             ^ n_carved
+//! | used | free | free | used | never used ......... | groups |
+//!                             ^ n_carved, the high-water mark
 //! ```
 //!
-//! Free blocks are found by their bits ([`Groups`]), so nothing but their user touches them. Blocks behind the frontier have never been
-//! written. The frontier moves only when no block is free, so `n_carved` is also the most blocks that were ever in use at once.
+//! Free blocks are found by their bits ([`Groups`]), so the pool touches no block, except to clear it. Blocks above the high-water mark have
+//! never been written. The mark moves only when no block is free, so `n_carved` is also the greatest number of blocks that were ever in use
+//! at once.
 //!
-//! Invariants ([`FixedPool::check`]): those of the groups; bits are set below the frontier only.
-//! Cost: O(1), some fifteen instructions a call, checks included. Which thread: one at a time (`&mut self`).
+//! Invariants ([`FixedPool::check`]): those of the groups; bits are set only below the high-water mark.
+//! Cost: O(1), some fifteen instructions per call, checks included. Threads: one at a time (`&mut self`).
 //!
 //! # Safety
-//! The region is the pool's alone while it lives.
+//! The region is the pool's alone while the pool lives: whoever makes the pool promises that.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -24,7 +25,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-/// Equal blocks over memory it is given, for one thread at a time.
+/// Blocks of one size over memory that it is given, for one thread at a time.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -40,7 +41,7 @@ use core::ptr::NonNull;
 ///
 /// let mut pool = FixedPool::new(SHAPE, &mut memory.0)?;
 /// let block = pool.allocate_zeroed()?;
-/// // SAFETY: 48 zero bytes; nobody uses the block after it is given back.
+/// // SAFETY: the block has 48 bytes, and nothing uses it after it is freed. The second call is refused.
 /// unsafe {
 ///     assert_eq!(block.read(), 0);
 ///     pool.deallocate(block)?;
@@ -51,35 +52,35 @@ use core::ptr::NonNull;
 pub struct FixedPool<'m, F = NoFallback> {
     pub(crate) grid: Grid,
     pub(crate) groups: Groups,
-    /// The frontier: blocks before it have been handed out at least once.
+    /// The high-water mark: the blocks below it have been handed out at least once.
     pub(crate) n_carved: usize,
-    /// Whether memory behind the frontier is known to be zero.
+    /// Whether the blocks above the high-water mark are known to be zero.
     is_zeroed: bool,
     fallback: F,
     memory: PhantomData<&'m mut [MaybeUninit<u8>]>,
 }
 
-// SAFETY: the pool has the only access to its region, and nothing in it belongs to a thread.
+// SAFETY: the pool has exclusive access to its region, and nothing in it depends on the thread.
 unsafe impl<F: Send> Send for FixedPool<'_, F> {}
 
 impl<'m> FixedPool<'m> {
-    /// A pool in `region`, of which it uses [`Shape::region_bytes`]. Nothing is written yet.
+    /// Makes a pool in `region`, of which it uses [`Shape::region_bytes`]. Writes nothing yet.
     ///
     /// # Errors
-    /// A region misaligned or too small.
+    /// [`Error::RegionMisaligned`] (the region must start at a multiple of [`Shape::align`]), [`Error::RegionTooSmall`].
     pub fn new(shape: Shape, region: &'m mut [MaybeUninit<u8>]) -> Result<Self, Error> {
         let bytes = region.len();
-        // SAFETY: the exclusive borrow outlives the pool.
+        // SAFETY: the slice is borrowed exclusively, for longer than the pool lives.
         unsafe { Self::new_at(shape, NonNull::from(region).cast(), bytes) }
     }
 
-    /// A pool in the `bytes` at `start`: for memory that is no Rust slice.
+    /// Makes a pool in the `bytes` bytes at `start`: for memory that is no Rust slice.
     ///
     /// # Errors
     /// As [`FixedPool::new`].
     ///
     /// # Safety
-    /// - The memory is valid for reads and writes for `'m`, and nothing else touches it, but for blocks in use, until the pool is gone.
+    /// - The memory is valid for reads and writes for `'m`, and until the pool is gone nothing else accesses it, except the owners of blocks.
     pub unsafe fn new_at(shape: Shape, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
         let grid = Grid::new(shape, start, bytes, shape.region_bytes())?;
         Ok(Self {
@@ -92,8 +93,8 @@ impl<'m> FixedPool<'m> {
         })
     }
 
-    /// A pool in the `bytes` at `start`, all of them zero, as an operating system gives them:
-    /// [`FixedPool::allocate_zeroed`] need not clear a block the first time.
+    /// Makes a pool in the `bytes` bytes at `start`, all of which are zero, as memory from an operating system is.
+    /// [`FixedPool::allocate_zeroed`] then does not clear a block that was never used.
     ///
     /// # Errors
     /// As [`FixedPool::new`].
@@ -101,12 +102,12 @@ impl<'m> FixedPool<'m> {
     /// # Safety
     /// - As [`FixedPool::new_at`], and the memory is zero.
     pub unsafe fn new_zeroed_at(shape: Shape, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: the memory is valid and the pool's alone: this function's contract.
         let pool = unsafe { Self::new_at(shape, start, bytes) }?;
         Ok(Self { is_zeroed: true, ..pool })
     }
 
-    /// The same pool with something behind it for when no block is left.
+    /// The same pool with a fallback for requests that come when no block is left.
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> FixedPool<'m, F> {
         let Self { grid, groups, n_carved, is_zeroed, fallback: NoFallback, memory } = self;
         FixedPool { grid, groups, n_carved, is_zeroed, fallback, memory }
@@ -114,10 +115,11 @@ impl<'m> FixedPool<'m> {
 }
 
 impl<F: Fallback> FixedPool<'_, F> {
-    /// Hands out a block. Its contents are whatever they are.
+    /// Allocates a block. Its contents are undefined.
     ///
     /// # Errors
-    /// No block is left, nor does the fallback have one; or the bookkeeping was written over.
+    /// - [`Error::Exhausted`]: no block is left, and the fallback has none.
+    /// - [`Error::Damaged`]: the bookkeeping was overwritten.
     ///
     /// # Complexity
     /// O(1).
@@ -129,7 +131,7 @@ impl<F: Fallback> FixedPool<'_, F> {
         }
     }
 
-    /// Hands out a block of zeroes: clears [`Shape::block_bytes`], or nothing if the block is known to be zero.
+    /// Allocates a block of zeros: clears [`Shape::block_bytes`] bytes, or nothing if the block is known to be zero.
     ///
     /// # Errors
     /// As [`FixedPool::allocate`].
@@ -137,7 +139,7 @@ impl<F: Fallback> FixedPool<'_, F> {
     pub fn allocate_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
         match self.pop() {
             Some(block) => {
-                // SAFETY: the block is the caller's from here on, and that long.
+                // SAFETY: the block was just taken from the free ones, and has that many bytes.
                 unsafe { block.write_bytes(0, self.grid.shape.block_bytes()) };
                 Ok(block)
             }
@@ -145,65 +147,66 @@ impl<F: Fallback> FixedPool<'_, F> {
         }
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Errors
-    /// The address is no block of this pool (and not of its fallback, as far as that can tell), inside a block, of a free one, or of
-    /// one that was never handed out. The error names the block, and the pool is as it was.
+    /// The pool is unchanged after each, and each names the block.
+    /// - [`Error::Foreign`]: the address is not in this pool, and not of its fallback, as far as that can tell.
+    /// - [`Error::Interior`]: the address is inside a block.
+    /// - [`Error::DoubleFree`], [`Error::NeverAllocated`]: the block is not in use.
     ///
     /// # Safety
     /// - Nothing uses the block afterwards.
-    /// - If there is a fallback and the address is not in this pool, the block is the fallback's, unless that can tell.
+    /// - If there is a fallback and the address is not in this pool, the block was allocated from the fallback, unless that can tell.
     ///
     /// # Complexity
     /// O(1).
     #[inline]
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>) -> Result<(), Error> {
         let index = self.grid.index_of(block.addr().get());
-        // SAFETY: below the frontier every group was begun.
+        // SAFETY: the group of every block below the high-water mark was begun.
         if index < self.n_carved && unsafe { self.groups.put(index) } {
             return Ok(());
         }
-        // SAFETY: the same obligation.
+        // SAFETY: nothing uses the block any more, and a block outside the pool is the fallback's: this function's contract.
         unsafe { self.refuse(block) }
     }
 
-    /// As [`FixedPool::deallocate`], without any check.
+    /// Frees a block as [`FixedPool::deallocate`] does, without any check.
     ///
     /// # Safety
-    /// - The block is one that this pool, not its fallback, handed out and has not taken back, and nothing uses it afterwards.
+    /// - The block was allocated from this pool, not its fallback, was not freed since, and nothing uses it afterwards.
     #[inline]
     pub unsafe fn deallocate_unchecked(&mut self, block: NonNull<u8>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the block is in use, so it is below the high-water mark, and its group was begun.
         unsafe { self.groups.put_unchecked(self.grid.index_of(block.addr().get())) };
     }
 
-    /// Takes a free block; none if there is none below the frontier.
+    /// Takes a free block from below the high-water mark; `None` if there is none.
     #[inline(always)]
     fn pop(&mut self) -> Option<NonNull<u8>> {
         let index = self.groups.take()?;
         if index >= self.n_carved {
             return None;
         }
-        // SAFETY: the block lies below the frontier.
+        // SAFETY: the index is below the high-water mark, so below the count.
         Some(unsafe { self.grid.block(index) })
     }
 
-    /// Moves the frontier by one block; none if it is at the end.
+    /// Takes the next block that was never used, and moves the high-water mark; `None` if all blocks have been used.
     fn carve(&mut self) -> Option<NonNull<u8>> {
         let index = self.n_carved;
         if index == self.grid.shape.count() {
             return None;
         }
+        // SAFETY: the index is below the count, so there is a group for it; blocks are begun in order.
+        unsafe { self.groups.begin(index) };
+        self.n_carved += 1;
         // SAFETY: the index is below the count.
-        unsafe {
-            self.groups.begin(index);
-            self.n_carved += 1;
-            Some(self.grid.block(index))
-        }
+        Some(unsafe { self.grid.block(index) })
     }
 
-    /// An error if the list of free blocks was written over; nothing if it is empty.
+    /// Fails if the list of groups was overwritten. To be called when no block could be taken from it.
     fn check_list(&self) -> Result<(), Error> {
         if self.groups.is_lost() { Err(Error::Damaged { block: self.grid.address(0) }) } else { Ok(()) }
     }
@@ -222,7 +225,7 @@ impl<F: Fallback> FixedPool<'_, F> {
             return self.fallback.allocate_zeroed(self.grid.shape.layout()).ok_or(self.exhausted());
         };
         if !self.is_zeroed {
-            // SAFETY: the block is the caller's from here on, and that long.
+            // SAFETY: the block was just taken, and has that many bytes.
             unsafe { block.write_bytes(0, self.grid.shape.block_bytes()) };
         }
         Ok(block)
@@ -232,14 +235,14 @@ impl<F: Fallback> FixedPool<'_, F> {
         Error::Exhausted { count: self.grid.shape.count(), block_bytes: self.grid.shape.block_bytes() }
     }
 
-    /// What is not a block in use is the fallback's, or an error.
+    /// Frees a block that is not one of this pool's in use: passes it to the fallback, or reports what is wrong with it.
     ///
     /// # Safety
-    /// As [`FixedPool::deallocate`].
+    /// - As [`FixedPool::deallocate`]: if the block is not in this pool, it is the fallback's, unless that can tell; nothing uses it.
     #[cold]
     unsafe fn refuse(&mut self, block: NonNull<u8>) -> Result<(), Error> {
         let address = block.addr().get();
-        // SAFETY: the same obligation.
+        // SAFETY: the block is the fallback's, unless that can tell, and nothing uses it.
         if !self.grid.contains(address) && unsafe { self.fallback.deallocate(block, self.grid.shape.layout()) } {
             return Ok(());
         }

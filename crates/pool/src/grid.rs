@@ -1,13 +1,13 @@
-//! Where the blocks of a pool lie: address to index, and back.
+//! Where the blocks of a pool are: address to index, and back.
 //!
-//! An address is a block's start exactly if its offset from the first block, rotated right by `spacing_log2`, is below the number of
-//! blocks: bits below the spacing end up at the top and make the number huge, and so does an address before or behind the
-//! blocks. One subtraction, one rotation and one comparison tell all bad addresses from good ones.
+//! An address is the start of a block exactly if its offset from the first block, rotated right by `spacing_log2`, is below the number of
+//! blocks. Offset bits below the spacing end up at the top and make the number huge; so does an address in front of or behind the
+//! blocks. One subtraction, one rotation and one comparison distinguish all bad addresses from good ones.
 //!
-//! Invariant: the region holds [`Shape::blocks_bytes`] bytes of blocks, and the bookkeeping behind them.
+//! Invariant: the region has [`Shape::blocks_bytes`] bytes of blocks, and the bookkeeping behind them.
 //!
 //! # Safety
-//! Pointers are moved inside the region only: an index is compared with the number of blocks first.
+//! A pointer is made only from an index that was compared with the number of blocks before, so it stays inside the region.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -15,10 +15,10 @@ use crate::shape::Shape;
 use core::ptr::NonNull;
 use freestone_base::prefetch;
 
-/// Blocks below this are cleared before lines that were asked for could arrive.
+/// Smaller blocks are not prefetched: they are cleared before the lines could arrive.
 const LEAST_AHEAD_BYTES: usize = 512;
 
-/// Lines asked for ahead: with more the gain is the same.
+/// The number of cache lines to prefetch: with more the gain is the same.
 const LINES_AHEAD: usize = 4;
 
 /// The blocks of one region.
@@ -29,7 +29,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// A grid over the `bytes` at `start`, of which `needed` will be used.
+    /// The blocks of `shape` in the `bytes` bytes at `start`, of which the pool will use `needed`.
     pub(crate) fn new(shape: Shape, start: NonNull<u8>, bytes: usize, needed: usize) -> Result<Self, Error> {
         let address = start.addr().get();
         if !address.is_multiple_of(shape.align()) {
@@ -41,25 +41,25 @@ impl Grid {
         Ok(Self { start, shape })
     }
 
-    /// The index of the block that starts at `address`; something larger than any index if none does.
+    /// The index of the block that starts at `address`; a number greater than any index if none does.
     #[inline(always)]
     pub(crate) fn index_of(&self, address: usize) -> usize {
         address.wrapping_sub(self.start.addr().get()).rotate_right(self.shape.spacing_log2())
     }
 
-    /// The block with an index.
+    /// The block with this index.
     ///
     /// # Safety
     /// - The index is below the shape's count.
     #[inline(always)]
     pub(crate) unsafe fn block(&self, index: usize) -> NonNull<u8> {
-        // SAFETY: the block lies inside the region.
+        // SAFETY: the region has room for `count` blocks, so the block is in it.
         unsafe { self.start.byte_add(index << self.shape.spacing_log2()) }
     }
 
-    /// Asks the processor for the beginning of the block that a magazine will hand out next, so that it is there when the block is cleared: from
-    /// a page that was not touched for a while the first lines come slowest, and the processor's own prefetcher needs them to see
-    /// where the clearing goes. On blocks of 4 KiB that do not fit in the second-level cache, clearing takes a quarter less time. Any index will do.
+    /// Prefetches the beginning of the block that a magazine will hand out next, so that it is in the cache when the block is cleared. The first
+    /// lines of a page that was not used for a while are the slowest, and the processor's own prefetcher needs them to recognize the
+    /// pattern. With blocks of 4 KiB that do not fit in the second-level cache, clearing takes a quarter less time. Any index is allowed.
     #[inline(always)]
     pub(crate) fn fetch_ahead(&self, index: usize) {
         if self.shape.block_bytes() >= LEAST_AHEAD_BYTES {
@@ -68,23 +68,23 @@ impl Grid {
         }
     }
 
-    /// The bytes behind the blocks.
+    /// Where the bookkeeping begins: behind the blocks.
     pub(crate) fn bookkeeping(&self) -> NonNull<u8> {
-        // SAFETY: the region goes on behind the blocks.
+        // SAFETY: the region is as long as the shape needs, and that is more than the blocks.
         unsafe { self.start.byte_add(self.shape.blocks_bytes()) }
     }
 
-    /// The address of a block by its index, for messages.
+    /// The address of the block with this index, for messages.
     pub(crate) fn address(&self, index: usize) -> usize {
         self.start.addr().get().wrapping_add(index << self.shape.spacing_log2())
     }
 
-    /// Whether an address is one of the blocks' bytes, the gaps between them included.
+    /// Whether an address is in the blocks, or in a gap between them.
     pub(crate) fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.start.addr().get()) < self.shape.blocks_bytes()
     }
 
-    /// Why `address` is no block in use, when the first `n_carved` blocks have been handed out at least once.
+    /// Why `address` is not that of a block in use. The first `n_carved` blocks have been handed out at least once.
     #[cold]
     pub(crate) fn diagnose(&self, address: usize, n_carved: usize) -> Error {
         if !self.contains(address) {

@@ -1,11 +1,11 @@
-//! What a pool holds, and whether it is whole: counted and walked when asked.
+//! What a pool holds, and whether it is intact: counted and walked when asked.
 //!
-//! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the blocks that
-//! were ever in use. Of a shared pool at work the answers are those of slightly different moments, but for [`SharedPool::check`], whose
-//! exclusive borrow says that nobody is at work.
+//! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the number of blocks that
+//! were ever in use. While other threads use a shared pool, the numbers are those of slightly different moments; only
+//! [`SharedPool::check`], which borrows the pool exclusively, is exact.
 //!
 //! # Safety
-//! Only blocks below the frontier are looked at.
+//! Only blocks below the high-water mark are looked at: they exist, and their groups were begun.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -15,15 +15,15 @@ use crate::shape::Shape;
 use crate::shared::SharedPool;
 use core::ptr::NonNull;
 
-/// What a pool holds. `n_used + n_free + n_fresh` is the count of its shape; `n_used + n_free` is the most that were ever in use at once
-/// (in a shared pool, in use or kept by magazines).
+/// What a pool holds. `n_used + n_free + n_fresh` is the count of its shape; `n_used + n_free` is the greatest number of blocks that were ever
+/// in use at once (in a shared pool, in use or in magazines).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Blocks in use.
+    /// The number of blocks in use.
     pub n_used: usize,
-    /// Blocks that were in use once and can be handed out again.
+    /// The number of blocks that were in use before and can be allocated again.
     pub n_free: usize,
-    /// Blocks that were never in use: their memory has not been touched.
+    /// The number of blocks that were never in use: their memory has not been touched.
     pub n_fresh: usize,
     /// Bytes of a block that may be used.
     pub block_bytes: usize,
@@ -31,12 +31,12 @@ pub struct Stats {
     pub spacing_bytes: usize,
 }
 
-/// The questions both kinds of pool are asked, in terms of what differs.
+/// What both kinds of pool report, in terms of what differs between them.
 trait Inspect {
     fn grid(&self) -> &Grid;
-    /// The frontier.
+    /// The high-water mark.
     fn n_carved(&self) -> usize;
-    /// Whether the block with an index, any number, is in use.
+    /// Whether the block `index`, which can be any number, is in use.
     fn is_used(&self, index: usize) -> bool;
 
     fn usable_size_of(&self, block: NonNull<u8>) -> Result<usize, Error> {
@@ -48,7 +48,7 @@ trait Inspect {
     }
 
     fn used(&self) -> impl Iterator<Item = NonNull<u8>> {
-        // SAFETY: the indices are below the frontier.
+        // SAFETY: the indices are below the high-water mark, so below the count.
         (0..self.n_carved()).filter(|&index| self.is_used(index)).map(|index| unsafe { self.grid().block(index) })
     }
 
@@ -80,7 +80,7 @@ impl<F> Inspect for FixedPool<'_, F> {
         self.n_carved
     }
     fn is_used(&self, index: usize) -> bool {
-        // SAFETY: below the frontier every group was begun.
+        // SAFETY: the group of every block below the high-water mark was begun.
         index < self.n_carved && !unsafe { self.groups.is_free(index) }
     }
 }
@@ -97,7 +97,8 @@ impl<F> Inspect for SharedPool<'_, F> {
     }
 }
 
-macro_rules! questions {
+/// The public methods that report on a pool.
+macro_rules! inspection {
     ($pool:ident) => {
         impl<F> $pool<'_, F> {
             /// The pool's shape.
@@ -106,44 +107,47 @@ macro_rules! questions {
                 self.grid.shape
             }
 
-            /// Whether an address lies in the pool's blocks; if not, a block may be the fallback's.
+            /// Whether `block` is an address in the pool's blocks. If not, it may be a block of the fallback.
             #[inline]
             #[must_use]
             pub fn contains(&self, block: NonNull<u8>) -> bool {
                 self.grid.contains(block.addr().get())
             }
 
-            /// Bytes of a block in use that may be used.
+            /// The number of bytes of a block in use that may be used: [`Shape::block_bytes`].
             ///
             /// # Errors
-            /// As of `deallocate`; a block of the fallback is foreign here.
+            /// As `deallocate`; a block of the fallback is [`Error::Foreign`].
             pub fn usable_size(&self, block: NonNull<u8>) -> Result<usize, Error> {
                 self.usable_size_of(block)
             }
 
-            /// The blocks in use, in the order of their addresses.
+            /// The blocks in use, in the order of their addresses: at the end of a program, its leaks.
             pub fn leaks(&self) -> impl Iterator<Item = NonNull<u8>> {
                 self.used()
             }
 
-            /// Counts the blocks. Linear in the blocks that were ever in use.
+            /// Counts the blocks.
+            ///
+            /// # Complexity
+            /// Linear in the number of blocks that were ever in use.
             #[must_use]
             pub fn stats(&self) -> Stats {
                 self.count()
             }
 
-            /// Whether every block was given back.
+            /// Checks that every block was freed.
             ///
             /// # Errors
-            /// Some was not: [`Error::InUse`] with the first and their number.
+            /// [`Error::InUse`], with the first block in use and their number.
             pub fn check_idle(&self) -> Result<(), Error> {
                 self.idle()
             }
 
-            /// Ends the pool: its memory is the lender's again. (Dropping a pool asks nothing.)
+            /// Ends the pool: its memory is its owner's again. (Dropping a pool checks nothing.)
             ///
             /// # Errors
-            /// A block is still in use. The pool comes back with the error, as it was.
+            /// [`Error::InUse`]: a block is still in use. The pool is returned with the error, unchanged.
             pub fn close(self) -> Result<(), (Self, Error)> {
                 match self.idle() {
                     Ok(()) => Ok(()),
@@ -154,17 +158,19 @@ macro_rules! questions {
     };
 }
 
-questions!(FixedPool);
-questions!(SharedPool);
+inspection!(FixedPool);
+inspection!(SharedPool);
 
 impl<F> FixedPool<'_, F> {
-    /// Checks every invariant of the pool. Linear in the blocks that were ever in use.
+    /// Checks every invariant of the pool.
     ///
     /// # Errors
-    /// [`Error::Damaged`], naming the first of 64 blocks whose bookkeeping is wrong.
+    /// [`Error::Damaged`], with the first of 64 blocks whose bookkeeping is wrong.
+    ///
+    /// # Complexity
+    /// Linear in the number of blocks that were ever in use.
     pub fn check(&self) -> Result<(), Error> {
-        // SAFETY: below the frontier every group was begun, and no other.
-        match unsafe { self.groups.check(self.n_carved) } {
+        match self.groups.check(self.n_carved) {
             Ok(n_listed) if n_listed == self.count().n_free => Ok(()),
             Ok(_) => Err(Error::Damaged { block: self.grid.address(0) }),
             Err(index) => Err(Error::Damaged { block: self.grid.address(index) }),
@@ -173,10 +179,10 @@ impl<F> FixedPool<'_, F> {
 }
 
 impl<F> SharedPool<'_, F> {
-    /// Checks that every block is in use or on the list, once. The exclusive borrow says that no magazine is out.
+    /// Checks that every block is either in use or in a list, once. The exclusive borrow guarantees that there is no magazine.
     ///
     /// # Errors
-    /// [`Error::Damaged`], naming the block whose link is wrong.
+    /// [`Error::Damaged`], with the block whose link is wrong.
     pub fn check(&mut self) -> Result<(), Error> {
         let n_free = self.count().n_free;
         match self.links.check() {

@@ -1,9 +1,10 @@
-//! Pools of equal blocks over memory you hand them.
+//! Pools: blocks of one size over memory that you hand them.
 //!
-//! When a program needs many blocks of one size (connections, packets, nodes, voices), a pool gives each in some twenty instructions:
-//! it takes a free block of the sixty-four where one came back last, or the next one that was never used. No block carries a header; a
-//! shift turns an address into a block's number, and a bit says whether it is free. So a second free, a stranger's pointer and the inside
-//! of a block are told at once, with the block's name, and change nothing. No operating system, no standard library, no panics.
+//! When a program needs many blocks of one size (connections, packets, nodes, voices), a pool allocates each in some twenty instructions.
+//! It takes a free block from the group of sixty-four in which a block was freed last, or the next block that was never used. No block has a
+//! header: a shift turns an address into a block's number, and a bit says whether the block is free. A double free, a foreign pointer and
+//! a pointer into a block are therefore refused at once, with an error that names the block, and change nothing. The crate needs no
+//! operating system and no standard library, and does not panic.
 //!
 //! ```
 //! use core::mem::MaybeUninit;
@@ -19,7 +20,7 @@
 //!
 //! let mut pool = FixedPool::new(PACKETS, &mut memory.0)?;
 //! let packet = pool.allocate_zeroed()?;
-//! // SAFETY: the block is given back once; the second time is refused.
+//! // SAFETY: the block is freed once; the second call is refused.
 //! unsafe {
 //!     pool.deallocate(packet)?;
 //!     let error = pool.deallocate(packet).unwrap_err();
@@ -34,16 +35,17 @@
 //! | [`Shape`] | block size, count and alignment; how much memory that takes |
 //! | [`FixedPool`] | one thread |
 //! | [`SharedPool`], [`Magazine`] | many threads, without a lock |
-//! | [`Pool`], [`Handle`] | values of one type, dropped and given back by their handle |
+//! | [`Pool`], [`Handle`] | values of one type, which their handle drops and whose block it frees |
 //! | [`NoFallback`], [`HeapFallback`] | what happens when no block is left |
 //!
 //! # What it costs
-//! Memory: a block is spaced to the next power of two; 2 bits for each block ([`FixedPool`]), or 4 bytes and 1152 in all
-//! ([`SharedPool`]). Making a [`FixedPool`] touches no memory. Time: constant, whatever happened before; `cargo bench -p freestone-pool` prints it.
+//! Memory: the distance between blocks is the next power of two; beside the blocks, 2 bits for each ([`FixedPool`]), or 4 bytes for each and
+//! 1152 bytes in all ([`SharedPool`]). Making a [`FixedPool`] touches no memory. Time: constant, whatever happened before;
+//! `cargo bench -p freestone-pool` measures it.
 //!
 //! # When not to use it
-//! For blocks of many sizes use a heap: `freestone-tlsf` over memory you hand it, or the general one. For objects that all die
-//! at once, an arena gives them back in one step. When 65-byte blocks matter, remember that each takes 128.
+//! For blocks of many sizes use a heap: `freestone-tlsf` over memory you hand it, or the general one. For objects that are all freed
+//! at once, an arena frees them in one step. A block of 65 bytes takes 128.
 #![no_std]
 
 mod error;

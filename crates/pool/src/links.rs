@@ -1,59 +1,61 @@
-//! A link for each block, in a table beside the blocks, and the lock-free lists that run through it.
+//! A link for each block, in a table beside the blocks, and the lock-free lists of free blocks that are linked through it.
 //!
 //! ```text
 //! head: | tag, 32 bits | first + 1, 32 bits |          links:  | FRESH | next + 1 | IN_USE | KEPT | FRESH ...
-//!                                                                                                 ^ frontier
+//!                                                                                                 ^ high-water mark
 //! FRESH ── carved ──▶ IN_USE ◀── handed out ─── next + 1, KEPT
-//!                       └─────── given back ──▶ KEPT (in a magazine) ── flushed ──▶ next + 1 (on a list)
+//!                       └─────── freed ───────▶ KEPT (in a magazine) ── flushed ──▶ next + 1 (in a list)
 //! ```
 //!
-//! There are several lists, each with its head on a cache line of its own. A thread keeps to one, so that what it gives back it gets again,
-//! from its own cache, and its exchanges meet nobody else's; it looks at the others when that one and the frontier have nothing.
+//! There are several lists, each with its head on a cache line of its own. A thread uses one list, so it gets back the blocks that it freed,
+//! from its own cache, and its exchanges do not contend with those of other threads. It uses the others when its list is empty and all
+//! blocks have been used.
 //!
-//! Links do not lie in the blocks: a thread that pops reads the link of a block that another may have popped just before and be
-//! writing to. Here that read is of an atomic, finds a stale value, and the exchange of the head then fails.
+//! Links are not in the blocks, because a thread that pops reads the link of a block that another thread may have popped just before and
+//! may be writing to. Here that is a read of an atomic, which returns a stale value; the exchange of the head then fails.
 //!
-//! ABA: every change of a head adds one to its tag, so a head that was read is never mistaken for a later one that names the same
-//! block (until a thread sleeps through 2^32 changes between a load and its exchange).
+//! ABA: every change of a head adds one to its tag, so a head that was read is not mistaken for a later one that names the same
+//! block, unless a thread is suspended during 2^32 changes between a load and its exchange.
 //!
-//! Invariants: a block is on one list, kept by one magazine, or in use; a list ends in KEPT's value; what is on a list lies below the frontier.
-//! Ordering: a push releases what its blocks' last users wrote, a pop acquires it; links travel with the head. A given-back
-//! block is claimed by an exchange of its link, so of two threads that free it one is refused.
-//! Cost: one exchange for a batch of any length, plus a relaxed load a block. Model: `links/tests.rs`.
+//! Invariants: a block is in one list, in one magazine, or in use; a list ends with the value KEPT; a block in a list is below the
+//! high-water mark.
+//! Ordering: a push releases what the last users of its blocks wrote, and a pop acquires it; the head's exchange publishes the links. An exchange
+//! of its link claims a block that is freed, so if two threads free it, one is refused.
+//! Cost: one exchange for a batch of any length, and a relaxed load per block. Model: `links/tests.rs`.
 
 use freestone_base::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Link of a block that was never handed out. Zero, so that memory known to be zero needs no preparation.
+/// The link of a block that was never used. It is 0, so memory that is zero needs no preparation.
 const FRESH: u32 = 0;
 
-/// Link of a block that is on no list and not in use; and the end of the list.
+/// The link of a block that is in no list and not in use: in a magazine. It also ends a list.
 const KEPT: u32 = u32::MAX - 1;
 
-/// Link of a block in use.
+/// The link of a block in use.
 const IN_USE: u32 = u32::MAX;
 
-/// The most blocks that links can name.
+/// The greatest number of blocks that links can name.
 pub(crate) const MOST_BLOCKS: usize = (u32::MAX - 2) as usize;
 
-/// Memory for the heads, wherever it begins.
+/// The bytes that the heads need, whatever the alignment of their memory.
 pub(crate) const HEADS_BYTES: usize = N_LISTS * size_of::<Head>() + align_of::<Head>();
 
-/// Lists, log2: in a model two, which is what it takes for threads to use different ones.
+/// The logarithm of the number of lists. A model has two lists: enough for threads to use different ones.
 const N_LISTS_LOG2: u32 = if cfg!(loom) { 1 } else { 3 };
 
-/// Lists.
+/// The number of lists.
 pub(crate) const N_LISTS: usize = 1 << N_LISTS_LOG2;
 
-/// Links that processors fetch together: those of two cache lines.
+/// The number of links that a processor fetches together: those of two cache lines.
 const LINKS_TOGETHER: usize = 32;
 
-/// Stacks further apart than this, log2, are different threads'.
+/// The logarithm of the distance from which on two stacks are taken to be of different threads.
 const STACK_LOG2: u32 = 21;
 
-/// The list of the calling thread. Threads are told apart by where their stacks are; two may have the same.
+/// The list that the calling thread uses. It depends on the address of the thread's stack; two threads may have the same list.
 #[inline(always)]
 pub(crate) fn list_of_this_thread() -> usize {
-    /// The odd number nearest to 2^32 over the golden ratio: spreads neighbours.
+    /// The odd number nearest to 2^32 divided by the golden ratio: it spreads adjacent numbers.
     const SPREAD: u32 = 0x9E37_79B9;
     if cfg!(loom) {
         return 0;
@@ -63,13 +65,13 @@ pub(crate) fn list_of_this_thread() -> usize {
     (stack.wrapping_mul(SPREAD) >> (u32::BITS - N_LISTS_LOG2)) as usize
 }
 
-/// A list's head, far enough from the next for processors that fetch lines in pairs.
+/// The head of a list. It has two cache lines of its own, for processors that fetch lines in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Head(AtomicU64);
 
 impl Head {
-    /// Of an empty list.
+    /// The head of an empty list.
     pub(crate) fn empty() -> Self {
         Self(AtomicU64::new(u64::from(KEPT)))
     }
@@ -79,24 +81,25 @@ impl Head {
 #[derive(Debug)]
 pub(crate) struct Links<'m> {
     heads: &'m [Head; N_LISTS],
-    frontier: AtomicU32,
-    /// The list of the next magazine.
+    /// The number of blocks that have been used at least once: they come first.
+    high_water_mark: AtomicU32,
+    /// The list that the next magazine will use.
     next_list: AtomicU32,
     links: &'m [AtomicU32],
 }
 
-/// The head after a change: `first` (plus one) under the next tag.
+/// The head after `head` was changed to `first`, which is a block's index plus one or KEPT: with the next tag.
 fn packed(head: u64, first: u32) -> u64 {
     ((head >> 32).wrapping_add(1) << 32) | u64::from(first)
 }
 
 impl<'m> Links<'m> {
-    /// Lists over `links`, all of them fresh; the lists are empty.
+    /// Empty lists over `links`, all of which are FRESH.
     pub(crate) fn new(links: &'m [AtomicU32], heads: &'m [Head; N_LISTS]) -> Self {
-        Self { heads, frontier: AtomicU32::new(0), next_list: AtomicU32::new(0), links }
+        Self { heads, high_water_mark: AtomicU32::new(0), next_list: AtomicU32::new(0), links }
     }
 
-    /// A list for a magazine: each the next one.
+    /// The list for a new magazine: each magazine gets the next one.
     pub(crate) fn list_of_magazine(&self) -> usize {
         self.next_list.fetch_add(1, Ordering::Relaxed) as usize % N_LISTS
     }
@@ -106,13 +109,13 @@ impl<'m> Links<'m> {
         &self.heads[list % N_LISTS].0
     }
 
-    /// How many blocks have been carved.
+    /// The high-water mark: the number of blocks that have been used at least once.
     pub(crate) fn n_carved(&self) -> usize {
-        self.frontier.load(Ordering::Relaxed) as usize
+        self.high_water_mark.load(Ordering::Relaxed) as usize
     }
 
-    /// Takes up to `batch.len()` blocks: free ones of a list, else fresh ones, else free ones of another list; returns how many. They are
-    /// kept by the caller, not yet in use; the first is the best to hand out next. 0 means that at one moment no block was free.
+    /// Takes up to `batch.len()` blocks: free blocks of `list`, else blocks that were never used, else free blocks of another list. Returns how
+    /// many. They are the caller's, but not yet in use; the first is the best to hand out next. 0 means that at one moment no block was free.
     #[inline]
     pub(crate) fn take(&self, list: usize, batch: &mut [u32]) -> usize {
         match self.pop(list, batch) {
@@ -151,7 +154,7 @@ impl<'m> Links<'m> {
         }
     }
 
-    /// Pops a chain from a list with one exchange.
+    /// Pops up to `batch.len()` blocks from a list with one exchange; returns how many.
     #[inline]
     fn pop(&self, list: usize, batch: &mut [u32]) -> usize {
         let list = self.head(list);
@@ -160,7 +163,7 @@ impl<'m> Links<'m> {
             let mut first = head as u32;
             let mut n_taken = 0;
             for place in &mut *batch {
-                // A stale chain leads to a mark; the exchange will fail then, for the tag has changed.
+                // A stale chain ends at a link that names no block. The exchange then fails, for the tag has changed.
                 let Some(link) = self.links.get((first as usize).wrapping_sub(1)) else { break };
                 *place = first - 1;
                 first = link.load(Ordering::Relaxed);
@@ -177,29 +180,29 @@ impl<'m> Links<'m> {
         }
     }
 
-    /// Moves the frontier by as many blocks as there are places, or as are left; by fewer if it then stops where a cache line of links
-    /// begins: two threads that write to links of one line wait for each other at every block.
+    /// Takes blocks that were never used, as many as there are places or blocks left, and moves the high-water mark; returns how many. Takes
+    /// fewer if the mark then stops at the start of a cache line of links: threads that write to links of one line contend for it.
     fn carve(&self, batch: &mut [u32]) -> usize {
-        let mut frontier = self.frontier.load(Ordering::Relaxed);
+        let mut mark = self.high_water_mark.load(Ordering::Relaxed);
         loop {
-            let begun = (self.links.as_ptr().addr() / size_of::<AtomicU32>() + frontier as usize) % LINKS_TOGETHER;
+            let begun = (self.links.as_ptr().addr() / size_of::<AtomicU32>() + mark as usize) % LINKS_TOGETHER;
             let places = if batch.len() > begun { batch.len() - begun } else { batch.len() };
-            let n_taken = places.min(self.links.len().saturating_sub(frontier as usize));
+            let n_taken = places.min(self.links.len().saturating_sub(mark as usize));
             if n_taken == 0 {
                 return 0;
             }
-            let moved = frontier + n_taken as u32;
-            match self.frontier.compare_exchange_weak(frontier, moved, Ordering::Relaxed, Ordering::Relaxed) {
+            let moved = mark + n_taken as u32;
+            match self.high_water_mark.compare_exchange_weak(mark, moved, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    batch.iter_mut().zip(frontier..moved).for_each(|(place, index)| *place = index);
+                    batch.iter_mut().zip(mark..moved).for_each(|(place, index)| *place = index);
                     return n_taken;
                 }
-                Err(now) => frontier = now,
+                Err(now) => mark = now,
             }
         }
     }
 
-    /// Puts blocks that the caller keeps on a list, with one exchange; the last of them will be the first to be taken.
+    /// Pushes the caller's blocks onto a list with one exchange. The last of them will be the first to be popped.
     #[inline]
     pub(crate) fn give(&self, list: usize, batch: &[u32]) {
         let (Some(&bottom), Some(&top)) = (batch.first(), batch.last()) else { return };
@@ -219,24 +222,24 @@ impl<'m> Links<'m> {
         }
     }
 
-    /// Marks a block that the caller keeps as in use; whether it was fresh.
+    /// Marks a block of the caller's as in use; returns whether it was never used before.
     #[inline(always)]
     pub(crate) fn hand_out(&self, index: u32) -> bool {
         let Some(link) = self.links.get(index as usize) else { return false };
-        // Nobody else writes the link of a kept block: a load and a store do.
+        // No other thread writes the link of the caller's block, so a load and a store are enough.
         let is_fresh = link.load(Ordering::Relaxed) == FRESH;
         link.store(IN_USE, Ordering::Relaxed);
         is_fresh
     }
 
-    /// Marks a block in use as kept by the caller; `false`, and nothing changed, if it is not in use.
+    /// Makes a block that is in use the caller's; returns `false` and changes nothing if it is not in use.
     #[inline(always)]
     pub(crate) fn take_back(&self, index: usize) -> bool {
         let Some(link) = self.links.get(index) else { return false };
         link.compare_exchange(IN_USE, KEPT, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// As [`Links::take_back`], of a block that is known to be in use.
+    /// As [`Links::take_back`], for a block that is known to be in use.
     #[inline(always)]
     pub(crate) fn take_back_unchecked(&self, index: u32) {
         self.set(index, KEPT);
@@ -247,7 +250,7 @@ impl<'m> Links<'m> {
         self.links.get(index).is_some_and(|link| link.load(Ordering::Relaxed) == IN_USE)
     }
 
-    /// Walks the lists while nobody changes them: the number of free blocks, or the last good block before a wrong link.
+    /// Walks the lists while no other thread can change them. Returns the number of free blocks, or the last good block before a wrong link.
     pub(crate) fn check(&mut self) -> Result<usize, u32> {
         let (mut n_free, mut last) = (0, 0);
         for head in self.heads {

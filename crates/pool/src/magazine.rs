@@ -1,17 +1,17 @@
-//! One thread's store of free blocks in front of a shared pool.
+//! A magazine: one thread's stack of free blocks in front of a shared pool.
 //!
 //! ```text
-//! slots: | oldest | ... | newest |   |   |        empty: half a load is fetched; full: the older half goes back
+//! slots: | oldest | ... | newest |   |   |        empty: half of it is filled; full: the older half goes back to a list
 //! ```
 //!
-//! So a thread that allocates and frees in turn goes to a shared list at most once in `N / 2` calls, with one exchange for the batch.
+//! A thread that allocates and frees in turn therefore uses a shared list at most once in `N / 2` calls, with one exchange for the batch.
 //!
-//! Invariant: the blocks in `slots[..len]` are kept by this magazine alone. Dropping it puts them on its list.
-//! Cost: `allocate` a load and a store of the block's link; `deallocate` one uncontended exchange of it, which is what catches a second
-//! free also by another thread.
+//! Invariant: the blocks in `slots[..len]` are blocks of the pool that are in this magazine alone. Dropping the magazine puts them into its list.
+//! Cost: `allocate` takes a load and a store of the block's link, `deallocate` one uncontended exchange of it; the exchange detects a double
+//! free, also one by another thread.
 //!
 //! # Safety
-//! As [`crate::SharedPool`].
+//! The indices in `slots` come from the pool's lists or from links that were in use, so they are below the pool's count.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -19,24 +19,40 @@ use crate::fallback::{Fallback, NoFallback};
 use crate::shared::SharedPool;
 use core::ptr::NonNull;
 
-/// Up to `N` free blocks for one thread; while they are here no other thread can get them.
+/// Up to `N` free blocks for one thread. Other threads cannot allocate them meanwhile.
+///
+/// ```
+/// use core::mem::MaybeUninit;
+/// use freestone_pool::{Error, Magazine, Shape, SharedPool};
+///
+/// #[repr(align(16))]
+/// struct Memory([MaybeUninit<u8>; 8192]);
+/// let mut memory = Memory([MaybeUninit::uninit(); 8192]);
+///
+/// let pool = SharedPool::new(Shape::new(48, 64)?, &mut memory.0)?;
+/// let mut magazine: Magazine<'_, '_, _, 16> = Magazine::new(&pool);
+/// let block = magazine.allocate()?;
+/// // SAFETY: nothing uses the block any more.
+/// unsafe { magazine.deallocate(block)? };
+/// # Ok::<(), Error>(())
+/// ```
 pub struct Magazine<'p, 'm, F = NoFallback, const N: usize = 64> {
     pool: &'p SharedPool<'m, F>,
-    /// The list it is filled from and emptied to.
+    /// The list that it is filled from and emptied to.
     list: usize,
     len: usize,
     slots: [u32; N],
 }
 
 impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
-    /// An empty magazine in front of `pool`. `N`, a power of two of 2 or more, is chosen by the type; [`SharedPool::magazine`] makes one of 64.
+    /// An empty magazine for `pool`. The type chooses `N`, a power of two, 2 or more; [`SharedPool::magazine`] makes one of 64.
     #[must_use]
     pub fn new(pool: &'p SharedPool<'m, F>) -> Self {
         const { assert!(N.is_power_of_two() && N >= 2, "a magazine is filled and emptied by halves") };
         Self { pool, list: pool.links.list_of_magazine(), len: 0, slots: [0; N] }
     }
 
-    /// As [`SharedPool::allocate`].
+    /// Allocates a block, as [`SharedPool::allocate`] does.
     ///
     /// # Errors
     /// As [`SharedPool::allocate`].
@@ -48,7 +64,7 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
         }
     }
 
-    /// As [`SharedPool::allocate_zeroed`].
+    /// Allocates a block of zeros, as [`SharedPool::allocate_zeroed`] does.
     ///
     /// # Errors
     /// As [`SharedPool::allocate`].
@@ -59,7 +75,7 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
                 if let Some(&next) = self.slots.get(self.len.wrapping_sub(1)) {
                     self.pool.grid.fetch_ahead(next as usize);
                 }
-                // SAFETY: the block was just handed out.
+                // SAFETY: the block was just handed out, to this call alone.
                 unsafe { self.pool.clear(block, is_fresh) };
                 Ok(block)
             }
@@ -67,7 +83,7 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
         }
     }
 
-    /// As [`SharedPool::deallocate`].
+    /// Frees a block, as [`SharedPool::deallocate`] does: one that any thread allocated, with a magazine or without.
     ///
     /// # Errors
     /// As [`SharedPool::deallocate`].
@@ -78,14 +94,14 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>) -> Result<(), Error> {
         let index = self.pool.grid.index_of(block.addr().get());
         if !self.pool.links.take_back(index) {
-            // SAFETY: the same obligation.
+            // SAFETY: nothing uses the block any more, and a block outside the pool is the fallback's: this function's contract.
             return unsafe { self.pool.refuse(block) };
         }
         self.keep(index as u32);
         Ok(())
     }
 
-    /// As [`SharedPool::deallocate_unchecked`].
+    /// Frees a block without any check, as [`SharedPool::deallocate_unchecked`] does.
     ///
     /// # Safety
     /// As [`SharedPool::deallocate_unchecked`].
@@ -98,7 +114,7 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
 }
 
 impl<F, const N: usize> Magazine<'_, '_, F, N> {
-    /// Gives all free blocks back to the pool, for other threads.
+    /// Returns all free blocks to the pool, so that other threads can allocate them.
     pub fn flush(&mut self) {
         if let Some(kept) = self.slots.get(..self.len) {
             self.pool.links.give(self.list, kept);
@@ -106,7 +122,7 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
         }
     }
 
-    /// A block, and whether it is fresh.
+    /// Takes a block and marks it as in use; also returns whether it was never used before.
     #[inline(always)]
     fn take_one(&mut self) -> Option<(NonNull<u8>, bool)> {
         if self.len == 0 {
@@ -115,7 +131,7 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
         let last = self.len.wrapping_sub(1);
         let index = *self.slots.get(last)?;
         self.len = last;
-        // SAFETY: a magazine holds blocks of its pool.
+        // SAFETY: a magazine has blocks of its pool, so the index is below the count.
         Some((unsafe { self.pool.grid.block(index as usize) }, self.pool.links.hand_out(index)))
     }
 
@@ -134,7 +150,7 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
     fn refill(&mut self) {
         if let Some(half) = self.slots.get_mut(..N / 2) {
             self.len = self.pool.links.take(self.list, half);
-            // The best block to hand out next comes last.
+            // The best block to hand out next becomes the last.
             self.slots.get_mut(..self.len).into_iter().for_each(<[u32]>::reverse);
         }
     }
@@ -145,6 +161,13 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
         self.pool.links.give(self.list, older);
         older.copy_from_slice(newer);
         self.len = N / 2;
+    }
+}
+
+impl<'m, F: Fallback> SharedPool<'m, F> {
+    /// A magazine of up to 64 free blocks for one thread.
+    pub fn magazine(&self) -> Magazine<'_, 'm, F> {
+        Magazine::new(self)
     }
 }
 

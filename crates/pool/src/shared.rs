@@ -1,33 +1,32 @@
-//! The pool of many threads: blocks as in [`crate::FixedPool`], a lock-free list instead of a list.
+//! The pool for many threads: blocks as in [`FixedPool`](crate::FixedPool), with lock-free lists of the free ones.
 //!
 //! ```text
 //! | block 0 | block 1 | ... | links, 4 bytes a block | heads of the lists |
 //!    magazine of thread 1 ◀── a batch ──▶ list ┈┈┈┈ list ◀── a batch ──▶ magazine of thread 2
 //! ```
 //!
-//! A thread that allocates much takes a [`Magazine`]: most of its calls then touch nothing that another thread writes. Without one
-//! each call changes the head of a list. Threads use different lists, and look at the others' when theirs is empty.
+//! A thread that allocates much uses a [`Magazine`](crate::Magazine): most of its calls then touch no cache line that another thread writes.
+//! Without one, each call changes the head of a list. Threads use different lists, and take from the others when theirs is empty.
 //!
-//! Which thread may do what: all of `&self` by any; a block may be given back by any thread, with or without a magazine.
-//! Cost: a call without contention is bounded; with it, some thread always finishes. Damage: a block's contents hold no bookkeeping,
-//! so a write after free corrupts no list.
+//! Threads: any thread may call any method that takes `&self`, and free any block, with a magazine or without.
+//! Cost: a call without contention is bounded; under contention some thread always makes progress. A block contains no bookkeeping,
+//! so a write after free damages no list.
 //!
 //! # Safety
-//! The region is the pool's alone while it lives, and its links are only reached as atomics.
+//! The region is the pool's alone while the pool lives: whoever makes the pool promises that. The links are accessed as atomics alone.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
 use crate::fallback::{Fallback, NoFallback};
 use crate::grid::Grid;
 use crate::links::{Head, Links, MOST_BLOCKS, N_LISTS, list_of_this_thread};
-use crate::magazine::Magazine;
 use crate::shape::Shape;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use freestone_base::sync::AtomicU32;
 
-/// Equal blocks over memory it is given, for any number of threads, without a lock.
+/// Blocks of one size over memory that it is given, for any number of threads, without a lock.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -42,7 +41,7 @@ use freestone_base::sync::AtomicU32;
 ///         scope.spawn(|| {
 ///             let mut magazine = pool.magazine();
 ///             let block = magazine.allocate()?;
-///             // SAFETY: nobody uses the block any more.
+///             // SAFETY: nothing uses the block any more.
 ///             unsafe { magazine.deallocate(block) }
 ///         });
 ///     }
@@ -58,43 +57,46 @@ pub struct SharedPool<'m, F = NoFallback> {
     memory: PhantomData<&'m mut [MaybeUninit<u8>]>,
 }
 
-// SAFETY: nothing in the pool belongs to a thread.
+// SAFETY: nothing in the pool depends on the thread.
 unsafe impl<F: Send> Send for SharedPool<'_, F> {}
-// SAFETY: the lists hand each block to one caller; the grid only computes addresses.
+// SAFETY: links and heads are atomics, which hand each block to one caller; the grid only computes addresses.
 unsafe impl<F: Sync> Sync for SharedPool<'_, F> {}
 
 impl<'m> SharedPool<'m> {
-    /// A pool in `region`, of which it uses [`Shape::shared_region_bytes`]. The links are written, 4 bytes a block, and the heads
-    /// of the lists; the blocks are not.
+    /// Makes a pool in `region`, of which it uses [`Shape::shared_region_bytes`]. Writes the links, 4 bytes per block, and the heads
+    /// of the lists, but not the blocks.
     ///
     /// # Errors
-    /// A region misaligned or too small; more blocks than 32 bits can name.
+    /// [`Error::RegionMisaligned`] (the region must start at a multiple of [`Shape::align`]), [`Error::RegionTooSmall`];
+    /// [`Error::TooLarge`] if there are more blocks than 32 bits can number.
     pub fn new(shape: Shape, region: &'m mut [MaybeUninit<u8>]) -> Result<Self, Error> {
         let bytes = region.len();
-        // SAFETY: the exclusive borrow outlives the pool.
+        // SAFETY: the slice is borrowed exclusively, for longer than the pool lives.
         unsafe { Self::new_at(shape, NonNull::from(region).cast(), bytes) }
     }
 
-    /// A pool in the `bytes` at `start`: for memory that is no Rust slice.
+    /// Makes a pool in the `bytes` bytes at `start`: for memory that is no Rust slice.
     ///
     /// # Errors
     /// As [`SharedPool::new`].
     ///
     /// # Safety
-    /// - The memory is valid for reads and writes for `'m`, and nothing else touches it, but for blocks in use, until the pool is gone.
+    /// - The memory is valid for reads and writes for `'m`, and until the pool is gone nothing else accesses it, except the owners of blocks.
     pub unsafe fn new_at(shape: Shape, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
         let grid = Self::grid(shape, start, bytes)?;
         let links = grid.bookkeeping().cast::<AtomicU32>();
         for index in 0..shape.count() {
             // SAFETY: the region has a link for each block.
-            unsafe { links.add(index).write(AtomicU32::new(0)) };
+            let link = unsafe { links.add(index) };
+            // SAFETY: the link is the pool's alone, and the spacing of the blocks in front of it keeps it aligned.
+            unsafe { link.write(AtomicU32::new(0)) };
         }
-        // SAFETY: the links were just written, and are the pool's for as long as the memory.
+        // SAFETY: a link of 0 was just written for each block; the region is the pool's alone for `'m`: this function's contract.
         Ok(unsafe { Self::over(grid, false) })
     }
 
-    /// A pool in the `bytes` at `start`, all of them zero, as an operating system gives them. The lists' heads are written, nothing
-    /// else, and a block that is handed out for the first time need not be cleared.
+    /// Makes a pool in the `bytes` bytes at `start`, all of which are zero, as memory from an operating system is. Writes the heads of the
+    /// lists and nothing else. [`SharedPool::allocate_zeroed`] then does not clear a block that was never used.
     ///
     /// # Errors
     /// As [`SharedPool::new`].
@@ -104,7 +106,7 @@ impl<'m> SharedPool<'m> {
     #[cfg(not(loom))]
     pub unsafe fn new_zeroed_at(shape: Shape, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
         let grid = Self::grid(shape, start, bytes)?;
-        // SAFETY: zero bytes are atomics of value 0.
+        // SAFETY: the memory is zero, and zero bytes are links of value 0; the region is the pool's alone for `'m`.
         Ok(unsafe { Self::over(grid, true) })
     }
 
@@ -115,39 +117,38 @@ impl<'m> SharedPool<'m> {
         Grid::new(shape, start, bytes, shape.shared_region_bytes())
     }
 
+    /// The pool over `grid`, with empty lists.
+    ///
     /// # Safety
-    /// - Behind the grid's blocks lies an atomic 0 for each.
+    /// - Behind the grid's blocks there is a link of 0 for each block, and then [`HEADS_BYTES`](crate::links::HEADS_BYTES) bytes.
+    /// - That memory is the pool's alone for `'m`.
     unsafe fn over(grid: Grid, is_zeroed: bool) -> Self {
         let first = grid.bookkeeping().cast::<AtomicU32>();
-        // SAFETY: the caller's promise; the blocks' alignment and spacing keep the table aligned. The heads lie behind it, where there is
-        // room for them at their alignment.
-        let (links, heads) = unsafe {
-            let links = core::slice::from_raw_parts(first.as_ptr(), grid.shape.count());
-            let behind = first.add(grid.shape.count()).cast::<u8>();
-            let heads = behind.byte_add(behind.align_offset(align_of::<Head>())).cast::<Head>();
-            (0..N_LISTS).for_each(|list| heads.add(list).write(Head::empty()));
-            (links, heads.cast::<[Head; N_LISTS]>().as_ref())
-        };
+        // SAFETY: there is a link for each block; the spacing of the blocks in front of the first one keeps them aligned.
+        let links = unsafe { core::slice::from_raw_parts(first.as_ptr(), grid.shape.count()) };
+        // SAFETY: the memory goes on behind the links.
+        let behind = unsafe { first.add(grid.shape.count()) }.cast::<u8>();
+        // SAFETY: `HEADS_BYTES` are enough for the heads wherever they can be aligned.
+        let heads = unsafe { behind.byte_add(behind.align_offset(align_of::<Head>())) }.cast::<[Head; N_LISTS]>();
+        // SAFETY: the heads are aligned and have room, and are the pool's alone.
+        unsafe { heads.write(core::array::from_fn(|_| Head::empty())) };
+        // SAFETY: the heads were just written, and stay for `'m`; nothing but the pool accesses them.
+        let heads = unsafe { heads.as_ref() };
         Self { grid, links: Links::new(links, heads), is_zeroed, fallback: NoFallback, memory: PhantomData }
     }
 
-    /// The same pool with something behind it for when no block is left.
+    /// The same pool with a fallback for requests that come when no block is left.
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> SharedPool<'m, F> {
         let Self { grid, links, is_zeroed, fallback: NoFallback, memory } = self;
         SharedPool { grid, links, is_zeroed, fallback, memory }
     }
 }
 
-impl<'m, F: Fallback> SharedPool<'m, F> {
-    /// A store of up to 64 free blocks for one thread.
-    pub fn magazine(&self) -> Magazine<'_, 'm, F> {
-        Magazine::new(self)
-    }
-
-    /// Hands out a block. Its contents are whatever they are.
+impl<F: Fallback> SharedPool<'_, F> {
+    /// Allocates a block. Its contents are undefined.
     ///
     /// # Errors
-    /// No block is left, nor does the fallback have one. Free blocks in threads' magazines are not looked for.
+    /// [`Error::Exhausted`]: no block is left, and the fallback has none. Free blocks in other threads' magazines are not used.
     #[inline]
     pub fn allocate(&self) -> Result<NonNull<u8>, Error> {
         match self.take_one() {
@@ -156,7 +157,7 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
         }
     }
 
-    /// Hands out a block of zeroes: clears [`Shape::block_bytes`], or nothing if the block is known to be zero.
+    /// Allocates a block of zeros: clears [`Shape::block_bytes`] bytes, or nothing if the block is known to be zero.
     ///
     /// # Errors
     /// As [`SharedPool::allocate`].
@@ -164,7 +165,7 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
     pub fn allocate_zeroed(&self) -> Result<NonNull<u8>, Error> {
         match self.take_one() {
             Some((block, is_fresh)) => {
-                // SAFETY: the block was just handed out.
+                // SAFETY: the block was just handed out, to this call alone.
                 unsafe { self.clear(block, is_fresh) };
                 Ok(block)
             }
@@ -172,28 +173,28 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
         }
     }
 
-    /// Takes a block back, from any thread.
+    /// Frees a block, on any thread.
     ///
     /// # Errors
-    /// As [`crate::FixedPool::deallocate`]. Of two threads that free one block at the same time, one is refused.
+    /// As [`FixedPool::deallocate`](crate::FixedPool::deallocate). If two threads free one block at the same time, one is refused.
     ///
     /// # Safety
-    /// As [`crate::FixedPool::deallocate`].
+    /// As [`FixedPool::deallocate`](crate::FixedPool::deallocate).
     #[inline]
     pub unsafe fn deallocate(&self, block: NonNull<u8>) -> Result<(), Error> {
         let index = self.grid.index_of(block.addr().get());
         if !self.links.take_back(index) {
-            // SAFETY: the same obligation.
+            // SAFETY: nothing uses the block any more, and a block outside the pool is the fallback's: this function's contract.
             return unsafe { self.refuse(block) };
         }
         self.links.give(list_of_this_thread(), &[index as u32]);
         Ok(())
     }
 
-    /// As [`SharedPool::deallocate`], without any check.
+    /// Frees a block as [`SharedPool::deallocate`] does, without any check.
     ///
     /// # Safety
-    /// As [`crate::FixedPool::deallocate_unchecked`].
+    /// As [`FixedPool::deallocate_unchecked`](crate::FixedPool::deallocate_unchecked).
     #[inline]
     pub unsafe fn deallocate_unchecked(&self, block: NonNull<u8>) {
         let index = self.grid.index_of(block.addr().get()) as u32;
@@ -201,7 +202,7 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
         self.links.give(list_of_this_thread(), &[index]);
     }
 
-    /// A block, and whether it is fresh.
+    /// Takes a block and marks it as in use; also returns whether it was never used before.
     #[inline]
     fn take_one(&self) -> Option<(NonNull<u8>, bool)> {
         let mut batch = [0];
@@ -209,18 +210,18 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
             return None;
         }
         let [index] = batch;
-        // SAFETY: the list holds blocks of the grid.
+        // SAFETY: the lists hold indices of blocks, which are below the count.
         Some((unsafe { self.grid.block(index as usize) }, self.links.hand_out(index)))
     }
 
-    /// Makes a block zero, if it is not known to be.
+    /// Clears a block, unless it is known to be zero.
     ///
     /// # Safety
-    /// - The block was just handed out to the caller.
+    /// - `block` is a block of this pool that was just handed out to the caller.
     #[inline(always)]
     pub(crate) unsafe fn clear(&self, block: NonNull<u8>, is_fresh: bool) {
         if !(is_fresh && self.is_zeroed) {
-            // SAFETY: the caller's promise; a block is that long.
+            // SAFETY: a block of this pool has that many bytes, and this one is the caller's alone.
             unsafe { block.write_bytes(0, self.grid.shape.block_bytes()) };
         }
     }
@@ -239,14 +240,14 @@ impl<'m, F: Fallback> SharedPool<'m, F> {
         Error::Exhausted { count: self.grid.shape.count(), block_bytes: self.grid.shape.block_bytes() }
     }
 
-    /// What is not a block in use is the fallback's, or an error.
+    /// Frees a block that is not one of this pool's in use: passes it to the fallback, or reports what is wrong with it.
     ///
     /// # Safety
-    /// As [`SharedPool::deallocate`].
+    /// - As [`SharedPool::deallocate`]: if the block is not in this pool, it is the fallback's, unless that can tell; nothing uses it.
     #[cold]
     pub(crate) unsafe fn refuse(&self, block: NonNull<u8>) -> Result<(), Error> {
         let address = block.addr().get();
-        // SAFETY: the same obligation.
+        // SAFETY: the block is the fallback's, unless that can tell, and nothing uses it.
         if !self.grid.contains(address) && unsafe { self.fallback.deallocate(block, self.grid.shape.layout()) } {
             return Ok(());
         }

@@ -1,15 +1,15 @@
 //! Values in a pool: a block holds a `T`, and a handle owns it.
 //!
 //! ```text
-//! pool.allocate(value) ──▶ Handle ── drop ──▶ value dropped, block given back
-//!                            └── into_inner ──▶ value moved out, block given back
+//! pool.allocate(value) ──▶ Handle ── drop ──▶ value dropped, block freed
+//!                            └── into_inner ──▶ value moved out, block freed
 //! ```
 //!
-//! Where the blocks come from is a type: [`Local`], for the handles of one thread, or [`SharedPool`], for handles that may
-//! move between threads. A handle borrows its pool, so the pool cannot end before it.
+//! A type chooses where the blocks come from: [`Local`], for handles of one thread, or [`SharedPool`], for handles that can
+//! move between threads. A handle borrows its pool, so the pool outlives it.
 //!
 //! # Safety
-//! A handle is the only one that knows its block; it is made from a block just handed out, and gives it back once.
+//! A handle is made from a block that was just allocated, has the only pointer to it, and frees it once.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -27,21 +27,22 @@ use core::ptr::NonNull;
 /// Where the blocks of a [`Pool`] come from.
 ///
 /// # Safety
-/// - A block that is taken has the shape's size and alignment, and is nobody else's until it is given back, wherever the source is moved.
+/// - A block that [`Source::take`] returns has the shape's size and alignment, and is not returned again until it is given back. It stays
+///   valid if the source is moved.
 pub unsafe trait Source {
-    /// Size, number and alignment of its blocks.
+    /// The size, number and alignment of its blocks.
     fn shape(&self) -> Shape;
 
-    /// A block.
+    /// Allocates a block.
     ///
     /// # Errors
-    /// None is left.
+    /// [`Error::Exhausted`]: no block is left.
     fn take(&self) -> Result<NonNull<u8>, Error>;
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Safety
-    /// - The block was taken from this source, was not given back since, and nothing uses it afterwards.
+    /// - [`Source::take`] of this source returned the block, it was not given back since, and nothing uses it afterwards.
     unsafe fn give_back(&self, block: NonNull<u8>);
 }
 
@@ -49,34 +50,36 @@ pub unsafe trait Source {
 pub struct Local<'m, F = NoFallback>(UnsafeCell<FixedPool<'m, F>>);
 
 impl<'m, F> Local<'m, F> {
-    /// Lets the handles of one thread share `pool`.
+    /// Makes `pool` the source of the handles of one thread.
     pub const fn new(pool: FixedPool<'m, F>) -> Self {
         Self(UnsafeCell::new(pool))
     }
 
-    /// The pool, to look at it or end it.
+    /// The pool, to inspect or close it.
     pub fn into_inner(self) -> FixedPool<'m, F> {
         self.0.into_inner()
     }
 }
 
-// SAFETY: the pool's blocks are distinct and lie in memory that does not move with it. The borrows of the cell end before a call returns
-// and run no code of the user's but the fallback's, which promised not to come back; `Local` is not `Sync`.
+// SAFETY: the pool's blocks are distinct and lie in memory that does not move with it.
 unsafe impl<F: Fallback> Source for Local<'_, F> {
     #[inline]
     fn shape(&self) -> Shape {
-        // SAFETY: see above.
+        // SAFETY: `Local` is not `Sync`, and no other borrow of the cell is alive, for each ends before its call returns.
         unsafe { &*self.0.get() }.shape()
     }
     #[inline]
     fn take(&self) -> Result<NonNull<u8>, Error> {
-        // SAFETY: see above.
+        // SAFETY: `Local` is not `Sync`, and no other borrow of the cell is alive: each ends before its call returns, and the only code of
+        // the user's that a call runs is the fallback's, whose contract is not to call the pool.
         unsafe { &mut *self.0.get() }.allocate()
     }
     #[inline]
     unsafe fn give_back(&self, block: NonNull<u8>) {
-        // SAFETY: see above; the caller's promise makes a refusal impossible.
-        let _given_back = unsafe { (*self.0.get()).deallocate(block) };
+        // SAFETY: `Local` is not `Sync`, and no other borrow of the cell is alive, as in `take`.
+        let pool = unsafe { &mut *self.0.get() };
+        // SAFETY: the block was taken from this pool and nothing uses it: the trait's contract. It is therefore not refused.
+        let _freed = unsafe { pool.deallocate(block) };
     }
 }
 
@@ -92,12 +95,12 @@ unsafe impl<F: Fallback> Source for SharedPool<'_, F> {
     }
     #[inline]
     unsafe fn give_back(&self, block: NonNull<u8>) {
-        // SAFETY: the caller's promise makes a refusal impossible.
-        let _given_back = unsafe { self.deallocate(block) };
+        // SAFETY: the block was taken from this pool and nothing uses it: the trait's contract. It is therefore not refused.
+        let _freed = unsafe { self.deallocate(block) };
     }
 }
 
-/// A pool of `T`s.
+/// A pool of values of type `T`.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -123,11 +126,11 @@ pub struct Pool<T, S> {
     values: PhantomData<fn(T) -> T>,
 }
 
-/// A value that the pool had no block for, and why.
+/// A value for which the pool had no block, and the reason.
 pub struct Refused<T> {
-    /// The value, unharmed.
+    /// The value, unchanged.
     pub value: T,
-    /// Why it has no block.
+    /// Why there was no block.
     pub error: Error,
 }
 
@@ -138,7 +141,7 @@ impl<T> fmt::Debug for Refused<T> {
 }
 
 impl<'m, T> Pool<T, Local<'m>> {
-    /// A pool of `count` values for one thread, in `region`, of which it uses the [`Shape::region_bytes`] of [`Shape::of`].
+    /// Makes a pool of `count` values for one thread, in `region`, of which it uses the [`Shape::region_bytes`] of [`Shape::of`].
     ///
     /// # Errors
     /// As [`Shape::of`] and [`FixedPool::new`].
@@ -146,7 +149,7 @@ impl<'m, T> Pool<T, Local<'m>> {
         Ok(Self::from_fixed(FixedPool::new(Shape::of::<T>(count)?, region)?))
     }
 
-    /// A pool of `count` values for one thread, in the `bytes` at `start`.
+    /// Makes a pool of `count` values for one thread, in the `bytes` bytes at `start`.
     ///
     /// # Errors
     /// As [`Shape::of`] and [`FixedPool::new`].
@@ -154,7 +157,7 @@ impl<'m, T> Pool<T, Local<'m>> {
     /// # Safety
     /// As [`FixedPool::new_at`].
     pub unsafe fn local_at(count: usize, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: the memory is valid and the pool's alone: this function's contract.
         Ok(Self::from_fixed(unsafe { FixedPool::new_at(Shape::of::<T>(count)?, start, bytes)? }))
     }
 
@@ -164,10 +167,10 @@ impl<'m, T> Pool<T, Local<'m>> {
 }
 
 impl<T, S: Source> Pool<T, S> {
-    /// A pool of `T`s in the blocks of `source`: a [`SharedPool`], for handles that move between threads, or one with a fallback.
+    /// A pool of values in the blocks of `source`: a [`SharedPool`], for handles that move between threads, or a pool with a fallback.
     ///
     /// # Errors
-    /// The blocks are too small for a `T`, or not aligned for it: [`Error::RegionTooSmall`], [`Error::BadAlignment`].
+    /// [`Error::RegionTooSmall`] if a block is too small for a `T`, [`Error::BadAlignment`] if it is not aligned for one.
     pub fn new(source: S) -> Result<Self, Error> {
         let shape = source.shape();
         if shape.block_bytes() < size_of::<T>() {
@@ -179,16 +182,16 @@ impl<T, S: Source> Pool<T, S> {
         Ok(Self { source, values: PhantomData })
     }
 
-    /// Moves `value` into a block.
+    /// Moves `value` into a block, and returns a handle that owns it.
     ///
     /// # Errors
-    /// No block is left; the value comes back with the error.
+    /// No block is left: [`Refused`] has the value, and the error.
     #[inline]
     pub fn allocate(&self, value: T) -> Result<Handle<'_, T, S>, Refused<T>> {
         match self.source.take() {
             Ok(block) => {
                 let block = block.cast::<T>();
-                // SAFETY: the block was just handed out and holds a `T`.
+                // SAFETY: the block was just allocated; `new` checked that it has the size and alignment of a `T`.
                 unsafe { block.write(value) };
                 Ok(Handle { block, source: &self.source, value: PhantomData })
             }
@@ -196,40 +199,39 @@ impl<T, S: Source> Pool<T, S> {
         }
     }
 
-    /// Where the blocks come from.
+    /// The source of the blocks.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Ends the pool of values; no handle is alive, for it would borrow the pool.
+    /// Ends the pool of values and returns the source. No handle is alive, for a handle borrows the pool.
     pub fn into_source(self) -> S {
         self.source
     }
 }
 
-/// A value in a [`Pool`], owned: dropping the handle drops the value and gives the block back.
+/// An owned value in a [`Pool`]: dropping the handle drops the value and frees the block.
 pub struct Handle<'p, T, S: Source> {
     block: NonNull<T>,
     source: &'p S,
     value: PhantomData<T>,
 }
 
-// SAFETY: a handle owns its value, and uses its source through a shared reference.
+// SAFETY: sending a handle sends its value and a shared reference to its source.
 unsafe impl<T: Send, S: Source + Sync> Send for Handle<'_, T, S> {}
-// SAFETY: a shared handle gives a shared value.
+// SAFETY: a shared handle gives shared access to its value and its source.
 unsafe impl<T: Sync, S: Source + Sync> Sync for Handle<'_, T, S> {}
 
 impl<T, S: Source> Handle<'_, T, S> {
-    /// Moves the value out and gives the block back.
+    /// Moves the value out and frees the block.
     #[inline]
     pub fn into_inner(self) -> T {
         let handle = ManuallyDrop::new(self);
-        // SAFETY: the handle owns an initialised value, and is not dropped: value and block leave it once.
-        unsafe {
-            let value = handle.block.read();
-            handle.source.give_back(handle.block.cast());
-            value
-        }
+        // SAFETY: the handle owns an initialised value, and is not dropped: the value is moved out once.
+        let value = unsafe { handle.block.read() };
+        // SAFETY: the block came from this source, and its value has been moved out; the handle is not dropped.
+        unsafe { handle.source.give_back(handle.block.cast()) };
+        value
     }
 }
 
@@ -253,11 +255,10 @@ impl<T, S: Source> DerefMut for Handle<'_, T, S> {
 impl<T, S: Source> Drop for Handle<'_, T, S> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the handle owns an initialised value, which ends here; then the block is nobody's.
-        unsafe {
-            self.block.drop_in_place();
-            self.source.give_back(self.block.cast());
-        }
+        // SAFETY: the handle owns an initialised value, which nobody uses after this.
+        unsafe { self.block.drop_in_place() };
+        // SAFETY: the block came from this source, and its value has been dropped.
+        unsafe { self.source.give_back(self.block.cast()) };
     }
 }
 

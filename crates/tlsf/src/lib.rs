@@ -46,8 +46,8 @@
 //! # The bound
 //! On x86-64, for any alignment up to 16, `allocate` takes at most 120 instructions, and so does `deallocate` in a heap that can have
 //! up to four regions (the default); each doubling of that number adds four. `deallocate_unchecked` takes at most 100. These are
-//! limits on the longest path through the machine code and not a measurement, so they hold for every operation on every heap; `cargo xtask
-//! tlsf-bound` finds the paths and fails if one is longer. Three cases are not on them: alignments above 16, refused requests, and
+//! limits on the longest path through the machine code and not a measurement, so they hold for every operation on every heap;
+//! `cargo xtask tlsf-bound` finds the paths and fails if one is longer. Three cases are not on them: alignments above 16, refused requests, and
 //! a request that neither a list above its own nor the free end of the first region can serve. In the last case the blocks of the request's own
 //! list are looked at one by one before the request is refused ([`Policy::WALK_MAX`]); with [`Bounded`] no more than four of them.
 //!

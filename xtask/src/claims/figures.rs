@@ -14,13 +14,13 @@ use std::fs;
 mod constants;
 use constants::Constants;
 
-/// A file, and a sentence of it with `{name}` for the value of a constant or of a count of the hot paths.
+/// A file, and a sentence of it with `{…}` for a count of the hot paths or for an expression of constants.
 struct Sentence {
     file: &'static str,
     text: &'static str,
 }
 
-const SENTENCES: [Sentence; 7] = [
+const SENTENCES: [Sentence; 17] = [
     Sentence { file: "README.md", text: "| {malloc} / {free} / {box_new} / {box_drop} instructions |" },
     Sentence {
         file: "CHANGELOG.md",
@@ -33,6 +33,28 @@ const SENTENCES: [Sentence; 7] = [
     Sentence {
         file: "docs/decisions/0001-bins-hold-blocks-of-any-owner.md",
         text: "is {box_drop} instructions inlined",
+    },
+    Sentence { file: "docs/architecture.md", text: "sizes up to {SMALL_MAX / 1024} KiB have a size class" },
+    Sentence {
+        file: "docs/architecture.md",
+        text: "{PAGE_BYTES / 1024} KiB of address space, the unit of the page heap",
+    },
+    Sentence { file: "docs/architecture.md", text: "one {BITMAP_BYTES}-byte bitmap per page" },
+    Sentence { file: "docs/contributing.md", text: "change `N_FINE` from {N_FINE} to 32" },
+    Sentence { file: "docs/contributing.md", text: "`N_CLASSES` from {N_CLASSES} to 80" },
+    Sentence {
+        file: "docs/decisions/0015-large-blocks-that-come-back-stay-with-their-thread.md",
+        text: "for each length up to {CACHED_PAGES_MOST} pages ({CACHED_PAGES_MOST * PAGE_BYTES / 1048576} MiB)",
+    },
+    Sentence {
+        file: "docs/decisions/0017-memory-that-is-moved-or-given-back-in-steps.md",
+        text: "One call purges at most {PIECE_MOST * PAGE_BYTES / 1048576} MiB",
+    },
+    Sentence { file: "docs/decisions/0018-what-is-held-across-a-fork.md", text: "slept {WAITS_MOST} times" },
+    Sentence { file: "docs/decisions/0018-what-is-held-across-a-fork.md", text: "four times in {PERIOD_MS} ms" },
+    Sentence {
+        file: "docs/decisions/0005-when-remote-frees-are-sent.md",
+        text: "when {BATCH} blocks or {BATCH_BYTES / 1024} KiB are collected",
     },
 ];
 
@@ -60,7 +82,7 @@ pub(super) fn complaints() -> Result<Vec<String>> {
     let mut constants = Constants::default();
     let workspace = workspace()?;
     workspace.iter().flat_map(|(_, krate)| &krate.files).for_each(|file| constants.add(&file.syntax));
-    let value = |name: &str| hot_paths.get(name).copied().or_else(|| constants.value(name));
+    let value = |name: &str| hot_paths.get(name).copied().or_else(|| constants.value_of(name));
     let mut complaints = Vec::new();
     for Sentence { file, text } in &SENTENCES {
         let page = fs::read_to_string(root().join(file)).with_context(|| format!("cannot read {file}"))?;

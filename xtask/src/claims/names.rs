@@ -32,6 +32,10 @@ pub(super) fn complaints(index: &Index, steps: &[&str]) -> Result<Vec<String>> {
             _ => continue,
         };
         for (number, line) in lines {
+            if line.matches('`').count() % 2 == 1 {
+                complaints.push(format!("{file}:{number}: a name in backquotes runs over the end of the line"));
+                continue;
+            }
             let names = quoted(line).filter(|name| !foreign.contains(name));
             let found = names.filter_map(|name| complaint(index, steps, file, name));
             complaints.extend(found.map(|complaint| format!("{file}:{number}: {complaint}")));

@@ -48,3 +48,36 @@ pub(super) fn flattened(text: &str) -> String {
     let words = text.split_whitespace().filter(|word| !["//", "///", "//!", "*"].contains(word));
     words.collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_backquotes_are_found() {
+        assert_eq!(quoted("a `b` c `d::e` f").collect::<Vec<_>>(), ["b", "d::e"]);
+        assert_eq!(quoted("none").count(), 0);
+    }
+
+    #[test]
+    fn code_blocks_are_no_prose() {
+        assert_eq!(lines_of_document("a\n```\ncode\n```\nb\n"), [(1, "a"), (5, "b")]);
+    }
+
+    #[test]
+    fn comments_are_prose_and_code_is_not() {
+        let text = "//! a\ncode();\n    /// b\n//! ```\n//! code\n//! ```\nx(); // c\n// d\n";
+        assert_eq!(lines_of_comments(text), [(1, " a"), (3, " b"), (8, " d")]);
+    }
+
+    #[test]
+    fn a_mark_in_a_string_begins_no_comment() {
+        assert_eq!(without_comment("a.rs", r#"f("https://x"); // y"#), r#"f("https://x"); "#);
+        assert_eq!(without_comment("a.toml", "x = 1 # y"), "x = 1 ");
+    }
+
+    #[test]
+    fn a_sentence_is_one_line() {
+        assert_eq!(flattened("//! one\n//! two\n  three"), "one two three");
+    }
+}

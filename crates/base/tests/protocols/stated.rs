@@ -34,7 +34,7 @@ places! {
     ABANDON_OWNER: "abandon", "span.owner.store(", 0;
     CENTRAL_FREE_OWNER: "free", "span.owner.load(", 0;
     ITER_FIRST: "iter", "self.all.load(", 0;
-    ITER_NEXT: "iter", "next.load(", 0;
+    ITER_NEXT: "iter", "links().next.load(", 0;
     BIRTH_PUBLISHES: "add", "self.all.store(", 0;
     FALLBACK_LOAD: "fallback", "fallback.load(", 0;
     FALLBACK_EXCHANGE: "fallback", "fallback.compare_exchange(", 0;

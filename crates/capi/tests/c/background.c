@@ -1,5 +1,6 @@
 /* The allocator's own thread comes and goes with the program's; threads that start and end in every way; by argument. Every part must
-   end: an alarm sees to it. */
+   end: an alarm sees to it.
+   Long because: one program, so that its parts share the helpers that count threads. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"

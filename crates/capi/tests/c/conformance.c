@@ -3,6 +3,8 @@
  * bits, so that the test does not overflow where the code might.
  *
  * Argument: which part.
+ *
+ * Long because: one program, so that its parts share the lattice.
  */
 #define _GNU_SOURCE
 #include "expect.h"

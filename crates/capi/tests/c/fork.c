@@ -1,5 +1,6 @@
 /* Forks: beside stdio, with handlers of every kind, in generations, beside heaps and purges; by argument. Every part must end: an alarm
-   sees to it. */
+   sees to it.
+   Long because: one program, so that its parts share the handlers and the children. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"

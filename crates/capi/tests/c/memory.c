@@ -1,4 +1,5 @@
-/* How memory comes back: the background thread, limits, the callback; by argument. Every part must end; an alarm sees to it. */
+/* How memory comes back: the background thread, limits, the callback; by argument. Every part must end; an alarm sees to it.
+   Long because: one program, so that its parts share the helpers that read the figures of the process. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"

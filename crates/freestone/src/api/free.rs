@@ -14,7 +14,7 @@
 use crate::api::local_heap::{keep_freed, with_heap};
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::{current, flush};
 use freestone_os::Linux;
 

@@ -17,7 +17,7 @@
 
 use crate::api::process::{self, NO_KEY, PROCESS};
 use crate::thread::gated::GatedHeap;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::{current, upkeep};
 use core::ptr;
 use freestone_base::inbox::Node;

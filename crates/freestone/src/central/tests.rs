@@ -36,14 +36,16 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
         }
         world.shared.span(run.page).owner.store(adopter(), Ordering::Relaxed);
         layout.map.set(run.page, n_pages, Entry::small(Owner::FIRST, class as u8));
-        while blocks.len() < n_out {
+        // At least one OS page is carved, so that the span has free blocks unless all are out.
+        loop {
             let mut block = blocks::carve(layout, run.page, OS_PAGE_BYTES).first;
-            if block.is_null() {
-                break;
-            }
+            let is_carved = block.is_null();
             while !block.is_null() {
                 blocks.push(block);
                 block = (*block).next;
+            }
+            if is_carved || blocks.len() >= n_out {
+                break;
             }
         }
         for block in blocks.drain(n_out.min(blocks.len())..) {
@@ -116,6 +118,7 @@ fn a_span_with_no_block_out_goes_to_the_page_heap_when_it_is_abandoned() {
     let world = World::new(OS_PAGE_BYTES);
     world.set(key::DIRTY_MAX, "0");
     let span = span_with(&world, class_of(1024), 0);
+    assert!(world.shared.usage.exceeds_bound_in_spans(world.shared.settings()));
     abandon(&world, &span);
     assert_eq!((small_pages(&world), listed(&world, span.class)), (0, Vec::new()));
     // What was free in the span is no longer counted.

@@ -2,7 +2,7 @@
 //! Every way of having memory and giving it back, and what the tests of the page heap's files share: over the fake kernel, through whole heaps.
 use crate::config::key;
 use crate::testing::{OneHeap, World};
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Errno;
 use freestone_os::fake::{Failure, Fake};

@@ -81,6 +81,8 @@ pub enum Listed {
 }
 
 /// See the module header. 64 bytes: one cache line.
+///
+/// Wide because: one record describes whatever kind of run starts at its page, within one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Span {

@@ -20,7 +20,7 @@ use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned}
 use crate::span::{Entry, Owner};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::large::{self, NewBlock};
 use crate::thread::locate::{Place, locate};
 use crate::thread::{flush, refill};

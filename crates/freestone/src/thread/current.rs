@@ -16,7 +16,8 @@
 //! The symbol is defined here and has the crate's version in its name, so that two versions can live in one process. The pointer is
 //! only ever one of the three placeholders or the calling thread's heap, from its birth to its end; none of them is ever unmapped.
 
-use crate::thread::heap::{Current, ThreadHeap};
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Current;
 use core::ptr;
 use freestone_os::Linux;
 

@@ -2,7 +2,7 @@
 
 use crate::thread::flush;
 use crate::thread::free_block::{Found, FreeBlock};
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::route;
 use freestone_os::Os;
 
@@ -31,3 +31,6 @@ fn put<O: Os>(own: Own<'_, O>, block: FreeBlock) {
         flush::overflow(own, class);
     }
 }
+
+#[cfg(test)]
+mod tests;

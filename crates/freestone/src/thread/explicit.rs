@@ -10,18 +10,18 @@
 
 use crate::thread::gated::{Entered, GatedHeap};
 use crate::thread::holdings::{BelowUse, Holdings};
-use crate::thread::records::{Links, Record};
+use crate::thread::records::{Record, RecordLinks};
 use freestone_os::Os;
 
 /// See the module header.
 pub struct ExplicitHeap<O: Os + 'static> {
     gated: GatedHeap<O>,
     holdings: Holdings,
-    links: Links<Self>,
+    links: RecordLinks<Self>,
 }
 
 impl<O: Os + 'static> Record for ExplicitHeap<O> {
-    fn links(&self) -> &Links<Self> {
+    fn links(&self) -> &RecordLinks<Self> {
         &self.links
     }
 }
@@ -59,3 +59,6 @@ impl<O: Os + 'static> ExplicitHeap<O> {
         self.holdings.lift_limit();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::Home;
 use crate::span::{Owner, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::{capacity, returns, route, spans};
 use freestone_os::Os;
 
@@ -125,3 +125,6 @@ fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
         None => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

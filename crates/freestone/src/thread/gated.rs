@@ -6,9 +6,10 @@
 //! # Safety
 //! A heap is entered only between its birth and its end. Then the gate makes the thread that holds it the heap's thread.
 
-use crate::thread::heap::{Own, ThreadHeap};
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Own;
 use crate::thread::holdings::Holdings;
-use crate::thread::records::{Links, Record};
+use crate::thread::records::{Record, RecordLinks};
 use freestone_base::lock::{Guard, Lock};
 use freestone_os::{Futex, Os};
 
@@ -19,11 +20,11 @@ pub const GATE_RANK: u8 = 15;
 pub struct GatedHeap<O: Os + 'static> {
     heap: ThreadHeap<O>,
     gate: Lock<(), Futex, GATE_RANK>,
-    links: Links<Self>,
+    links: RecordLinks<Self>,
 }
 
 impl<O: Os + 'static> Record for GatedHeap<O> {
-    fn links(&self) -> &Links<Self> {
+    fn links(&self) -> &RecordLinks<Self> {
         &self.links
     }
 }

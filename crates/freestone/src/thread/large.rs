@@ -9,7 +9,8 @@
 
 use crate::page::{Moved, OwnedRun, Run, check_interval};
 use crate::span::Kind;
-use crate::thread::heap::{Current, Own};
+use crate::thread::heap::own::{Current, Own};
+use crate::thread::holdings::Holdings;
 use crate::thread::upkeep;
 use core::ptr;
 use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -190,15 +191,15 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
 /// - `page` starts a large block that the program holds.
 pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> bool {
     let pages = &own.shared().pages;
+    // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
     // SAFETY: the page starts a run in use, so it has a record.
     let record = unsafe { own.shared().span(page) };
     let held = record.pages.get();
-    // SAFETY: the page starts a block that is the caller's (this function's contract).
-    let run = unsafe { OwnedRun::at(page) };
     let Some(Pages(n_pages @ 1..)) = Bytes(size).to_pages() else { return false };
     if n_pages > held {
         // A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
-        let may_grow = pages.is_listed(&run, own.holdings().map(|holdings| holdings.large()));
+        let may_grow = pages.is_listed(&run, own.holdings().map(Holdings::large));
         if !(may_grow && own.has_room(n_pages - held) && pages.extend(&run, n_pages)) {
             return false;
         }
@@ -211,3 +212,6 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> b
 }
 
 const _: () = assert!(crate::size_class::SMALL_MAX < PAGE_BYTES);
+
+#[cfg(test)]
+mod tests;

@@ -25,10 +25,11 @@ use crate::thread::explicit::ExplicitHeap;
 use crate::thread::free_block::{Found, InTransit};
 use crate::thread::gated::GatedHeap;
 use crate::thread::generations::Generations;
-use crate::thread::heap::{Own, ThreadHeap};
+use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::own::Own;
 use crate::thread::records::{Record, Records};
 use crate::thread::remote_frees::Life;
-use crate::thread::{drain, flush, large, route, upkeep};
+use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
 use core::ptr;
 use freestone_base::lock::Lock;
 use freestone_os::{Futex, Os};
@@ -243,18 +244,17 @@ impl<O: Os + 'static> Threads<O> {
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
             shared.pages.empty_cache(heap.cache());
-            keep_orphaned(shared, heap.mailbox().close());
+            keep_late(shared, heap.mailbox().close());
         }
     }
 }
 
 /// Keeps blocks that were handed over to an orphan.
-fn keep_orphaned<O: Os>(shared: &Shared<O>, mut blocks: InTransit) {
+fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit) {
     let view: View = shared.pages.view();
     while let Some(found) = blocks.pop(&view, Owner::NOBODY.tag()) {
         if let Found::Own(block) | Found::Other(block, _) = found {
-            // SAFETY: the block came out of an inbox: it is free, and ours to give.
-            unsafe { shared.central.keep_orphaned(block.class(), block.into_node()) };
+            remote_frees::keep_orphaned(shared, block);
         }
     }
 }

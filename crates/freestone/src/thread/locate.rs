@@ -1,14 +1,10 @@
 //! What an address is: a small block, a large one, or wrong.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  address ─▶ outside the address range, or entry 0 ─▶ wrong
 //!         ├─▶ entry with a size class ─▶ small
 //!         └─▶ entry LARGE, at its page's start ─▶ large
 //! ```
-//!
-//! # Safety
-//! Pages below the page heap's high-water mark have entries and records.
 
 use crate::misuse::Misuse;
 use crate::shared::Shared;
@@ -48,13 +44,13 @@ pub fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     if entry == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block) {
         return Place::Large { page: page as u32 };
     }
-    Place::Wrong(inside_large(shared, page as u32, block).unwrap_or(Misuse::Foreign))
+    Place::Wrong(misuse_inside(shared, page as u32, block).unwrap_or(Misuse::Foreign))
 }
 
 /// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
 /// this.
 #[cold]
-fn inside_large<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
+fn misuse_inside<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
     shared.pages.inspect(|state| {
         let runs = &state.runs;
         if page >= runs.high_water().0 {
@@ -73,3 +69,6 @@ fn inside_large<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

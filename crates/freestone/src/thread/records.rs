@@ -14,12 +14,12 @@ use freestone_base::sync::{AtomicPtr, Ordering};
 
 /// What links a record into the lists.
 #[derive(Debug)]
-pub(crate) struct Links<T> {
+pub(crate) struct RecordLinks<T> {
     next: AtomicPtr<T>,
     next_unborn: AtomicPtr<T>,
 }
 
-impl<T> Links<T> {
+impl<T> RecordLinks<T> {
     /// In no list.
     pub(crate) const fn new() -> Self {
         Self { next: AtomicPtr::new(ptr::null_mut()), next_unborn: AtomicPtr::new(ptr::null_mut()) }
@@ -29,7 +29,7 @@ impl<T> Links<T> {
 /// Something that heaps are kept in.
 pub(crate) trait Record: Sized {
     /// The record's links.
-    fn links(&self) -> &Links<Self>;
+    fn links(&self) -> &RecordLinks<Self>;
 }
 
 /// All records of one kind. See the module header.

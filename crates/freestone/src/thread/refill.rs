@@ -12,7 +12,7 @@
 
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBatch;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::spans::{OwnedSpans, take_orphaned};
 use crate::thread::{capacity, drain, flush, route, upkeep};
 use freestone_os::Os;
@@ -77,8 +77,7 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 
 /// Makes an abandoned span the current one of a class; `false` if there is none, or this is an explicit heap.
 fn adopt<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    let owner = own.heap().mailbox().as_owner();
-    own.holdings().is_none() && own.spans().adopt(own.shared(), class, owner, own.generation())
+    own.holdings().is_none() && own.spans().adopt(own.shared(), class, own.heap().mailbox(), own.generation())
 }
 
 /// Makes a span that is fresh from the page heap the current one of a class; `false` when memory runs out. On this rare way everything buffered
@@ -87,9 +86,8 @@ fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     upkeep::tick(own, own.now_ms());
     route::send_all(own);
     own.publish_live(class);
-    let owner = own.heap().mailbox().as_owner();
     own.has_room(OwnedSpans::new_span_pages(own.shared(), class))
-        && own.spans().allocate(own.shared(), class, owner, own.generation())
+        && own.spans().allocate(own.shared(), class, own.heap().mailbox(), own.generation())
 }
 
 #[cfg(test)]

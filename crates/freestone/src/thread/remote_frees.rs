@@ -21,9 +21,10 @@
 //! # Safety
 //! `Span::owner` of a small span is null or the mailbox of a thread heap, whose record is never unmapped.
 
+use crate::central::FreeOutcome;
 use crate::shared::Shared;
 use crate::size_class::{SMALL_MAX, block_bytes};
-use crate::span::blocks::Chain;
+use crate::span::blocks::{Chain, Refused};
 use crate::thread::free_block::{FreeBlock, InTransit, set_ahead};
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -140,6 +141,29 @@ pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: u32) -> Option<&Mai
     let owner = unsafe { shared.span(page) }.owner.load(Ordering::Acquire).cast::<Mailbox>();
     // SAFETY: the owner of a small span is null or a mailbox in a record that is never unmapped (module header).
     unsafe { owner.as_ref() }
+}
+
+/// Gives a block back to its span, which starts at `page`, if that has no owner.
+///
+/// # Errors
+/// The block, if another heap has adopted the span meanwhile.
+pub(crate) fn free_abandoned<O: Os>(
+    shared: &Shared<O>,
+    page: u32,
+    block: FreeBlock,
+) -> Result<Option<Refused>, FreeBlock> {
+    // SAFETY: the page map says that the block lies in a small span of its class, which starts at `page`; and the block is ours to give.
+    match unsafe { shared.central.free(&shared.pages, &shared.usage, page, block.class(), block.node()) } {
+        FreeOutcome::Freed => Ok(None),
+        FreeOutcome::Refused(why) => Ok(Some(why)),
+        FreeOutcome::Adopted => Err(block),
+    }
+}
+
+/// Keeps a block of an orphan, to be handed out again.
+pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock) {
+    // SAFETY: the block is ours to give.
+    unsafe { shared.central.keep_orphaned(block.class(), block.node()) };
 }
 
 /// The blocks that are buffered for one owner.

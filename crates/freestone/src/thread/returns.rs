@@ -8,7 +8,7 @@ use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
 use crate::span::blocks::{Home, Refused};
 use crate::thread::free_block::FreeChain;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::spans;
 use freestone_os::Os;
 

@@ -1,5 +1,4 @@
 //! Where a block of another owner goes: into the buffer for its owner, or at once to wherever its span is now.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  the span's owner is  none              ─▶ central list
@@ -8,14 +7,12 @@
 //!                       any other heap    ─▶ its inbox; closed: look again, the span is changing hands
 //! ```
 //!
-//! # Safety
 //! A free block is out of its span, so the span is there.
 
-use crate::central::FreeOutcome;
 use crate::span::Owner;
 use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
-use crate::thread::heap::Own;
-use crate::thread::remote_frees::{Life, owner_of, owner_of_span};
+use crate::thread::heap::own::Own;
+use crate::thread::remote_frees::{Life, free_abandoned, keep_orphaned, owner_of, owner_of_span};
 use crate::thread::{returns, spans};
 use core::ptr;
 use freestone_base::sync::spin_hint;
@@ -61,21 +58,15 @@ pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
     loop {
         match owner {
             None => {
-                let (class, node) = (block.class(), block.node());
-                // SAFETY: the page map says that the block lies in a small span of its class, which starts at `page`.
-                match unsafe { shared.central.free(&shared.pages, &shared.usage, page, class, node) } {
-                    FreeOutcome::Freed => return,
-                    FreeOutcome::Refused(why) => {
-                        return returns::report_refused(own, block.address(), class, page, why);
-                    }
-                    FreeOutcome::Adopted => {}
+                let (class, address) = (block.class(), block.address());
+                match free_abandoned(shared, page, block) {
+                    Ok(None) => return,
+                    Ok(Some(why)) => return returns::report_refused(own, address, class, page, why),
+                    Err(adopted) => block = adopted,
                 }
             }
             Some(owner) if ptr::eq(owner, own.heap().mailbox()) => return route_home(own, page, block),
-            Some(owner) if owner.life() == Life::Orphaned => {
-                // SAFETY: the block is ours to give.
-                return unsafe { shared.central.keep_orphaned(block.class(), block.into_node()) };
-            }
+            Some(owner) if owner.life() == Life::Orphaned => return keep_orphaned(shared, block),
             Some(owner) => match own.remote().hand_one_over(owner, block) {
                 Ok(()) => return,
                 Err(refused) => {
@@ -90,8 +81,7 @@ pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
 
 /// Gives a block back to the span of this heap that starts at `page`.
 fn route_home<O: Os>(own: Own<'_, O>, page: u32, block: FreeBlock) {
-    // SAFETY: the span names this heap's mailbox as its owner.
-    let home = unsafe { spans::home(own.layout(), page) };
+    let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
     returns::turn_to(own, page);
     returns::give_back(own, &home, &mut FreeChain::of(block), 1);
     // Not in a flush: by the next one the span may have another owner.

@@ -27,8 +27,9 @@ use crate::span::record::Listed;
 use crate::span::{Entry, Kind, Layout, Owner, Span, SpanList, os_pages};
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
+use crate::thread::remote_frees::{Mailbox, owner_of_span};
 use core::cell::Cell;
-use core::ffi::c_void;
+use core::ptr;
 use freestone_base::inbox::Node;
 use freestone_base::sync::{AtomicI64, Ordering};
 use freestone_os::Os;
@@ -185,14 +186,8 @@ impl OwnedSpans {
         span_pages(class).0.max(shared.settings().span_pages())
     }
 
-    /// Makes a run from the page heap the current span of a class; `false` when memory runs out. `owner` is the heap's mailbox.
-    pub(crate) fn allocate<O: Os>(
-        &self,
-        shared: &Shared<O>,
-        class: usize,
-        owner: *const c_void,
-        generation: Owner,
-    ) -> bool {
+    /// Makes a run from the page heap the current span of a class; `false` when memory runs out.
+    pub(crate) fn allocate<O: Os>(&self, shared: &Shared<O>, class: usize, owner: &Mailbox, generation: Owner) -> bool {
         let (pages, layout) = (&shared.pages, shared.pages.layout());
         let n_pages = Self::new_span_pages(shared, class);
         let Some(run) = pages.allocate(n_pages, 1, Kind::Small) else { return false };
@@ -205,7 +200,7 @@ impl OwnedSpans {
         for page in run.page..run.page + n_pages {
             record(page).first.store(run.page, Ordering::Relaxed);
         }
-        record(run.page).owner.store(owner.cast_mut(), Ordering::Release);
+        record(run.page).owner.store(owner.as_owner().cast_mut(), Ordering::Release);
         // SAFETY: the pages are this heap's, and their entries committed.
         unsafe { layout.map.set(run.page, n_pages, Entry::small(generation, class as u8)) };
         self.n_pages.set(self.n_pages.get() + u64::from(n_pages));
@@ -213,15 +208,11 @@ impl OwnedSpans {
         true
     }
 
-    /// Makes an abandoned span the current one of a class; `false` if there is none. `owner` is the heap's mailbox.
-    pub(crate) fn adopt<O: Os>(
-        &self,
-        shared: &Shared<O>,
-        class: usize,
-        owner: *const c_void,
-        generation: Owner,
-    ) -> bool {
-        let Some(page) = shared.central.adopt(&shared.pages, class, owner.cast_mut(), generation) else { return false };
+    /// Makes an abandoned span the current one of a class; `false` if there is none.
+    pub(crate) fn adopt<O: Os>(&self, shared: &Shared<O>, class: usize, owner: &Mailbox, generation: Owner) -> bool {
+        let Some(page) = shared.central.adopt(&shared.pages, class, owner.as_owner().cast_mut(), generation) else {
+            return false;
+        };
         // SAFETY: the span was just made this heap's.
         let span = unsafe { shared.span(page) };
         self.of(class).use_span(span, page);
@@ -232,8 +223,8 @@ impl OwnedSpans {
     /// (1 or more) in all. The chain goes on behind them, and behind a block that the span refuses.
     #[inline(always)]
     pub(crate) fn give_back(&self, layout: &Layout, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> Returned {
-        let second = if most == 1 && chain.n_left() > 1 { chain.second() } else { core::ptr::null_mut() };
-        // SAFETY: the span is this heap's, for `home_of` and `home` make no other. The chain's blocks are linked and ours to give.
+        let second = if most == 1 && chain.n_left() > 1 { chain.second() } else { ptr::null_mut() };
+        // SAFETY: the span is this heap's, for `home_of` and `home_at` find no other. The chain's blocks are linked and ours to give.
         let came = unsafe { home.give_back(chain.first(), most) };
         self.of(home.class).count_out(-i64::from(came.n));
         if home.span.listed.get() == Listed::Full && came.n > 0 {
@@ -322,17 +313,14 @@ pub(crate) fn home_of<'a>(layout: &'a Layout, lookup: &Lookup, address: usize) -
     // SAFETY: a page with an entry has a record; the first page of a small span is right in all its pages' records.
     let first = unsafe { (*layout.record(page)).first.load(Ordering::Relaxed) };
     // SAFETY: the page has this heap's tag, so the small span that starts at `first` is this heap's.
-    Some(unsafe { home(layout, first) })
+    Some(unsafe { Home::at(layout, first) })
 }
 
-/// The small span at `page`, to give blocks back to.
-///
-/// # Safety
-/// - The small span that starts at `page` is this heap's, and stays so as long as the value is used.
-#[inline]
-pub(crate) unsafe fn home(layout: &Layout, page: u32) -> Home<'_> {
-    // SAFETY: the span is small and the caller's (this function's contract).
-    unsafe { Home::at(layout, page) }
+/// The small span that starts at `page`, a block of which the caller has, if `owner` owns it: the mailbox of this heap.
+pub(crate) fn home_at<'a, O: Os>(shared: &'a Shared<O>, owner: &Mailbox, page: u32) -> Option<Home<'a>> {
+    let is_own = owner_of_span(shared, page).is_some_and(|it| ptr::eq(it, owner));
+    // SAFETY: the span is small and names this heap as its owner.
+    is_own.then(|| unsafe { Home::at(shared.pages.layout(), page) })
 }
 
 /// Whether the block with number `last`, which has just come home, was the last one out of an OS page, in a span that is mostly free.
@@ -354,3 +342,6 @@ pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize) -> Option<F
     // SAFETY: the central lists have these blocks linked, and give them away.
     unsafe { FreeBatch::new(shared.central.take_orphaned(class), class) }
 }
+
+#[cfg(test)]
+mod tests;

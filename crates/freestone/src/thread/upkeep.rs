@@ -3,7 +3,7 @@
 use crate::size_class::N_CLASSES;
 use crate::thread::drain::drain;
 use crate::thread::flush::flush;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::route::send_all;
 use freestone_os::Os;
 
@@ -33,3 +33,6 @@ pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
     own.shared().pages.empty_cache(own.cache());
     send_all(own);
 }
+
+#[cfg(test)]
+mod tests;

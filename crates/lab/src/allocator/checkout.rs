@@ -49,3 +49,33 @@ pub(crate) fn cargo_build(workspace: &Path, package: &str, target: &Path, log: &
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::scratch_file::ScratchFile;
+    use std::fs;
+
+    #[test]
+    fn the_checkout_contains_this_crate_and_the_target_folder_contains_this_binary() {
+        assert!(root().unwrap().join("crates/lab/Cargo.toml").is_file());
+        let target = target_folder().unwrap();
+        let binary = own_executable::path().unwrap();
+        assert!(
+            binary.starts_with(&target) && !target.ends_with("debug") && !target.ends_with("release"),
+            "{target:?}"
+        );
+    }
+
+    #[test]
+    fn a_package_that_does_not_build_is_named_with_its_log() {
+        let log = ScratchFile::new("cargo-test");
+        let error = cargo_build(Path::new("/"), "no-such-package", Path::new("/no/such/target"), log.path());
+        let error = format!("{:#}", error.unwrap_err());
+        assert!(
+            error.contains("no-such-package did not build") && error.contains(log.path().to_str().unwrap()),
+            "{error}"
+        );
+        assert!(!fs::read_to_string(log.path()).unwrap().is_empty(), "cargo's message is in the log");
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::allocator::description::Allocator;
 use crate::process::workload_run;
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 use anyhow::Result;
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! How every measurement ends: its warnings, the name of its results file, and its page.
 
 use crate::measure::measurement::Measurement;
-use crate::show::page;
+use crate::show::html_page;
 use anyhow::Result;
 
 /// Prints the warnings, and writes the page beside the results file unless `no_report` is set.
@@ -12,7 +12,7 @@ pub(crate) fn write(measurement: &Measurement, no_report: bool) -> Result<()> {
     measurement.print_warnings();
     if !no_report {
         let path = measurement.path().with_extension("html");
-        page::write(&[measurement.path()], &path)?;
+        html_page::write(&[measurement.path()], &path)?;
         eprintln!("report:  {}", path.display());
     }
     Ok(())

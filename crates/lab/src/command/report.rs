@@ -1,6 +1,6 @@
 //! `freestone report`: one HTML page from result files.
 
-use crate::show::page;
+use crate::show::html_page;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(crate) struct Options {
 pub(crate) fn main(options: &Options) -> Result<()> {
     let last = options.files.last().context("no results file was given; name one or more")?;
     let path = options.out.clone().unwrap_or_else(|| last.with_extension("html"));
-    page::write(&options.files, &path)?;
+    html_page::write(&options.files, &path)?;
     println!("{}", path.display());
     Ok(())
 }

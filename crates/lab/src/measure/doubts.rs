@@ -2,8 +2,8 @@
 
 use crate::measure::statistics;
 use crate::measure::summary::{Figure, Summary};
-use crate::results::file::Results;
 use crate::results::machine::Machine;
+use crate::results::results_file::Results;
 use crate::results::warning::Warning;
 use std::collections::BTreeSet;
 

@@ -17,7 +17,7 @@ use crate::progress;
 use crate::results::outcome::Outcome;
 use crate::results::warning::Warning;
 use crate::workload::params::Params;
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -9,10 +9,10 @@ use crate::measure::statistics::ENOUGH_ROUNDS;
 use crate::measure::summary::Summary;
 use crate::measure::{doubts, order};
 use crate::process::interrupt;
-use crate::results::file::{self, Writer};
-use crate::results::header::{Header, Seed};
+use crate::results::file_header::{Header, Seed};
 use crate::results::machine::Machine;
 use crate::results::outcome::{Outcome, Run};
+use crate::results::results_file::{self, Writer};
 use crate::results::warning::{self, Warning};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ impl Measurement {
         interrupt::listen();
         let seed = order::given_or_random(seed);
         let header = Header::new(Machine::here(), seed, allocators);
-        let path = out.map_or_else(|| file::new_path(what), Path::to_path_buf);
+        let path = out.map_or_else(|| results_file::new_path(what), Path::to_path_buf);
         let writer = Writer::create(&path, &header)?;
         let mut measurement =
             Self { writer, runs: Vec::new(), warnings: Vec::new(), header, seed, given_up: BTreeSet::new() };

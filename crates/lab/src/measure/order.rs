@@ -4,7 +4,7 @@
 //! one of them, and drawn from a seed, so that it can be repeated. Each round of each subject has its own order, which depends on nothing
 //! else that is measured.
 
-use crate::results::header::Seed;
+use crate::results::file_header::Seed;
 use crate::workload::random::Random;
 use std::hash::{BuildHasher, RandomState};
 

@@ -11,7 +11,7 @@ use crate::results::outcome::Outcome;
 use crate::workload::definition::Workload;
 use crate::workload::entry::NULL_ALLOCATOR;
 use crate::workload::params::Scale;
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 use anyhow::Result;
 use std::time::Duration;
 

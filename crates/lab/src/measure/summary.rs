@@ -4,7 +4,7 @@ use crate::allocator::description::Allocator;
 use crate::measure::statistics::{self, Ratio};
 use crate::process::command_record::CommandRecord;
 use crate::results::outcome::{Outcome, Run};
-use crate::workload::record::{Counters, Latency, WorkloadRecord};
+use crate::workload::workload_record::{Counters, Latency, WorkloadRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use crate::process::child::{self, End};
 use crate::process::own_executable;
 use crate::process::preload::Preload;
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! One run and what came of it: a line of a results file.
 
 use crate::process::command_record::CommandRecord;
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 use serde::{Deserialize, Serialize};
 
 /// One run of one subject under one allocator.

@@ -168,3 +168,6 @@ fn themed(svg: &str, theme: Theme) -> String {
         Theme::Page => svg,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,11 +23,11 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// Three significant digits.
+/// Three significant digits; a value that rounds up to the next power of ten has the digits of that.
 pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
 }

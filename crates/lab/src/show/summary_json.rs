@@ -1,7 +1,7 @@
 //! The JSON that `freestone bench --json` prints.
 
 use crate::measure::summary::{Figure, Summary};
-use crate::results::header::Header;
+use crate::results::file_header::Header;
 use crate::results::warning::Warning;
 use anyhow::Result;
 use serde_json::json;

@@ -4,7 +4,7 @@ use crate::measure::ranking::{self, ASPECTS, Tally};
 use crate::measure::statistics::Ratio;
 use crate::measure::summary::{Cell, Figure, LOOP_ONLY, Summary};
 use crate::show::{quantity, table, verdict_text};
-use crate::workload::record::Latency;
+use crate::workload::workload_record::Latency;
 
 /// Prints all tables.
 pub(crate) fn print(summary: &Summary) {

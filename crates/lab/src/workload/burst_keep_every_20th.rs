@@ -6,12 +6,12 @@
 //!
 //! Does not show: speed.
 
-use crate::workload::block::Block;
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::{Meter, Sampler};
 use crate::workload::own_process::os_page_bytes;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::{Arc, Barrier};
 use std::thread;

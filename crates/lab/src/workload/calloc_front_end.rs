@@ -7,9 +7,9 @@
 //! A block goes back once to the front end that allocated it: [`Block`] is consumed, and a workload has one front end.
 #![allow(unsafe_code)]
 
-use crate::workload::block::Block;
 use crate::workload::failure::broken;
 use crate::workload::linear_pool::LinearPool;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use freestone_pool::{Error, FixedPool, HeapFallback, Magazine, Shape, SharedPool};
 use std::alloc::{Layout, System, alloc_zeroed};

@@ -1,6 +1,6 @@
 //! Hardware counters of the measured section, if the machine has them and the kernel permits their use.
 
-use crate::workload::record::Counters;
+use crate::workload::workload_record::Counters;
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter};
 use std::io;

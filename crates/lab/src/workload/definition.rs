@@ -2,7 +2,7 @@
 
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
-use crate::workload::record::Latency;
+use crate::workload::workload_record::Latency;
 use std::collections::BTreeMap;
 
 /// A built-in workload.

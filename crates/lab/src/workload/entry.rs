@@ -8,7 +8,7 @@ use crate::workload::definition::Workload;
 use crate::workload::meter::Meter;
 use crate::workload::own_process::Usage;
 use crate::workload::params::{Params, Scale};
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 use crate::workload::{catalogue, loaded_allocator};
 use anyhow::{Context, Result, bail};
 use std::process::ExitCode;

@@ -6,11 +6,11 @@
 //!
 //! Does not show: speed (`producer_consumer` does).
 
-use crate::workload::block::Block;
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

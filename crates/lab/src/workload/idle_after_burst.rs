@@ -5,11 +5,11 @@
 //!
 //! Does not show: what happens if some blocks stay (`burst_keep_every_20th` does).
 
-use crate::workload::block::Block;
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use std::time::Duration;
 

@@ -8,13 +8,13 @@
 //! Does not show: mostly remote frees (a successor frees each inherited block once, so about one free in `rounds` is remote), large blocks, or
 //! threads that share a block at the same time.
 
-use crate::workload::block::Block;
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;

@@ -6,14 +6,14 @@
 //!
 //! Does not show: throughput; reading the clock costs more than most allocations.
 
-use crate::workload::block::Block;
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
-use crate::workload::record::Latency;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::Heap;
 use crate::workload::tlsf_peers::AnyHeap;
+use crate::workload::workload_record::Latency;
 use hdrhistogram::Histogram;
 use std::time::Instant;
 

@@ -4,7 +4,7 @@
 //! block. Requests of another size, or when all blocks are in use, go to `calloc`; blocks that are not found go to `free`. It is here to show
 //! what a better pool is worth.
 
-use crate::workload::block::Block;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 
 /// The pool, with the address of each block.

@@ -6,7 +6,7 @@
 
 use crate::workload::counters::HardwareCounters;
 use crate::workload::own_process::{self, RssReader, Usage};
-use crate::workload::record::Counters;
+use crate::workload::workload_record::Counters;
 use std::time::{Duration, Instant};
 
 /// The measurements of one section.

@@ -6,7 +6,7 @@
 //! Every block lies inside the ring, which is leaked and therefore valid for ever; its bytes are only accessed through raw pointers.
 #![allow(unsafe_code)]
 
-use crate::workload::block::Block;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::Heap;
 use std::cell::Cell;
 use std::hint::black_box;

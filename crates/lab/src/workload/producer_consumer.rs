@@ -6,12 +6,12 @@
 //!
 //! Does not show: threads that free their own blocks.
 
-use crate::workload::block::Block;
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;

@@ -10,12 +10,12 @@
 //!
 //! Does not show: limits by cgroup (run the same workload inside one, with `limit_mib=0`).
 
-use crate::workload::block::Block;
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::own_process;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use std::collections::VecDeque;
 

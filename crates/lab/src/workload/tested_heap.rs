@@ -8,8 +8,8 @@
 //! Every block comes from the C allocator with the size that was asked for, and goes back to it once, because releasing consumes it.
 #![allow(unsafe_code)]
 
-use crate::workload::block::Block;
 use crate::workload::failure;
+use crate::workload::stamped_block::Block;
 use std::hint::black_box;
 use std::ptr::NonNull;
 

@@ -4,8 +4,8 @@
 //! A heap's region is leaked, so its blocks stay valid. Blocks go back to the heap that allocated them, because a workload has one heap.
 #![allow(unsafe_code)]
 
-use crate::workload::block::Block;
 use crate::workload::failure::{broken, heap_exhausted};
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::Heap;
 use freestone_tlsf::Tlsf;
 use std::cell::RefCell;

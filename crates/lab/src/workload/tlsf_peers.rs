@@ -6,11 +6,11 @@
 //! for, because a workload has one heap and a block knows its size.
 #![allow(unsafe_code)]
 
-use crate::workload::block::Block;
 use crate::workload::definition::Outcome;
 use crate::workload::failure::{broken, heap_exhausted};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 use crate::workload::tlsf_heap::{ALIGNMENT, TlsfHeap, region};
 use std::alloc::Layout;

@@ -5,12 +5,12 @@
 //!
 //! Does not show: threads (the published program had none), or more than one size.
 
-use crate::workload::block::Block;
 use crate::workload::calloc_front_end::{self, CallocFrontEnd};
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use crate::workload::random::Random;
+use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::{CHeap, Heap};
 
 pub(crate) static WORKLOAD: Workload = Workload {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Errno, NotMoved, Os, Target};
 
 #[test]
 fn the_planned_call_fails_once_or_from_then_on() {

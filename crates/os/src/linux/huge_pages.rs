@@ -1,14 +1,14 @@
-//! What the kernel says of its huge pages.
+//! Whether the kernel gives huge pages on request, and of which size.
 //!
-//! Several system calls: asked once, or until there is an answer. What cannot be read means "none".
+//! Reading it takes several system calls, so callers do it once, or until there is an answer. A file that does not exist means that there are none.
 
 use crate::{Errno, file};
 use core::ffi::CStr;
 
-/// Size in bytes of the huge pages that are given on request; 0 when none are, or all memory gets them anyway.
+/// Size in bytes of the huge pages that the kernel gives on request; 0 if it gives none, or gives them to all memory anyway.
 ///
 /// # Errors
-/// The files cannot be read now, and perhaps later: too many are open, or memory is short.
+/// The files cannot be read now, but perhaps later: too many files are open, or memory is short.
 pub(super) fn on_request() -> Result<usize, Errno> {
     let (mut mode, mut bytes) = ([0; 64], [0; 32]);
     if !is_on_request(read(c"/sys/kernel/mm/transparent_hugepage/enabled", &mut mode)?) {
@@ -18,7 +18,7 @@ pub(super) fn on_request() -> Result<usize, Errno> {
     Ok(size.and_then(|size| usize::try_from(size).ok()).filter(|size| size.is_power_of_two()).unwrap_or(0))
 }
 
-/// The contents of a file; nothing if it is not there, or not for us.
+/// The contents of a file; empty if it does not exist or may not be read.
 fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     match file::read(path, buffer) {
         Err(errno) if errno.is_passing() => Err(errno),
@@ -26,7 +26,7 @@ fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     }
 }
 
-/// Whether the mode in brackets is the one in which asking counts.
+/// Whether the mode in brackets, the current one, is the one with huge pages on request.
 fn is_on_request(modes: &[u8]) -> bool {
     modes.split(|byte| byte.is_ascii_whitespace()).any(|mode| mode == b"[madvise]")
 }

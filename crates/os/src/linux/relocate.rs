@@ -8,15 +8,15 @@
 //! ```
 //!
 //! `mremap` with `MREMAP_FIXED` would do both in one call, but what it leaves behind when it fails depends on the kernel: up to Linux 6.14
-//! it unmaps the target and then refuses a source that is made of several mappings; from 6.17 on it moves such a source piece by
-//! piece, and where it stops in the middle nobody can tell which pieces have moved. Without that flag all kernels refuse such a source
-//! before anything has moved, and the target is in one of two states that are known here, for it was unmapped here.
+//! it unmaps the target and then refuses a source that consists of several mappings; from 6.17 on it moves such a source piece by
+//! piece, and after an error in the middle the caller cannot tell which pieces have moved. Without that flag all kernels refuse such a source
+//! before they move anything, and the target has been unmapped here, so its state is known.
 //!
-//! The address is then only a hint, which the kernel takes when nothing is there. If somebody maps something in between, the memory is
-//! moved elsewhere, and copied back.
+//! The address is then only a hint, which the kernel follows if nothing is mapped there. If another thread maps something there in between, the
+//! kernel moves the memory elsewhere, and it is copied back.
 //!
-//! A source that is refused for being several mappings is nearly always a block whose whole huge pages were asked for: it is tried again in
-//! three pieces, cut where those begin and end, and a piece that is refused again is copied.
+//! A source that is refused because it consists of several mappings is nearly always a block for whose whole huge pages advice was given. It is
+//! tried again in three pieces, cut where those huge pages begin and end, and a piece that is refused again is copied.
 //!
 //! # Safety
 //! As for [`Os::relocate`](crate::Os::relocate).
@@ -33,18 +33,19 @@ const PIECES: usize = 3;
 /// # Safety
 /// - As there: both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
 pub(super) unsafe fn relocate(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
-    // SAFETY: nobody needs what is at `to`; both ranges are the caller's.
-    unsafe {
-        if let Err(errno) = Linux.release(to, bytes) {
-            return Err(NotMoved { errno, target: Target::Committed });
+    // SAFETY: the range at `to` is committed, and nobody needs its contents.
+    if let Err(errno) = unsafe { Linux.release(to, bytes) } {
+        return Err(NotMoved { errno, target: Target::Committed });
+    }
+    // SAFETY: the source is committed, and `to` was unmapped above.
+    match unsafe { move_to(from, bytes, to) } {
+        Err(Errno::FAULT) if Linux.huge_page_bytes() > 0 => {
+            let pieces = pieces(from.addr(), bytes, Linux.huge_page_bytes());
+            // SAFETY: nothing has moved: the source is committed, and `to` was unmapped above.
+            unsafe { move_pieces(from, to, pieces) }.map_err(|target| NotMoved { errno: Errno::FAULT, target })
         }
-        match move_to(from, bytes, to) {
-            Err(Errno::FAULT) if Linux.huge_page_bytes() > 0 => {
-                let pieces = pieces(from.addr(), bytes, Linux.huge_page_bytes());
-                move_pieces(from, to, pieces).map_err(|target| NotMoved { errno: Errno::FAULT, target })
-            }
-            moved => moved.map_err(|errno| NotMoved { errno, target: commit_again(to, bytes) }),
-        }
+        // SAFETY: `to` was unmapped above.
+        moved => moved.map_err(|errno| NotMoved { errno, target: unsafe { commit_again(to, bytes) } }),
     }
 }
 
@@ -55,84 +56,86 @@ fn pieces(from: usize, bytes: usize, huge: usize) -> [Range<usize>; PIECES] {
     [0..start, start..end, end..bytes]
 }
 
-/// Moves pieces, or copies those that the kernel will not move; or says what became of the target, and all of the source is where it was.
+/// Moves pieces, and copies those that the kernel refuses to move. On an error, returns the state of the target; the source is unchanged.
 ///
 /// # Safety
-/// - The pieces are all of the caller's source, in order; the target is unmapped.
+/// - The pieces are all of the source, in order; the source is committed, the target is unmapped, and nobody else uses either.
 pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usize>; PIECES]) -> Result<(), Target> {
     for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
         let (start, bytes) = (piece.start, piece.len());
-        // SAFETY: the piece lies in both ranges; what was moved before it is at `to`, and the source is mapped there and empty.
-        unsafe {
-            let (from_piece, to_piece) = (from.wrapping_add(start), to.wrapping_add(start));
-            if move_to(from_piece, bytes, to_piece).is_ok() {
-                continue;
-            }
-            let target = commit_again(to_piece, bytes);
-            if target != Target::Committed {
-                from.copy_from_nonoverlapping(to, start);
-                // What stays mapped must not be committed again.
-                let is_unmapped = start == 0 || Linux.release(to, start).is_ok();
-                return Err(if is_unmapped { target } else { Target::Taken });
-            }
-            to_piece.copy_from_nonoverlapping(from_piece, bytes);
-            if !(Linux.purge_zeroes() && Linux.purge(from_piece, bytes).is_ok()) {
-                from_piece.write_bytes(0, bytes);
-            }
+        let (from_piece, to_piece) = (from.wrapping_add(start), to.wrapping_add(start));
+        // SAFETY: the piece of the source is committed, and that of the target is unmapped.
+        if unsafe { move_to(from_piece, bytes, to_piece) }.is_ok() {
+            continue;
+        }
+        // SAFETY: that piece of the target is unmapped.
+        let target = unsafe { commit_again(to_piece, bytes) };
+        if target != Target::Committed {
+            // SAFETY: the pieces before this one have moved: they are at `to`, and mapped and empty at `from`.
+            unsafe { from.copy_from_nonoverlapping(to, start) };
+            // SAFETY: their contents were copied back, so nobody needs the range.
+            let is_unmapped = start == 0 || unsafe { Linux.release(to, start) }.is_ok();
+            // A range that stays mapped must not be committed again.
+            return Err(if is_unmapped { target } else { Target::Taken });
+        }
+        // SAFETY: both pieces are committed and do not overlap.
+        unsafe { to_piece.copy_from_nonoverlapping(from_piece, bytes) };
+        // SAFETY: the contents of the piece have been copied, so nobody needs them at `from`.
+        if !(Linux.purge_zeroes() && unsafe { Linux.purge(from_piece, bytes) }.is_ok()) {
+            // SAFETY: as above, and the piece is committed.
+            unsafe { from_piece.write_bytes(0, bytes) };
         }
     }
     Ok(())
 }
 
-/// Moves the memory at `from` to `to`, or nowhere.
+/// Moves the memory at `from` to `to`; on an error it stays where it is.
 ///
 /// # Safety
-/// - `from` is committed and the caller's; `to` was unmapped by the caller.
+/// - `from` is committed, the caller has just unmapped `to`, and nobody else uses either.
 unsafe fn move_to(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let at = move_near(from, bytes, to)?;
-        if at == to {
-            return Ok(());
-        }
-        bring_back(at, bytes, from);
-        Err(Errno::EXIST)
+    // SAFETY: `from` is committed, and nobody else uses it.
+    let at = unsafe { move_near(from, bytes, to) }?;
+    if at == to {
+        return Ok(());
     }
+    // SAFETY: the call above moved the memory at `from` to `at`.
+    unsafe { bring_back(at, bytes, from) };
+    Err(Errno::EXIST)
 }
 
-/// Moves the memory at `from` to `near`, or where the kernel likes it better; says where.
+/// Moves the memory at `from` to `near`, or elsewhere if something is mapped there; returns where it is.
 ///
 /// # Safety
-/// - `from` is committed and the caller's; nothing is mapped at `near` that the caller knows of.
+/// - `from` is committed, and nobody else uses it.
 pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Result<*mut u8, Errno> {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
     let saved = process::errno();
-    // Not the C library's function: before glibc 2.40 it passes the address on with `MREMAP_FIXED` only.
-    // SAFETY: without `MREMAP_FIXED` nothing is replaced by the move.
+    // Not the C library's function: before glibc 2.40 it passes the address on only with `MREMAP_FIXED`.
+    // SAFETY: `from` is committed, and without `MREMAP_FIXED` the kernel replaces no mapping.
     let got = unsafe { libc::syscall(libc::SYS_mremap, from, bytes, bytes, flags, near) };
     let errno = process::errno();
     process::set_errno(saved);
     if got == -1 { Err(errno) } else { Ok(freestone_base::ptr::from_exposed(got as usize)) }
 }
 
-/// Copies what was moved elsewhere to where it was, which is still mapped, and unmaps the elsewhere.
+/// Copies memory that was moved elsewhere back to where it was, and unmaps the place where it is.
 ///
 /// # Safety
 /// - `elsewhere` is where [`move_near`] moved the `bytes` that were at `from`.
 pub(super) unsafe fn bring_back(elsewhere: *mut u8, bytes: usize, from: *mut u8) {
-    // SAFETY: `MREMAP_DONTUNMAP` left the source mapped; the new mapping is known to nobody else.
-    unsafe {
-        from.copy_from_nonoverlapping(elsewhere, bytes);
-        let _ = Linux.release(elsewhere, bytes);
-    }
+    // SAFETY: `MREMAP_DONTUNMAP` has left `from` mapped, and the kernel chose `elsewhere` where nothing was mapped.
+    unsafe { from.copy_from_nonoverlapping(elsewhere, bytes) };
+    // SAFETY: the contents were copied, and no other code knows of the mapping.
+    let _ = unsafe { Linux.release(elsewhere, bytes) };
 }
 
-/// Maps a range again that was unmapped for a move; what became of it.
+/// Maps a range again that was unmapped for a move; returns its state.
 ///
 /// # Safety
-/// - The range is the caller's, who has just unmapped it.
+/// - The caller has just unmapped the range, and nobody uses it.
 unsafe fn commit_again(at: *mut u8, bytes: usize) -> Target {
-    // SAFETY: the caller's promise; committing replaces nothing.
+    // SAFETY: the range lies inside the address range of the heap, and committing replaces no mapping.
     match unsafe { Linux.commit(at, bytes, false) } {
         Ok(()) => Target::Committed,
         Err(Errno::EXIST) => Target::Taken,

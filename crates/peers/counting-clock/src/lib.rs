@@ -52,7 +52,7 @@ pub unsafe extern "C" fn gettimeofday(now: *mut Time, _zone: *mut c_void) -> c_i
 pub unsafe extern "C" fn time(now: *mut i64) -> i64 {
     let seconds = read() / 1_000_000;
     if !now.is_null() {
-        // SAFETY: as for C's function, `now` points to a `time_t` that can be written, because it is not null.
+        // SAFETY: as for C's function, `now` points to a second count that can be written, because it is not null.
         unsafe { now.write(seconds) };
     }
     seconds

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 use crate::page::tests::MIB;
 use crate::testing::{OneHeap, World};
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 use freestone_os::fake::{Failure, Fake};
 use freestone_os::{Errno, Os};

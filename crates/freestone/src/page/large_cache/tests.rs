@@ -3,7 +3,7 @@ use super::*;
 use crate::config::key;
 use crate::span::{Kind, PageIndex};
 use crate::testing::World;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::fake::Fake;

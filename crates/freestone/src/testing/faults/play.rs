@@ -6,7 +6,7 @@
 
 use crate::page::PageStats;
 use crate::testing::World;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::fake::Fake;

@@ -7,7 +7,7 @@
 use super::world::{Explicit, Seams, Stage};
 use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::{flush, route, upkeep};
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;

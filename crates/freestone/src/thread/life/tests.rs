@@ -139,6 +139,47 @@ fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
     world.check().unwrap();
 }
 
+#[test]
+fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
+    let world = World::new(4096);
+    let other = world.heap();
+    // SAFETY: the heaps and the blocks are this test's; a dead heap is not used.
+    unsafe {
+        for round in 0..100 {
+            let dying = world.heap();
+            let kept = dying.allocate(48, 1).start;
+            let also = dying.allocate(48, 1).start;
+            // Collected for an owner that dies before it is handed over.
+            other.free(also);
+            world.threads.death(dying);
+            world.check().unwrap();
+            let heir = world.heap();
+            let block = heir.allocate(48, 1).start;
+            heir.free(block);
+            other.free(kept);
+            route::send_all(other);
+            world.threads.death(heir);
+            world.check().unwrap_or_else(|broken| panic!("round {round}: {broken}"));
+        }
+        world.threads.death(other);
+    }
+    world.check().unwrap();
+    assert_eq!(world.small_span_pages(), 0);
+}
+
+#[test]
+fn generations_that_wrapped_pass_over_those_in_use() {
+    let world = World::new(4096);
+    let kept = world.heap();
+    for _ in 0..50 {
+        let heap = world.heap();
+        assert_ne!(heap.generation(), kept.generation());
+        // SAFETY: the heap is not used afterwards.
+        unsafe { world.threads.death(heap) };
+    }
+    world.check().unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: if cfg!(miri) { 2 } else { 64 },

@@ -6,7 +6,7 @@ use crate::testing::World;
 use crate::thread::drain::drain;
 use crate::thread::flush;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::heap::Own;
+use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_os::fake::Fake;
 use std::vec::Vec;

@@ -5,18 +5,18 @@ use std::vec::Vec;
 
 struct Numbered {
     number: u32,
-    links: Links<Self>,
+    links: RecordLinks<Self>,
 }
 
 impl Record for Numbered {
-    fn links(&self) -> &Links<Self> {
+    fn links(&self) -> &RecordLinks<Self> {
         &self.links
     }
 }
 
 /// Adds a record that is never unmapped.
 fn add(records: &Records<Numbered>, number: u32) -> &Numbered {
-    let storage = Box::into_raw(Box::new(Numbered { number, links: Links::new() }));
+    let storage = Box::into_raw(Box::new(Numbered { number, links: RecordLinks::new() }));
     // SAFETY: the box is leaked, and a whole record.
     unsafe { records.add(storage, |record| assert_eq!(record.number, number)) }
 }

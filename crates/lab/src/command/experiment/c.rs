@@ -3,7 +3,7 @@
 use crate::command::experiment::session::Session;
 use crate::command::options;
 use crate::measure::rounds::Contender;
-use crate::show::published::refill::{BATCHED, ONE_AT_A_TIME, REFILL, TREES};
+use crate::show::published::batched_refill::{BATCHED, ONE_AT_A_TIME, REFILL, TREES};
 use anyhow::Result;
 
 const BIN_MAX: &str = "FREESTONE_BIN_MAX";

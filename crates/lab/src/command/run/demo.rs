@@ -10,7 +10,7 @@ use crate::measure::statistics::{self, ENOUGH_ROUNDS, Ratio, Verdict};
 use crate::process::child::{self, End};
 use crate::process::{interrupt, own_executable};
 use crate::progress;
-use crate::results::header::Seed;
+use crate::results::file_header::Seed;
 use crate::show::{quantity, table, verdict_text};
 use crate::workload::demo_program::{self, DemoRecord};
 use anyhow::{Context, Result, bail};

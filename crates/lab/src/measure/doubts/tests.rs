@@ -1,6 +1,6 @@
 use super::*;
 use crate::results::outcome::{Outcome, Run};
-use crate::workload::record::WorkloadRecord;
+use crate::workload::workload_record::WorkloadRecord;
 
 fn machine() -> Machine {
     Machine { processors: 4, load: 0.0, governor: None, transparent_huge_pages: "madvise".into(), ..Machine::here() }

@@ -12,7 +12,7 @@ fn a_run_is_in_the_file_as_soon_as_it_is_kept() {
     let mut measurement = begin(&file);
     let outcome = Outcome::Command(CommandRecord::example(1000, 4096));
     measurement.keep("x", "system", 0, outcome).unwrap();
-    let results = file::read(file.path()).unwrap();
+    let results = results_file::read(file.path()).unwrap();
     assert_eq!((results.runs.len(), results.header.seed), (1, Some(Seed(7))));
     assert_eq!(measurement.finish("system").unwrap().subjects(), ["x"]);
 }
@@ -26,7 +26,7 @@ fn a_warning_that_comes_twice_is_recorded_once() {
         measurement.leave_out(["a".to_owned(), "b".to_owned()]).unwrap();
     }
     assert_eq!(measurement.warnings.len(), before + 2);
-    assert_eq!(file::read(file.path()).unwrap().warnings, measurement.warnings);
+    assert_eq!(results_file::read(file.path()).unwrap().warnings, measurement.warnings);
 }
 
 #[test]

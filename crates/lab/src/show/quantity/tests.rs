@@ -14,3 +14,13 @@ fn figures_have_three_digits_and_a_unit() {
         ("10".into(), "1 234".into(), "1.89".into(), "83.4".into())
     );
 }
+
+#[test]
+fn a_figure_that_rounds_up_to_a_power_of_ten_keeps_three_digits() {
+    assert_eq!([digits(9.994), digits(9.996), digits(99.94), digits(99.96)], ["9.99", "10.0", "99.9", "100"]);
+}
+
+#[test]
+fn percentiles_have_their_usual_names() {
+    assert_eq!([percentile(50.0), percentile(99.999), percentile(100.0)], ["p50", "p99.999", "slowest"]);
+}

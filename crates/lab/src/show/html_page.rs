@@ -22,7 +22,7 @@ mod trend;
 
 use crate::measure::doubts;
 use crate::measure::summary::Summary;
-use crate::results::file::{self, Results};
+use crate::results::results_file::{self, Results};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn write(files: &[PathBuf], page: &Path) -> Result<()> {
     let mut read = Vec::new();
     for file in files {
-        match file::read(file) {
+        match results_file::read(file) {
             Ok(results) => read.push((file.clone(), results)),
             Err(error) if files.len() == 1 => return Err(error),
             Err(error) => eprintln!("warning: {error:#}; it is left out"),

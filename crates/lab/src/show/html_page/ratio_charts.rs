@@ -5,7 +5,7 @@
 
 use crate::measure::statistics::{Ratio, Verdict};
 use crate::measure::summary::{Figure, Summary};
-use crate::show::page::skeleton::{self, escape};
+use crate::show::html_page::skeleton::{self, escape};
 use crate::show::{plot, quantity};
 use crate::workload::catalogue;
 use std::fmt::Write;

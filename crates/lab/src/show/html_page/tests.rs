@@ -2,11 +2,11 @@ mod browser;
 
 use super::*;
 use crate::allocator::description::Allocator;
-use crate::results::header::{Header, Seed};
+use crate::results::file_header::{Header, Seed};
 use crate::results::machine::Machine;
 use crate::results::outcome::{Outcome, Run};
 use crate::results::warning::Warning;
-use crate::workload::record::{Latency, WorkloadRecord};
+use crate::workload::workload_record::{Latency, WorkloadRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Results of two allocators on one workload, the second half as fast.

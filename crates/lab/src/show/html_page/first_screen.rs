@@ -2,9 +2,9 @@
 
 use crate::measure::ranking::{self, ASPECTS, Aspect, Tally};
 use crate::measure::summary::{Figure, Summary};
-use crate::results::header::Header;
+use crate::results::file_header::Header;
 use crate::results::warning::{self, Warning};
-use crate::show::page::skeleton::{self, escape};
+use crate::show::html_page::skeleton::{self, escape};
 use crate::show::plot;
 
 /// The ranking in words, and a row for every allocator.

@@ -4,7 +4,7 @@
 //! line at most, and reading it adds a warning that says so.
 
 use crate::allocator::description::Allocator;
-use crate::results::header::{FORMAT, Header, VERSION};
+use crate::results::file_header::{FORMAT, Header, VERSION};
 use crate::results::outcome::Run;
 use crate::results::timestamp;
 use crate::results::warning::Warning;

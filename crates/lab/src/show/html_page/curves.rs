@@ -1,7 +1,7 @@
 //! Curves: latency by percentile, and resident memory over time.
 
 use crate::measure::summary::Summary;
-use crate::show::page::skeleton::{self, escape, legend, section};
+use crate::show::html_page::skeleton::{self, escape, legend, section};
 use crate::show::plot::{self, Series, Theme};
 use crate::show::quantity;
 use crate::workload::catalogue;

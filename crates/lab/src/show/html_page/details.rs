@@ -2,9 +2,9 @@
 
 use crate::measure::statistics::Verdict;
 use crate::measure::summary::{Cell, Figure, Summary};
-use crate::results::header::{Header, Seed};
+use crate::results::file_header::{Header, Seed};
 use crate::results::warning::{self, Warning};
-use crate::show::page::skeleton::{escape, section, table};
+use crate::show::html_page::skeleton::{escape, section, table};
 use crate::show::{command_line, published, quantity, verdict_text};
 use std::ffi::OsString;
 

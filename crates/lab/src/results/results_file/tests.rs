@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::header::Seed;
+use crate::results::file_header::Seed;
 use crate::results::machine::Machine;
 use crate::results::outcome::Outcome;
 

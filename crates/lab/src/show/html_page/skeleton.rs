@@ -2,7 +2,7 @@
 
 use crate::measure::ranking;
 use crate::measure::summary::Summary;
-use crate::results::header::Header;
+use crate::results::file_header::Header;
 use crate::results::timestamp;
 use crate::show::{plot, quantity};
 

@@ -3,9 +3,9 @@
 //! Only ratios are compared, because times cannot be compared between machines.
 
 use crate::measure::summary::{Figure, Summary};
-use crate::results::file::Results;
+use crate::results::results_file::Results;
 use crate::results::timestamp;
-use crate::show::page::skeleton::{escape, section, table};
+use crate::show::html_page::skeleton::{escape, section, table};
 use std::path::PathBuf;
 
 /// The section; empty if there is only one file.

@@ -1,0 +1,60 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::testing::World;
+use crate::thread::upkeep;
+use freestone_base::units::PAGE_BYTES;
+
+#[test]
+fn a_limit_below_what_the_heap_has_is_refused_and_the_one_before_stays() {
+    let world = World::new(4096);
+    let heap = world.explicit_heap();
+    heap.set_limit(Some(20)).unwrap();
+    assert!(!heap.enter().own().allocate(10 * PAGE_BYTES, 1).start.is_null());
+    assert_eq!(heap.set_limit(Some(9)), Err(BelowUse));
+    assert!(heap.enter().own().allocate(11 * PAGE_BYTES, 1).start.is_null(), "the limit of 20 pages stays");
+    heap.set_limit(Some(10)).unwrap();
+    heap.set_limit(None).unwrap();
+    assert!(!heap.enter().own().allocate(11 * PAGE_BYTES, 1).start.is_null());
+}
+
+#[test]
+fn small_spans_count_whole_towards_the_limit() {
+    let world = World::new(4096);
+    let heap = world.explicit_heap();
+    assert!(!heap.enter().own().allocate(16, 1).start.is_null());
+    let n_pages = heap.enter().own().spans().n_pages();
+    assert_eq!(heap.set_limit(Some(n_pages - 1)), Err(BelowUse));
+    heap.set_limit(Some(n_pages)).unwrap();
+    assert!(heap.enter().own().allocate(30_000, 1).start.is_null(), "a span of another class is one too many");
+}
+
+#[test]
+fn a_record_that_is_used_again_has_no_limit() {
+    let world = World::new(4096);
+    let first = world.explicit_heap();
+    first.set_limit(Some(2)).unwrap();
+    // SAFETY: neither the heap nor a block of it is used any more.
+    unsafe { world.threads.destroy(first) };
+    let second = world.explicit_heap();
+    assert!(core::ptr::eq(first, second), "the record is the same");
+    assert!(!second.enter().own().allocate(10 * PAGE_BYTES, 1).start.is_null());
+}
+
+#[test]
+fn an_explicit_heap_caches_no_large_run_and_frees_of_its_blocks_come_home_at_once() {
+    let world = World::new(4096);
+    let (heap, thread) = (world.explicit_heap(), world.heap());
+    for _ in 0..5 {
+        let entered = heap.enter();
+        let block = entered.own().allocate(2 * PAGE_BYTES, 1).start;
+        // SAFETY: the block is this test's, and not used any more.
+        unsafe { entered.own().free(block) };
+        assert_eq!(entered.own().cache().cached_pages(), 0);
+    }
+    let small = heap.enter().own().allocate(100, 1).start;
+    // SAFETY: as above.
+    unsafe { thread.free(small) };
+    upkeep::flush_all(heap.enter().own());
+    assert_eq!(heap.enter().own().spans().n_pages(), 0, "the block is back, and its span has gone");
+    world.check().unwrap();
+}

@@ -1,0 +1,254 @@
+//! The two proofs that let a thread use a heap.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  Current   this thread's heap, or a placeholder: what the hot paths need
+//!  Own       a heap that is alive and this thread's: everything
+//! ```
+//!
+//! Both are copies of a reference and cost nothing else. They are not `Send`: a proof stays with the thread that it speaks of.
+//!
+//! # Safety
+//! Whoever makes a proof sees to it that it is true as long as a copy of it is used: the thread's own pointer (`current`), a birth (`life`), or a
+//! gate (`gated`). What a proof gives access to needs no more.
+
+use super::ThreadHeap;
+use crate::misuse::{Misuse, misuse};
+use crate::page::LargeRunCache;
+use crate::shared::Shared;
+use crate::span::{Layout, Owner, View};
+use crate::thread::accounts::Accounts;
+use crate::thread::bins::Bins;
+use crate::thread::burst::BurstPolicy;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::holdings::Holdings;
+use crate::thread::remote_frees::RemoteFrees;
+use crate::thread::span_purge::SpanPurge;
+use crate::thread::spans::OwnedSpans;
+use crate::thread::ticks::Ticks;
+use core::marker::PhantomData;
+use freestone_os::Os;
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// This thread's heap, or a placeholder, for the hot paths.
+    ///
+    /// # Safety
+    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the answer is used.
+    #[inline(always)]
+    pub(crate) unsafe fn as_current(&self) -> Current<'_, O> {
+        Current { heap: self, not_send: PhantomData }
+    }
+
+    /// The proof that this heap is the calling thread's.
+    ///
+    /// # Safety
+    /// - The heap is alive and the calling thread's, as long as the answer or a copy of it is used.
+    /// - `holdings` are those of the explicit heap that this thread heap is part of; `None` if it is part of none.
+    #[inline]
+    #[must_use]
+    pub(crate) unsafe fn as_own<'a>(&'a self, holdings: Option<&'a Holdings>) -> Own<'a, O> {
+        debug_assert!(!self.is_placeholder());
+        Own { heap: self, holdings, not_send: PhantomData }
+    }
+}
+
+/// This thread's heap, or a placeholder.
+#[derive(Debug)]
+pub(crate) struct Current<'a, O: Os + 'static> {
+    heap: &'a ThreadHeap<O>,
+    not_send: PhantomData<*const u8>,
+}
+
+impl<O: Os + 'static> Clone for Current<'_, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O: Os + 'static> Copy for Current<'_, O> {}
+
+impl<'a, O: Os + 'static> Current<'a, O> {
+    /// Takes a block out of a bin; null if the bin is empty. `class` is below `N_CLASSES`.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn pop(self, class: usize) -> *mut u8 {
+        self.heap.bins.pop(class)
+    }
+
+    /// Puts a freed block into its bin, whoever owns it, if there is room.
+    ///
+    /// # Errors
+    /// The block, if there is none.
+    #[inline(always)]
+    pub(crate) fn try_push(self, block: FreeBlock) -> Result<(), FreeBlock> {
+        self.heap.bins.try_push(block)
+    }
+
+    /// The class of the block at `address`, and the heap, if the block's span is this heap's.
+    #[inline(always)]
+    pub(crate) fn own_class(self, address: usize) -> Option<(Own<'a, O>, usize)> {
+        let class = self.heap.bins.lookup().own_class(address)?;
+        // SAFETY: no entry of the page map has a placeholder's tag, so a heap that owns a span is no placeholder.
+        Some((unsafe { self.assume_own() }, class))
+    }
+
+    /// The class of the small block at `address`, whoever owns its span, as far as the heap's view reaches.
+    #[inline(always)]
+    pub(crate) fn small_class(self, address: usize) -> Option<usize> {
+        self.heap.bins.lookup().view().small_class(address)
+    }
+
+    /// The heap, unless it is a placeholder.
+    #[inline]
+    pub(crate) fn own(self) -> Option<Own<'a, O>> {
+        // SAFETY: this was just looked at.
+        (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
+    }
+
+    /// Its view of the address range, and its large-run cache.
+    #[inline(always)]
+    pub(crate) fn view_and_cache(self) -> (View, &'a LargeRunCache) {
+        (self.heap.bins.lookup().view(), &self.heap.cache)
+    }
+
+    /// The heap.
+    ///
+    /// # Safety
+    /// - It is no placeholder.
+    #[inline(always)]
+    pub(crate) unsafe fn assume_own(self) -> Own<'a, O> {
+        Own { heap: self.heap, holdings: None, not_send: PhantomData }
+    }
+}
+
+/// The proof that a heap is alive and that the thread which has the proof is the heap's thread. Costs nothing but the pointer.
+#[derive(Debug)]
+pub struct Own<'a, O: Os + 'static> {
+    heap: &'a ThreadHeap<O>,
+    /// Of an explicit heap.
+    holdings: Option<&'a Holdings>,
+    not_send: PhantomData<*const u8>,
+}
+
+impl<O: Os + 'static> Clone for Own<'_, O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O: Os + 'static> Copy for Own<'_, O> {}
+
+impl<'a, O: Os + 'static> Own<'a, O> {
+    /// The heap, as any thread knows it.
+    #[must_use]
+    pub(crate) fn heap(self) -> &'a ThreadHeap<O> {
+        self.heap
+    }
+
+    /// What it shares with the others.
+    #[inline]
+    pub(crate) fn shared(self) -> &'a Shared<O> {
+        // SAFETY: set at the heap's birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
+        unsafe { &*self.heap.shared.get() }
+    }
+
+    /// Where things are in the address range.
+    #[inline]
+    pub(crate) fn layout(self) -> &'a Layout {
+        self.shared().pages.layout()
+    }
+
+    /// What an explicit heap has beside the thread heap; `None` of other heaps.
+    pub(crate) fn holdings(self) -> Option<&'a Holdings> {
+        self.holdings
+    }
+
+    /// Whether the heap's limit, if it has one, lets it have `n_pages` more.
+    pub(crate) fn has_room(self, n_pages: u32) -> bool {
+        self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), n_pages))
+    }
+
+    /// Its bins.
+    #[inline(always)]
+    pub(crate) fn bins(self) -> &'a Bins {
+        &self.heap.bins
+    }
+
+    /// The spans that it owns.
+    #[inline]
+    pub(crate) fn spans(self) -> &'a OwnedSpans {
+        &self.heap.spans
+    }
+
+    /// Blocks of other owners that it has buffered, and its mailbox.
+    #[inline]
+    pub(crate) fn remote(self) -> &'a RemoteFrees {
+        &self.heap.remote
+    }
+
+    /// Its large-run cache.
+    #[inline]
+    pub(crate) fn cache(self) -> &'a LargeRunCache {
+        &self.heap.cache
+    }
+
+    /// When a burst ends.
+    #[inline]
+    pub(crate) fn burst(self) -> &'a BurstPolicy {
+        &self.heap.burst
+    }
+
+    /// When OS pages inside its spans go back.
+    #[inline]
+    pub(crate) fn purge(self) -> &'a SpanPurge {
+        &self.heap.purge
+    }
+
+    /// What it has counted and not yet published.
+    #[inline]
+    pub(crate) fn accounts(self) -> &'a Accounts {
+        &self.heap.accounts
+    }
+
+    /// When it last did what it does once in a while.
+    #[inline]
+    pub(crate) fn ticks(self) -> &'a Ticks {
+        &self.heap.ticks
+    }
+
+    /// Brings its view up to date: it covers every block that this thread can know of. Returns it.
+    #[inline]
+    pub(crate) fn renew_view(self) -> View {
+        let pages = &self.shared().pages;
+        self.heap.bins.lookup().renew(pages.reach(), || pages.view())
+    }
+
+    /// The generation that owns its spans.
+    #[must_use]
+    pub(crate) fn generation(self) -> Owner {
+        self.heap.generation.get()
+    }
+
+    /// The time, for what is done once in a while.
+    pub(crate) fn now_ms(self) -> u32 {
+        self.shared().os().now_ms() as u32
+    }
+
+    /// Publishes what the program holds of a class.
+    pub(crate) fn publish_live(self, class: usize) {
+        self.accounts().publish_live(class, self.bins().live(class), &self.shared().usage);
+    }
+
+    /// Counts a call of the thread's exit hook. Returns how many came before.
+    pub(crate) fn count_exit_round(self) -> u32 {
+        let round = self.heap.exit_rounds.get();
+        self.heap.exit_rounds.set(round + 1);
+        round
+    }
+
+    /// Reports a pointer that the program should not have passed.
+    #[cold]
+    pub(crate) fn report(self, what: Misuse, address: usize) {
+        misuse(self.shared().settings(), what, address, self.heap.number.get());
+    }
+}

@@ -1,0 +1,54 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::size_class::class_of;
+use crate::testing::World;
+
+#[test]
+fn every_address_of_a_small_span_is_small_and_has_its_class() {
+    let world = World::new(4096);
+    let block = world.heap().allocate(100, 1).start;
+    for at in [block, block.wrapping_add(7)] {
+        assert!(matches!(locate(&world.shared, at), Place::Small { class, .. } if class == class_of(100)));
+    }
+}
+
+#[test]
+fn of_a_large_block_the_start_is_one_and_what_lies_inside_is_named() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let bytes = 3 * 65536;
+    let block = heap.allocate(bytes, 1).start;
+    assert!(matches!(locate(&world.shared, block), Place::Large { .. }));
+    for offset in [1, 65536, bytes - 1] {
+        let Place::Wrong(what) = locate(&world.shared, block.wrapping_add(offset)) else { panic!("{offset}") };
+        assert_eq!(what, Misuse::Interior { block_bytes: bytes, offset });
+    }
+    assert!(matches!(locate(&world.shared, block.wrapping_add(bytes)), Place::Wrong(Misuse::Foreign)));
+}
+
+#[test]
+fn a_large_block_that_is_free_and_cached_was_freed_twice() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let bytes = 2 * 65536;
+    let mut block = core::ptr::null_mut();
+    for _ in 0..4 {
+        block = heap.allocate(bytes, 1).start;
+        // SAFETY: the block is this test's, and not used any more.
+        unsafe { heap.free(block) };
+    }
+    assert!(heap.cache().cached_pages() > 0, "the run is cached");
+    assert!(
+        matches!(locate(&world.shared, block), Place::Wrong(Misuse::DoubleFree { block_bytes }) if block_bytes == bytes)
+    );
+}
+
+#[test]
+fn addresses_outside_are_foreign() {
+    let world = World::new(4096);
+    let _heap = world.heap();
+    let mut own = 7u64;
+    for address in [core::ptr::null_mut(), (&raw mut own).cast(), core::ptr::without_provenance_mut(usize::MAX)] {
+        assert!(matches!(locate(&world.shared, address), Place::Wrong(Misuse::Foreign)), "{address:?}");
+    }
+}

@@ -1,0 +1,183 @@
+//! The calls of the fake kernel.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! Ranges are checked to be inside the window, which is one allocation, before they are written to.
+
+use super::{Fake, State};
+use crate::{Errno, NotMoved, Os, Prefault, Target};
+use alloc::alloc::alloc_zeroed;
+use freestone_base::sync::Ordering;
+use freestone_base::units::PAGE_BYTES;
+
+// SAFETY: memory comes from one live allocation and is zero where it is not committed: it starts so, and `release` and
+// `purge` clear it.
+unsafe impl Os for Fake {
+    fn os_page_bytes(&self) -> usize {
+        self.os_page_bytes
+    }
+
+    fn window_bytes_wanted(&self) -> usize {
+        self.window_bytes
+    }
+
+    fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
+        if attempt > 0 || bytes > self.window_bytes {
+            return None;
+        }
+        let mut state = self.call().ok()?;
+        if state.window == 0 {
+            // SAFETY: the layout is not empty.
+            let memory = unsafe { alloc_zeroed(self.layout()) };
+            if memory.is_null() {
+                return None;
+            }
+            state.memory = freestone_base::ptr::expose(memory);
+            state.window = state.memory.next_multiple_of(PAGE_BYTES);
+            let none = alloc::vec![false; self.window_bytes / self.os_page_bytes];
+            state.committed.clone_from(&none);
+            state.known.clone_from(&none);
+            state.huge.clone_from(&none);
+            state.taken = none;
+        }
+        Some(freestone_base::ptr::from_exposed(state.window))
+    }
+
+    unsafe fn commit(&self, at: *mut u8, bytes: usize, _lazily: bool) -> Result<(), Errno> {
+        let mut state = self.call()?;
+        let pages = self.pages(&state, at, bytes);
+        if pages.clone().any(|page| state.committed[page] || state.taken[page]) {
+            return Err(Errno::EXIST);
+        }
+        if let Some(most) = state.most_committed {
+            let all = state.committed.iter().filter(|&&page| page).count() * self.os_page_bytes;
+            if all + bytes > most {
+                return Err(Errno::NOMEM);
+            }
+        }
+        state.known[pages.clone()].fill(true);
+        state.committed[pages].fill(true);
+        Ok(())
+    }
+
+    unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
+        let mut state = self.call()?;
+        // SAFETY: nobody uses the range any more.
+        unsafe { self.unmap(&mut state, at, bytes) };
+        Ok(())
+    }
+
+    unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
+        self.n_held.fetch_add(1, Ordering::SeqCst);
+        while self.holds_purges.load(Ordering::SeqCst) {
+            let_others_run();
+        }
+        self.n_held.fetch_sub(1, Ordering::SeqCst);
+        // SAFETY: the range is committed, so it is inside the window, and nobody needs its contents.
+        let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
+        let pages = self.pages(&state, at, bytes);
+        assert!(state.committed[pages].iter().all(|&page| page), "purging memory that is not committed");
+        state.purged_bytes += bytes as u64;
+        state.longest_purge_bytes = state.longest_purge_bytes.max(bytes);
+        if !state.purge_keeps_contents {
+            // SAFETY: the range is inside the window (checked by `pages`), and nobody needs its contents.
+            unsafe { at.write_bytes(0, bytes) };
+        }
+        Ok(())
+    }
+
+    unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
+        // This kernel is always short of memory.
+        // SAFETY: the range is committed, and nobody needs its contents.
+        unsafe { self.purge(at, bytes) }
+    }
+
+    fn purge_zeroes(&self) -> bool {
+        !self.lock().purge_keeps_contents
+    }
+
+    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
+        let mut target = Target::Committed;
+        let state = self.call_or_half_way(|state| {
+            target = Target::Reserved;
+            // SAFETY: nobody needs what is at `to`.
+            unsafe { self.unmap(state, to, bytes) };
+            if state.failure.is_some_and(|plan| plan.errno == Errno::EXIST) {
+                target = Target::Taken;
+                let pages = self.pages(state, to, bytes);
+                state.taken[pages].fill(true);
+            }
+        });
+        let state = state.map_err(|errno| NotMoved { errno, target })?;
+        for (at, what) in
+            [(from, "moving memory that is not committed"), (to, "moving to a range that is not committed")]
+        {
+            assert!(state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page), "{what}");
+        }
+        // SAFETY: both ranges are inside the window (checked by `pages`), do not overlap, and nobody else uses them.
+        unsafe { to.copy_from_nonoverlapping(from, bytes) };
+        // SAFETY: as above, and the contents have been copied.
+        unsafe { from.write_bytes(0, bytes) };
+        Ok(())
+    }
+
+    unsafe fn prefault(&self, at: *mut u8, bytes: usize, _how: Prefault) -> Result<(), Errno> {
+        let state = self.call()?;
+        assert!(
+            state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page),
+            "prefaulting memory that is not committed"
+        );
+        Ok(())
+    }
+
+    fn huge_page_bytes(&self) -> usize {
+        self.lock().huge_page_bytes
+    }
+
+    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+        let mut state = self.call_or_half_way(|state| {
+            let pages = self.pages(state, at, bytes);
+            state.huge[pages.start..pages.start + pages.len() / 2].fill(wanted);
+        })?;
+        let pages = self.pages(&state, at, bytes);
+        assert!(state.committed[pages.clone()].iter().all(|&page| page), "advising about memory that is not committed");
+        state.huge[pages].fill(wanted);
+        Ok(())
+    }
+
+    fn is_resident(&self, at: *mut u8) -> bool {
+        let state = self.lock();
+        let _ = self.pages(&state, at, self.os_page_bytes);
+        state.all_resident
+    }
+
+    fn memory_limit_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.lock().now_ms
+    }
+}
+
+impl Fake {
+    /// Unmaps a range of the window.
+    ///
+    /// # Safety
+    /// - Nobody uses the range any more.
+    unsafe fn unmap(&self, state: &mut State, at: *mut u8, bytes: usize) {
+        let pages = self.pages(state, at, bytes);
+        state.committed[pages.clone()].fill(false);
+        state.huge[pages].fill(false);
+        // SAFETY: the range is inside the window (checked by `pages`), and nobody uses it any more.
+        unsafe { at.write_bytes(0, bytes) };
+    }
+}
+
+/// Lets other threads run.
+fn let_others_run() {
+    #[cfg(not(shuttle))]
+    rustix::thread::sched_yield();
+    #[cfg(shuttle)]
+    freestone_base::sync::scheduled::let_others_run();
+}
