@@ -2,7 +2,6 @@
 //!
 //! There is one record per page, in an array behind the pages. A record that was committed is never unmapped, so that a thread that reads late
 //! still finds a record, if perhaps that of another span. The record of a span's first page describes it; the others only say where that is.
-//! 17 fields, because one cache line holds what several states need: small spans, large blocks, and free runs.
 //!
 //! Invariants
 //! - `first` is right in the first and the last page of every run, and in all pages of a small span.
