@@ -1,5 +1,4 @@
 //! A kernel for tests: it fails on demand, fully or half-way, has its own clock and its own OS page size, and checks every transition.
-#![allow(unsafe_code)]
 //!
 //! What a call leaves behind that fails half-way ([`Fake::plan_half_way`]), as kernels of the last ten years do:
 //!
@@ -11,14 +10,9 @@
 //! | prefault (`MADV_POPULATE_WRITE`) | the first half has memory |
 //! | advise_huge (`MADV_HUGEPAGE`) | the first half is advised |
 //!
-//! Long because: one function for each call of the kernel, with all ways in which it may fail.
-//!
-//! # Safety
-//! The window is one zeroed allocation that lives as long as the `Fake`, so committed memory can be used. The fake keeps a state for each OS
-//! page, and a transition that no kernel would allow panics the test.
+//! The fake keeps a state for each OS page, and a transition that no kernel would allow panics the test.
 
 use crate::Errno;
-use alloc::alloc::{Layout, dealloc};
 use alloc::vec::Vec;
 #[cfg(not(shuttle))]
 use freestone_base::lock::{Guard, Lock, Spin};
@@ -152,19 +146,6 @@ impl Fake {
         self.lock().committed.iter().filter(|&&page| page).count() * self.os_page_bytes
     }
 
-    /// Whether all memory that was committed and is not any more is still zero. A write there would crash on a real kernel.
-    #[must_use]
-    pub fn is_untouched_outside(&self) -> bool {
-        let state = self.lock();
-        let was_committed = (0..state.committed.len()).filter(|&page| state.known[page] && !state.committed[page]);
-        let is_zero = |page: usize| {
-            let start = freestone_base::ptr::from_exposed::<u8>(state.window + page * self.os_page_bytes);
-            // SAFETY: the page is inside the window, which is one allocation, and nobody writes to memory that is not committed.
-            unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) }.iter().all(|&byte| byte == 0)
-        };
-        was_committed.into_iter().all(is_zero)
-    }
-
     /// Makes purges succeed without clearing the memory, as some emulators do.
     pub fn keep_contents_on_purge(&self) {
         self.lock().purge_keeps_contents = true;
@@ -230,27 +211,12 @@ impl Fake {
         bytes / 2 / self.os_page_bytes * self.os_page_bytes
     }
 
-    /// Memory for the window, and for aligning it here: the allocator would write to every byte of an aligned allocation to zero it.
-    fn layout(&self) -> Layout {
-        Layout::array::<u8>(self.window_bytes + PAGE_BYTES).expect("the test's window size is sensible")
-    }
-
     /// The OS pages of a range inside the window.
     fn pages(&self, state: &State, at: *mut u8, bytes: usize) -> core::ops::Range<usize> {
         let offset = at.addr().checked_sub(state.window).expect("the range starts inside the window");
         assert!(offset.is_multiple_of(self.os_page_bytes) && bytes.is_multiple_of(self.os_page_bytes) && bytes > 0);
         assert!(offset + bytes <= self.window_bytes, "the range ends inside the window");
         offset / self.os_page_bytes..(offset + bytes) / self.os_page_bytes
-    }
-}
-
-impl Drop for Fake {
-    fn drop(&mut self) {
-        let memory = self.lock().memory;
-        if memory != 0 {
-            // SAFETY: `propose_window` allocated it with this layout, and nothing uses the window after its kernel.
-            unsafe { dealloc(freestone_base::ptr::from_exposed(memory), self.layout()) }
-        }
     }
 }
 

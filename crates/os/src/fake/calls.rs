@@ -1,12 +1,13 @@
-//! The calls of the fake kernel.
+//! The calls of the fake kernel, and the memory behind them.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! Ranges are checked to be inside the window, which is one allocation, before they are written to.
+//! The window is one zeroed allocation that lives as long as the `Fake`, so committed memory can be used. Ranges are checked to be inside the window
+//! before they are written to.
 
 use super::{Fake, State};
 use crate::{Errno, NotMoved, Os, Prefault, Target};
-use alloc::alloc::alloc_zeroed;
+use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES;
 
@@ -161,6 +162,24 @@ unsafe impl Os for Fake {
 }
 
 impl Fake {
+    /// Whether all memory that was committed and is not any more is still zero. A write there would crash on a real kernel.
+    #[must_use]
+    pub fn is_untouched_outside(&self) -> bool {
+        let state = self.lock();
+        let was_committed = (0..state.committed.len()).filter(|&page| state.known[page] && !state.committed[page]);
+        let is_zero = |page: usize| {
+            let start = freestone_base::ptr::from_exposed::<u8>(state.window + page * self.os_page_bytes);
+            // SAFETY: the page is inside the window, which is one allocation, and nobody writes to memory that is not committed.
+            unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) }.iter().all(|&byte| byte == 0)
+        };
+        was_committed.into_iter().all(is_zero)
+    }
+
+    /// Memory for the window, and for aligning it here: the allocator would write to every byte of an aligned allocation to zero it.
+    fn layout(&self) -> Layout {
+        Layout::array::<u8>(self.window_bytes + PAGE_BYTES).expect("the test's window size is sensible")
+    }
+
     /// Unmaps a range of the window.
     ///
     /// # Safety
@@ -171,6 +190,16 @@ impl Fake {
         state.huge[pages].fill(false);
         // SAFETY: the range is inside the window (checked by `pages`), and nobody uses it any more.
         unsafe { at.write_bytes(0, bytes) };
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        let memory = self.lock().memory;
+        if memory != 0 {
+            // SAFETY: `propose_window` allocated it with this layout, and nothing uses the window after its kernel.
+            unsafe { dealloc(freestone_base::ptr::from_exposed(memory), self.layout()) }
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+#![allow(unsafe_code)]
 use super::*;
 use crate::{Errno, NotMoved, Os, Target};
 
