@@ -81,17 +81,13 @@ mod config;
 #[doc(hidden)]
 pub mod door;
 mod misuse;
-#[allow(unreachable_pub)]
 mod page;
 mod shared;
-#[allow(unreachable_pub)]
 mod size_class;
-#[allow(unreachable_pub)]
 mod span;
 mod stats;
 #[cfg(test)]
 mod testing;
-#[allow(unreachable_pub)]
 mod thread;
 mod usage;
 

@@ -45,14 +45,14 @@ mod storage;
 mod transitions;
 mod watch;
 
-pub use allocation::Run;
-pub use large_cache::LargeRunCache;
-pub use large_list::LargeList;
-pub use page_heap::{OwnedRun, PageHeap};
+pub(crate) use allocation::Run;
+pub(crate) use large_cache::LargeRunCache;
+pub(crate) use large_list::LargeList;
+pub(crate) use page_heap::{OwnedRun, PageHeap};
 #[cfg(test)]
 pub(crate) use page_stats::PageStats;
 pub(crate) use policy::large_cache_share::check_interval;
-pub use relocation::Moved;
+pub(crate) use relocation::Moved;
 
 #[cfg(test)]
 mod tests;

@@ -15,13 +15,13 @@
 use freestone_base::units::Pages;
 
 /// Number of size classes.
-pub const N_CLASSES: usize = 72;
+pub(crate) const N_CLASSES: usize = 72;
 
 /// The largest size served by a size class, in bytes; larger requests get large blocks.
-pub const SMALL_MAX: usize = 32 * 1024;
+pub(crate) const SMALL_MAX: usize = 32 * 1024;
 
 /// Block sizes are multiples of this, and so are block addresses.
-pub const GRANULE_BYTES: usize = 16;
+pub(crate) const GRANULE_BYTES: usize = 16;
 
 /// Classes in the first part, one per granule.
 const N_FINE: usize = 16;
@@ -33,13 +33,13 @@ const PER_DOUBLING: usize = 8;
 const ONE_PAGE_MAX: usize = 8 * 1024;
 
 /// The index of a size class, below [`N_CLASSES`].
-pub type SizeClass = u8;
+pub(crate) type SizeClass = u8;
 
 /// Block size in bytes of each class.
-pub static BLOCK_BYTES: [u32; N_CLASSES] = block_bytes_table();
+pub(crate) static BLOCK_BYTES: [u32; N_CLASSES] = block_bytes_table();
 
 /// Class of each number of granules, up to [`SMALL_MAX`].
-pub static CLASS_OF_GRANULES: [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] = class_table();
+pub(crate) static CLASS_OF_GRANULES: [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] = class_table();
 
 /// Fixed point of [`RECIPROCAL`]: offsets have 18 bits (the longest span is 256 KiB), so that products fit in 64.
 const RECIPROCAL_LOG2: u32 = 40;
@@ -95,7 +95,7 @@ const _: () = assert!(block_bytes_table()[N_CLASSES - 1] as usize == SMALL_MAX);
 #[must_use]
 // `div_ceil` cannot know that the sum does not overflow, and is two instructions longer.
 #[allow(clippy::manual_div_ceil)]
-pub const fn class_of(size: usize) -> usize {
+pub(crate) const fn class_of(size: usize) -> usize {
     debug_assert!(size <= SMALL_MAX);
     CLASS_OF_GRANULES[(size + GRANULE_BYTES - 1) / GRANULE_BYTES] as usize
 }
@@ -106,7 +106,7 @@ pub const fn class_of(size: usize) -> usize {
 /// if its size is a multiple of it.
 #[inline]
 #[must_use]
-pub const fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
+pub(crate) const fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
     if size > SMALL_MAX || align > SMALL_MAX {
         return None;
     }
@@ -128,14 +128,14 @@ pub const fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
 /// Block size in bytes of a class.
 #[inline]
 #[must_use]
-pub const fn block_bytes(class: usize) -> usize {
+pub(crate) const fn block_bytes(class: usize) -> usize {
     BLOCK_BYTES[class] as usize
 }
 
 /// Pages in a span of a class, unless the option `span_size` asks for more.
 #[inline]
 #[must_use]
-pub const fn span_pages(class: usize) -> Pages {
+pub(crate) const fn span_pages(class: usize) -> Pages {
     if block_bytes(class) <= ONE_PAGE_MAX { Pages(1) } else { Pages(4) }
 }
 
@@ -148,7 +148,7 @@ pub(crate) const fn span_blocks(class: usize) -> usize {
 /// The block of a span of `class` that holds the byte at `offset`, and whether `offset` is where it starts.
 #[inline]
 #[must_use]
-pub const fn block_at(class: usize, offset: usize) -> (usize, bool) {
+pub(crate) const fn block_at(class: usize, offset: usize) -> (usize, bool) {
     let index = ((offset as u64 * RECIPROCAL[class]) >> RECIPROCAL_LOG2) as usize;
     (index, index * block_bytes(class) == offset)
 }

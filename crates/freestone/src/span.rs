@@ -12,16 +12,16 @@
 //! | [`blocks`] | the blocks of a small span: free, out, or never carved |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
-pub mod blocks;
-pub mod layout;
-pub mod list;
-pub mod os_pages;
-pub mod page_index;
-pub mod page_map;
-pub mod record;
+pub(crate) mod blocks;
+pub(crate) mod layout;
+pub(crate) mod list;
+pub(crate) mod os_pages;
+pub(crate) mod page_index;
+pub(crate) mod page_map;
+pub(crate) mod record;
 
-pub use layout::{Layout, View};
-pub use list::SpanList;
-pub use page_index::PageIndex;
-pub use page_map::{Entry, Generation, PageMap};
-pub use record::{Kind, Span};
+pub(crate) use layout::{Layout, View};
+pub(crate) use list::SpanList;
+pub(crate) use page_index::PageIndex;
+pub(crate) use page_map::{Entry, Generation, PageMap};
+pub(crate) use record::{Kind, Span};

@@ -19,7 +19,7 @@ const MIXED_SHARE: u32 = 2;
 
 /// Pages handed out.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// The first page.
     pub page: u32,
     /// How many: at least what was asked for.
@@ -57,7 +57,7 @@ impl Request {
 impl<O: Os> PageHeap<O> {
     /// Allocates `n_pages` in a row for `kind`, the first a multiple of `align_pages` (a power of two) from address 0. `None` when memory or the
     /// address range runs out, or the hard limit is reached.
-    pub fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
+    pub(crate) fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
         self.open()?;
         if !self.could_hold(n_pages, align_pages) {
             return None;
@@ -86,7 +86,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Allocates `n_pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
     /// it. `None` when that is not to be had.
-    pub fn allocate_with_growth_room(&self, n_pages: u32) -> Option<Run> {
+    pub(crate) fn allocate_with_growth_room(&self, n_pages: u32) -> Option<Run> {
         self.open()?;
         let pages = Pages(n_pages);
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(room.0, 1))?;

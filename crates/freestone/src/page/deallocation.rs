@@ -11,13 +11,13 @@ use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
     /// Frees a run, whose memory is used no more: it is dirty from now on. Then purges what is due.
-    pub fn free(&self, run: OwnedRun) {
+    pub(crate) fn free(&self, run: OwnedRun) {
         self.free_or_cache(run, None);
     }
 
     /// As [`PageHeap::free`], but puts the run of a large block into this thread's cache, if it has one and the run is worth a slot there;
     /// whether it did.
-    pub fn free_or_cache(&self, run: OwnedRun, cache: Option<PermanentCache<'_>>) -> bool {
+    pub(crate) fn free_or_cache(&self, run: OwnedRun, cache: Option<PermanentCache<'_>>) -> bool {
         let (now, density) = (self.now(), self.sample_density(&run));
         let mut state = self.state.lock();
         let is_cached = cache.is_some_and(|cache| state.cache_run(run.page(), cache, &self.settings));

@@ -16,7 +16,7 @@ use freestone_os::Os;
 impl<O: Os> PageHeap<O> {
     /// Makes a large block `n_pages` long, which is more than it is, or a little longer, by taking the free run behind it; `false` if there is
     /// none or it is too short.
-    pub fn extend(&self, block: &OwnedRun, n_pages: u32) -> bool {
+    pub(crate) fn extend(&self, block: &OwnedRun, n_pages: u32) -> bool {
         let pages = Pages(n_pages);
         let whole = self.to_huge_page_end(Extent::new(block.page(), pages));
         let rounds = self.huge_page_for(pages).is_some() && growth::may_end_whole(pages, whole);
@@ -59,12 +59,12 @@ impl<O: Os> PageHeap<O> {
     /// Whether cutting a large block of `n_pages` down to `keep` gives back so little that it stays as it is: what growing by whole huge
     /// pages added.
     #[must_use]
-    pub fn is_slack(&self, n_pages: u32, keep: u32) -> bool {
+    pub(crate) fn is_slack(&self, n_pages: u32, keep: u32) -> bool {
         self.huge_page_for(Pages(n_pages)).is_some_and(|huge| n_pages - keep < huge.0)
     }
 
     /// Cuts the pages from `keep` (at least 1, and less than it has) on off a large block; they are dirty from now on.
-    pub fn shrink(&self, block: &OwnedRun, keep: u32) {
+    pub(crate) fn shrink(&self, block: &OwnedRun, keep: u32) {
         let now = self.now();
         let mut state = self.state.lock();
         let (run, record) = (self.extent(block), self.record(block));
@@ -76,7 +76,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Enters a large block into the list of an explicit heap; freeing it takes it out.
-    pub fn list_large(&self, block: &OwnedRun, list: PinnedList<'_>) {
+    pub(crate) fn list_large(&self, block: &OwnedRun, list: PinnedList<'_>) {
         let state = self.state.lock();
         list.add(&state.runs, self.extent(block));
     }
@@ -88,14 +88,14 @@ impl<O: Os> PageHeap<O> {
 
     /// The first page of the first large block of a list, or 0.
     #[must_use]
-    pub fn first_large(&self, list: &LargeList) -> u32 {
+    pub(crate) fn first_large(&self, list: &LargeList) -> u32 {
         let _state = self.state.lock();
         list.first().unwrap_or_default().0
     }
 
     /// Pages in the large blocks of a list.
     #[must_use]
-    pub fn listed_pages(&self, list: &LargeList) -> u64 {
+    pub(crate) fn listed_pages(&self, list: &LargeList) -> u64 {
         let _state = self.state.lock();
         list.pages()
     }

@@ -83,7 +83,7 @@ impl Lengths {
 
 /// One thread's cache. Zeroed memory is a cache without an open slot.
 #[derive(Debug)]
-pub struct LargeRunCache {
+pub(crate) struct LargeRunCache {
     /// Lengths of which there may be a run in a slot. A search that finds none removes the length.
     may_have: Lengths,
     /// Lengths of which there may be an open slot without a run. A search that finds none removes the length.
@@ -106,7 +106,7 @@ pub struct LargeRunCache {
 impl LargeRunCache {
     /// No slot is open.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             may_have: Lengths::none(),
             may_take: Lengths::none(),
@@ -131,7 +131,7 @@ impl LargeRunCache {
     /// - The caller is the cache's thread, and `map` is the page map of the address range that its runs are in.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn take(&self, map: PageMap, n_pages: u32) -> Option<u32> {
+    pub(crate) unsafe fn take(&self, map: PageMap, n_pages: u32) -> Option<u32> {
         let length = Length::of(n_pages).filter(|length| self.may_have.has(*length))?;
         let Some(page) = self.slots_for(length).iter().find_map(Slot::take) else {
             self.may_have.remove(length);
@@ -151,7 +151,7 @@ impl LargeRunCache {
     /// - The caller is the cache's thread, and `page` starts a large block that the caller frees.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn put(&self, layout: &Layout, page: u32) -> Option<u32> {
+    pub(crate) unsafe fn put(&self, layout: &Layout, page: u32) -> Option<u32> {
         // SAFETY: The block is in use until now, so its first page has a record.
         let record = unsafe { &*layout.record(page) };
         let n_pages = record.pages.get();
@@ -174,7 +174,7 @@ impl LargeRunCache {
     }
 
     /// Notes that a block of `n_pages` was asked for that the cache does not have.
-    pub fn note_wanted(&self, n_pages: u32) {
+    pub(crate) fn note_wanted(&self, n_pages: u32) {
         if let Some(length) = Length::of(n_pages).filter(|length| self.freed.has(*length)) {
             self.came_back.add(length);
         }
@@ -185,25 +185,25 @@ impl LargeRunCache {
     /// # Safety
     /// - The cache stays where it is for good.
     #[must_use]
-    pub unsafe fn permanent(&self) -> PermanentCache<'_> {
+    pub(crate) unsafe fn permanent(&self) -> PermanentCache<'_> {
         PermanentCache(self)
     }
 
     /// Forgets which lengths came back.
-    pub fn tick(&self) {
+    pub(crate) fn tick(&self) {
         self.freed.clear();
         self.came_back.clear();
     }
 
     /// Blocks freed into the cache, and allocated from it, ever.
     #[must_use]
-    pub fn puts_and_takes(&self) -> (u64, u64) {
+    pub(crate) fn puts_and_takes(&self) -> (u64, u64) {
         (self.puts.load(Ordering::Relaxed), self.takes.load(Ordering::Relaxed))
     }
 
     /// Pages of runs in the cache, as far as that can be told while its thread runs.
     #[must_use]
-    pub fn cached_pages(&self) -> u64 {
+    pub(crate) fn cached_pages(&self) -> u64 {
         self.slots().map(|(pages, slot)| if slot.peek() == 0 { 0 } else { u64::from(pages.0) }).sum()
     }
 
@@ -259,7 +259,7 @@ impl LargeRunCache {
 
 /// A cache that stays where it is for good: the page heap may remember it.
 #[derive(Clone, Copy, Debug)]
-pub struct PermanentCache<'a>(&'a LargeRunCache);
+pub(crate) struct PermanentCache<'a>(&'a LargeRunCache);
 
 impl<'a> PermanentCache<'a> {
     /// The cache.

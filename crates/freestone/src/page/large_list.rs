@@ -14,14 +14,14 @@ use freestone_base::units::Pages;
 
 /// See the module header.
 #[derive(Debug, Default)]
-pub struct LargeList {
+pub(crate) struct LargeList {
     blocks: SpanList,
     pages: Cell<u64>,
 }
 
 /// A list that stays where it is as long as there are blocks in it.
 #[derive(Clone, Copy, Debug)]
-pub struct PinnedList<'a>(&'a LargeList);
+pub(crate) struct PinnedList<'a>(&'a LargeList);
 
 impl PinnedList<'_> {
     /// Puts a large block into the list.
@@ -54,7 +54,7 @@ impl LargeList {
     /// # Safety
     /// - The list stays where it is as long as there are blocks in it.
     #[must_use]
-    pub unsafe fn pinned(&self) -> PinnedList<'_> {
+    pub(crate) unsafe fn pinned(&self) -> PinnedList<'_> {
         PinnedList(self)
     }
 

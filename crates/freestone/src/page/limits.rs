@@ -62,18 +62,18 @@ impl<O: Os> PageHeap<O> {
 
     /// Whether the soft limit was passed since [`PageHeap::relieved`].
     #[must_use]
-    pub fn is_pressed(&self) -> bool {
+    pub(crate) fn is_pressed(&self) -> bool {
         self.pressed.load(Ordering::Relaxed)
     }
 
     /// Notes that somebody is making room.
-    pub fn relieved(&self) {
+    pub(crate) fn relieved(&self) {
         self.pressed.store(false, Ordering::Relaxed);
     }
 
     /// Bytes that count against the limits now.
     #[must_use]
-    pub fn limited_bytes(&self) -> usize {
+    pub(crate) fn limited_bytes(&self) -> usize {
         let state = self.state.lock();
         state.in_use().saturating_add(state.free_with_memory()).to_bytes().0
     }

@@ -32,7 +32,7 @@ const METADATA_BYTES_PER_PAGE: u64 = (size_of::<Span>() + BITMAP_BYTES + size_of
 pub(super) type StateGuard<'a> = Guard<'a, State, Futex, RANK>;
 
 /// See the module header.
-pub struct PageHeap<O: Os> {
+pub(crate) struct PageHeap<O: Os> {
     pub(super) os: O,
     /// The options.
     pub settings: Settings,
@@ -53,7 +53,7 @@ unsafe impl<O: Os> Sync for PageHeap<O> {}
 
 /// A run in use, and the right to end or change that use.
 #[derive(Debug)]
-pub struct OwnedRun(PageIndex);
+pub(crate) struct OwnedRun(PageIndex);
 
 impl OwnedRun {
     /// The run that starts at `page`.
@@ -63,7 +63,7 @@ impl OwnedRun {
     ///   meanwhile.
     #[inline]
     #[must_use]
-    pub unsafe fn at(page: u32) -> Self {
+    pub(crate) unsafe fn at(page: u32) -> Self {
         Self(PageIndex(page))
     }
 
@@ -81,7 +81,7 @@ impl OwnedRun {
 impl<O: Os> PageHeap<O> {
     /// A heap that has asked the operating system for nothing yet, with default options.
     #[must_use]
-    pub const fn new(os: O) -> Self {
+    pub(crate) const fn new(os: O) -> Self {
         Self {
             os,
             settings: Settings::new(),
@@ -97,12 +97,12 @@ impl<O: Os> PageHeap<O> {
 
     /// The operating system underneath.
     #[must_use]
-    pub fn os(&self) -> &O {
+    pub(crate) fn os(&self) -> &O {
         &self.os
     }
 
     /// The address range, opened if it was not; `None` if the operating system has no room for one.
-    pub fn open(&self) -> Option<&Layout> {
+    pub(crate) fn open(&self) -> Option<&Layout> {
         let opened = self.opened.is_done()
             || self.opened.call(|| match address_range::open(&self.os) {
                 Some(metadata) => {
@@ -120,7 +120,7 @@ impl<O: Os> PageHeap<O> {
 
     /// The address range as it is: empty before [`PageHeap::open`].
     #[must_use]
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         if self.opened.is_done() {
             // SAFETY: `layout` was written before `is_done` became true, and is never written again.
             unsafe { &*self.layout.get() }
@@ -132,7 +132,7 @@ impl<O: Os> PageHeap<O> {
     /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
     #[inline]
     #[must_use]
-    pub fn view(&self) -> View {
+    pub(crate) fn view(&self) -> View {
         let reach = self.reach();
         if reach == 0 {
             return View::EMPTY;
@@ -147,7 +147,7 @@ impl<O: Os> PageHeap<O> {
     /// The reach of [`PageHeap::view`].
     #[inline]
     #[must_use]
-    pub fn reach(&self) -> usize {
+    pub(crate) fn reach(&self) -> usize {
         self.reach.load(Ordering::Acquire)
     }
 
@@ -161,7 +161,7 @@ impl<O: Os> PageHeap<O> {
     /// Whether the address range has `n_pages` in a row at all, the first a multiple of `align_pages`: what it has not is refused before
     /// anything is given back for it. Yes before the range is open.
     #[must_use]
-    pub fn could_hold(&self, n_pages: u32, align_pages: u32) -> bool {
+    pub(crate) fn could_hold(&self, n_pages: u32, align_pages: u32) -> bool {
         let n_all = self.layout().n_pages;
         n_all == 0 || (n_pages as usize).saturating_add(align_pages as usize) <= n_all
     }
@@ -179,7 +179,7 @@ impl<O: Os> PageHeap<O> {
 
     /// The counts.
     #[must_use]
-    pub fn stats(&self) -> PageStats {
+    pub(crate) fn stats(&self) -> PageStats {
         self.state.lock().stats()
     }
 
@@ -191,7 +191,7 @@ impl<O: Os> PageHeap<O> {
     /// Bytes of what the allocator needs for itself: thread heaps, and records, bitmaps and page map up to the high-water mark. (They are mapped
     /// beyond it, and have no memory there.)
     #[must_use]
-    pub fn metadata_bytes(&self) -> u64 {
+    pub(crate) fn metadata_bytes(&self) -> u64 {
         let state = self.state.lock();
         let records = u64::from(state.runs.high_water().0) * METADATA_BYTES_PER_PAGE;
         state.runs.counts().of(crate::span::Kind::Metadata).to_bytes().0 as u64 + records
@@ -199,7 +199,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see
     /// [`PageHeap::adopt_purging_in_child`].
-    pub fn lock_for_fork(&self) {
+    pub(crate) fn lock_for_fork(&self) {
         self.state.acquire_raw();
     }
 
@@ -207,7 +207,7 @@ impl<O: Os> PageHeap<O> {
     ///
     /// # Safety
     /// - This thread took it, or is the copy of the one that did.
-    pub unsafe fn unlock_after_fork(&self) {
+    pub(crate) unsafe fn unlock_after_fork(&self) {
         // SAFETY: This thread took the lock in `lock_for_fork`, or is the copy of the one that did: the caller sees to that.
         unsafe { self.state.release_raw() }
     }

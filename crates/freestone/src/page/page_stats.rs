@@ -2,7 +2,7 @@
 
 /// Pages of each kind, and what was done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PageStats {
+pub(crate) struct PageStats {
     /// Pages in small spans.
     pub small_pages: u64,
     /// Pages in large blocks, and in the large-run caches.
@@ -38,7 +38,7 @@ pub struct PageStats {
 impl PageStats {
     /// Free pages that may have memory behind them.
     #[must_use]
-    pub fn free_with_memory(&self) -> u64 {
+    pub(crate) fn free_with_memory(&self) -> u64 {
         self.dirty_pages + self.stuck_pages + self.purging_pages
     }
 }

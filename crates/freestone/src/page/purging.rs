@@ -30,7 +30,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Purges what is due, for those who look after the heap from time to time. Whether anything is left that may become due.
-    pub fn purge_due_now(&self) -> bool {
+    pub(crate) fn purge_due_now(&self) -> bool {
         self.purge_due(self.state.lock(), self.now()).may_expire()
     }
 
@@ -124,7 +124,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Purges all dirty memory now, and what threads have in their caches. Returns the bytes given back.
-    pub fn purge(&self) -> usize {
+    pub(crate) fn purge(&self) -> usize {
         if self.layout().n_pages == 0 {
             return 0;
         }
@@ -140,7 +140,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Bytes of dirty runs by age: younger than a quarter of the decay time, than half of it, than all of it, and older.
     #[must_use]
-    pub fn dirty_by_age(&self) -> [u64; AGE_GROUPS] {
+    pub(crate) fn dirty_by_age(&self) -> [u64; AGE_GROUPS] {
         let (now, decay) = (self.now(), self.decay().unwrap_or(Millis::MAX));
         let state = self.state.lock();
         let mut bytes = [0; AGE_GROUPS];
@@ -155,20 +155,20 @@ impl<O: Os> PageHeap<O> {
 
     /// How often the background thread was woken: to be read before it looks for work, and given to [`PageHeap::sleep`].
     #[must_use]
-    pub fn wakes(&self) -> u32 {
+    pub(crate) fn wakes(&self) -> u32 {
         self.watch.wakes()
     }
 
     /// Sleeps until there may be something to purge, or `ms` have passed, or somebody calls [`PageHeap::wake`]; not at all if that was
     /// since `wakes`.
-    pub fn sleep(&self, wakes: u32, ms: Option<u32>) {
+    pub(crate) fn sleep(&self, wakes: u32, ms: Option<u32>) {
         // Without a decay time nothing becomes due, however dirty.
         let waits_for_dirt = ms.is_none() && self.settings.decay_ms().is_some();
         self.watch.sleep(wakes, ms, waits_for_dirt, || self.state.lock().may_expire());
     }
 
     /// Wakes the background thread.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.watch.wake();
     }
 }

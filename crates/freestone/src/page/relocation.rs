@@ -7,7 +7,7 @@ use freestone_os::{Os, Target};
 
 /// What became of a large block whose memory was to move to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub(crate) enum Moved {
     /// It has moved: the old block is freed.
     Yes,
     /// It is where it was; both blocks are as good as before, but what the new one holds is undefined.
@@ -19,7 +19,7 @@ pub enum Moved {
 impl<O: Os> PageHeap<O> {
     /// Moves the memory behind a large block to the start of another, whose contents are needed no more; the old block is freed, and clean.
     /// A block that is shorter is no target.
-    pub fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
+    pub(crate) fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
         let source = self.extent(&from);
         if self.settings.sandbox() || self.extent(&to).pages < source.pages {
             return Moved::No;

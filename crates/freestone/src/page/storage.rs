@@ -13,7 +13,7 @@ const ALIGN_BYTES: usize = 64;
 
 impl<O: Os> PageHeap<O> {
     /// Storage for `bytes` of metadata, at most a page: zeroed, aligned to 64 bytes, never freed; `None` when memory runs out.
-    pub fn metadata(&self, bytes: usize) -> Option<*mut c_void> {
+    pub(crate) fn metadata(&self, bytes: usize) -> Option<*mut c_void> {
         let bytes = align::up(bytes, ALIGN_BYTES);
         debug_assert!(bytes <= PAGE_BYTES);
         loop {

@@ -147,7 +147,7 @@ impl<O: Os> PageHeap<O> {
     ///
     /// # Safety
     /// - The range is made of whole OS pages of a run in use that is the caller's, and nobody needs its contents.
-    pub unsafe fn purge_inside(&self, start: *mut u8, bytes: usize) -> bool {
+    pub(crate) unsafe fn purge_inside(&self, start: *mut u8, bytes: usize) -> bool {
         // SAFETY: The range is in use, hence mapped, made of whole OS pages, and its contents are needed no more: the caller sees to that.
         let purged = unsafe { self.purge_range(start, bytes) };
         self.state.lock().events.count_purge(purged, bytes);

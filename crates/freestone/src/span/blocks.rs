@@ -27,7 +27,7 @@ use freestone_base::units::Pages;
 
 /// A chain of free blocks, linked through their first words.
 #[derive(Clone, Copy, Debug)]
-pub struct Chain {
+pub(crate) struct Chain {
     /// First block, or null.
     pub first: *mut Node,
     /// Last block, or null.
@@ -38,14 +38,14 @@ pub struct Chain {
 
 impl Chain {
     /// No blocks.
-    pub const EMPTY: Self = Self { first: ptr::null_mut(), last: ptr::null_mut(), len: 0 };
+    pub(crate) const EMPTY: Self = Self { first: ptr::null_mut(), last: ptr::null_mut(), len: 0 };
 
     /// Adds a block in front of the chain.
     ///
     /// # Safety
     /// - The block is free and the caller's.
     #[inline]
-    pub unsafe fn push(&mut self, block: *mut Node) {
+    pub(crate) unsafe fn push(&mut self, block: *mut Node) {
         // SAFETY: the block is free and the caller's, so its first word may be written.
         unsafe { (*block).next = self.first };
         if self.first.is_null() {
@@ -58,7 +58,7 @@ impl Chain {
 
 /// Why a block cannot go back to its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub(crate) enum Refused {
     /// The address is inside a block, or past the last one.
     NotABlock,
     /// The block is already free.
@@ -69,7 +69,7 @@ pub enum Refused {
 ///
 /// # Safety
 /// - The span's pages are committed and the caller's; see the module header.
-pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize, has_memory: bool) {
+pub(crate) unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize, has_memory: bool) {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe {
         let span = &*layout.record(page);
@@ -88,7 +88,7 @@ pub unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: us
 ///
 /// # Safety
 /// - See the module header.
-pub unsafe fn clear(layout: &Layout, page: u32) {
+pub(crate) unsafe fn clear(layout: &Layout, page: u32) {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe {
         let span = &*layout.record(page);
@@ -105,7 +105,7 @@ pub(super) fn span_bytes(span: &Span) -> usize {
 
 /// Blocks of a small span.
 #[must_use]
-pub fn n_blocks(span: &Span) -> usize {
+pub(crate) fn n_blocks(span: &Span) -> usize {
     // A division, by multiplication.
     block_at(span.class.get() as usize, span_bytes(span)).0
 }
@@ -124,7 +124,7 @@ pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
 ///
 /// # Safety
 /// - See the module header.
-pub unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> Chain {
+pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> Chain {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;
@@ -158,7 +158,7 @@ unsafe fn link(start: *mut u8, block: usize, from: usize, to: usize) -> Chain {
 ///
 /// # Safety
 /// - See the module header.
-pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
+pub(crate) unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     debug_assert!(n > 0 && n <= span.n_free.get());
@@ -196,7 +196,7 @@ pub unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
 
 /// A small span that blocks are given back to, one after the other: what is the same for all of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Home<'a> {
+pub(crate) struct Home<'a> {
     /// The span's first page.
     pub page: u32,
     /// Its record.
@@ -211,7 +211,7 @@ pub struct Home<'a> {
 
 /// The result of giving back a chain of blocks.
 #[derive(Clone, Copy, Debug)]
-pub struct Came {
+pub(crate) struct Came {
     /// How many blocks.
     pub n: u32,
     /// The index of the last one in its span, if there was any.
@@ -229,7 +229,7 @@ impl Home<'_> {
     /// - See the module header; the span is small, and stays the caller's as long as this is used.
     #[inline]
     #[must_use]
-    pub unsafe fn at(layout: &Layout, page: u32) -> Self {
+    pub(crate) unsafe fn at(layout: &Layout, page: u32) -> Self {
         // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
         let span = unsafe { &*layout.record(page) };
         Self {
@@ -246,7 +246,7 @@ impl Home<'_> {
     /// Whether a block lies in the span.
     #[inline]
     #[must_use]
-    pub fn holds(&self, block: *mut Node) -> bool {
+    pub(crate) fn holds(&self, block: *mut Node) -> bool {
         block.addr().wrapping_sub(self.start.addr()) < self.bytes
     }
 
@@ -256,7 +256,7 @@ impl Home<'_> {
     /// # Safety
     /// - As for [`Home::at`]; the first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
     #[inline]
-    pub unsafe fn give_back(&self, first: *mut Node, most: u32) -> Came {
+    pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32) -> Came {
         let span = self.span;
         let (n_out, mut lowest) = (span.n_out.get(), usize::MAX);
         let mut came = Came { n: 0, last: 0, next: first, refused: None };
@@ -298,7 +298,7 @@ impl Home<'_> {
 ///
 /// # Safety
 /// - See the module header; the index is below the span's number of blocks.
-pub unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
+pub(crate) unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe { *layout.bitmap(page).add(index / 64) >> (index % 64) & 1 == 1 }
 }
@@ -307,7 +307,7 @@ pub unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
 ///
 /// # Safety
 /// - See the module header.
-pub unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
+pub(crate) unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     unsafe { (0..words(&*layout.record(page))).map(|word| (*layout.bitmap(page).add(word)).count_ones()).sum() }
 }
@@ -316,7 +316,7 @@ pub unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
 ///
 /// # Safety
 /// - See the module header.
-pub unsafe fn count_fresh(layout: &Layout, page: u32, os_page_bytes: usize) -> u32 {
+pub(crate) unsafe fn count_fresh(layout: &Layout, page: u32, os_page_bytes: usize) -> u32 {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let class = span.class.get() as usize;

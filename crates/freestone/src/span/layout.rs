@@ -25,19 +25,19 @@ use core::mem::size_of;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 
 /// Bytes of bitmap for each page: one bit per granule.
-pub const BITMAP_BYTES: usize = 512;
+pub(crate) const BITMAP_BYTES: usize = 512;
 
 /// Bytes of the range for each page: the page, its record, its bitmap and its page map entry.
 const RANGE_BYTES_PER_PAGE: usize = PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES + size_of::<u32>();
 
 /// A range has a multiple of this many pages, so that records, bitmaps and page map start at OS pages of any size.
-pub const PAGES_UNIT: usize = PAGE_BYTES / size_of::<Span>();
+pub(crate) const PAGES_UNIT: usize = PAGE_BYTES / size_of::<Span>();
 
 const _: () = assert!((PAGES_UNIT * BITMAP_BYTES).is_multiple_of(PAGE_BYTES));
 
 /// Where pages and their metadata are.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// Address of page 0.
     pub(crate) base: *mut u8,
     /// Number of pages.
@@ -55,11 +55,11 @@ unsafe impl Sync for Layout {}
 
 impl Layout {
     /// No address range.
-    pub const EMPTY: Self = Self { base: core::ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY };
+    pub(crate) const EMPTY: Self = Self { base: core::ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY };
 
     /// Lays out an address range of `range_bytes` at `base`; `None` if it is too small to be of use, or has too many pages.
     #[must_use]
-    pub fn new(base: *mut u8, range_bytes: usize) -> Option<Self> {
+    pub(crate) fn new(base: *mut u8, range_bytes: usize) -> Option<Self> {
         // Each array may be committed to the end of an OS page: one page of room for the last one.
         let n_pages = (range_bytes.checked_sub(PAGE_BYTES)? / RANGE_BYTES_PER_PAGE) & !(PAGES_UNIT - 1);
         // Page numbers have 32 bits.
@@ -73,21 +73,21 @@ impl Layout {
     /// Start of a page.
     #[inline]
     #[must_use]
-    pub fn page_start(&self, page: u32) -> *mut u8 {
+    pub(crate) fn page_start(&self, page: u32) -> *mut u8 {
         self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
     }
 
     /// Record of a page. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
-    pub fn record(&self, page: u32) -> *mut Span {
+    pub(crate) fn record(&self, page: u32) -> *mut Span {
         self.records().wrapping_add(page as usize)
     }
 
     /// First word of a page's bitmap. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
-    pub fn bitmap(&self, page: u32) -> *mut u64 {
+    pub(crate) fn bitmap(&self, page: u32) -> *mut u64 {
         let bitmaps = self.records().wrapping_add(self.n_pages).cast::<u8>();
         bitmaps.wrapping_add(page as usize * BITMAP_BYTES).cast()
     }
@@ -101,7 +101,7 @@ impl Layout {
 /// What an address is looked up in: the address range, as far as its page map is committed.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct View {
+pub(crate) struct View {
     base: *mut u8,
     /// Pages whose entries are committed, from page 0 on.
     reach: usize,
@@ -117,7 +117,7 @@ unsafe impl Sync for View {}
 
 impl View {
     /// No address range: every address is outside.
-    pub const EMPTY: Self = Self { base: core::ptr::null_mut(), reach: 0, map: PageMap::EMPTY };
+    pub(crate) const EMPTY: Self = Self { base: core::ptr::null_mut(), reach: 0, map: PageMap::EMPTY };
 
     /// A view of the first `reach` pages.
     ///
@@ -125,35 +125,35 @@ impl View {
     /// - The page map is committed for these pages, and stays so.
     #[allow(unsafe_code)]
     #[must_use]
-    pub unsafe fn new(layout: &Layout, reach: usize) -> Self {
+    pub(crate) unsafe fn new(layout: &Layout, reach: usize) -> Self {
         Self { base: layout.base, reach, map: layout.map }
     }
 
     /// The page map.
     #[inline(always)]
     #[must_use]
-    pub fn map(&self) -> PageMap {
+    pub(crate) fn map(&self) -> PageMap {
         self.map
     }
 
     /// Start of a page.
     #[inline(always)]
     #[must_use]
-    pub fn page_start(&self, page: u32) -> *mut u8 {
+    pub(crate) fn page_start(&self, page: u32) -> *mut u8 {
         self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
     }
 
     /// Pages whose entries can be read.
     #[inline]
     #[must_use]
-    pub fn reach(&self) -> usize {
+    pub(crate) fn reach(&self) -> usize {
         self.reach
     }
 
     /// The page that holds `address`, or `None` beyond the reach, and outside the range.
     #[inline(always)]
     #[must_use]
-    pub fn page_of(&self, address: usize) -> Option<usize> {
+    pub(crate) fn page_of(&self, address: usize) -> Option<usize> {
         let page = address.wrapping_sub(self.base.addr()) >> PAGE_BYTES_LOG2;
         if page < self.reach { Some(page) } else { None }
     }
@@ -162,7 +162,7 @@ impl View {
     #[inline(always)]
     #[must_use]
     #[allow(unsafe_code)]
-    pub fn entry(&self, address: usize) -> Option<Entry> {
+    pub(crate) fn entry(&self, address: usize) -> Option<Entry> {
         // SAFETY: the page is below the reach, so its entry is committed (`View::new`).
         self.page_of(address).map(|page| unsafe { self.map.get(page) })
     }
@@ -170,7 +170,7 @@ impl View {
     /// The size class of a block, if it is in a small span, whoever owns it.
     #[inline(always)]
     #[must_use]
-    pub fn small_class(&self, address: usize) -> Option<usize> {
+    pub(crate) fn small_class(&self, address: usize) -> Option<usize> {
         self.entry(address).and_then(Entry::class)
     }
 }

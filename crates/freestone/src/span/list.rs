@@ -16,26 +16,26 @@ use core::cell::Cell;
 /// A doubly linked list of spans.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub struct SpanList {
+pub(crate) struct SpanList {
     head: Cell<u32>,
 }
 
 impl SpanList {
     /// No spans.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { head: Cell::new(0) }
     }
 
     /// The first span's page, or 0.
     #[must_use]
-    pub fn first(&self) -> u32 {
+    pub(crate) fn first(&self) -> u32 {
         self.head.get()
     }
 
     /// Whether the list has no spans.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.head.get() == 0
     }
 
@@ -43,7 +43,7 @@ impl SpanList {
     ///
     /// # Safety
     /// - The span is in no list, and it and the list are the caller's.
-    pub unsafe fn push(&self, layout: &Layout, page: u32) {
+    pub(crate) unsafe fn push(&self, layout: &Layout, page: u32) {
         let head = self.head.get();
         // SAFETY: the span is the caller's, and in use, so it has a record; `head` is in the list, whose spans are the caller's, too.
         unsafe {
@@ -61,7 +61,7 @@ impl SpanList {
     ///
     /// # Safety
     /// - The span is in this list, and the list is the caller's.
-    pub unsafe fn remove(&self, layout: &Layout, page: u32) {
+    pub(crate) unsafe fn remove(&self, layout: &Layout, page: u32) {
         // SAFETY: the span and its neighbours are in the list, whose spans are the caller's and have records.
         unsafe {
             let span = &*layout.record(page);
@@ -81,7 +81,7 @@ impl SpanList {
     ///
     /// # Safety
     /// - The list is the caller's.
-    pub unsafe fn pop(&self, layout: &Layout) -> u32 {
+    pub(crate) unsafe fn pop(&self, layout: &Layout) -> u32 {
         let page = self.head.get();
         if page != 0 {
             // SAFETY: the head is in this list, which is the caller's.
@@ -94,7 +94,7 @@ impl SpanList {
     ///
     /// # Safety
     /// - The list stays the caller's, and unchanged, while the iterator lives.
-    pub unsafe fn iter<'a>(&self, layout: &'a Layout) -> impl Iterator<Item = (u32, &'a Span)> {
+    pub(crate) unsafe fn iter<'a>(&self, layout: &'a Layout) -> impl Iterator<Item = (u32, &'a Span)> {
         let mut page = self.head.get();
         core::iter::from_fn(move || {
             if page == 0 {

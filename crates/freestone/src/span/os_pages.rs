@@ -19,7 +19,7 @@ const MOSTLY_FREE: u32 = 2;
 
 /// Whether so few of a span's blocks are out that its OS pages are purged one by one.
 #[must_use]
-pub fn is_mostly_free(span: &Span) -> bool {
+pub(crate) fn is_mostly_free(span: &Span) -> bool {
     span.n_out.get() <= n_blocks(span) as u32 / MOSTLY_FREE
 }
 
@@ -27,7 +27,7 @@ pub fn is_mostly_free(span: &Span) -> bool {
 ///
 /// # Safety
 /// - See the module header; the block is one of the span at `page`, and free.
-pub unsafe fn has_emptied_a_page(layout: &Layout, page: u32, index: usize, os_page_bytes: usize) -> bool {
+pub(crate) unsafe fn has_emptied_a_page(layout: &Layout, page: u32, index: usize, os_page_bytes: usize) -> bool {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let (block, unit, end) =
@@ -121,7 +121,7 @@ unsafe fn all_set(bitmap: *const u64, bits: core::ops::Range<usize>) -> bool {
 ///
 /// # Safety
 /// - See the module header.
-pub unsafe fn release_pages(
+pub(crate) unsafe fn release_pages(
     layout: &Layout,
     page: u32,
     os_page_bytes: usize,

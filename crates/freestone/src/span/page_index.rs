@@ -8,15 +8,15 @@ use freestone_base::units::Pages;
 /// a record links to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
-pub struct PageIndex(pub u32);
+pub(crate) struct PageIndex(pub u32);
 
 impl PageIndex {
     /// No page.
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     /// This page, unless it is [`PageIndex::NONE`].
     #[must_use]
-    pub const fn some(self) -> Option<Self> {
+    pub(crate) const fn some(self) -> Option<Self> {
         if self.0 == 0 { None } else { Some(self) }
     }
 }

@@ -38,22 +38,22 @@ const _: () = assert!(N_CLASSES < LARGE as usize);
 /// The owner of a span's free blocks: a generation, given to one thread heap for its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Generation(u32);
+pub(crate) struct Generation(u32);
 
 impl Generation {
     /// The central lists.
-    pub const ABANDONED: Self = Self(1);
+    pub(crate) const ABANDONED: Self = Self(1);
     /// The heap that stands in for threads that have none: it never owns a span.
-    pub const NONE: Self = Self((1 << (32 - CODE_BITS)) - 1);
+    pub(crate) const NONE: Self = Self((1 << (32 - CODE_BITS)) - 1);
     /// The first generation of a thread heap.
-    pub const FIRST: Self = Self(2);
+    pub(crate) const FIRST: Self = Self(2);
     /// The first generation of an explicit heap. Explicit heaps have the upper half of the numbers, so that a thread that frees a block sees from
     /// the page map alone that the block's span may be deleted with its heap.
-    pub const FIRST_EXPLICIT: Self = Self(1 << (31 - CODE_BITS));
+    pub(crate) const FIRST_EXPLICIT: Self = Self(1 << (31 - CODE_BITS));
 
     /// The next generation of the same half; the last one is followed by the first.
     #[must_use]
-    pub const fn next(self) -> Self {
+    pub(crate) const fn next(self) -> Self {
         let next = Self(self.0 + 1);
         if next.0 == Self::FIRST_EXPLICIT.0 {
             Self::FIRST
@@ -67,14 +67,14 @@ impl Generation {
     /// Whether it is the generation of an explicit heap.
     #[inline]
     #[must_use]
-    pub const fn is_explicit(self) -> bool {
+    pub(crate) const fn is_explicit(self) -> bool {
         self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NONE.0
     }
 
     /// What to subtract from an entry: see the module header.
     #[must_use]
     #[inline]
-    pub const fn tag(self) -> u32 {
+    pub(crate) const fn tag(self) -> u32 {
         self.0 << CODE_BITS
     }
 }
@@ -82,26 +82,26 @@ impl Generation {
 /// An entry of the page map, as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Entry(u32);
+pub(crate) struct Entry(u32);
 
 impl Entry {
     /// A foreign page, or one that is not the first of a large block.
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
     /// The first page of a large block.
-    pub const LARGE: Self = Self(LARGE);
+    pub(crate) const LARGE: Self = Self(LARGE);
     /// The first page of a large block that was freed into a large-run cache.
-    pub const CACHED: Self = Self(CACHED);
+    pub(crate) const CACHED: Self = Self(CACHED);
 
     /// A page of a small span.
     #[must_use]
-    pub const fn small(generation: Generation, class: SizeClass) -> Self {
+    pub(crate) const fn small(generation: Generation, class: SizeClass) -> Self {
         Self(generation.tag() | class as u32)
     }
 
     /// The size class, if the page is of a small span that `tag` owns. One subtraction, one comparison.
     #[inline(always)]
     #[must_use]
-    pub const fn class_if_owned(self, tag: u32) -> Option<usize> {
+    pub(crate) const fn class_if_owned(self, tag: u32) -> Option<usize> {
         let code = self.0.wrapping_sub(tag) as usize;
         if code < N_CLASSES { Some(code) } else { None }
     }
@@ -109,7 +109,7 @@ impl Entry {
     /// The size class, if the page is of a small span, whoever owns it.
     #[inline]
     #[must_use]
-    pub const fn class(self) -> Option<usize> {
+    pub(crate) const fn class(self) -> Option<usize> {
         let code = (self.0 & ((1 << CODE_BITS) - 1)) as usize;
         if self.0 >> CODE_BITS != 0 && code < N_CLASSES { Some(code) } else { None }
     }
@@ -117,7 +117,7 @@ impl Entry {
     /// The owner; meaningful for small spans.
     #[inline]
     #[must_use]
-    pub const fn generation(self) -> Generation {
+    pub(crate) const fn generation(self) -> Generation {
         Generation(self.0 >> CODE_BITS)
     }
 }
@@ -125,21 +125,21 @@ impl Entry {
 /// Where the map is.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub struct PageMap(*const AtomicU32);
+pub(crate) struct PageMap(*const AtomicU32);
 
 impl PageMap {
     /// No map: for an address range without pages.
-    pub const EMPTY: Self = Self(core::ptr::null());
+    pub(crate) const EMPTY: Self = Self(core::ptr::null());
 
     /// The map at an address.
     #[must_use]
-    pub fn at(start: *mut u8) -> Self {
+    pub(crate) fn at(start: *mut u8) -> Self {
         Self(start.cast())
     }
 
     /// First byte of the map.
     #[must_use]
-    pub fn start(self) -> *mut u8 {
+    pub(crate) fn start(self) -> *mut u8 {
         self.0.cast_mut().cast()
     }
 
@@ -149,7 +149,7 @@ impl PageMap {
     /// - The entry is committed: `page` is below the high-water mark, or below a view's reach.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn get(self, page: usize) -> Entry {
+    pub(crate) unsafe fn get(self, page: usize) -> Entry {
         // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
         Entry(unsafe { (*self.0.add(page)).load(Ordering::Relaxed) })
     }
@@ -159,7 +159,7 @@ impl PageMap {
     /// # Safety
     /// - As for [`PageMap::get`], and the span that this page belongs to is the caller's.
     #[inline(always)]
-    pub unsafe fn set_one(self, page: u32, entry: Entry) {
+    pub(crate) unsafe fn set_one(self, page: u32, entry: Entry) {
         // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
         unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
     }
@@ -168,7 +168,7 @@ impl PageMap {
     ///
     /// # Safety
     /// - As for [`PageMap::get`], and the span that these pages belong to is the caller's.
-    pub unsafe fn set(self, page: u32, n: u32, entry: Entry) {
+    pub(crate) unsafe fn set(self, page: u32, n: u32, entry: Entry) {
         for page in page..page + n {
             // SAFETY: the page belongs to a span of the caller's, which is in use: its entry is committed.
             unsafe { self.set_one(page, entry) }

@@ -22,7 +22,7 @@ use freestone_base::units::{Moment, Pages};
 /// What a run of pages is used for, or in what state its free pages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Never used, or given up: another part of the program has mapped something there.
     None = 0,
     /// Free, with memory behind it.
@@ -45,7 +45,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::None,
         Self::Dirty,
         Self::Clean,
@@ -58,11 +58,11 @@ impl Kind {
     ];
 
     /// The number of kinds.
-    pub const COUNT: usize = Self::ALL.len();
+    pub(crate) const COUNT: usize = Self::ALL.len();
 
     /// Whether a run of this kind is free, and can be used as it is.
     #[must_use]
-    pub fn is_free_and_mapped(self) -> bool {
+    pub(crate) fn is_free_and_mapped(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty | Self::Stuck)
     }
 }
@@ -70,7 +70,7 @@ impl Kind {
 /// Which list of its owner a small span is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Listed {
+pub(crate) enum Listed {
     /// In none: it is the owner's current span.
     No = 0,
     /// That of spans with a free or uncarved block.
@@ -84,7 +84,7 @@ pub enum Listed {
 /// Wide because: one record describes whatever kind of run starts at its page, within one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Span {
+pub(crate) struct Span {
     /// Small: the thread heap that owns it, null when abandoned. Large: the list of its explicit heap's large blocks (`LargeList`), or null.
     pub owner: AtomicPtr<c_void>,
     /// First page of the run.
@@ -124,7 +124,7 @@ pub struct Span {
 impl Span {
     /// The record of no run.
     #[must_use]
-    pub const fn none() -> Self {
+    pub(crate) const fn none() -> Self {
         Self {
             owner: AtomicPtr::new(core::ptr::null_mut()),
             first: AtomicU32::new(0),
@@ -149,20 +149,20 @@ impl Span {
     /// Pages in the run.
     #[inline]
     #[must_use]
-    pub fn n_pages(&self) -> Pages {
+    pub(crate) fn n_pages(&self) -> Pages {
         Pages(self.pages.get())
     }
 
     /// The first page of the run.
     #[inline]
     #[must_use]
-    pub fn first_page(&self) -> PageIndex {
+    pub(crate) fn first_page(&self) -> PageIndex {
         PageIndex(self.first.load(Ordering::Relaxed))
     }
 
     /// Since when the run has been dirty.
     #[must_use]
-    pub fn dirty_since(&self) -> Moment {
+    pub(crate) fn dirty_since(&self) -> Moment {
         Moment(self.dirty_since_ms.get())
     }
 }

@@ -37,7 +37,7 @@ const ALIGN_MAX: usize = 1 << 40;
 /// Whether there could be a block of `size` bytes aligned to `align`, if all memory were free. For an impossible request no memory is given back,
 /// and the program's callback is not told that memory is short.
 #[must_use]
-pub fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
+pub(crate) fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
     let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
     size <= isize::MAX as usize
         && align <= ALIGN_MAX
@@ -47,7 +47,7 @@ pub fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> boo
 impl<O: Os + 'static> Own<'_, O> {
     /// Allocates `size` bytes aligned to `align`, a power of two; its start is null when memory runs out.
     #[must_use]
-    pub fn allocate(self, size: usize, align: usize) -> NewBlock {
+    pub(crate) fn allocate(self, size: usize, align: usize) -> NewBlock {
         match class_of_aligned(size, align) {
             Some(class) => {
                 let block = self.bins().pop(class);
@@ -63,7 +63,7 @@ impl<O: Os + 'static> Own<'_, O> {
     ///
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, is not freed, and no code uses it any more.
-    pub unsafe fn free(self, block: *mut u8) {
+    pub(crate) unsafe fn free(self, block: *mut u8) {
         match self.locate(block) {
             Place::Small { entry, class } => {
                 // SAFETY: the block lies in a small span of `class`, and no code uses it any more (this function's contract).
@@ -83,7 +83,7 @@ impl<O: Os + 'static> Own<'_, O> {
 
     /// Bytes that a block, not null, has from its start to its end; `None` for a wrong pointer, which is reported.
     #[must_use]
-    pub fn usable_bytes(self, block: *mut u8) -> Option<usize> {
+    pub(crate) fn usable_bytes(self, block: *mut u8) -> Option<usize> {
         match self.locate(block) {
             Place::Small { class, .. } => Some(block_bytes(class)),
             // SAFETY: the page starts a large block.
@@ -101,7 +101,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the answer is null.
     #[must_use]
-    pub unsafe fn reallocate(self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    pub(crate) unsafe fn reallocate(self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
         match self.locate(block) {
             Place::Small { class, .. } if small_stays(block_bytes(class), size) => block,
             Place::Small { entry, class } => {
@@ -125,7 +125,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, and is not freed; what is cut off is not used any more.
     #[must_use]
-    pub unsafe fn resize_in_place(self, block: *mut u8, size: usize) -> bool {
+    pub(crate) unsafe fn resize_in_place(self, block: *mut u8, size: usize) -> bool {
         match self.locate(block) {
             // SAFETY: the page starts a large block, which is the caller's (this function's contract).
             Place::Large { page } => unsafe { large::resize(self, page, size) },

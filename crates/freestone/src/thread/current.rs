@@ -22,7 +22,7 @@ use core::ptr;
 use freestone_os::Linux;
 
 /// A thread heap of the process's allocator.
-pub type Heap = ThreadHeap<Linux>;
+pub(crate) type Heap = ThreadHeap<Linux>;
 
 /// What a thread's pointer is before its first use.
 static BEFORE_FIRST_USE: Heap = ThreadHeap::placeholder();

@@ -14,7 +14,7 @@ use crate::thread::records::{Record, RecordLinks};
 use freestone_os::Os;
 
 /// See the module header.
-pub struct ExplicitHeap<O: Os + 'static> {
+pub(crate) struct ExplicitHeap<O: Os + 'static> {
     gated: GatedHeap<O>,
     holdings: Holdings,
     links: RecordLinks<Self>,
@@ -40,7 +40,7 @@ impl<O: Os + 'static> ExplicitHeap<O> {
 
     /// Waits until no other thread is in the heap, and makes the caller its thread until the answer is dropped.
     #[must_use]
-    pub fn enter(&self) -> Entered<'_, O> {
+    pub(crate) fn enter(&self) -> Entered<'_, O> {
         self.gated.enter_with(Some(&self.holdings))
     }
 

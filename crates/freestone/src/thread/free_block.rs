@@ -26,7 +26,7 @@ use freestone_base::prefetch;
 /// A small block that is out of its span and that no code uses. See the module header.
 #[derive(Debug)]
 #[must_use = "a free block that is dropped is lost"]
-pub struct FreeBlock {
+pub(crate) struct FreeBlock {
     node: *mut Node,
     class: usize,
 }
@@ -37,7 +37,7 @@ impl FreeBlock {
     /// # Safety
     /// - `start` is the start of a small block of `class`, below `N_CLASSES`, that is out of its span, and that no code uses from now on.
     #[inline(always)]
-    pub unsafe fn new(start: *mut u8, class: usize) -> Self {
+    pub(crate) unsafe fn new(start: *mut u8, class: usize) -> Self {
         Self { node: start.cast(), class }
     }
 

@@ -14,10 +14,10 @@ use freestone_base::lock::{Guard, Lock};
 use freestone_os::{Futex, Os};
 
 /// Rank of the gates.
-pub const GATE_RANK: u8 = 15;
+pub(crate) const GATE_RANK: u8 = 15;
 
 /// A thread heap and its gate. See the module header.
-pub struct GatedHeap<O: Os + 'static> {
+pub(crate) struct GatedHeap<O: Os + 'static> {
     heap: ThreadHeap<O>,
     gate: Lock<(), Futex, GATE_RANK>,
     links: RecordLinks<Self>,
@@ -64,7 +64,7 @@ impl<O: Os + 'static> GatedHeap<O> {
 }
 
 /// A heap whose gate this thread holds.
-pub struct Entered<'a, O: Os + 'static> {
+pub(crate) struct Entered<'a, O: Os + 'static> {
     own: Own<'a, O>,
     _guard: Guard<'a, (), Futex, GATE_RANK>,
 }
@@ -72,7 +72,7 @@ pub struct Entered<'a, O: Os + 'static> {
 impl<O: Os + 'static> Entered<'_, O> {
     /// The heap.
     #[must_use]
-    pub fn own(&self) -> Own<'_, O> {
+    pub(crate) fn own(&self) -> Own<'_, O> {
         self.own
     }
 }

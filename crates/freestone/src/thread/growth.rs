@@ -14,14 +14,14 @@ const QUADRUPLE_MAX: usize = 8 * 1024;
 /// Whether a small block of `usable` bytes stays where it is when it is to hold `size`.
 #[inline(always)]
 #[must_use]
-pub fn small_stays(usable: usize, size: usize) -> bool {
+pub(crate) fn small_stays(usable: usize, size: usize) -> bool {
     size <= usable && size.max(GRANULE_BYTES) >= usable / STAY_SHARE
 }
 
 /// What a block of `usable` bytes that moves to hold `size` should get: more than `size` if it grows by less than twice.
 #[inline(always)]
 #[must_use]
-pub fn with_growth_room(usable: usize, size: usize) -> usize {
+pub(crate) fn with_growth_room(usable: usize, size: usize) -> usize {
     let factor = if usable <= QUADRUPLE_MAX { 4 } else { 2 };
     if size > usable && size < usable.saturating_mul(2) { usable.saturating_mul(factor) } else { size }
 }

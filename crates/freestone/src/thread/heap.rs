@@ -38,7 +38,7 @@ use freestone_os::Os;
 
 /// A heap of one thread, or of those that take turns behind a gate. See the module header.
 #[repr(C, align(64))]
-pub struct ThreadHeap<O: Os + 'static> {
+pub(crate) struct ThreadHeap<O: Os + 'static> {
     bins: Bins,
     spans: OwnedSpans,
     remote: RemoteFrees,
@@ -150,4 +150,4 @@ impl<O: Os + 'static> ThreadHeap<O> {
     }
 }
 
-pub mod own;
+pub(crate) mod own;

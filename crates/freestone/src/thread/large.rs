@@ -18,7 +18,7 @@ use freestone_os::Os;
 
 /// A block, just allocated.
 #[derive(Clone, Copy, Debug)]
-pub struct NewBlock {
+pub(crate) struct NewBlock {
     /// Its first byte, or null.
     pub start: *mut u8,
     /// Whether all of it reads as zero.
@@ -27,7 +27,7 @@ pub struct NewBlock {
 
 impl NewBlock {
     /// No memory.
-    pub const NONE: Self = Self { start: ptr::null_mut(), zero: false };
+    pub(crate) const NONE: Self = Self { start: ptr::null_mut(), zero: false };
 }
 
 /// Bytes of a run.

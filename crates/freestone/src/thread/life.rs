@@ -35,7 +35,7 @@ use freestone_base::lock::Lock;
 use freestone_os::{Futex, Os};
 
 /// Rank of the registry's lock.
-pub const RANK: u8 = 10;
+pub(crate) const RANK: u8 = 10;
 
 struct Registry {
     of_threads: Generations,
@@ -56,7 +56,7 @@ impl Registry {
 }
 
 /// All heaps.
-pub struct Threads<O: Os + 'static> {
+pub(crate) struct Threads<O: Os + 'static> {
     registry: Lock<Registry, Futex, RANK>,
     threads: Records<ThreadHeap<O>>,
     fallbacks: Records<GatedHeap<O>>,
@@ -73,7 +73,7 @@ enum Half {
 impl<O: Os + 'static> Threads<O> {
     /// None.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         let registry = Registry {
             of_threads: Generations::from(Generation::FIRST),
             of_explicit: Generations::from(Generation::FIRST_EXPLICIT),
@@ -93,7 +93,7 @@ impl<O: Os + 'static> Threads<O> {
     /// # Safety
     /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
     /// - The answer is used by one thread at a time, and not after [`Threads::death`].
-    pub unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
+    pub(crate) unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
         let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, Half::Threads) }?;
         // SAFETY: the heap is alive, and the calling thread's (this function's contract).
@@ -104,7 +104,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - As for [`Threads::birth`]; any number of threads may use the answer.
-    pub unsafe fn birth_of_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
+    pub(crate) unsafe fn birth_of_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
         unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, Half::Threads) }
     }
@@ -113,7 +113,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - As for [`Threads::birth`]; any number of threads may use the answer, until [`Threads::destroy`].
-    pub unsafe fn birth_of_explicit(&self, shared: &Shared<O>) -> Option<&ExplicitHeap<O>> {
+    pub(crate) unsafe fn birth_of_explicit(&self, shared: &Shared<O>) -> Option<&ExplicitHeap<O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
         let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), Half::Explicit) }?;
         heap.lift_limit();
@@ -160,7 +160,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - No copy of `own` is used afterwards, and it was born here.
-    pub unsafe fn death(&self, own: Own<'_, O>) {
+    pub(crate) unsafe fn death(&self, own: Own<'_, O>) {
         end(own);
         self.retire(own.heap(), &self.threads, own.heap());
     }
@@ -169,7 +169,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - Nobody uses the heap any more, and it was born here.
-    pub unsafe fn death_of_fallback(&self, heap: &GatedHeap<O>) {
+    pub(crate) unsafe fn death_of_fallback(&self, heap: &GatedHeap<O>) {
         end(heap.enter().own());
         self.retire(heap.heap(), &self.fallbacks, heap);
     }
@@ -179,7 +179,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - The heap was born here; no code uses it or a block of it any more, and no free of one is under way.
-    pub unsafe fn destroy(&self, heap: &ExplicitHeap<O>) {
+    pub(crate) unsafe fn destroy(&self, heap: &ExplicitHeap<O>) {
         // A fork waits at the gate until the heap is empty: the child must not have half of it.
         let entered = heap.enter();
         // SAFETY: no code uses a block of the heap any more (this function's contract).
@@ -205,7 +205,7 @@ impl<O: Os + 'static> Threads<O> {
 
     /// Heaps alive now.
     #[must_use]
-    pub fn n_alive(&self) -> u32 {
+    pub(crate) fn n_alive(&self) -> u32 {
         self.registry.lock().n_alive
     }
 
@@ -215,7 +215,7 @@ impl<O: Os + 'static> Threads<O> {
     }
 
     /// Takes the registry's lock and every gate, before a fork.
-    pub fn lock_for_fork(&self) {
+    pub(crate) fn lock_for_fork(&self) {
         self.registry.acquire_raw();
         self.gated().for_each(GatedHeap::lock_for_fork);
     }
@@ -224,7 +224,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - This thread took them with [`Threads::lock_for_fork`], or is the child's copy of the thread that did.
-    pub unsafe fn unlock_after_fork(&self) {
+    pub(crate) unsafe fn unlock_after_fork(&self) {
         // A fork handler may have made a heap meanwhile. Its gate was not taken, and stays as it is.
         // SAFETY: this thread took the others, or is the copy of the one that did (this function's contract).
         self.gated().for_each(|heap| unsafe { heap.unlock_after_fork() });
@@ -238,7 +238,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - The process has one thread, whose heap is `own` if it has one, and no lock of this module or below is held.
-    pub unsafe fn orphan_others(&self, own: Option<Own<'_, O>>) {
+    pub(crate) unsafe fn orphan_others(&self, own: Option<Own<'_, O>>) {
         for heap in self.threads.iter() {
             let is_own = own.is_some_and(|own| ptr::eq(own.heap(), heap));
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };

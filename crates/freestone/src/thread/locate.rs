@@ -14,7 +14,7 @@ use freestone_os::Os;
 
 /// What an address is.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// In a small span. Whether a block starts there is for its span to see, when the block goes back.
     Small {
         /// Its page map entry.
@@ -33,7 +33,7 @@ pub enum Place {
 
 /// Finds out what an address is.
 #[must_use]
-pub fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
+pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     let (layout, view) = (shared.pages.layout(), shared.pages.view());
     let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
         return Place::Wrong(Misuse::Foreign);

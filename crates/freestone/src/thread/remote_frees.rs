@@ -52,7 +52,7 @@ const _: () = assert!(SMALL_MAX < BATCH_BYTES);
 /// Where a heap is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Life {
+pub(crate) enum Life {
     /// Its record is free for the next birth, or was never used.
     Unborn = 0,
     /// A thread's, or an explicit heap's.

@@ -149,7 +149,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
 
 /// The proof that a heap is alive and that the thread which has the proof is the heap's thread. Costs nothing but the pointer.
 #[derive(Debug)]
-pub struct Own<'a, O: Os + 'static> {
+pub(crate) struct Own<'a, O: Os + 'static> {
     heap: &'a ThreadHeap<O>,
     /// Of an explicit heap.
     holdings: Option<&'a Holdings>,
