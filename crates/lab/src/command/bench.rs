@@ -6,19 +6,17 @@
 mod self_test;
 
 use crate::allocator::selection;
-use crate::command::conclusion;
+use crate::command::conclusion::Output;
 use crate::measure::instructions;
-use crate::measure::measurement::Measurement;
 use crate::measure::rounds::{self, Contender, Job};
 use crate::process::{command_file, interrupt};
-use crate::show::{summary_json, summary_tables, workload_list};
+use crate::show::{summary_tables, workload_list};
 use crate::suggestion;
 use crate::workload::definition::Workload;
 use crate::workload::params::{Params, Scale};
 use crate::workload::{catalogue, programs};
 use anyhow::{Context, Result, bail};
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The options of `freestone bench`.
@@ -50,18 +48,8 @@ pub(crate) struct Options {
     /// Measure the first allocator against itself, and fail if any difference is claimed
     #[arg(long)]
     self_test: bool,
-    /// Seed of the order in which allocators run within each round; the seed of a results file repeats its order [default: random]
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u32>,
-    /// Results file to write [default: freestone-results/TIME-bench.jsonl]
-    #[arg(short, long)]
-    out: Option<PathBuf>,
-    /// Do not write the HTML page
-    #[arg(long)]
-    no_report: bool,
-    /// Print the summary as JSON instead of tables
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// List the workloads and their parameters
     #[arg(short, long)]
     list: bool,
@@ -136,7 +124,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     if options.self_test {
         selection.allocators = self_test::first_twice(selection.allocators);
     }
-    let mut measurement = Measurement::begin("bench", options.out.as_deref(), options.seed, &selection.allocators)?;
+    let mut measurement = options.output.begin("bench", &selection.allocators)?;
     measurement.leave_out(selection.missing.into_iter().chain(not_installed))?;
     let allocators = measurement.prove(&selection.allocators)?;
     let baseline = measurement.baseline(&allocators, "no allocator could be measured; the warnings above say why")?;
@@ -146,12 +134,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     }
     let summary = measurement.finish(&baseline)?;
     measurement.refuse_emptiness(&summary)?;
-    if options.json {
-        summary_json::print(&summary, &measurement.header, &measurement.warnings, &measurement.path())?;
-    } else {
-        summary_tables::print(&summary);
-    }
-    conclusion::write(&measurement, options.no_report)?;
+    options.output.conclude(&measurement, &summary, || summary_tables::print(&summary))?;
     Ok(if options.self_test { self_test::judge(&summary) } else { 0 })
 }
 

@@ -7,7 +7,7 @@
 use crate::allocator::description::Allocator;
 use crate::allocator::preloading::{self, Obstacle};
 use crate::allocator::selection;
-use crate::command::conclusion;
+use crate::command::conclusion::Output;
 use crate::measure::measurement::Measurement;
 use crate::measure::order;
 use crate::measure::summary::{Figure, Summary};
@@ -17,11 +17,10 @@ use crate::process::{interrupt, server};
 use crate::progress;
 use crate::results::outcome::Outcome;
 use crate::results::warning::Warning;
-use crate::show::{command_line, quantity, summary_json, summary_tables, table, verdict_text};
+use crate::show::{command_line, quantity, summary_tables, table, verdict_text};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The options of `freestone compare`.
@@ -45,18 +44,8 @@ pub(crate) struct Options {
     /// Measure commands whose exit status is not 0 too
     #[arg(long)]
     ignore_failure: bool,
-    /// Seed of the order in which allocators run within each round; the seed of a results file repeats its order [default: random]
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u32>,
-    /// Results file to write [default: freestone-results/TIME-compare.jsonl]
-    #[arg(short, long)]
-    out: Option<PathBuf>,
-    /// Do not write the HTML page
-    #[arg(long)]
-    no_report: bool,
-    /// Print the summary as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// The command and its arguments
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
@@ -83,7 +72,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let path = command_file::find(watched_program(options)?)?;
     command_file::find(&options.command[0])?;
     let selection = selection::select(&options.allocators)?;
-    let mut measurement = Measurement::begin("compare", options.out.as_deref(), options.seed, &selection.allocators)?;
+    let mut measurement = options.output.begin("compare", &selection.allocators)?;
     measurement.leave_out(selection.missing)?;
     let proven = measurement.prove(&selection.allocators)?;
     let subject = subject(options);
@@ -92,12 +81,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let baseline = measurement.baseline(&allocators, &format!("'{subject}' could be measured under no allocator"))?;
     rounds(options, &subject, &allocators, &expected, &mut measurement)?;
     let summary = measurement.finish(&baseline)?;
-    if options.json {
-        summary_json::print(&summary, &measurement.header, &measurement.warnings, &measurement.path())?;
-    } else {
-        print(&summary, &subject);
-    }
-    conclusion::write(&measurement, options.no_report)
+    options.output.conclude(&measurement, &summary, || print(&summary, &subject))
 }
 
 /// The program that runs under the allocators: the server, or else the command.

@@ -1,19 +1,54 @@
-//! How every measurement ends: its warnings, the name of its results file, and its page.
+//! What every measurement has in common at the command line: the options of its order and its output, and how it begins and ends.
 
+use crate::allocator::description::Allocator;
 use crate::measure::measurement::Measurement;
-use crate::show::html_page;
+use crate::measure::summary::Summary;
+use crate::show::{html_page, summary_json};
 use anyhow::Result;
+use std::path::PathBuf;
 
-/// Prints the warnings, and writes the page beside the results file unless `no_report` is set.
-///
-/// # Errors
-/// The page cannot be written.
-pub(crate) fn write(measurement: &Measurement, no_report: bool) -> Result<()> {
-    measurement.print_warnings();
-    if !no_report {
-        let path = measurement.path().with_extension("html");
-        html_page::write(&[measurement.path()], &path)?;
-        eprintln!("report:  {}", path.display());
+/// The options that `bench`, `compare` and `experiment` share.
+#[derive(clap::Args)]
+pub(crate) struct Output {
+    /// Seed of the order in which allocators run within each round; the seed of a results file repeats its order [default: random]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u32>,
+    /// Results file to write [default: freestone-results/TIME-COMMAND.jsonl]
+    #[arg(short, long)]
+    out: Option<PathBuf>,
+    /// Do not write the HTML page
+    #[arg(long)]
+    no_report: bool,
+    /// Print the summary as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    /// Begins a measurement with these options.
+    ///
+    /// # Errors
+    /// The results file cannot be written.
+    pub(crate) fn begin(&self, command: &str, allocators: &[Allocator]) -> Result<Measurement> {
+        Measurement::begin(command, self.out.as_deref(), self.seed, allocators)
     }
-    Ok(())
+
+    /// Prints the summary, as JSON or with `tables`, then the warnings, and writes the page beside the results file.
+    ///
+    /// # Errors
+    /// The summary cannot be printed, or the page cannot be written.
+    pub(crate) fn conclude(&self, measurement: &Measurement, summary: &Summary, tables: impl FnOnce()) -> Result<()> {
+        if self.json {
+            summary_json::print(summary, &measurement.header, &measurement.warnings, &measurement.path())?;
+        } else {
+            tables();
+        }
+        measurement.print_warnings();
+        if !self.no_report {
+            let path = measurement.path().with_extension("html");
+            html_page::write(&[measurement.path()], &path)?;
+            eprintln!("report:  {}", path.display());
+        }
+        Ok(())
+    }
 }

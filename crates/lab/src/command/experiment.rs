@@ -9,14 +9,12 @@ mod go;
 mod session;
 
 use crate::allocator::selection;
-use crate::command::conclusion;
-use crate::measure::measurement::Measurement;
+use crate::command::conclusion::Output;
+use crate::show::published;
 use crate::show::published::comparison::Comparison;
-use crate::show::{published, summary_json};
 use anyhow::Result;
 use session::Session;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The options of `freestone experiment`.
@@ -37,18 +35,8 @@ pub(crate) struct Options {
     /// Seconds one run may take before it is ended
     #[arg(long, default_value = "120")]
     timeout: NonZeroU64,
-    /// Seed of the order in which allocators run within each round: that of a results file repeats its order [default: drawn]
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u32>,
-    /// Results file to write [default: freestone-results/TIME-experiment-X.jsonl]
-    #[arg(short, long)]
-    out: Option<PathBuf>,
-    /// Do not write the HTML page
-    #[arg(long)]
-    no_report: bool,
-    /// Print the summary as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -67,12 +55,7 @@ enum Letter {
 pub(crate) fn main(options: &Options) -> Result<()> {
     let letter = ["a", "b", "c", "d", "e"][options.which as usize];
     let selection = selection::select(&options.allocators)?;
-    let mut measurement = Measurement::begin(
-        &format!("experiment-{letter}"),
-        options.out.as_deref(),
-        options.seed,
-        &selection.allocators,
-    )?;
+    let mut measurement = options.output.begin(&format!("experiment-{letter}"), &selection.allocators)?;
     measurement.leave_out(selection.missing)?;
     let allocators = measurement.prove(&selection.allocators)?;
     let baseline = measurement.baseline(&allocators, "no allocator could be measured; the warnings above say why")?;
@@ -89,10 +72,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let mut measurement = session.measurement;
     let summary = measurement.finish(&baseline)?;
     measurement.refuse_emptiness(&summary)?;
-    if options.json {
-        summary_json::print(&summary, &measurement.header, &measurement.warnings, &measurement.path())?;
-    } else {
-        published::comparisons(&summary).iter().for_each(Comparison::print);
-    }
-    conclusion::write(&measurement, options.no_report)
+    options
+        .output
+        .conclude(&measurement, &summary, || published::comparisons(&summary).iter().for_each(Comparison::print))
 }
