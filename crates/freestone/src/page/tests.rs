@@ -26,6 +26,21 @@ pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     heap
 }
 
+/// Calls `meanwhile` while a thread that purges stands inside the kernel, until `meanwhile` ends that with `hold_purges(false)`.
+pub(in crate::page) fn while_a_purge_is_held<'e>(
+    world: &'e World,
+    meanwhile: impl for<'s> FnOnce(&'s std::thread::Scope<'s, 'e>),
+) {
+    world.os().hold_purges(true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| world.shared.pages.purge());
+        while world.os().n_held_purges() == 0 {
+            std::thread::yield_now();
+        }
+        meanwhile(scope);
+    });
+}
+
 /// Every option that changes how memory is had or given back, with streams that have large blocks, and each failing call.
 #[test]
 fn every_way_of_having_memory_keeps_every_promise() {

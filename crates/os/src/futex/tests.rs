@@ -26,8 +26,8 @@ fn the_thread_that_forks_enters_what_it_holds_and_leaves_it_held() {
         }
         entered.store(true, Ordering::SeqCst);
         Futex::end_fork();
-        // SAFETY: taken above, by this thread.
         #[allow(unsafe_code)]
+        // SAFETY: taken above, by this thread.
         unsafe {
             lock.release_raw();
         }
@@ -40,8 +40,8 @@ fn the_thread_that_forks_enters_what_it_holds_and_leaves_it_held() {
 fn a_lock_that_was_not_taken_for_the_fork_stays_as_it_is() {
     let lock: Lock<u32, Futex, 20> = Lock::new(7);
     let guard = lock.lock();
-    // SAFETY: the lock was not taken with `acquire_raw`.
     #[allow(unsafe_code)]
+    // SAFETY: the lock was not taken with `acquire_raw`.
     unsafe {
         lock.release_raw();
     }
@@ -64,8 +64,8 @@ fn increments_beside_forks_are_never_lost() {
             Futex::begin_fork();
             *lock.lock() += 1;
             Futex::end_fork();
-            // SAFETY: taken above, by this thread.
             #[allow(unsafe_code)]
+            // SAFETY: taken above, by this thread.
             unsafe {
                 lock.release_raw();
             }

@@ -56,11 +56,12 @@ fn a_second_lock_of_one_rank_panics_but_not_for_a_fork() {
     let (one, other) = two();
     one.acquire_raw();
     other.acquire_raw();
-    // SAFETY: taken above, by this thread.
-    #[allow(unsafe_code)]
-    unsafe {
-        one.release_raw();
-        other.release_raw();
+    for lock in [&one, &other] {
+        #[allow(unsafe_code)]
+        // SAFETY: taken above, by this thread.
+        unsafe {
+            lock.release_raw();
+        }
     }
 }
 
@@ -70,8 +71,8 @@ fn a_fork_that_takes_locks_in_falling_order_panics() {
         let (page, list) = (Ranked::<30>::new(()), Ranked::<20>::new(()));
         page.acquire_raw();
         let unwinding = catch_unwind(core::panic::AssertUnwindSafe(|| list.acquire_raw()));
-        // SAFETY: taken above, by this thread.
         #[allow(unsafe_code)]
+        // SAFETY: taken above, by this thread.
         unsafe {
             page.release_raw();
         }
@@ -109,8 +110,8 @@ fn entering_and_leaving_during_a_fork_changes_nothing_about_what_is_held() {
         drop(registry.lock());
         IS_FORKING.set(false);
         let still_held = catch_unwind(core::panic::AssertUnwindSafe(|| drop(registry.lock())));
-        // SAFETY: this thread took the lock above.
         #[allow(unsafe_code)]
+        // SAFETY: this thread took the lock above.
         unsafe {
             list.release_raw();
         }

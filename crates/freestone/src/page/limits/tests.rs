@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 use crate::config::key;
-use crate::page::tests::{MIB, dirty_bytes, dirty_mib};
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
 use crate::span::Kind;
 use crate::testing::World;
 use crate::thread::upkeep;
@@ -66,12 +66,7 @@ fn who_is_within_the_limit_but_for_a_purge_waits_for_it() {
     world.set(key::LIMIT_HARD, "64m");
     dirty_mib(&world, 2);
     let pages = &world.shared.pages;
-    world.os().hold_purges(true);
-    std::thread::scope(|scope| {
-        scope.spawn(|| pages.purge());
-        while world.os().n_held_purges() == 0 {
-            std::thread::yield_now();
-        }
+    while_a_purge_is_held(&world, |scope| {
         let wanted = scope.spawn(|| pages.allocate(63 * 16 - 1, 1, Kind::Large).is_some());
         while pages.inspect(|state| state.n_waiting) == 0 && !wanted.is_finished() {
             std::thread::yield_now();

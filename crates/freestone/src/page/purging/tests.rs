@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 use crate::config::key;
 use crate::page::runs::Extent;
-use crate::page::tests::{MIB, dirty_bytes, dirty_mib};
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
 use crate::testing::World;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
@@ -69,12 +69,7 @@ fn a_fork_does_not_wait_for_a_purge() {
     let world = World::new(4096);
     dirty_mib(&world, 10);
     let pages = &world.shared.pages;
-    world.os().hold_purges(true);
-    std::thread::scope(|scope| {
-        scope.spawn(|| pages.purge());
-        while world.os().n_held_purges() == 0 {
-            std::thread::yield_now();
-        }
+    while_a_purge_is_held(&world, |_| {
         pages.lock_for_fork();
         // SAFETY: taken in the line above.
         unsafe { pages.unlock_after_fork() };
