@@ -1,11 +1,11 @@
-//! `cargo xtask test`: the steps, the ones that fail soonest first.
+//! `cargo xtask test`: the steps, in the order of how soon they fail.
 
 use crate::process::{self, build_library, cargo, output, run};
 use crate::{claims, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
-/// One thing that must pass.
+/// One step.
 struct Step {
     name: &'static str,
     what: &'static str,

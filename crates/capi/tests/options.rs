@@ -65,9 +65,9 @@ fn options_have_no_effect_in_a_setuid_program() {
     let setuid = std::env::temp_dir().join(format!("freestone-setuid-{}", std::process::id()));
     std::fs::copy(program.path(), &setuid).expect("a copy");
     std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).expect("root may do that");
-    let mut as_nobody = std::process::Command::new("setpriv");
-    as_nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&setuid).arg("1000");
-    let output = as_nobody.env("FREESTONE_DECAY_MS", "111").output();
+    let mut unprivileged = std::process::Command::new("setpriv");
+    unprivileged.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&setuid).arg("1000");
+    let output = unprivileged.env("FREESTONE_DECAY_MS", "111").output();
     std::fs::remove_file(&setuid).expect("ours");
     let output = output.expect("setpriv can be run");
     assert!(output.status.success(), "{}", text(&output));
