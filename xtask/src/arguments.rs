@@ -122,6 +122,15 @@ pub(crate) enum Command {
         /// Run only these targets.
         targets: Vec<String>,
     },
+    /// Commit every heap crime of the suite at each level of hardening, and compare the table with docs/security.md.
+    Crimes {
+        /// Print the table of this allocator instead, as [NAME=]LIBRARY[,VARIABLE=VALUE]…; `system` is the C library's.
+        #[arg(long)]
+        under: Vec<String>,
+        /// Write what was seen into docs/security.md.
+        #[arg(long, conflicts_with = "under")]
+        bless: bool,
+    },
     /// Run real programs with the library preloaded, and compare their output with that under the system allocator.
     Programs {
         /// Install missing programs with apt.

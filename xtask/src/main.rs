@@ -2,6 +2,7 @@
 
 mod arguments;
 mod claims;
+mod crimes;
 mod hotpath;
 mod install;
 mod interpreted;
@@ -48,6 +49,7 @@ fn main() -> Result<()> {
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),
+        Command::Crimes { under, bless } => crimes::run(&under, bless),
         Command::Programs { install, names } => programs::run(&names, install),
     }
 }
