@@ -131,6 +131,18 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "under")]
         bless: bool,
     },
+    /// Start a program many times, and print how many bits of the heap's addresses are random.
+    Entropy {
+        /// Starts; 100000 take some minutes.
+        #[arg(long, default_value_t = 2000)]
+        starts: u32,
+        /// At this level of hardening.
+        #[arg(long)]
+        harden: Option<String>,
+        /// Of this allocator, not of Freestone.
+        #[arg(long, value_name = "LIBRARY")]
+        of: Option<PathBuf>,
+    },
     /// Run real programs with the library preloaded, and compare their output with that under the system allocator.
     Programs {
         /// Install missing programs with apt.

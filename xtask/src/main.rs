@@ -3,6 +3,7 @@
 mod arguments;
 mod claims;
 mod crimes;
+mod entropy;
 mod hotpath;
 mod install;
 mod interpreted;
@@ -50,6 +51,7 @@ fn main() -> Result<()> {
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),
         Command::Crimes { under, bless } => crimes::run(&under, bless),
+        Command::Entropy { starts, harden, of } => entropy::run(starts, harden.as_deref(), of.as_deref()),
         Command::Programs { install, names } => programs::run(&names, install),
     }
 }
