@@ -148,6 +148,9 @@ pub(crate) enum Command {
         /// Install missing programs with apt.
         #[arg(long)]
         install: bool,
+        /// Run them at these levels of hardening: off, default, checks, full.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+        harden: Vec<String>,
         /// Run only these.
         names: Vec<String>,
     },

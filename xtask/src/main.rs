@@ -52,6 +52,6 @@ fn main() -> Result<()> {
         Command::Platforms { targets } => platforms::test(&targets),
         Command::Crimes { under, bless } => crimes::run(&under, bless),
         Command::Entropy { starts, harden, of } => entropy::run(starts, harden.as_deref(), of.as_deref()),
-        Command::Programs { install, names } => programs::run(&names, install),
+        Command::Programs { install, harden, names } => programs::run(&names, &harden, install),
     }
 }
