@@ -1,7 +1,8 @@
-//! What the library does about heap crimes: the programs of `tests/c/crimes`, each committed at each level of the option `harden`.
+//! What the library does about heap crimes and attacks: the programs of `tests/c/crimes` and `tests/c/attacks`, each run at each level of the
+//! option `harden`.
 //!
-//! The expectation is the table in `docs/security.md`: a test fails if a cell of it is not what was seen, for the worse or for the better.
-//! `cargo xtask crimes --bless` writes what was seen into the page; `cargo xtask crimes --under LIBRARY` prints the table of any allocator.
+//! The expectation is the tables in `docs/security.md`: a test fails if a cell is not what was seen, for the worse or for the better.
+//! `cargo xtask crimes --bless` writes what was seen into the page; `cargo xtask crimes --under LIBRARY` prints the tables of any allocator.
 //!
 //! How the number 113 comes about: five double frees, seven invalid frees, a size that is impossible, execution, reuse, two reads and three
 //! writes of memory that was freed, six overflows, six underflows and five mismatches are 37 crimes, each committed with blocks of 8,
@@ -14,39 +15,50 @@ mod page;
 mod run;
 
 use harness::{foreign_target, installed, shared_library};
-use run::{Allocator, Table, Verdict};
+use run::{Allocator, Suite, Table, Verdict};
 use std::env;
 use std::sync::OnceLock;
 
-/// The levels of `harden`, with how many of the 113 programs each has to catch at least.
+/// The levels of `harden`, with how many of the 113 crimes each has to catch at least.
 const LEVELS: [(&str, usize); 4] = [("off", 48), ("default", 48), ("checks", 48), ("full", 48)];
 
-/// Every crime at every level; `None` where programs are for another machine or there is no compiler for C++.
-fn at_each_level() -> Option<&'static Table> {
-    static TABLE: OnceLock<Table> = OnceLock::new();
+/// A suite at every level; `None` where programs are for another machine or there is no compiler for C++.
+fn at_each_level(suite: Suite) -> Option<&'static Table> {
+    static CRIMES: OnceLock<Table> = OnceLock::new();
+    static ATTACKS: OnceLock<Table> = OnceLock::new();
     if foreign_target().is_some() || !installed("c++") {
         println!("skipped: the crimes are committed on the machine that they are compiled on");
         return None;
     }
-    Some(TABLE.get_or_init(|| {
+    let table = match suite {
+        Suite::Crimes => &CRIMES,
+        Suite::Attacks => &ATTACKS,
+    };
+    Some(table.get_or_init(|| {
         let levels = LEVELS.map(|(level, _)| Allocator {
             name: level.into(),
             library: Some(shared_library()),
             variables: vec![("FREESTONE_HARDEN".into(), level.into())],
         });
-        run::commit_all(levels.into())
+        run::commit_all(suite, levels.into())
     }))
 }
 
 #[test]
 fn each_level_does_about_each_crime_what_the_page_says() {
-    let Some(table) = at_each_level() else { return };
-    page::compare(&page::table(table));
+    let Some(table) = at_each_level(Suite::Crimes) else { return };
+    page::compare(table);
+}
+
+#[test]
+fn each_level_does_about_each_attack_what_the_page_says() {
+    let Some(table) = at_each_level(Suite::Attacks) else { return };
+    page::compare(table);
 }
 
 #[test]
 fn each_level_catches_as_many_as_it_has_to() {
-    let Some(table) = at_each_level() else { return };
+    let Some(table) = at_each_level(Suite::Crimes) else { return };
     for (column, (level, least)) in LEVELS.into_iter().enumerate() {
         let caught = table.n_caught(column);
         assert!(caught >= least, "harden={level} catches {caught} of the programs, and has to catch {least}");
@@ -55,20 +67,22 @@ fn each_level_catches_as_many_as_it_has_to() {
 
 #[test]
 fn the_programs_that_can_be_caught_are_113() {
-    let Some(table) = at_each_level() else { return };
+    let Some(table) = at_each_level(Suite::Crimes) else { return };
     assert_eq!(table.n_counted(), 113);
 }
 
 /// A program that the library ends has to be told why.
 #[test]
 fn no_program_is_aborted_without_a_report() {
-    let Some(table) = at_each_level() else { return };
-    assert_eq!(table.aborted_silently, Vec::<String>::new());
+    for suite in [Suite::Crimes, Suite::Attacks] {
+        let Some(table) = at_each_level(suite) else { return };
+        assert_eq!(table.aborted_silently, Vec::<String>::new());
+    }
 }
 
 #[test]
 fn an_overflow_inside_a_block_is_no_affair_of_the_allocator() {
-    let Some(table) = at_each_level() else { return };
+    let Some(table) = at_each_level(Suite::Crimes) else { return };
     let row = table.row("overflow_of_a_field").expect("the program has this crime");
     assert!(row.verdicts.iter().flatten().all(|verdict| *verdict == Verdict::Missed));
 }
@@ -79,6 +93,8 @@ fn an_overflow_inside_a_block_is_no_affair_of_the_allocator() {
 #[ignore = "prints a table of other allocators: cargo xtask crimes --under LIBRARY"]
 fn the_table_of_other_allocators() {
     let under = env::var("CRIMES_UNDER").unwrap_or_else(|_| "system=".into());
-    let allocators = under.split(';').map(Allocator::parse).collect();
-    println!("{}", page::table(&run::commit_all(allocators)));
+    let allocators: Vec<_> = under.split(';').map(Allocator::parse).collect();
+    for suite in [Suite::Crimes, Suite::Attacks] {
+        println!("{}", page::table(&run::commit_all(suite, allocators.clone())));
+    }
 }

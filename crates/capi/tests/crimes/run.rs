@@ -1,4 +1,4 @@
-//! Commits crimes: compiles the programs, runs each under each allocator, two at a time, and judges how it ended.
+//! Commits crimes and mounts attacks: compiles the programs, runs each under each allocator, two at a time, and judges how it ended.
 
 use crate::harness::{crate_dir, scratch, succeed};
 use std::fs;
@@ -18,7 +18,7 @@ pub(crate) enum Verdict {
     NoEffect,
     /// After the deed, by a crash, by running for ever or without memory: the heap is broken, and whoever commits the crime may prevent that.
     Breaks,
-    /// It came to its end.
+    /// It came to its end: the crime went unnoticed, or the attack succeeded.
     Missed,
 }
 
@@ -27,20 +27,19 @@ impl Verdict {
     pub(crate) fn is_caught(self) -> bool {
         matches!(self, Self::AtOnce | Self::Later | Self::NoEffect)
     }
+}
 
-    /// In a table.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::AtOnce => "at once",
-            Self::Later => "later",
-            Self::NoEffect => "no effect",
-            Self::Breaks => "breaks",
-            Self::Missed => "–",
-        }
-    }
+/// What is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suite {
+    /// The programs of `tests/c/crimes`.
+    Crimes,
+    /// The programs of `tests/c/attacks`, with the scene of the crimes.
+    Attacks,
 }
 
 /// What the programs run under.
+#[derive(Clone)]
 pub(crate) struct Allocator {
     /// Its name in tables.
     pub(crate) name: String,
@@ -76,8 +75,9 @@ pub(crate) struct Row {
     pub(crate) verdicts: Vec<Vec<Verdict>>,
 }
 
-/// Every crime under each allocator.
+/// Every crime of a suite under each allocator.
 pub(crate) struct Table {
+    pub(crate) suite: Suite,
     pub(crate) allocators: Vec<Allocator>,
     pub(crate) rows: Vec<Row>,
     /// Programs that were aborted without a line on standard error.
@@ -102,15 +102,26 @@ impl Table {
     }
 }
 
-/// The program: without optimizations, and without anything of the compiler that sees crimes itself.
-fn compile() -> PathBuf {
-    let folder = crate_dir().join("tests/c/crimes");
-    let program = scratch("programs").join("crimes");
-    let draft = program.with_extension(std::process::id().to_string());
-    let mut sources: Vec<PathBuf> =
-        fs::read_dir(&folder).expect("the sources are there").filter_map(|entry| Some(entry.ok()?.path())).collect();
-    sources.retain(|path| path.extension().is_some_and(|end| end == "cpp"));
+/// The C++ files of a folder of `tests/c`.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(crate_dir().join("tests/c").join(folder)).expect("the sources are there");
+    let paths = entries.map(|entry| entry.expect("a folder can be read").path());
+    let mut sources: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "cpp")).collect();
     sources.sort();
+    sources
+}
+
+/// The program: without optimizations, and without anything of the compiler that sees crimes itself.
+fn compile(suite: Suite) -> PathBuf {
+    let (name, sources) = match suite {
+        Suite::Crimes => ("crimes", sources("crimes")),
+        Suite::Attacks => {
+            let shared = ["main.cpp", "scene.cpp"].map(|file| crate_dir().join("tests/c/crimes").join(file));
+            ("attacks", [sources("attacks"), shared.into()].concat())
+        }
+    };
+    let program = scratch("programs").join(name);
+    let draft = program.with_extension(std::process::id().to_string());
     let mut compile = Command::new("c++");
     compile.args(["-std=c++17", "-O0", "-g", "-fno-builtin", "-fsized-deallocation", "-pthread", "-Wall", "-Wextra"]);
     compile.args(["-fno-stack-protector", "-U_FORTIFY_SOURCE", "-Wno-missing-field-initializers"]);
@@ -132,9 +143,9 @@ fn listed(program: &Path) -> Vec<Row> {
     list.lines().map(row).collect()
 }
 
-/// Commits every crime under each allocator.
-pub(crate) fn commit_all(allocators: Vec<Allocator>) -> Table {
-    let program = compile();
+/// Commits every crime of a suite under each allocator.
+pub(crate) fn commit_all(suite: Suite, allocators: Vec<Allocator>) -> Table {
+    let program = compile(suite);
     let mut rows = listed(&program);
     let mut aborted_silently = Vec::new();
     for allocator in &allocators {
@@ -152,7 +163,7 @@ pub(crate) fn commit_all(allocators: Vec<Allocator>) -> Table {
             row.verdicts.push(row.sizes.iter().zip(&mut outputs).map(verdict).collect());
         }
     }
-    Table { allocators, rows, aborted_silently }
+    Table { suite, allocators, rows, aborted_silently }
 }
 
 /// The outputs of `program CRIME SIZE` for each pair, in their order.

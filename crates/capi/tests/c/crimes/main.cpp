@@ -1,5 +1,6 @@
 /*
- * Small programs that each commit one heap crime: `crimes CRIME SIZE`. The allocator is whatever the process has.
+ * Small programs that each commit one heap crime: `crimes CRIME SIZE`; with the lists of `../attacks`, each mounts an attack. The allocator is
+ * whatever the process has.
  *
  * `crimes list` prints a line for each crime: name, `counted` or `beside`, the sizes it is committed with, and what it is, between tabs.
  *
@@ -13,14 +14,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const Crime *const lists[] = {double_frees, invalid_frees, requests, stale_uses, bounds, mismatches};
+/* The crime after this one in all lists, or null. */
+static const Crime *next_of(const Crime *crime, const Crime *const *&list) {
+    crime = crime ? crime + 1 : *list;
+    while (crime && !crime->name) crime = *++list;
+    return crime;
+}
 
-static int list() {
-    for (const Crime *crimes : lists) {
-        for (const Crime *crime = crimes; crime->name; crime++) {
-            printf("%s\t%s\t%s\t%s\n", crime->name, crime->is_counted ? "counted" : "beside",
-                   crime->has_sizes ? "8 4096 262144" : "8", crime->what);
-        }
+static int print_list() {
+    const Crime *const *list = lists;
+    for (const Crime *crime = next_of(nullptr, list); crime; crime = next_of(crime, list)) {
+        printf("%s\t%s\t%s\t%s\n", crime->name, crime->is_counted ? "counted" : "beside", crime->has_sizes ? "8 4096 262144" : "8",
+               crime->what);
     }
     return 0;
 }
@@ -36,21 +41,20 @@ static bool is_at_level() {
 }
 
 int main(int n_words, char **words) {
-    if (n_words == 2 && !strcmp(words[1], "list")) return list();
+    if (n_words == 2 && !strcmp(words[1], "list")) return print_list();
     if (n_words != 3) return 2;
     if (!is_at_level()) return 3;
     rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
-    alarm(60);
+    alarm(20);
     size = strtoul(words[2], nullptr, 10);
-    for (const Crime *crimes : lists) {
-        for (const Crime *crime = crimes; crime->name; crime++) {
-            if (strcmp(crime->name, words[1])) continue;
-            move_in();
-            Outcome outcome = crime->commit();
-            go_on();
-            return outcome;
-        }
+    const Crime *const *list = lists;
+    for (const Crime *crime = next_of(nullptr, list); crime; crime = next_of(crime, list)) {
+        if (strcmp(crime->name, words[1])) continue;
+        move_in();
+        Outcome outcome = crime->commit();
+        go_on();
+        return outcome;
     }
     return 2;
 }

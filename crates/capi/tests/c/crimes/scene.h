@@ -66,4 +66,7 @@ struct Crime {
 /* The crimes of each file; a crime without a name ends each list. */
 extern const Crime double_frees[], invalid_frees[], stale_uses[], bounds[], requests[], mismatches[];
 
+/* The program's lists of crimes, up to null. */
+extern const Crime *const lists[];
+
 #endif
