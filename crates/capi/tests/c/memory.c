@@ -206,20 +206,20 @@ static void pressure(void) {
 }
 
 static void heap_limit(void) {
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap && freestone_heap_set_limit(heap, 100) == -1 && errno == EINVAL);
     EXPECT(freestone_heap_set_limit(heap, 4 << 20) == 0);
-    EXPECT(freestone_heap_alloc(heap, 3 << 20));
+    EXPECT(freestone_heap_malloc(heap, 3 << 20));
     errno = 0;
-    EXPECT(!freestone_heap_alloc(heap, 2 << 20) && errno == ENOMEM);
+    EXPECT(!freestone_heap_malloc(heap, 2 << 20) && errno == ENOMEM);
     int n = 0;
-    while (freestone_heap_alloc(heap, 1000)) {
+    while (freestone_heap_malloc(heap, 1000)) {
         n++;
     }
     EXPECT(n > 900 && n < 1100);
     EXPECT(freestone_heap_set_limit(heap, 1 << 20) == -1 && errno == EINVAL);
-    EXPECT(freestone_heap_set_limit(heap, 0) == 0 && freestone_heap_alloc(heap, 8 << 20));
-    freestone_heap_destroy(heap);
+    EXPECT(freestone_heap_set_limit(heap, 0) == 0 && freestone_heap_malloc(heap, 8 << 20));
+    freestone_heap_delete(heap);
 }
 
 static int by_address(const void *a, const void *b) {
