@@ -223,9 +223,9 @@ fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, levels: &[Option<&st
     Ok(())
 }
 
-/// Runs those that take seconds and are installed.
+/// Runs those that take seconds and are installed, as they are and with every free checked.
 pub(crate) fn run_short() -> Result<()> {
-    run_all(PROGRAMS.iter().filter(|program| program.short), &[None], false)
+    run_all(PROGRAMS.iter().filter(|program| program.short), &[Some("default"), Some("checks")], false)
 }
 
 /// Runs the named programs, or all, at the named levels of the option `harden`, or at its default; with `install`, installs missing programs.

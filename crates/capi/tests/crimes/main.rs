@@ -17,6 +17,7 @@ mod run;
 use harness::{foreign_target, installed, shared_library};
 use run::{Allocator, Suite, Table, Verdict};
 use std::env;
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// The levels of `harden`, with how many of the 113 crimes each has to catch at least.
@@ -85,6 +86,16 @@ fn an_overflow_inside_a_block_is_no_affair_of_the_allocator() {
     let Some(table) = at_each_level(Suite::Crimes) else { return };
     let row = table.row("overflow_of_a_field").expect("the program has this crime");
     assert!(row.verdicts.iter().flatten().all(|verdict| *verdict == Verdict::Missed));
+}
+
+/// Otherwise a misspelt level would pass for the default one.
+#[test]
+fn a_program_that_is_not_at_the_level_asked_for_says_so() {
+    let Some(_) = at_each_level(Suite::Crimes) else { return };
+    let mut command = Command::new(harness::scratch("programs").join("crimes"));
+    command.args(["reuse", "8"]).env("LD_PRELOAD", shared_library()).env("FREESTONE_HARDEN", "very");
+    let output = command.output().expect("the program can be run");
+    assert_eq!(output.status.code(), Some(3), "{}", harness::text(&output));
 }
 
 /// For `cargo xtask crimes --under`: prints the table of the allocators in `CRIMES_UNDER`, each `NAME=LIBRARY,VARIABLE=VALUE,…`, between

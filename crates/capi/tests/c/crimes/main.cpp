@@ -37,7 +37,7 @@ static bool is_at_level() {
     auto get = (int64_t(*)(const char *))dlsym(RTLD_DEFAULT, "freestone_option_get");
     if (!asked || !get) return !asked;
     int64_t level = get("harden");
-    return level < 0 || (level < 4 && !strcmp(levels[level], asked));
+    return level >= 0 && level < 4 && !strcmp(levels[level], asked);
 }
 
 int main(int n_words, char **words) {
