@@ -2,6 +2,8 @@
 
 mod arguments;
 mod claims;
+mod crimes;
+mod entropy;
 mod hotpath;
 mod install;
 mod interpreted;
@@ -48,6 +50,8 @@ fn main() -> Result<()> {
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),
-        Command::Programs { install, names } => programs::run(&names, install),
+        Command::Crimes { under, bless } => crimes::run(&under, bless),
+        Command::Entropy { starts, harden, of } => entropy::run(starts, harden.as_deref(), of.as_deref()),
+        Command::Programs { install, harden, names } => programs::run(&names, &harden, install),
     }
 }

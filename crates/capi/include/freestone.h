@@ -14,7 +14,7 @@
  *   TLSF                 heaps with bounded-time calls, over memory that you provide
  *   Pools                blocks of one size, in memory that you provide or the library allocates
  *
- * One set of verbs serves all: `_create` and `_destroy`, `_alloc`, `_alloc_zeroed`, `_alloc_aligned`, `_realloc` and `_free`.
+ * One set of verbs, those of C, serves all: `_new` and `_delete`, `_malloc`, `_calloc`, `_aligned_alloc`, `_realloc` and `_free`.
  *
  * Long because: a program includes one header for the whole interface.
  *
@@ -74,7 +74,7 @@ extern "C" {
 /*
  * A heap separate from that of `malloc`. Any thread may allocate from it; threads that do so at the same time take turns. `free` and
  * `malloc_usable_size` accept its blocks. (A Rust program whose global allocator is Freestone must not drop them as a Box or a
- * Vec: it must free them with `free`.) freestone_heap_destroy frees the heap and all of its blocks at once, in time proportional to the
+ * Vec: it must free them with `free`.) freestone_heap_delete frees the heap and all of its blocks at once, in time proportional to the
  * number of its spans, not of its blocks.
  *
  * freestone_heap_realloc keeps a block in its heap; plain `realloc` may move it to the heap of `malloc`.
@@ -85,7 +85,7 @@ typedef struct freestone_heap freestone_heap_t;
  * Creates a heap. NULL and ENOMEM when memory runs out.
  */
 FREESTONE_ATTR_NODISCARD
-freestone_heap_t *freestone_heap_create(void) FREESTONE_NOTHROW;
+freestone_heap_t *freestone_heap_new(void) FREESTONE_NOTHROW;
 
 /*
  * Limits `heap` to `bytes`, counted in whole pages of 64 KiB; 0 removes the limit (a new heap has none). At the limit the heap's functions
@@ -102,19 +102,19 @@ int freestone_heap_set_limit(freestone_heap_t *heap, size_t bytes) FREESTONE_NOT
  * No code may use a block of the heap any more, and every `free` of one has to have returned. Blocks freed earlier, by any thread, are
  * accounted for: the heap gets them back first.
  */
-void freestone_heap_destroy(freestone_heap_t *heap) FREESTONE_NOTHROW;
+void freestone_heap_delete(freestone_heap_t *heap) FREESTONE_NOTHROW;
 
 /*
  * Allocates `size` bytes of `heap`, aligned to 16; a size of 0 gives a block of its own. NULL and ENOMEM when memory runs out.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2) FREESTONE_ATTR_NONNULL(1)
-void *freestone_heap_alloc(freestone_heap_t *heap, size_t size) FREESTONE_NOTHROW;
+void *freestone_heap_malloc(freestone_heap_t *heap, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Allocates `count * size` zero bytes of `heap`, aligned to 16. NULL and ENOMEM when memory runs out or the product overflows.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2, 3) FREESTONE_ATTR_NONNULL(1)
-void *freestone_heap_alloc_zeroed(freestone_heap_t *heap, size_t count, size_t size) FREESTONE_NOTHROW;
+void *freestone_heap_calloc(freestone_heap_t *heap, size_t count, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Allocates `size` bytes of `heap`, aligned to `align`. NULL and EINVAL if that is not a power of two; NULL and ENOMEM when memory runs
@@ -122,7 +122,7 @@ void *freestone_heap_alloc_zeroed(freestone_heap_t *heap, size_t count, size_t s
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(2) FREESTONE_ATTR_ALLOC_SIZE(3)
 FREESTONE_ATTR_NONNULL(1)
-void *freestone_heap_alloc_aligned(freestone_heap_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
+void *freestone_heap_aligned_alloc(freestone_heap_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Resizes a block of `heap` to `size` bytes, in place or in a new block of the same heap, and keeps its contents up to the smaller size.
@@ -388,12 +388,12 @@ typedef enum freestone_tlsf_code {
  * `*error` (which may be NULL) if they are misaligned, too few or too many.
  */
 FREESTONE_ATTR_NODISCARD
-freestone_tlsf_t *freestone_tlsf_create(void *memory, size_t bytes, freestone_error_t *error) FREESTONE_NOTHROW;
+freestone_tlsf_t *freestone_tlsf_new(void *memory, size_t bytes, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * Ends a heap: its memory is the caller's again, including blocks still in use. NULL does nothing.
  */
-void freestone_tlsf_destroy(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
+void freestone_tlsf_delete(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
 
 /*
  * Adds the `bytes` at `start` to the heap. Blocks of two regions never merge, even if the regions touch. Returns a code.
@@ -418,14 +418,14 @@ int freestone_tlsf_remove_region(freestone_tlsf_t *heap, void *start) FREESTONE_
  * Allocates `size` bytes, aligned to 16. NULL and ENOMEM, or EINVAL for a size of 0, if that is refused.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2) FREESTONE_ATTR_NONNULL(1)
-void *freestone_tlsf_alloc(freestone_tlsf_t *heap, size_t size) FREESTONE_NOTHROW;
+void *freestone_tlsf_malloc(freestone_tlsf_t *heap, size_t size) FREESTONE_NOTHROW;
 
 /*
- * Allocates `size` bytes, aligned to `align`. As freestone_tlsf_alloc, and EINVAL if `align` is not a power of two.
+ * Allocates `size` bytes, aligned to `align`. As freestone_tlsf_malloc, and EINVAL if `align` is not a power of two.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(2) FREESTONE_ATTR_ALLOC_SIZE(3)
 FREESTONE_ATTR_NONNULL(1)
-void *freestone_tlsf_alloc_aligned(freestone_tlsf_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
+void *freestone_tlsf_aligned_alloc(freestone_tlsf_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Resizes a block to `size` bytes, in place if possible, at a multiple of `align` (pass what it was allocated with), and keeps its
@@ -507,14 +507,14 @@ int freestone_tlsf_walk(const freestone_tlsf_t *heap, int (*visit)(const freesto
  * free already, of the inside of a block, of a pointer that is not the pool's) is refused with a code and changes nothing.
  *
  *     freestone_pool_shape_t shape = {.block_size = sizeof(connection_t), .count = 1000};
- *     freestone_pool_t *pool = freestone_pool_create(&shape, NULL);
- *     connection_t *connection = freestone_pool_alloc_zeroed(pool);
+ *     freestone_pool_t *pool = freestone_pool_new(&shape, NULL);
+ *     connection_t *connection = freestone_pool_calloc(pool);
  *     ...
  *     freestone_pool_free(pool, connection, NULL);
- *     freestone_pool_destroy(pool, NULL);
+ *     freestone_pool_delete(pool, NULL);
  *
  * One thread at a time may use a pool, unless it is created with `.shared = 1`: then any thread may call every function but
- * freestone_pool_destroy and freestone_pool_check at any time, and none waits for another. A thread that allocates much from a shared
+ * freestone_pool_delete and freestone_pool_check at any time, and none waits for another. A thread that allocates much from a shared
  * pool creates a magazine.
  *
  * Free blocks of a pool with freestone_pool_free or freestone_magazine_free, never with `free`.
@@ -559,44 +559,44 @@ typedef struct freestone_pool_stats {
 } freestone_pool_stats_t;
 
 /*
- * Bytes of memory that freestone_pool_create_at needs for a pool of this shape. 0, errno and the reason in `*error` (which may be NULL)
+ * Bytes of memory that freestone_pool_new_at needs for a pool of this shape. 0, errno and the reason in `*error` (which may be NULL)
  * if there can be no such pool.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 size_t freestone_pool_bytes(const freestone_pool_shape_t *shape, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
- * Creates a pool in memory that the library allocates at once and freestone_pool_destroy frees. Memory of blocks that were never in use
+ * Creates a pool in memory that the library allocates at once and freestone_pool_delete frees. Memory of blocks that were never in use
  * is not touched. NULL and the reason in `*error` (which may be NULL), with ENOMEM when memory runs out or the shape exceeds the address
  * space, EINVAL when the shape is invalid.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
-freestone_pool_t *freestone_pool_create(const freestone_pool_shape_t *shape, freestone_error_t *error) FREESTONE_NOTHROW;
+freestone_pool_t *freestone_pool_new(const freestone_pool_shape_t *shape, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * Creates a pool in the `bytes` at `memory`, which it uses until it is destroyed; it allocates nothing. The memory is aligned to 16, or to
  * the shape's alignment if that is larger. NULL, errno and the reason in `*error` (which may be NULL) if it is misaligned or too small.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(3)
-freestone_pool_t *freestone_pool_create_at(void *memory, size_t bytes, const freestone_pool_shape_t *shape,
+freestone_pool_t *freestone_pool_new_at(void *memory, size_t bytes, const freestone_pool_shape_t *shape,
                                         freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * Ends a pool. Returns FREESTONE_OK; or, with the pool unchanged, the code of what prevents it, and its details in `*error` (which may be
  * NULL): a block that is in use, a magazine that was not destroyed. A `pool` of NULL does nothing. No other thread may use the pool.
  */
-int freestone_pool_destroy(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
+int freestone_pool_delete(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * Allocates a block; its contents are undefined. NULL and ENOMEM if all are in use (in a shared pool: or cached by other threads'
  * magazines); NULL and EINVAL if the pool's bookkeeping was overwritten.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_pool_alloc(freestone_pool_t *pool) FREESTONE_NOTHROW;
+void *freestone_pool_malloc(freestone_pool_t *pool) FREESTONE_NOTHROW;
 
-/* Allocates a block of zeros. Memory known to be zero is not cleared again. NULL and errno as for freestone_pool_alloc. */
+/* Allocates a block of zeros. Memory known to be zero is not cleared again. NULL and errno as for freestone_pool_malloc. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_pool_alloc_zeroed(freestone_pool_t *pool) FREESTONE_NOTHROW;
+void *freestone_pool_calloc(freestone_pool_t *pool) FREESTONE_NOTHROW;
 
 /*
  * Frees a block. Returns FREESTONE_OK; or, with nothing changed, the code of what is wrong with `block`, and its details in `*error` (which
@@ -631,18 +631,18 @@ typedef struct freestone_magazine freestone_magazine_t; /* one thread at a time 
  * memory runs out.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
-freestone_magazine_t *freestone_magazine_create(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
+freestone_magazine_t *freestone_magazine_new(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /* Ends a magazine: the blocks that it caches go back to the pool; blocks in use stay in use. NULL does nothing. */
-void freestone_magazine_destroy(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+void freestone_magazine_delete(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
 
-/* Allocates a block through the magazine. NULL and errno as for freestone_pool_alloc. */
+/* Allocates a block through the magazine. NULL and errno as for freestone_pool_malloc. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_magazine_alloc(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+void *freestone_magazine_malloc(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
 
-/* Allocates a block of zeros through the magazine. NULL and errno as for freestone_pool_alloc. */
+/* Allocates a block of zeros through the magazine. NULL and errno as for freestone_pool_malloc. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_magazine_alloc_zeroed(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+void *freestone_magazine_calloc(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
 
 /* Frees a block of the magazine's pool into the magazine. Returns a code and fills `*error` as freestone_pool_free does. */
 FREESTONE_ATTR_NONNULL(1)

@@ -5,8 +5,8 @@
 //! pool over memory that the caller gave takes no other.
 //!
 //! # Safety
-//! Every function's contract begins with that of a **live handle**: `freestone_pool_create` or `freestone_pool_create_at` returned it,
-//! `freestone_pool_destroy` has not ended it, and, unless the pool is shared, no other thread is in a call on it. Each `error` is null or
+//! Every function's contract begins with that of a **live handle**: `freestone_pool_new` or `freestone_pool_new_at` returned it,
+//! `freestone_pool_delete` has not ended it, and, unless the pool is shared, no other thread is in a call on it. Each `error` is null or
 //! points to a writable `freestone_error_t`.
 
 pub mod magazine;
@@ -88,10 +88,7 @@ pub unsafe extern "C" fn freestone_pool_bytes(shape: *const FreestonePoolShape, 
 /// # Safety
 /// - `shape` points to a `freestone_pool_shape_t`; `error` is as the module header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_create(
-    shape: *const FreestonePoolShape,
-    error: *mut FreestoneError,
-) -> *mut Pool {
+pub unsafe extern "C" fn freestone_pool_new(shape: *const FreestonePoolShape, error: *mut FreestoneError) -> *mut Pool {
     // SAFETY: `shape` points to a structure (this function's contract), which is plain data.
     match create(unsafe { shape.read() }) {
         Ok(pool) => pool.as_ptr(),
@@ -120,7 +117,7 @@ fn create(shape: FreestonePoolShape) -> Result<NonNull<Pool>, Refusal> {
 /// - The `bytes` at `memory` are the pool's alone until it is destroyed.
 /// - `shape` points to a `freestone_pool_shape_t`; `error` is as the module header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_create_at(
+pub unsafe extern "C" fn freestone_pool_new_at(
     memory: *mut c_void,
     bytes: usize,
     shape: *const FreestonePoolShape,
@@ -166,7 +163,7 @@ macro_rules! with_pool {
 /// # Safety
 /// - `pool` is null or a live handle that no other thread uses; `error` is as the module header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_destroy(pool: *mut Pool, error: *mut FreestoneError) -> c_int {
+pub unsafe extern "C" fn freestone_pool_delete(pool: *mut Pool, error: *mut FreestoneError) -> c_int {
     if pool.is_null() {
         return OK;
     }
@@ -193,18 +190,18 @@ pub unsafe extern "C" fn freestone_pool_destroy(pool: *mut Pool, error: *mut Fre
 /// # Safety
 /// - `pool` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_alloc(pool: *mut Pool) -> *mut c_void {
+pub unsafe extern "C" fn freestone_pool_malloc(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the handle is live.
     let blocks = unsafe { Pool::blocks(pool) };
     block_or_null(with_pool!(blocks, |blocks| blocks.allocate()))
 }
 
-/// Allocates a block of zeroes. Null as for [`freestone_pool_alloc`].
+/// Allocates a block of zeroes. Null as for [`freestone_pool_malloc`].
 ///
 /// # Safety
 /// - `pool` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_alloc_zeroed(pool: *mut Pool) -> *mut c_void {
+pub unsafe extern "C" fn freestone_pool_calloc(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the handle is live.
     let blocks = unsafe { Pool::blocks(pool) };
     block_or_null(with_pool!(blocks, |blocks| blocks.allocate_zeroed()))

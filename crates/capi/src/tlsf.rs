@@ -11,7 +11,7 @@
 //! nothing but the last error.
 //!
 //! # Safety
-//! Every function's contract begins with that of a **live handle**: `freestone_tlsf_create` returned it, `freestone_tlsf_destroy` has not
+//! Every function's contract begins with that of a **live handle**: `freestone_tlsf_new` returned it, `freestone_tlsf_delete` has not
 //! ended it, no other thread is in a call on it, and the memory of its regions is the heap's alone. [`Control::of`] turns such a handle
 //! into a reference, and relies on this contract alone.
 
@@ -46,7 +46,7 @@ impl Control {
     /// # Safety
     /// - `handle` is live (see the module header), for as long as the reference is used.
     unsafe fn of<'a>(handle: *mut Self) -> &'a mut Self {
-        // SAFETY: `freestone_tlsf_create` wrote a `Control` where a live handle points, and no other call is using it.
+        // SAFETY: `freestone_tlsf_new` wrote a `Control` where a live handle points, and no other call is using it.
         unsafe { &mut *handle }
     }
 
@@ -91,7 +91,7 @@ const NO_BLOCK: Error = Error::Foreign { address: 0 };
 /// - The `bytes` at `memory` are the heap's alone until it is destroyed.
 /// - `error` is null or points to a writable `freestone_error_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_create(
+pub unsafe extern "C" fn freestone_tlsf_new(
     memory: *mut c_void,
     bytes: usize,
     error: *mut FreestoneError,
@@ -139,7 +139,7 @@ unsafe fn create(memory: *mut u8, bytes: usize) -> Result<NonNull<Control>, Erro
 /// # Safety
 /// - `heap` is null or a live handle, and no block of it is used any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_destroy(heap: *mut Control) {
+pub unsafe extern "C" fn freestone_tlsf_delete(heap: *mut Control) {
     if !heap.is_null() {
         // SAFETY: the handle is live (this function's contract). The heap that stays behind is empty, and refuses what is still asked.
         unsafe { heap.write(Control::new()) };
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn freestone_tlsf_remove_region(heap: *mut Control, start:
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_alloc(heap: *mut Control, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_tlsf_malloc(heap: *mut Control, size: usize) -> *mut c_void {
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
     match control.heap.allocate(size, GRANULE) {
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn freestone_tlsf_alloc(heap: *mut Control, size: usize) -
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_alloc_aligned(heap: *mut Control, align: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_tlsf_aligned_alloc(heap: *mut Control, align: usize, size: usize) -> *mut c_void {
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
     let result = control.heap.allocate(size, align);

@@ -20,7 +20,7 @@ pub(crate) mod settings;
 pub use parse::Mistake;
 pub use profile::PROFILES;
 pub use settings::Settings;
-pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
+pub(crate) use settings::{Background, Harden, MisusePolicy, Prefault, Purge, Thp};
 
 /// What an option's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,13 +106,14 @@ pub mod key {
     pub const REPORT: usize = 12;
     pub const REPORT_MS: usize = 13;
     pub const SANDBOX: usize = 14;
+    pub const HARDEN: usize = 15;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
 pub const NEVER_MS: usize = u32::MAX as usize;
 
 /// Every option.
-pub static OPTIONS: [OptionSpec; 15] = [
+pub static OPTIONS: [OptionSpec; 16] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
@@ -219,6 +220,14 @@ pub static OPTIONS: [OptionSpec; 15] = [
         bounds: (0, 0),
         effect: "on: after the first allocation, makes only the system calls mmap, munmap, madvise and futex (docs/sandboxes.md): no \
                  background thread, no huge pages by experience, no reading of the control group's limit, large blocks move by copying",
+    },
+    OptionSpec {
+        key: "harden",
+        unit: Unit::Words(&["off", "default", "checks", "full"]),
+        default: "default",
+        bounds: (0, 0),
+        effect: "how much heap misuse is detected: default: at least what glibc detects, at no visible cost; checks: every free is exact, and \
+                 blocks have canaries; full: everything, for more time and memory; set only before the first allocation",
     },
 ];
 

@@ -7,12 +7,14 @@
 
 use crate::config::Settings;
 use crate::size_class::N_CLASSES;
-use freestone_base::sync::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The sums. See the module header.
 #[derive(Debug)]
 pub(crate) struct Usage {
     n_heaps: AtomicU32,
+    /// Whether there ever was a heap.
+    has_had_heaps: AtomicBool,
     /// Bytes of free blocks inside spans, owned or abandoned.
     free_in_spans: AtomicI64,
     live_bytes: AtomicI64,
@@ -28,6 +30,7 @@ impl Usage {
     pub(crate) const fn new() -> Self {
         Self {
             n_heaps: AtomicU32::new(0),
+            has_had_heaps: AtomicBool::new(false),
             free_in_spans: AtomicI64::new(0),
             live_bytes: AtomicI64::new(0),
             peak_live_bytes: AtomicU64::new(0),
@@ -44,6 +47,13 @@ impl Usage {
     /// Sets how many heaps are alive. For the registry of heaps, under its lock.
     pub(crate) fn set_n_heaps(&self, n: u32) {
         self.n_heaps.store(n, Ordering::Relaxed);
+        self.has_had_heaps.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there ever was a heap: if not, nothing was ever allocated.
+    #[must_use]
+    pub(crate) fn has_had_heaps(&self) -> bool {
+        self.has_had_heaps.load(Ordering::Relaxed)
     }
 
     /// Adds bytes that became free inside spans; negative for bytes that are no longer free there.

@@ -23,9 +23,9 @@ static void allocates_up_to(size_t largest) {
         EXPECT(block && block[size - 1] == 0x5A);
         free(block);
     }
-    freestone_heap_t *heap = freestone_heap_create();
-    EXPECT(heap && (sink = freestone_heap_alloc(heap, 5000)));
-    freestone_heap_destroy(heap);
+    freestone_heap_t *heap = freestone_heap_new();
+    EXPECT(heap && (sink = freestone_heap_malloc(heap, 5000)));
+    freestone_heap_delete(heap);
 }
 
 static void allocates(void) {
@@ -323,15 +323,15 @@ static void generations(int n) {
 static void *makes_heaps(void *seed) {
     uint64_t state = (uint64_t)(uintptr_t)seed + 11;
     while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
-        freestone_heap_t *heap = freestone_heap_create();
+        freestone_heap_t *heap = freestone_heap_new();
         EXPECT(heap);
         for (int i = 0; i < 20; i++) {
             size_t size = next_random(&state) % 40000;
-            char *block = freestone_heap_alloc(heap, size);
+            char *block = freestone_heap_malloc(heap, size);
             EXPECT(block);
             memset(block, 1, size);
         }
-        freestone_heap_destroy(heap);
+        freestone_heap_delete(heap);
     }
     return NULL;
 }

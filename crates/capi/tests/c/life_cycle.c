@@ -23,9 +23,9 @@ static int call_entry(int number) {
     case 7: free(NULL); return 1;
     case 8: EXPECT(malloc_usable_size(NULL) == 0); return 1;
     case 9: {
-        freestone_heap_t *heap = freestone_heap_create();
-        EXPECT(heap && freestone_heap_alloc(heap, 9));
-        freestone_heap_destroy(heap);
+        freestone_heap_t *heap = freestone_heap_new();
+        EXPECT(heap && freestone_heap_malloc(heap, 9));
+        freestone_heap_delete(heap);
         return 1;
     }
     case 10: {

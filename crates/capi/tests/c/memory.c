@@ -183,6 +183,7 @@ static void give_reserve(size_t in_use, void *argument) {
 /* Under FREESTONE_LIMIT=32m and FREESTONE_LIMIT_HARD=64m. */
 static void pressure(void) {
     enum { MIB = 1 << 20 };
+    freestone_heap_t *heap = freestone_heap_new();
     freestone_on_pressure(give_reserve, (void *)&reserve);
     EXPECT((reserve = malloc(20 * MIB)) && n_calls == 0);
     void *more = malloc(20 * MIB);
@@ -197,29 +198,35 @@ static void pressure(void) {
     EXPECT(again && n_calls == 4 && !reserve);
     void *same = realloc(more, 60 * MIB);
     EXPECT(!same && malloc_usable_size(more) >= 20 * MIB);
+    /* More than this machine can have is a shortage; more than any machine can have is none. */
+    n_calls = 0;
+    EXPECT(!malloc((size_t)1 << 50) && n_calls == 1);
+    EXPECT(!malloc((size_t)1 << 56) && !malloc(PTRDIFF_MAX) && !malloc(SIZE_MAX) && !realloc(more, SIZE_MAX / 2) && n_calls == 1);
+    EXPECT(!freestone_heap_malloc(heap, (size_t)1 << 60) && n_calls == 1);
     freestone_on_pressure(NULL, NULL);
-    EXPECT(!malloc(40 * MIB) && n_calls == 5);
+    EXPECT(!malloc(40 * MIB) && n_calls == 1);
     EXPECT(freestone_option_set("limit_hard", "2m") == -1 && errno == EINVAL);
     EXPECT(freestone_option_set("limit_hard", "0") == -1 && freestone_option_set("limit_hard", "much") == -1);
     free(more);
     free(again);
+    freestone_heap_delete(heap);
 }
 
 static void heap_limit(void) {
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap && freestone_heap_set_limit(heap, 100) == -1 && errno == EINVAL);
     EXPECT(freestone_heap_set_limit(heap, 4 << 20) == 0);
-    EXPECT(freestone_heap_alloc(heap, 3 << 20));
+    EXPECT(freestone_heap_malloc(heap, 3 << 20));
     errno = 0;
-    EXPECT(!freestone_heap_alloc(heap, 2 << 20) && errno == ENOMEM);
+    EXPECT(!freestone_heap_malloc(heap, 2 << 20) && errno == ENOMEM);
     int n = 0;
-    while (freestone_heap_alloc(heap, 1000)) {
+    while (freestone_heap_malloc(heap, 1000)) {
         n++;
     }
     EXPECT(n > 900 && n < 1100);
     EXPECT(freestone_heap_set_limit(heap, 1 << 20) == -1 && errno == EINVAL);
-    EXPECT(freestone_heap_set_limit(heap, 0) == 0 && freestone_heap_alloc(heap, 8 << 20));
-    freestone_heap_destroy(heap);
+    EXPECT(freestone_heap_set_limit(heap, 0) == 0 && freestone_heap_malloc(heap, 8 << 20));
+    freestone_heap_delete(heap);
 }
 
 static int by_address(const void *a, const void *b) {

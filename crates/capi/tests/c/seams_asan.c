@@ -9,7 +9,7 @@ static void *volatile sink;
 
 static void *work(void *heap) {
     for (int i = 0; i < 2000; i++) {
-        char *block = malloc((size_t)i + 1), *own = freestone_heap_alloc(heap, (size_t)i + 1);
+        char *block = malloc((size_t)i + 1), *own = freestone_heap_malloc(heap, (size_t)i + 1);
         EXPECT(block && own);
         memset(block, 1, (size_t)i + 1);
         memset(own, 2, (size_t)i + 1);
@@ -24,7 +24,7 @@ static void *work(void *heap) {
 int main(int argc, char **argv) {
     alarm(100);
     EXPECT(argc == 2);
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) {
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 3; i++) {
         EXPECT(pthread_join(threads[i], NULL) == 0);
     }
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
     freestone_purge();
     if (!strcmp(argv[1], "use_after_free")) {
         char *block = malloc(100);

@@ -240,10 +240,10 @@ static int huge_sizes(void) {
     EXPECT(aligned && (uintptr_t)aligned % gib == 0);
     ((char *)aligned)[4 * gib] = 1;
     free(aligned);
-    freestone_heap_t *heap = freestone_heap_create();
-    EXPECT(heap && (block = freestone_heap_alloc(heap, 6 * gib)));
+    freestone_heap_t *heap = freestone_heap_new();
+    EXPECT(heap && (block = freestone_heap_malloc(heap, 6 * gib)));
     block[6 * gib - 1] = 1;
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
     EXPECT(resident_kib() < 64 << 10);
     return 0;
 }

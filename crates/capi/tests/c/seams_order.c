@@ -35,9 +35,9 @@ static void *call_entry(int number) {
     case 8: free(NULL); break;
     case 9: EXPECT(malloc_usable_size(NULL) == 0); break;
     case 10: {
-        freestone_heap_t *heap = freestone_heap_create();
-        EXPECT(heap && freestone_heap_alloc(heap, 9));
-        freestone_heap_destroy(heap);
+        freestone_heap_t *heap = freestone_heap_new();
+        EXPECT(heap && freestone_heap_malloc(heap, 9));
+        freestone_heap_delete(heap);
         break;
     }
     case 11: {

@@ -37,12 +37,12 @@ static void all_calls(void) {
         for (int i = round; i < 256; i += 3) {
             free(of_others[i]);
         }
-        freestone_heap_t *heap = freestone_heap_create();
+        freestone_heap_t *heap = freestone_heap_new();
         EXPECT(heap);
         for (int i = 0; i < 500; i++) {
-            EXPECT(freestone_heap_alloc(heap, (size_t)i * 30));
+            EXPECT(freestone_heap_malloc(heap, (size_t)i * 30));
         }
-        freestone_heap_destroy(heap);
+        freestone_heap_delete(heap);
         freestone_stats_t stats = {.size = sizeof stats};
         EXPECT(freestone_stats(&stats) == 0);
         freestone_purge();

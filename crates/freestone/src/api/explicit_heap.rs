@@ -106,9 +106,7 @@ impl Heap {
             upkeep::flush_all(self.record.enter().own());
             attempt()
         };
-        let is_short = |block: &*mut u8| {
-            block.is_null() && any_block::is_possible(&PROCESS.shared.pages, layout.size(), layout.align())
-        };
+        let is_short = |block: &*mut u8| block.is_null() && any_block::is_possible(layout.size(), layout.align());
         NonNull::new(shortage::handle(attempt(), is_short, again))
     }
 

@@ -35,6 +35,7 @@ fn values_are_read_or_refused_and_a_refused_one_changes_nothing() {
         (key::LIMIT, b"all of it", Mistake::NotANumber),
         (key::SPAN_SIZE, b"1m", Mistake::OutOfRange),
         (key::PROFILE, b"fast", Mistake::NotAWord),
+        (key::HARDEN, b"checked", Mistake::NotAWord),
         (99, b"1", Mistake::UnknownKey),
     ] {
         assert_eq!(settings.set(index, text), Err(mistake), "{index} {text:?}");
@@ -79,6 +80,18 @@ fn a_profile_replaces_the_one_before() {
     assert_eq!((settings.decay_ms(), settings.prefault()), (None, Prefault::Populate));
     settings.set(key::PROFILE, b"balanced").unwrap();
     assert_eq!((settings.decay_ms(), settings.prefault(), settings.thp()), (Some(1000), Prefault::Off, Thp::Auto));
+}
+
+#[test]
+fn each_level_of_hardening_is_higher_than_the_one_before() {
+    let settings = Settings::new();
+    let Unit::Words(words) = OPTIONS[key::HARDEN].unit else { panic!("a level is a word") };
+    let levels = words.iter().map(|word| {
+        settings.set(key::HARDEN, word.as_bytes()).unwrap();
+        settings.harden()
+    });
+    assert!(levels.eq([Harden::Off, Harden::Default, Harden::Checks, Harden::Full]));
+    assert!(Harden::Off < Harden::Default && Harden::Default < Harden::Checks && Harden::Checks < Harden::Full);
 }
 
 #[test]

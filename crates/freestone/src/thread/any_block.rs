@@ -15,7 +15,7 @@
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected
 //! it is reported.
 
-use crate::page::{Moved, PageHeap};
+use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
@@ -25,7 +25,6 @@ use crate::thread::large::{self, NewBlock};
 use crate::thread::locate::{Place, locate};
 use crate::thread::{flush, refill};
 use core::ptr;
-use freestone_base::units::{Bytes, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
@@ -34,14 +33,14 @@ const RELOCATE_LEAST: usize = 256 * 1024;
 /// Alignments beyond this are refused, so that the arithmetic cannot overflow; no program needs them.
 const ALIGN_MAX: usize = 1 << 40;
 
-/// Whether there could be a block of `size` bytes aligned to `align`, if all memory were free. For an impossible request no memory is given back,
-/// and the program's callback is not called.
+/// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
+const SIZE_LIMIT: usize = 1 << 56;
+
+/// Whether some machine could have a block of `size` bytes aligned to `align`. For an impossible request no memory is given back, and the
+/// program's callback is not called.
 #[must_use]
-pub(crate) fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
-    let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
-    size <= isize::MAX as usize
-        && align <= ALIGN_MAX
-        && u32::try_from(align >> PAGE_BYTES_LOG2).is_ok_and(|align_pages| pages.could_hold(n_pages, align_pages))
+pub(crate) fn is_possible(size: usize, align: usize) -> bool {
+    size < SIZE_LIMIT && align <= ALIGN_MAX
 }
 
 impl<O: Os + 'static> Own<'_, O> {
