@@ -68,6 +68,18 @@ const STARVED: u32 = 1 << 28;
 const GRANTED: u32 = 1 << 27;
 
 /// A value that one thread at a time may touch. `RANK`: see the module header.
+///
+/// ```
+/// use freestone_base::lock::{Lock, Spin};
+///
+/// static TOTAL: Lock<u64, Spin> = Lock::new(0);
+/// std::thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| *TOTAL.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*TOTAL.lock(), 2);
+/// ```
 pub struct Lock<T, P: Parking = Spin, const RANK: u8 = 0> {
     state: AtomicU32,
     value: UnsafeCell<T>,

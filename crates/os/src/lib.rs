@@ -44,6 +44,13 @@ pub use futex::Futex;
 pub use linux::Linux;
 
 /// An error number of the operating system.
+///
+/// ```
+/// use freestone_os::Errno;
+///
+/// assert!(Errno::AGAIN.is_passing());
+/// assert!(!Errno::EXIST.is_passing());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 

@@ -7,6 +7,13 @@ use core::fmt;
 /// Why a call was refused. Whatever the error, the pool is unchanged.
 ///
 /// Addresses, sizes and lengths are in bytes.
+///
+/// ```
+/// use freestone_pool::{Error, Shape};
+///
+/// assert_eq!(Shape::aligned(64, 16, 3), Err(Error::BadAlignment { align: 3 }));
+/// assert_eq!(Error::BadAlignment { align: 3 }.to_string(), "alignment 3 is not a power of two");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The shape has blocks of 0 bytes.

@@ -17,6 +17,18 @@ use core::ptr::NonNull;
 
 /// What a pool holds. `n_used + n_free + n_fresh` is the count of its shape; `n_used + n_free` is the greatest number of blocks that were ever
 /// in use at once (in a shared pool, in use or in magazines).
+///
+/// ```
+/// # use freestone_pool::{Error, FixedPool, Shape};
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+/// # let shape = Shape::new(64, 16)?;
+/// let mut pool = FixedPool::new(shape, &mut memory.0)?;
+/// let _block = pool.allocate()?;
+/// let stats = pool.stats();
+/// assert_eq!((stats.n_used, stats.n_free, stats.n_fresh), (1, 0, 15));
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// The number of blocks in use.

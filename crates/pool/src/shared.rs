@@ -66,6 +66,22 @@ impl<'m> SharedPool<'m> {
     /// Makes a pool in `region`, of which it uses [`Shape::shared_region_bytes`]. Writes the links, 4 bytes per block, and the heads
     /// of the lists, but not the blocks.
     ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = freestone_pool::SharedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate()?;
+    /// std::thread::scope(|scope| {
+    ///     let address = block.addr();
+    ///     scope.spawn(move || assert!(address.get() % 16 == 0));
+    /// });
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe { pool.deallocate(block)? };
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::RegionMisaligned`] (the region must start at a multiple of [`Shape::align`]), [`Error::RegionTooSmall`];
     /// [`Error::TooLarge`] if there are more blocks than 32 bits can number.

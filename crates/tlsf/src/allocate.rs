@@ -129,6 +129,17 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// Allocates as [`Tlsf::allocate`] does, and sets the first `bytes` bytes to zero.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate_zeroed(100, 16)?;
+    /// // SAFETY: the block has 100 bytes, all zero.
+    /// assert_eq!(unsafe { block.read() }, 0);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Tlsf::allocate`].
     ///

@@ -27,6 +27,20 @@ use core::ptr::NonNull;
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Frees a block, and merges it with free neighbours.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe {
+    ///     heap.deallocate(block)?;
+    ///     assert!(matches!(heap.deallocate(block), Err(freestone_tlsf::Error::DoubleFree { .. })));
+    /// }
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The heap is unchanged after each, and each names the block.
     /// - [`Error::Foreign`]: the address is in no region of this heap.
@@ -61,6 +75,18 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// Frees a block as [`Tlsf::deallocate`] does, without any check, footers included.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the block was allocated just now, nothing was written outside of it, and it is not used afterwards.
+    /// unsafe { heap.deallocate_unchecked(block) };
+    /// assert_eq!(heap.stats().used_blocks, 0);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Safety
     /// - The block was allocated from this heap and not freed since. The pointer is the one that the heap returned or a copy of it,
     ///   not one that was derived from a reference or a `Box`. Nothing uses the block afterwards.
@@ -78,6 +104,17 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// The number of bytes that may be used at `block`: at least what was asked for; in a heap of the policy
     /// [`WithFooters`](crate::WithFooters) exactly that.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the address is that of a block in use.
+    /// assert_eq!(unsafe { heap.usable_size(block)? }, 104);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Tlsf::deallocate`].

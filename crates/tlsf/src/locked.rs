@@ -62,6 +62,13 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     }
 
     /// Locks the heap: the guard gives exclusive access to it, and unlocks it when it is dropped.
+    ///
+    /// ```
+    /// use freestone_tlsf::{Locked, Tlsf};
+    ///
+    /// static HEAP: Locked = Locked::new(Tlsf::new());
+    /// assert_eq!(HEAP.lock().region_bytes(), 0);
+    /// ```
     pub fn lock(&self) -> Guard<'_, Tlsf<'pool, P, FIRST, SECOND, REGIONS>, W, 0> {
         self.heap.lock()
     }

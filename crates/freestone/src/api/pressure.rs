@@ -12,6 +12,23 @@ use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_os::Futex;
 
 /// A function to call when memory is short, with the bytes in use and the argument that was given with it.
+///
+/// ```
+/// use core::ffi::c_void;
+/// use core::sync::atomic::{AtomicUsize, Ordering};
+/// use freestone::{Callback, Freestone};
+///
+/// /// Counts its calls in the argument.
+/// unsafe extern "C" fn count(_in_use_bytes: usize, calls: *mut c_void) {
+///     // SAFETY: the argument is `CALLS`.
+///     unsafe { &*calls.cast::<AtomicUsize>() }.fetch_add(1, Ordering::Relaxed);
+/// }
+///
+/// static CALLS: AtomicUsize = AtomicUsize::new(0);
+/// let callback: Callback = count;
+/// // SAFETY: the argument is a static, and any thread may call the function.
+/// unsafe { Freestone.on_pressure(Some(callback), (&raw const CALLS).cast_mut().cast()) };
+/// ```
 pub type Callback = unsafe extern "C" fn(in_use_bytes: usize, argument: *mut c_void);
 
 #[derive(Clone, Copy, Debug)]
