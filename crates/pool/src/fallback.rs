@@ -1,4 +1,4 @@
-//! The allocator that a pool asks when it has no block left. It is chosen by type, so a pool without one pays no branch for it.
+//! The allocator that serves a pool's requests when it has no block left. It is chosen by type, so a pool without one has no branch for it.
 //!
 //! # Safety
 //! The trait is unsafe to implement, because the pool hands out the fallback's blocks as its own.

@@ -13,7 +13,7 @@
 //! Cost: O(1), some fifteen instructions per call, checks included. Threads: one at a time (`&mut self`).
 //!
 //! # Safety
-//! The region is the pool's alone while the pool lives: whoever makes the pool promises that.
+//! Only the pool uses the region while the pool exists: the contract of the constructors.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -107,7 +107,7 @@ impl<'m> FixedPool<'m> {
         Ok(Self { is_zeroed: true, ..pool })
     }
 
-    /// The same pool with a fallback for requests that come when no block is left.
+    /// Adds a fallback, which serves requests when no block is left.
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> FixedPool<'m, F> {
         let Self { grid, groups, n_carved, is_zeroed, fallback: NoFallback, memory } = self;
         FixedPool { grid, groups, n_carved, is_zeroed, fallback, memory }
@@ -151,7 +151,7 @@ impl<F: Fallback> FixedPool<'_, F> {
     ///
     /// # Errors
     /// The pool is unchanged after each, and each names the block.
-    /// - [`Error::Foreign`]: the address is not in this pool, and not of its fallback, as far as that can tell.
+    /// - [`Error::Foreign`]: the address is not in this pool, and the fallback reports that it is not one of its blocks.
     /// - [`Error::Interior`]: the address is inside a block.
     /// - [`Error::DoubleFree`], [`Error::NeverAllocated`]: the block is not in use.
     ///
@@ -206,7 +206,7 @@ impl<F: Fallback> FixedPool<'_, F> {
         Some(unsafe { self.grid.block(index) })
     }
 
-    /// Fails if the list of groups was overwritten. To be called when no block could be taken from it.
+    /// Fails if the list of groups was overwritten. Called when no block could be taken from it.
     fn check_list(&self) -> Result<(), Error> {
         if self.groups.is_lost() { Err(Error::Damaged { block: self.grid.address(0) }) } else { Ok(()) }
     }

@@ -1,11 +1,11 @@
-//! What a pool holds, and whether it is intact: counted and walked when asked.
+//! What a pool holds, and whether it is intact: counted and walked on request.
 //!
 //! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the number of blocks that
 //! were ever in use. While other threads use a shared pool, the numbers are those of slightly different moments; only
 //! [`SharedPool::check`], which borrows the pool exclusively, is exact.
 //!
 //! # Safety
-//! Only blocks below the high-water mark are looked at: they exist, and their groups were begun.
+//! Only blocks below the high-water mark are read: they exist, and their groups were begun.
 #![allow(unsafe_code)]
 
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! A magazine: one thread's stack of free blocks in front of a shared pool.
+//! A magazine: one thread's cache of free blocks, a stack in front of a shared pool.
 //!
 //! ```text
 //! slots: | oldest | ... | newest |   |   |        empty: half of it is filled; full: the older half goes back to a list

@@ -19,7 +19,7 @@ use freestone_base::sync::AtomicU32;
 /// The least distance between two blocks, in bytes: it aligns the bookkeeping behind the blocks.
 const LEAST_SPACING: usize = 8;
 
-/// The alignment of blocks if none is asked for: that of `malloc`.
+/// The default alignment of blocks: that of `malloc`.
 const USUAL_ALIGN: usize = 16;
 
 /// The size, number and alignment of a pool's blocks. All of it can be computed at compile time:

@@ -204,7 +204,7 @@ impl<T, S: Source> Pool<T, S> {
         &self.source
     }
 
-    /// Ends the pool of values and returns the source. No handle is alive, for a handle borrows the pool.
+    /// Ends the pool of values and returns the source. No handle is alive, because a handle borrows the pool.
     pub fn into_source(self) -> S {
         self.source
     }
@@ -255,7 +255,7 @@ impl<T, S: Source> DerefMut for Handle<'_, T, S> {
 impl<T, S: Source> Drop for Handle<'_, T, S> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the handle owns an initialised value, which nobody uses after this.
+        // SAFETY: the handle owns an initialised value, which no code uses after this.
         unsafe { self.block.drop_in_place() };
         // SAFETY: the block came from this source, and its value has been dropped.
         unsafe { self.source.give_back(self.block.cast()) };

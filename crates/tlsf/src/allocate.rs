@@ -12,7 +12,7 @@
 //! than one block.
 //!
 //! # Safety
-//! Blocks come from the heap's own lists and its top. The seal of a header is checked before the header is believed: an overrun into
+//! Blocks come from the heap's own lists and its top. The seal of a header is checked before its size is used: an overrun into
 //! the free block is reported, and no size or link of that block is followed.
 #![allow(unsafe_code)]
 
@@ -29,7 +29,7 @@ use core::hint::cold_path;
 use core::ptr::NonNull;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
-    /// Bytes of a used block that are not its owner's.
+    /// Bytes of a used block that its owner must not write: header and footer.
     const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
 
     /// The largest request, in bytes, that a heap of this type can serve, in a region of [`Tlsf::MOST_REGION_BYTES`].
@@ -54,7 +54,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     ///
     /// # Errors
     /// The heap is unchanged after each.
-    /// - [`Error::ZeroSize`], [`Error::BadAlignment`]: the request makes no sense.
+    /// - [`Error::ZeroSize`], [`Error::BadAlignment`]: the size is 0, or the alignment is no power of two.
     /// - [`Error::TooLarge`]: no heap of this type could hold it.
     /// - [`Error::Exhausted`]: no free block of this heap is large enough.
     /// - [`Error::Overrun`], [`Error::Damaged`]: the free block that would have been used was overwritten.

@@ -1,4 +1,4 @@
-//! The specification of a whole heap as code: [`Tlsf::check`] reports the first sentence that does not hold.
+//! The specification of a heap as code: [`Tlsf::check`] reports the first invariant that does not hold.
 //!
 //! Regions: headers follow one another without a gap from the first to the sentinel, each with an intact seal; sizes are multiples of 16,
 //! 32 or more; a header says PREV_FREE exactly if the block in front of it is free; no two free blocks are neighbours; the size of a

@@ -10,8 +10,8 @@
 //! Cost: bounded; checking is about a fifth of it, which `deallocate_unchecked` leaves out.
 //!
 //! # Safety
-//! An address becomes a block only if a region of this heap contains it, and through the region's own pointer. A size is followed only
-//! if it stays inside the region, and the header that it leads to is believed only if its seal is intact.
+//! An address becomes a block only if a region of this heap contains it, through the region's own pointer. A size is followed only
+//! if it stays inside the region, and the header that it leads to is used only if its seal is intact.
 #![allow(unsafe_code)]
 
 use crate::block::{Block, Used};
@@ -34,7 +34,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// - [`Error::DoubleFree`]: the address is in free memory.
     /// - [`Error::Overrun`], [`Error::Damaged`]: the header of the block or of a neighbour was overwritten.
     ///
-    /// Bytes of a block that look like headers can deceive the check: chance makes such bytes once in 2^30.
+    /// Bytes of a block that look like headers can deceive the check: random bytes do so once in 2^30.
     ///
     /// # Safety
     /// - Nothing uses the block afterwards.
@@ -53,7 +53,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 unsafe { self.release(used) };
                 return Ok(());
             }
-            // The same address: so that the one passed in need not be kept in a register until here.
+            // The same address, computed again, so that the one passed in need not be kept in a register until here.
             address = found.header.addr().get() + HEADER_BYTES;
         }
         Err(Self::diagnose(address, self))

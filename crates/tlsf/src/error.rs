@@ -1,6 +1,6 @@
 //! Why a call was refused, and which block is the reason.
 //!
-//! Addresses in an error are plain numbers, for an error can outlive the memory that it is about.
+//! Addresses in an error are plain numbers, because an error can outlive the memory that it is about.
 
 use core::fmt;
 

@@ -1,4 +1,4 @@
-//! What a heap is told at compile time: how far the last resort goes, and whether blocks have overrun footers.
+//! The compile-time choices of a heap: how far the last resort goes, and whether blocks have overrun footers.
 //!
 //! A policy is a type without a value. Both branches of every choice always compile, and none costs an instruction.
 
@@ -20,7 +20,7 @@ pub trait Policy {
     ///
     /// The ordinary search takes any block of a list in which every block fits, and never looks at a second one. When there is no
     /// such list, and the free end of the first region is too small, a block that fits may still be in the list that the request itself
-    /// belongs to, for a list holds a range of sizes. With `u32::MAX` all of its blocks are looked at, and a request for exactly the
+    /// belongs to, because a list holds a range of sizes. With `u32::MAX` all of its blocks are checked, and a request for exactly the
     /// largest free block always succeeds. A small number bounds the time of refused requests too.
     const WALK_MAX: u32;
 

@@ -7,7 +7,7 @@
 //! Invariant: a block belongs to the shard whose part of the region it lies in, so any thread can free it.
 //!
 //! # Safety
-//! The methods pass the contract of the heap's own on: the block is one of this heap's, and nothing uses it any more. The locks make
+//! The methods have the contract of the heap's own: the block is one of this heap's, and nothing uses it any more. The locks make
 //! access exclusive.
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a heap holds, counted when it is asked for.
+//! What a heap holds, counted on request.
 //!
 //! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the blocks.
 

@@ -20,7 +20,7 @@ use crate::top::Top;
 pub struct BlockInfo {
     /// The address of its payload.
     pub address: usize,
-    /// The number of bytes that its owner may write; for a free block, that an owner of all of it could.
+    /// The number of bytes that its owner may write; for a free block, the number that an owner of the whole block could.
     pub usable_bytes: usize,
     /// The number of bytes it takes in its region, header included.
     pub block_bytes: usize,

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Not at all: the system's allocator.
+    /// Without the library: the system's allocator.
     System,
     /// `LD_PRELOAD`.
     Preload,
@@ -42,7 +42,7 @@ pub(crate) fn is_musl() -> bool {
     foreign_target().is_some_and(|target| target.ends_with("-musl"))
 }
 
-/// What cargo's variable for the foreign target says, word by word; nothing if there is no such target or variable.
+/// The words of cargo's variable for the foreign target; none if there is no such target or variable.
 fn target_setting(name: &str) -> Vec<String> {
     let variable =
         foreign_target().map(|target| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_")));

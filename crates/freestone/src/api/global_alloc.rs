@@ -79,7 +79,7 @@ impl Freestone {
     /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.
     ///
     /// # Errors
-    /// There is no such option, the value does not suit it, it is only read at the start, or it is a limit below what is in use. Nothing has
+    /// There is no such option, the value is not valid for it, it is only read at the start, or it is a limit below what is in use. Nothing has
     /// changed then.
     ///
     /// ```
