@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Unlike the standard library's `Once`, an attempt may fail, and a later call makes another. A thread that calls again from within its own
-//! attempt waits for itself for ever: callers that a signal handler may interrupt have to keep the handler from coming here.
+//! attempt waits for itself for ever: a caller that a signal handler may interrupt must keep the handler from calling this.
 
 use crate::lock::Parking;
 use crate::sync::{AtomicU32, Ordering};

@@ -108,11 +108,11 @@ impl SubAssign for Pages {
 pub struct Millis(pub u32);
 
 impl Millis {
-    /// Longer than anything lasts.
+    /// The largest duration: stands for never.
     pub const MAX: Self = Self(u32::MAX);
 }
 
-/// A moment: milliseconds of a clock that never goes back, cut to 32 bits. Two moments can be compared if they are less than 24 days apart.
+/// A moment: milliseconds of a monotonic clock, cut to 32 bits. Two moments can be compared if they are less than 24 days apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Moment(pub u32);

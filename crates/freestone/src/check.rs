@@ -102,7 +102,7 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,
             _ => entry == Entry::NONE,
         };
-        hold(expected || lost, "the page map says what a run is", page)?;
+        hold(expected || lost, "a run's page map entry agrees with its kind", page)?;
         (before, end) = (kind, run.end());
     }
     hold(runs.high_water() <= end, "the runs reach to the high-water mark", end.0)?;
@@ -132,7 +132,7 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
         for at in page..page + span.pages.get() {
             hold(layout.map.get(at as usize) == entry, "a span's pages have the same entry", at)?;
             let first = (*layout.record(at)).first.load(Ordering::Relaxed);
-            hold(first == page, "a span's pages know where it starts", at)?;
+            hold(first == page, "a span's pages record where it starts", at)?;
         }
     }
     Ok(())
@@ -141,7 +141,7 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
 /// Checks a heap's lists and bins; returns how many spans it owns.
 fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
-    hold(own.accounts().unpublished_large() <= 0, "the shared count knows of every large block", 0)?;
+    hold(own.accounts().unpublished_large() <= 0, "the shared count includes every large block", 0)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
         let mut result = Ok(());
@@ -155,7 +155,7 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
                 "the page map names the heap as the owner of its span",
                 page,
             )?;
-            hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
+            hold(span.listed.get() == listed, "a span's record names the list that it is in", page)?;
             hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
         };
         own.spans().of(class).for_each(&layout, |page, listed| {

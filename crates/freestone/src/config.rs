@@ -9,7 +9,7 @@
 //! | [`profile`] | the named sets |
 //! | `parse` | reading a value |
 //!
-//! Layer: beside `size_class`; knows nothing of memory.
+//! Layer: beside `size_class`; independent of memory.
 
 use core::fmt;
 
@@ -37,7 +37,7 @@ pub enum Unit {
     Path,
 }
 
-/// What there is to know of an option: a row of [`OPTIONS`].
+/// The description of an option: a row of [`OPTIONS`].
 ///
 /// ```
 /// use freestone::options::{OPTIONS, Unit};

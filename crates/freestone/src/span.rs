@@ -7,9 +7,9 @@
 //! | [`layout`] | the address range: where pages, span records, bitmaps and page map are, and how far the page map can be read |
 //! | [`page_index`] | the number of a page |
 //! | [`page_map`] | address → owner and size class, in one load |
-//! | [`record`] | what is known of a span, kept outside it |
+//! | [`record`] | the record of a span, kept outside it |
 //! | [`list`] | lists of spans |
-//! | [`blocks`] | the blocks of a small span: free, out, or never carved |
+//! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;

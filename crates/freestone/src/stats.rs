@@ -40,7 +40,7 @@ pub struct Stats {
     pub fragmented: u64,
     /// Free page runs that have memory behind them.
     pub dirty: u64,
-    /// What the allocator needs for itself.
+    /// Metadata: thread heaps; span records, bitmaps and page map up to the high-water mark.
     pub metadata: u64,
     /// The sum of the above.
     pub committed: u64,

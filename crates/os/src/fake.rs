@@ -1,4 +1,4 @@
-//! A kernel for tests: it fails on demand, fully or half-way, has its own clock and its own OS page size, and checks every transition.
+//! A fake kernel for tests: it fails on demand, completely or half-way, has its own clock and OS page size, and checks every transition.
 //!
 //! What a call leaves behind that fails half-way ([`Fake::plan_half_way`]), as kernels of the last ten years do:
 //!

@@ -12,7 +12,7 @@ pub struct Futex;
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
 impl Futex {
-    /// Notes that the calling thread is forking: from now on it may enter the locks that it has taken for the fork.
+    /// Notes that the calling thread is forking: it may now enter the locks that it has taken for the fork.
     pub fn begin_fork() {
         FORKING.store(Self::this_thread(), Ordering::Relaxed);
     }
@@ -60,7 +60,7 @@ mod kernel {
 
     pub(super) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
         let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
-        // The caller looks at the word again, whether it was woken, interrupted or too late, or the word had changed before.
+        // The caller reads the word again in every case: woken, interrupted, timed out, or changed before the call.
         let _ = futex::wait(word, Flags::PRIVATE, expected, timeout.as_ref());
     }
 

@@ -93,17 +93,17 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        // SAFETY: nobody uses the range any more.
+        // SAFETY: no code uses the range any more.
         unsafe { munmap(at.cast(), bytes) }.map_err(Errno::from)
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         let is_first = PURGED.load(Ordering::Relaxed) == UNKNOWN;
         if is_first {
-            // SAFETY: the range is committed, and nobody needs its contents.
+            // SAFETY: the range is committed, and its contents are not needed.
             unsafe { at.write_volatile(PROBE) };
         }
-        // SAFETY: nobody needs the contents of the range.
+        // SAFETY: the contents of the range are not needed.
         unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }?;
         if is_first {
             // SAFETY: the range is still mapped after the purge.
@@ -114,7 +114,7 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        // SAFETY: nobody needs the contents of the range.
+        // SAFETY: the contents of the range are not needed.
         unsafe { madvise(at.cast(), bytes, Advice::LinuxFree) }.map_err(Errno::from)
     }
 
@@ -123,7 +123,7 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
-        // SAFETY: both ranges are committed and do not overlap, and nobody needs the contents of `to`.
+        // SAFETY: both ranges are committed and do not overlap, and the contents of `to` are not needed.
         unsafe { relocate::relocate(from, bytes, to) }
     }
 
@@ -131,7 +131,7 @@ unsafe impl Os for Linux {
         let advice = match how {
             Prefault::Touch => {
                 for offset in (0..bytes).step_by(process::os_page_bytes()) {
-                    // SAFETY: the byte is in the range, which is ready: nobody uses it, and zero is what it holds already.
+                    // SAFETY: the byte is in the range, which is ready: no code uses it, and it reads as zero already.
                     unsafe { at.wrapping_add(offset).write_volatile(0) };
                 }
                 return Ok(());

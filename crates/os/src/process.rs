@@ -14,7 +14,7 @@ pub fn is_secure() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Size of an OS page in bytes, as the kernel told the process at its start.
+/// Size of an OS page in bytes, from the auxiliary vector.
 #[inline]
 #[must_use]
 pub fn os_page_bytes() -> usize {

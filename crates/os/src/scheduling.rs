@@ -1,8 +1,8 @@
-//! How the kernel schedules the allocator's own thread.
+//! How the kernel schedules the background thread.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The calls get local structures of the sizes that they expect. They change `errno`, so only the allocator's own thread calls this.
+//! The calls get local structures of the sizes that they expect. They change `errno`, so only the background thread calls this.
 
 use core::mem::{self, MaybeUninit};
 

@@ -183,6 +183,7 @@ static void give_reserve(size_t in_use, void *argument) {
 /* Under FREESTONE_LIMIT=32m and FREESTONE_LIMIT_HARD=64m. */
 static void pressure(void) {
     enum { MIB = 1 << 20 };
+    freestone_heap_t *heap = freestone_heap_new();
     freestone_on_pressure(give_reserve, (void *)&reserve);
     EXPECT((reserve = malloc(20 * MIB)) && n_calls == 0);
     void *more = malloc(20 * MIB);
@@ -197,12 +198,18 @@ static void pressure(void) {
     EXPECT(again && n_calls == 4 && !reserve);
     void *same = realloc(more, 60 * MIB);
     EXPECT(!same && malloc_usable_size(more) >= 20 * MIB);
+    /* More than this machine can have is a shortage; more than any machine can have is none. */
+    n_calls = 0;
+    EXPECT(!malloc((size_t)1 << 50) && n_calls == 1);
+    EXPECT(!malloc((size_t)1 << 56) && !malloc(PTRDIFF_MAX) && !malloc(SIZE_MAX) && !realloc(more, SIZE_MAX / 2) && n_calls == 1);
+    EXPECT(!freestone_heap_malloc(heap, (size_t)1 << 60) && n_calls == 1);
     freestone_on_pressure(NULL, NULL);
-    EXPECT(!malloc(40 * MIB) && n_calls == 5);
+    EXPECT(!malloc(40 * MIB) && n_calls == 1);
     EXPECT(freestone_option_set("limit_hard", "2m") == -1 && errno == EINVAL);
     EXPECT(freestone_option_set("limit_hard", "0") == -1 && freestone_option_set("limit_hard", "much") == -1);
     free(more);
     free(again);
+    freestone_heap_delete(heap);
 }
 
 static void heap_limit(void) {

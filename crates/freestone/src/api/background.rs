@@ -1,4 +1,4 @@
-//! The allocator's own thread: gives back memory that is too old while the program does nothing.
+//! The background thread: purges memory that has been free for the decay time while the program makes no calls.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -39,14 +39,14 @@ const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// Bytes of its stack: what it does is shallow, but the C library's thread-local memory is taken from here as well.
+/// Size of its stack in bytes. It needs little itself, but the C library takes thread-local storage from the stack as well.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// It checks for memory that is too old this many times in a decay time.
+/// It checks for expired memory this many times in a decay time.
 const CHECKS_PER_DECAY: u32 = 4;
 
 /// It ends at most this many times in [`PERIOD_MS`]; then it is not started again before the period is over. Starting and joining it takes
-/// 0.1 ms. Memory that the program frees in the rest of the period, and then neither allocates nor frees, goes back only with later activity.
+/// 0.1 ms. If the program frees memory in the rest of the period and then makes no calls, that memory goes back only with its next calls.
 const MAX_ENDS: u32 = 4;
 
 /// See [`MAX_ENDS`].
@@ -74,7 +74,7 @@ pub(super) struct BackgroundThread {
 unsafe impl Sync for BackgroundThread {}
 
 impl BackgroundThread {
-    /// Not there. `main` is to call [`BackgroundThread::run`].
+    /// No thread yet. `main`, which it will start in, must call [`BackgroundThread::run`].
     pub(super) const fn new(main: Main) -> Self {
         Self {
             main,
@@ -162,7 +162,7 @@ impl BackgroundThread {
         }
         // SAFETY: this thread moved the state from none to starting, so no other uses `thread`.
         if !spawn(unsafe { &mut *self.thread.get() }, self.main) {
-            // The C library has no thread for us: memory goes back on activity alone.
+            // The C library cannot start a thread: memory goes back only when the program makes calls.
             self.state.store(NONE, Ordering::Release);
             return;
         }
@@ -200,13 +200,13 @@ impl BackgroundThread {
         }
     }
 
-    /// Whether it has ended so often lately that it is not started again for a while.
+    /// Whether it has ended so often in this period that it is not started again before the period is over.
     fn has_ended_too_often(&self, shared: &Shared<Linux>) -> bool {
         self.n_ends.load(Ordering::Relaxed) >= MAX_ENDS
             && shared.os().now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
     }
 
-    /// What the thread does until it is to end. `sample` is called with each round if the option `report_ms` is set.
+    /// The thread's work, until its state is ending. Calls `sample` in each round if the option `report_ms` is set.
     pub(super) fn run(&self, shared: &Shared<Linux>, sample: impl Fn()) {
         process::name_thread(c"freestone");
         scheduling::like_the_first_thread();

@@ -1,4 +1,4 @@
-//! [`Heap`]: an explicit heap, all blocks of which end at once.
+//! [`Heap`]: an explicit heap; dropping it frees all its blocks at once.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!
 //! A heap is a thread heap behind a lock: whichever thread holds the lock is its thread. Any thread may free its blocks, by
 //! [`Heap::deallocate`] of any heap or by C's `free`: a free by a thread that is not using the heap puts the block into the heap's inbox at
-//! once. So when the heap is dropped, every block that was freed before has come home, and the rest is dropped with it.
+//! once. So when the heap is dropped, every block that was freed before is in its spans or its inbox, and the other blocks end with it.
 //!
 //! Rust's global `dealloc` must not free its blocks: it trusts the layout and keeps the block in a bin of its thread without looking up the
 //! owner, where the block would outlive its heap. (`GlobalAlloc` and `Allocator` ask the same of every allocator: free with the one that
@@ -16,7 +16,7 @@
 //! Cost: the thread heap's, and an uncontended lock; a free by another thread is one atomic operation.
 //!
 //! # Safety
-//! Dropping a heap ends the life of all its blocks: its unsafe constructor makes that the caller's duty.
+//! Dropping a heap frees all its blocks: the contract of its unsafe constructor covers that.
 
 use crate::api::process::{self, PROCESS};
 use crate::api::{free, shortage};
@@ -74,8 +74,8 @@ impl Heap {
         Some(Self { record })
     }
 
-    /// Lets the heap have at most `bytes` of memory, rounded down to whole pages of 64 KiB; `None`: as much as there is. Spans count whole,
-    /// whichever of their blocks are out.
+    /// Limits the heap's memory to `bytes`, rounded down to whole pages of 64 KiB; `None` removes the limit. A span counts in full, however
+    /// few of its blocks are allocated.
     ///
     /// # Errors
     /// The heap has more than that already, or `bytes` is less than a page; nothing has changed then.
@@ -106,9 +106,7 @@ impl Heap {
             upkeep::flush_all(self.record.enter().own());
             attempt()
         };
-        let is_short = |block: &*mut u8| {
-            block.is_null() && any_block::is_possible(&PROCESS.shared.pages, layout.size(), layout.align())
-        };
+        let is_short = |block: &*mut u8| block.is_null() && any_block::is_possible(layout.size(), layout.align());
         NonNull::new(shortage::handle(attempt(), is_short, again))
     }
 

@@ -2,14 +2,14 @@
 #![allow(unsafe_code)]
 //!
 //! Before: the C library's lock of its list of streams is taken (`stdio`), then every lock of the allocator in order of rank, so that no thread
-//! is inside the allocator. After, in the parent: all are released. In the child: the same; `process` then ends what threads had under way that
-//! do not exist in the child.
+//! is inside the allocator. After, in the parent: all are released. In the child: the same; `process` then ends what was under way in threads that
+//! do not exist there.
 //!
 //! ```text
 //!  handlers of others, the last registered first ─▶ lock ─▶ fork ─▶ unlock ─▶ handlers of others, the first registered first
 //! ```
 //!
-//! **Registered first.** Handlers of others may allocate, so ours run last before a fork and first after it: a constructor with the first
+//! **Registered first.** Other handlers may allocate, so ours run last before a fork and first after it: a constructor with the first
 //! priority registers them, and the shared library is initialised before all others (`-z initfirst`). A handler that was registered
 //! earlier all the same (by a shared library's constructor, in a program linked with the archive or with the crate) runs while the locks
 //! are held, and may allocate too: the thread that forks passes the locks it holds ([`Futex::begin_fork`]).
@@ -40,7 +40,7 @@ pub(super) struct Locks<'a> {
 impl Locks<'_> {
     fn lock(&self) {
         self.pressure.lock_for_fork();
-        // That lock queues those who fork at once; from here on this thread may enter what it holds.
+        // That lock queues threads that fork at once; from here on this thread may enter the locks that it holds.
         Futex::begin_fork();
         self.threads.lock_for_fork();
         self.shared.lock_for_fork();
@@ -72,8 +72,8 @@ impl Forks {
         Self { is_registered: AtomicBool::new(false), n_nested: AtomicU32::new(0) }
     }
 
-    /// Registers the handlers, unless they are. If the C library cannot, forking while other threads allocate is not safe; there is no one to
-    /// report that to.
+    /// Registers the handlers, unless they are registered. If the C library cannot, forking while other threads allocate is not safe; the
+    /// loader offers no way to report that.
     pub(super) fn register(&self, before: Handler, in_parent: Handler, in_child: Handler) {
         if !self.is_registered.swap(true, Ordering::Relaxed) {
             // SAFETY: the handlers are functions of the type asked for, and exist as long as the object, which is never unloaded (`pin`).

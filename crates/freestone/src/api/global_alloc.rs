@@ -1,4 +1,4 @@
-//! [`Freestone`]: Rust's global allocator, and what a Rust program may ask of it.
+//! [`Freestone`]: Rust's global allocator, and the functions that it offers to a Rust program.
 #![allow(unsafe_code)]
 //!
 //! With a layout known at compile time the class is a constant: `Box::new` of a 48-byte type is a pop, its drop a push, both inlined
@@ -109,9 +109,9 @@ impl Freestone {
         process::option(name)
     }
 
-    /// Has `callback` called with the bytes in use and `argument` when the soft limit is passed or an allocation is about to fail, in place of
-    /// the function set before; `None`: nothing is called. It runs in the thread that allocates, which may hold locks of the program's. It may
-    /// allocate and free; what it allocates brings no further call.
+    /// Registers `callback`, to be called with the bytes in use and `argument` when the soft limit is passed or an allocation is about to fail.
+    /// It replaces the previous one; `None` removes it. It runs in the thread that allocates, which may hold locks of the program. It may
+    /// allocate and free; its own allocations do not call it again.
     ///
     /// # Safety
     /// - The function may be called with the argument at any time, by any thread, until another one is set and calls under way have

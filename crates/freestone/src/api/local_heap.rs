@@ -1,4 +1,4 @@
-//! This thread's heap, for the slow paths: born at first need, or the fallback heap.
+//! This thread's heap, for the slow paths: created when first needed, or the fallback heap.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!                                                   └▶ fallback heap, behind its lock
 //! ```
 //!
-//! A thread whose heap has died (destructors of others may still run) shares the fallback heap with those that never got one. A signal handler
-//! may interrupt a thread that is starting: what it allocates fails, and what it frees is kept until a thread has its heap.
+//! A thread whose heap has ended (other destructors may still run) shares the fallback heap with threads that never got one. A signal handler
+//! may interrupt a thread that is starting: its allocations fail, and the blocks that it frees are kept until a thread has a heap.
 //!
 //! # Safety
 //! Records of heaps are never unmapped, so a reference to one stays valid. The thread's pointer (`thread::current`) is set to the heap that was
@@ -78,7 +78,7 @@ fn free_early(own: Own<'_, Linux>) {
     }
 }
 
-/// The heap of threads that cannot have one, born at first need; `None` when memory runs out.
+/// The heap of threads that cannot have their own, created when first needed; `None` when memory runs out.
 fn fallback() -> Option<&'static GatedHeap<Linux>> {
     loop {
         // SAFETY: the pointer is null or that of a heap's record, which is never unmapped.
@@ -93,7 +93,7 @@ fn fallback() -> Option<&'static GatedHeap<Linux>> {
         let born = born?;
         let pointer = ptr::from_ref(born).cast_mut();
         if PROCESS.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
-            // Another thread was first.
+            // Another thread has made it meanwhile.
             // SAFETY: the heap was born above, and no other thread has seen it.
             unsafe { PROCESS.threads.death_of_fallback(born) };
         }

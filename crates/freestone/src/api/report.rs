@@ -33,14 +33,14 @@ impl Display for Event {
     }
 }
 
-/// Where the lines go; nowhere unless a path is set.
+/// The path of the report; nothing is written unless one is set.
 pub(super) struct Report {
     path: [AtomicU8; REPORT_PATH_BYTES],
     is_set: AtomicBool,
 }
 
 impl Report {
-    /// A report that goes nowhere.
+    /// A report without a path.
     pub(super) const fn new() -> Self {
         Self { path: [const { AtomicU8::new(0) }; REPORT_PATH_BYTES], is_set: AtomicBool::new(false) }
     }

@@ -1,4 +1,4 @@
-//! The C library's lock of its list of streams, which is taken before ours at a fork.
+//! The lock of the C library's list of streams: at a fork it is taken before the allocator's locks.
 #![allow(unsafe_code)]
 //!
 //! glibc's `fork` runs the prepare handlers, ours the last, then locks its list of streams, then its own `malloc`: in this order a thread that

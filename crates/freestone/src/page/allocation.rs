@@ -4,7 +4,7 @@
 //!  dirty run that is long enough ─▶ caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
 //! ```
 //!
-//! Memory that is there comes before clean memory, which costs page faults and counts against the limits.
+//! Dirty memory comes first: clean memory costs page faults and counts against the limits.
 
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
@@ -14,7 +14,7 @@ use crate::span::{Kind, PageIndex};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
-/// A block is put together of dirty and other pages if at most this part of it is not dirty.
+/// A block may consist of dirty and other pages if at most one part in this many is not dirty.
 const MIXED_SHARE: u32 = 2;
 
 /// Pages handed out.
@@ -84,8 +84,8 @@ impl<O: Os> PageHeap<O> {
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }
 
-    /// Allocates `n_pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
-    /// it. `None` when that is not to be had.
+    /// Allocates `n_pages` for a large block that is growing, at the start of a free stretch several times as long. `None` if there is no such
+    /// stretch.
     pub(crate) fn allocate_with_growth_room(&self, n_pages: u32) -> Option<Run> {
         self.open()?;
         let pages = Pages(n_pages);
@@ -96,7 +96,7 @@ impl<O: Os> PageHeap<O> {
         self.take_clean(self.state.lock(), request)
     }
 
-    /// A dirty run of at least `pages`: what is in caches is dirty, too, if there is no other.
+    /// A dirty run of at least `pages`; if there is none, empties the caches, whose runs are dirty then, and looks again.
     fn find_dirty(&self, state: &mut State, pages: Pages) -> Option<PageIndex> {
         let dirty = state.runs.find_dirty(pages);
         if dirty.is_some() || state.cached_pages() == Pages::ZERO {
@@ -119,7 +119,7 @@ impl<O: Os> PageHeap<O> {
         Run::new(pages, was.kind == Kind::Clean)
     }
 
-    /// Tells the churn policy that a large block takes dirty memory.
+    /// Notes in the churn policy that a large block takes dirty memory.
     fn note_reuse(&self, state: &mut State) {
         state.churn.note_reuse(self.decay(), || self.now());
     }

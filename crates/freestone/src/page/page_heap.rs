@@ -5,7 +5,7 @@
 //! growing maps memory under the lock. When memory runs short the page heap returns `None`: it never calls upwards.
 //!
 //! # Safety
-//! `layout` is written once, before `opened` is done and before `reach` first is not 0; whoever has seen one of these may read it.
+//! `layout` is written once, before `opened` is done and before `reach` is first stored as nonzero; a thread that has seen one of these may read it.
 
 use crate::config::Settings;
 use crate::page::address_range;
@@ -43,7 +43,7 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) state: Lock<State, Futex, RANK>,
     /// The control group was asked for its limit.
     pub(super) group_asked: AtomicBool,
-    /// The soft limit was passed, and nobody has made room since.
+    /// The soft limit was passed, and no thread has made room since.
     pub(super) pressed: AtomicBool,
     pub(super) watch: Watch,
 }
@@ -79,7 +79,7 @@ impl OwnedRun {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// A heap that has asked the operating system for nothing yet, with default options.
+    /// A heap without an address range, with default options. Makes no system call.
     #[must_use]
     pub(crate) const fn new(os: O) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl<O: Os> PageHeap<O> {
         let opened = self.opened.is_done()
             || self.opened.call(|| match address_range::open(&self.os) {
                 Some(metadata) => {
-                    // SAFETY: This closure runs alone, and nobody reads `layout` before it is done, or `reach` is set.
+                    // SAFETY: This closure runs alone, and no thread reads `layout` before it is done, or `reach` is set.
                     unsafe { *self.layout.get() = *metadata.layout() };
                     let mut state = self.state.lock();
                     state.runs.begin(metadata);
@@ -158,8 +158,8 @@ impl<O: Os> PageHeap<O> {
         self.reach.store(if cfg!(test) { reach.min(needed) } else { reach }, Ordering::Release);
     }
 
-    /// Whether the address range has `n_pages` in a row at all, the first a multiple of `align_pages`: what it has not is refused before
-    /// anything is given back for it. Yes before the range is open.
+    /// Whether the address range has `n_pages` in a row at all, the first a multiple of `align_pages`: if not, the request is refused before
+    /// anything is purged for it. `true` before the range is open.
     #[must_use]
     pub(crate) fn could_hold(&self, n_pages: u32, align_pages: u32) -> bool {
         let n_all = self.layout().n_pages;
@@ -212,7 +212,7 @@ impl<O: Os> PageHeap<O> {
         unsafe { self.state.release_raw() }
     }
 
-    /// How long memory stays dirty; `None` if it does so for ever.
+    /// How long memory stays dirty at most; `None` without a bound.
     pub(super) fn decay(&self) -> Option<Millis> {
         self.settings.decay_ms().map(Millis)
     }

@@ -8,8 +8,8 @@
 //!          └────────┴────────┴────────┴────────┴──
 //! ```
 //!
-//! A block belongs to the OS page it starts in. Carving an OS page hands out all of its blocks: only then, and not when the span is made,
-//! does the kernel have to provide memory. Free blocks are bits outside the span, so that a program that writes past the end of its block
+//! A block belongs to the OS page that it starts in. Carving an OS page hands out all its blocks: the kernel has to provide memory
+//! only then, not when the span is made. Free blocks are bits outside the span, so that a program that writes past the end of its block
 //! cannot damage them, a double free is detected, and a batch is linked without reading the blocks' own memory.
 //!
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
@@ -136,7 +136,7 @@ pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize) -> 
         let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
-            // SAFETY: the blocks lie in the span and were neither free nor out: nobody uses their memory.
+            // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
             return unsafe { link(layout.page_start(page), block, from, to) };
         }
     }
@@ -169,7 +169,7 @@ pub(crate) unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     let mut last: *mut Node = &mut first;
     let mut left = n;
     // SAFETY: `n_free` bits are set at or above `first_word`, so the loop ends inside the bitmap; a set bit is a free
-    // block of this span, whose first word nobody else uses.
+    // block of this span, whose first word no other code uses.
     unsafe {
         loop {
             let mut bits = *bitmap.add(word);
@@ -194,7 +194,7 @@ pub(crate) unsafe fn take(layout: &Layout, page: u32, n: u32) -> Chain {
     Chain { first: first.next, last, len: n }
 }
 
-/// A small span that blocks are given back to, one after the other: what is the same for all of them.
+/// A small span that a chain of blocks is given back to: the values that all of them need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home<'a> {
     /// The span's first page.

@@ -8,7 +8,7 @@
 //! Invariants: a span is in at most one list; `prev` of the head is 0.
 //!
 //! # Safety
-//! All functions read and write records of spans in the list. Who owns the list owns these spans, too (see `record`).
+//! All functions read and write records of spans in the list. The owner of the list owns these spans, too (see `record`).
 
 use crate::span::{Layout, Span};
 use core::cell::Cell;

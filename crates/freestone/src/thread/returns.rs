@@ -1,8 +1,8 @@
 //! Blocks going back to spans of this heap.
 //!
 //! A span of which no block is out goes to the page heap. When more is free inside spans than the dirty bound allows, a span that is mostly free
-//! gives back the OS pages in which no block is out (`span_purge` says when). This is also where a wrong free of a small block is seen: its
-//! span refuses the block, and it is reported.
+//! gives back the OS pages in which no block is out (`span_purge` says when). An invalid free of a small block is detected here: its
+//! span refuses the block, and the free is reported.
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
@@ -13,7 +13,7 @@ use crate::thread::spans;
 use freestone_os::Os;
 
 /// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all that lie in the span one behind the other.
-/// The span is the one that was turned to. Returns whether it is still there: with its last block, a span goes to the page heap.
+/// The span is the one that was turned to. Returns whether it is still this heap's: with its last block, a span goes to the page heap.
 #[inline(always)]
 pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> bool {
     let returned = own.spans().give_back(own.layout(), home, chain, most);
@@ -55,7 +55,7 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     own.report(what, address);
 }
 
-/// Turns to the span at `page`, to give blocks back to it; 0 turns from all spans. What was emptied in the span turned from goes back.
+/// Turns to the span at `page`, to give blocks back to it; 0 turns away from all spans. Purges the OS pages emptied in the span turned from.
 #[inline]
 pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: u32) {
     if own.purge().is_at(page) && page != 0 {
@@ -76,7 +76,7 @@ fn release_os_pages<O: Os>(own: Own<'_, O>, page: u32) {
     }
 }
 
-/// Publishes what came free inside this heap's spans, and finds out whether it is too much.
+/// Publishes what became free inside this heap's spans, and checks whether it exceeds the bound.
 fn publish_free<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     own.accounts().publish_free(&shared.usage);
@@ -85,7 +85,7 @@ fn publish_free<O: Os>(own: Own<'_, O>) {
     }
 }
 
-/// Gives back the OS pages of spans that came free while the bound was not passed; once in a decay time at most.
+/// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time.
 #[cold]
 pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
     let Some(decay_ms) = own.shared().settings().decay_ms() else { return };

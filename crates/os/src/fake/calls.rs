@@ -63,7 +63,7 @@ unsafe impl Os for Fake {
 
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         let mut state = self.call()?;
-        // SAFETY: nobody uses the range any more.
+        // SAFETY: no code uses the range any more.
         unsafe { self.unmap(&mut state, at, bytes) };
         Ok(())
     }
@@ -74,14 +74,14 @@ unsafe impl Os for Fake {
             let_others_run();
         }
         self.n_held.fetch_sub(1, Ordering::SeqCst);
-        // SAFETY: the range is committed, so it is inside the window, and nobody needs its contents.
+        // SAFETY: the range is committed, so it is inside the window, and its contents are not needed.
         let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
         let pages = self.pages(&state, at, bytes);
         assert!(state.committed[pages].iter().all(|&page| page), "purging memory that is not committed");
         state.purged_bytes += bytes as u64;
         state.longest_purge_bytes = state.longest_purge_bytes.max(bytes);
         if !state.purge_keeps_contents {
-            // SAFETY: the range is inside the window (checked by `pages`), and nobody needs its contents.
+            // SAFETY: the range is inside the window (checked by `pages`), and its contents are not needed.
             unsafe { at.write_bytes(0, bytes) };
         }
         Ok(())
@@ -89,7 +89,7 @@ unsafe impl Os for Fake {
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         // This kernel is always short of memory.
-        // SAFETY: the range is committed, and nobody needs its contents.
+        // SAFETY: the range is committed, and its contents are not needed.
         unsafe { self.purge(at, bytes) }
     }
 
@@ -101,7 +101,7 @@ unsafe impl Os for Fake {
         let mut target = Target::Committed;
         let state = self.call_or_half_way(|state| {
             target = Target::Reserved;
-            // SAFETY: nobody needs what is at `to`.
+            // SAFETY: what is at `to` is not needed.
             unsafe { self.unmap(state, to, bytes) };
             if state.failure.is_some_and(|plan| plan.errno == Errno::EXIST) {
                 target = Target::Taken;
@@ -115,7 +115,7 @@ unsafe impl Os for Fake {
         {
             assert!(state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page), "{what}");
         }
-        // SAFETY: both ranges are inside the window (checked by `pages`), do not overlap, and nobody else uses them.
+        // SAFETY: both ranges are inside the window (checked by `pages`), do not overlap, and no other code uses them.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
         // SAFETY: as above, and the contents have been copied.
         unsafe { from.write_bytes(0, bytes) };
@@ -169,7 +169,7 @@ impl Fake {
         let was_committed = (0..state.committed.len()).filter(|&page| state.known[page] && !state.committed[page]);
         let is_zero = |page: usize| {
             let start = freestone_base::ptr::from_exposed::<u8>(state.window + page * self.os_page_bytes);
-            // SAFETY: the page is inside the window, which is one allocation, and nobody writes to memory that is not committed.
+            // SAFETY: the page is inside the window, which is one allocation, and no code writes to memory that is not committed.
             unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) }.iter().all(|&byte| byte == 0)
         };
         was_committed.into_iter().all(is_zero)
@@ -183,12 +183,12 @@ impl Fake {
     /// Unmaps a range of the window.
     ///
     /// # Safety
-    /// - Nobody uses the range any more.
+    /// - No code uses the range any more.
     unsafe fn unmap(&self, state: &mut State, at: *mut u8, bytes: usize) {
         let pages = self.pages(state, at, bytes);
         state.committed[pages.clone()].fill(false);
         state.huge[pages].fill(false);
-        // SAFETY: the range is inside the window (checked by `pages`), and nobody uses it any more.
+        // SAFETY: the range is inside the window (checked by `pages`), and no code uses it any more.
         unsafe { at.write_bytes(0, bytes) };
     }
 }

@@ -47,7 +47,7 @@ fn windows_are_proposed_wherever_they_fit_and_then_where_the_kernel_has_a_gap() 
     }
 }
 
-/// Runs `f` in a child of this process: it has one thread, so that nobody else maps or unmaps anything meanwhile.
+/// Runs `f` in a child of this process: it has one thread, so that no other thread maps or unmaps anything meanwhile.
 fn in_a_process_of_its_own(f: impl FnOnce() -> bool) -> bool {
     let mut status = 0;
     // SAFETY: the child, a copy of a process of several threads, makes system calls and nothing else.
@@ -73,7 +73,7 @@ fn what_the_kernel_places_next_is_not_in_a_window_in_a_gap() {
     }));
 }
 
-/// The program has used up all of its address space: nothing can be mapped, and the answer is found all the same.
+/// The program has used up its address space: nothing can be mapped, and the answer is still found.
 #[test]
 fn whether_purging_zeroes_is_found_out_without_a_mapping() {
     assert!(in_a_process_of_its_own(|| {
@@ -97,9 +97,9 @@ fn whether_purging_zeroes_is_found_out_without_a_mapping() {
     }));
 }
 
-/// Too many files are open: whether there are huge pages is not known, and asked again.
+/// Too many files are open: whether there are huge pages cannot be read, and the next call reads again.
 #[test]
-fn huge_pages_that_could_not_be_asked_about_are_asked_about_again() {
+fn whether_there_are_huge_pages_is_read_again_after_a_read_that_failed() {
     assert!(in_a_process_of_its_own(|| {
         let files = |most| libc::rlimit { rlim_cur: most, rlim_max: 4096 };
         // SAFETY: limits of this process, which ends with the call.

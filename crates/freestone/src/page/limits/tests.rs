@@ -24,7 +24,7 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
         assert!(pages.is_pressed(), "45 of 40 MiB are in use");
         pages.relieved();
         blocks.push(heap.allocate(70_000, 1).start);
-        assert!(!pages.is_pressed(), "it was said, and little has changed");
+        assert!(!pages.is_pressed(), "it was reported, and little has changed");
         assert!(heap.allocate(20 * MIB, 1).start.is_null(), "that would be 65 of 60 MiB");
         assert!(heap.reallocate(blocks[0], 30 * MIB, 1).is_null());
         blocks.push(heap.allocate(10 * MIB, 1).start);
@@ -61,7 +61,7 @@ fn an_explicit_heap_has_no_more_than_its_limit() {
 
 /// 2 MiB are being given back, nothing is in use, and 63 of 64 MiB are wanted.
 #[test]
-fn who_is_within_the_limit_but_for_a_purge_waits_for_it() {
+fn an_allocation_that_fits_once_a_purge_has_ended_waits_for_it() {
     let world = World::new(4096);
     world.set(key::LIMIT_HARD, "64m");
     dirty_mib(&world, 2);
@@ -77,9 +77,9 @@ fn who_is_within_the_limit_but_for_a_purge_waits_for_it() {
     });
 }
 
-/// What cannot be had even if all is given back.
+/// Sizes that do not fit even if all memory is given back.
 #[test]
-fn impossible_sizes_give_nothing_back() {
+fn impossible_sizes_purge_nothing() {
     let world = World::new(4096);
     world.set(key::LIMIT, "40m");
     world.set(key::LIMIT_HARD, "60m");
@@ -94,7 +94,6 @@ fn impossible_sizes_give_nothing_back() {
             assert!(heap.allocate(size, align).start.is_null() && heap.allocate(size, align).start.is_null());
             assert!(size == 1 || heap.reallocate(block, size, align).is_null());
         }
-        assert!(!crate::thread::any_block::is_possible(&world.shared.pages, size, align));
     }
     assert_eq!(((dirty_bytes(&world), world.os().purged_bytes()), world.os().n_calls()), (before, 0));
     assert!(!world.shared.pages.is_pressed());

@@ -7,8 +7,8 @@
 //!            └─────────▶ runs of 20 to 21 pages       (8 lists per doubling)
 //! ```
 //!
-//! The search is for a close fit: the list that a length falls in is searched for the shortest run that is long enough, a bounded number of
-//! them; then the next list that has any. Cost: O(1).
+//! The search takes a close fit: the shortest run that is long enough, among a bounded number of runs in the list of that length; else
+//! a run of the next list that has any. Cost: O(1).
 
 use crate::page::runs::records::Records;
 use crate::span::{PageIndex, SpanList};
@@ -43,7 +43,7 @@ impl RunSet {
         two_level_log2(pages.0 as usize, SUB_LOG2)
     }
 
-    /// Adds the run that starts at `page`, which is in no set; its record says how long it is.
+    /// Adds the run that starts at `page`, which is in no set; its record has its length.
     pub(super) fn insert(&mut self, records: &Records, page: PageIndex) {
         let list = Self::list_of(records.get(page).n_pages());
         records.push(&self.lists[list], page);

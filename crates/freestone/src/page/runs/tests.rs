@@ -1,4 +1,4 @@
-//! Runs by themselves: bookkeeping over the records of a fake kernel, against a plain list of what each page is.
+//! Runs alone: bookkeeping over the records of a fake kernel, compared with a plain list of each page's kind.
 use super::*;
 use crate::testing::WINDOW_BYTES;
 use freestone_base::units::Moment;
@@ -22,7 +22,7 @@ fn extent(first: u32, pages: u32) -> Extent {
     Extent::new(PageIndex(first), Pages(pages))
 }
 
-/// The kind of each page, as the runs tell.
+/// The kind of each page according to the runs.
 fn kinds(runs: &Runs) -> Vec<Kind> {
     let kinds: Vec<_> =
         runs.iter().flat_map(|(run, record)| std::iter::repeat_n(record.kind.get(), run.pages.0 as usize)).collect();
@@ -107,7 +107,7 @@ fn a_block_is_put_together_of_a_dirty_run_and_the_free_pages_on_either_side() {
 }
 
 #[test]
-fn the_highest_use_is_told_once_and_counts_what_a_placement_gave_back() {
+fn the_peak_of_use_is_returned_once_and_includes_what_a_placement_gave_back() {
     let os = Fake::new(4096, WINDOW_BYTES);
     let mut runs = runs(&os);
     let block = take(&mut runs, 50, Kind::Large);
@@ -133,7 +133,7 @@ fn runs_that_are_purged_are_in_no_set_until_they_are_back() {
     runs.check_free().unwrap();
 }
 
-/// What is done to the run in use, or the free run, that is `at` so many pages from the start.
+/// A step, applied to the run in use, or the free run, that contains the page `at`.
 #[derive(Clone, Debug)]
 enum Step {
     Take { pages: u32, align_log2: u32, of_dirty: bool },
@@ -244,9 +244,9 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 300 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Every page is what the last step made it, and every invariant holds after every step.
+    /// Every page has the kind that the last step gave it, and every invariant holds after every step.
     #[test]
-    fn every_page_is_what_it_was_made_whatever_is_done(
+    fn every_page_has_the_kind_that_the_last_step_gave_it(
         steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 30 } else { 200 }),
     ) {
         let os = Fake::new(4096, WINDOW_BYTES);

@@ -8,7 +8,7 @@ use freestone_base::units::Pages;
 use freestone_os::Os;
 use std::vec::Vec;
 
-/// Every second block of a class is freed, then the rest of some OS pages: what is released is exactly the pages without a block,
+/// Every second block of a class is freed, then the rest of some OS pages: exactly the pages without an allocated block are released,
 /// live blocks keep their contents, and released blocks can be carved again.
 #[test]
 fn only_os_pages_without_a_block_that_is_out_are_released() {
@@ -55,7 +55,7 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
 /// A span made of memory that was something else before holds OS pages that it never carved: they go with the empty ones, all but those
 /// that a live block reaches into.
 #[test]
-fn what_was_never_carved_goes_too_if_it_has_memory() {
+fn os_pages_that_were_never_carved_are_released_too_if_they_have_memory() {
     for class in (0..N_CLASSES).step_by(if cfg!(miri) { 24 } else { 3 }) {
         let world = World::new(4096);
         let heap = world.heap();
@@ -116,7 +116,7 @@ fn a_stretch_that_the_kernel_keeps_stays_free() {
     world.check().unwrap();
 }
 
-/// After a burst of which every 20th block stays, no OS page without a block is kept, but for the few whose blocks are in bins.
+/// After a burst of which every 20th block stays, the only OS pages without an allocated block are the few whose blocks are in bins.
 #[test]
 fn a_burst_leaves_no_os_page_without_a_block() {
     let world = World::new(4096);

@@ -44,7 +44,7 @@ struct Actor<'stage> {
     random: SplitMix,
 }
 
-/// What a thread does from its birth to its end.
+/// What a thread does from its start to its end.
 pub(super) fn live(stage: &Stage, seed: u64) {
     let mut actor = Actor { stage, heap: stage.world.heap(), random: SplitMix(seed) };
     if stage.seams == Seams::Limits {
@@ -148,7 +148,7 @@ impl Actor<'_> {
             // SAFETY: the program gave the block up; the heap is this thread's.
             unsafe {
                 match class {
-                    // Rust's way: by the layout, without asking whose it is.
+                    // As Rust's `dealloc` does: by the layout, without looking up the owner.
                     Some(class) => {
                         let block = FreeBlock::new(block.start.as_ptr(), class);
                         if let Err(block) = self.heap.bins().try_push(block) {
@@ -169,7 +169,7 @@ impl Actor<'_> {
         let moved = unsafe { self.heap.reallocate(block.start.as_ptr(), bytes, 1) };
         self.stage.freed(block);
         let moved = NonNull::new(moved).expect("the window has room for all of it");
-        // A block that stays where it is stays its heap's.
+        // A block that does not move still belongs to its heap.
         let heap = block.heap.filter(|_| moved == block.start);
         self.stage.handed_out(moved, bytes, heap);
     }
@@ -229,7 +229,7 @@ impl Actor<'_> {
         stage.check("in the child, at its start");
     }
 
-    /// Holds at most one block at a time, as the other thread does: the limit has room for both, and for what the heap needs itself.
+    /// Holds at most one block at a time, as the other thread does: the limit has room for both, and for the heap's metadata.
     fn live_within_the_limit(&mut self) {
         for _ in 0..self.stage.n_steps {
             let bytes = self.size();

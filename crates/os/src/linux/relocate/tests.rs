@@ -6,7 +6,7 @@ const MIB: usize = 1 << 20;
 /// A window with `n` MiB committed at its start, in one piece.
 fn window(n: usize) -> *mut u8 {
     let window = Linux.propose_window(64 * MIB, 0).unwrap();
-    // SAFETY: nobody uses the window yet.
+    // SAFETY: no code uses the window yet.
     unsafe { Linux.commit(window, n * MIB, false).unwrap() };
     window
 }
@@ -14,7 +14,7 @@ fn window(n: usize) -> *mut u8 {
 /// # Safety
 /// - The MiB at `at` is mapped.
 unsafe fn is_full_of(at: *mut u8, byte: u8) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the MiB at `at` is mapped, by this function's contract.
     unsafe { core::slice::from_raw_parts(at, MIB) }.iter().all(|&it| it == byte)
 }
 
@@ -32,7 +32,7 @@ fn memory_moves_and_leaves_zero_behind() {
     }
 }
 
-/// The source is two mappings, for huge pages are refused in half of it: every kernel refuses to move that.
+/// The source is two mappings, because huge pages are refused in half of it: every kernel refuses to move that.
 #[test]
 fn a_source_of_several_mappings_is_refused_and_nothing_of_it_has_moved() {
     let window = window(3);
@@ -68,7 +68,7 @@ fn pieces_are_moved_or_copied_and_leave_zero_behind() {
     }
 }
 
-/// Somebody else maps something in the place of the second piece while the first is moved.
+/// Another thread maps something in the place of the second piece while the first is moved.
 #[test]
 fn pieces_that_were_moved_come_back_when_another_has_no_place() {
     let window = window(3);
@@ -93,7 +93,7 @@ fn pieces_are_cut_at_whole_huge_pages() {
     assert_eq!(pieces(17, 10, 16), [0..0, 0..0, 0..10]);
 }
 
-/// Somebody else's mapping is where the memory was to go.
+/// Another mapping is where the memory was to go.
 #[test]
 fn what_the_kernel_moved_elsewhere_is_brought_back() {
     let window = window(3);

@@ -9,9 +9,9 @@ fn begin(os: &Fake) -> MetadataArrays {
     MetadataArrays::begin(os, Layout::new(base, WINDOW_BYTES).unwrap()).unwrap()
 }
 
-/// Whatever a page needs can be written when `extend` says so, and a hundredth of the pages is enough for it.
+/// After `extend`, the metadata of each page can be written; all of it takes at most a hundredth of the pages.
 #[test]
-fn metadata_is_there_for_every_page_in_steps_that_get_longer() {
+fn metadata_is_committed_for_every_page_in_steps_that_get_longer() {
     for os_page_bytes in OS_PAGES {
         let os = Fake::new(os_page_bytes, WINDOW_BYTES);
         let mut arrays = begin(&os);
@@ -44,7 +44,7 @@ fn where_memory_is_short_metadata_is_committed_as_far_as_it_is_needed() {
 }
 
 #[test]
-fn what_is_in_the_way_of_metadata_counts_as_no_memory() {
+fn a_foreign_mapping_in_the_way_of_metadata_counts_as_a_lack_of_memory() {
     let os = Fake::new(4096, WINDOW_BYTES);
     let mut arrays = begin(&os);
     os.plan(Some(freestone_os::fake::Failure { nth_call: 0, errno: Errno::EXIST, for_good: true }));
