@@ -131,6 +131,12 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "under")]
         bless: bool,
     },
+    /// Run correct programs at each level of hardening: the C tests, and real programs under preload.
+    Alarms {
+        /// Only at these levels: off, default, checks, full.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+        harden: Vec<String>,
+    },
     /// Start a program many times, and print how many bits of the heap's addresses are random.
     Entropy {
         /// Starts; 100000 take some minutes.

@@ -19,7 +19,6 @@
 use crate::central::CentralLists;
 use crate::config::Settings;
 use crate::page::PageHeap;
-use crate::span::Span;
 use crate::usage::Usage;
 use freestone_os::Os;
 
@@ -52,17 +51,6 @@ impl<O: Os> Shared<O> {
     #[must_use]
     pub(crate) fn os(&self) -> &O {
         self.pages.os()
-    }
-
-    /// The record of the span at `page`.
-    ///
-    /// # Safety
-    /// - The page is below the page heap's high-water mark, so it has a record.
-    #[inline]
-    #[must_use]
-    pub(crate) unsafe fn span(&self, page: u32) -> &Span {
-        // SAFETY: the page has a record (this function's contract), and records are never unmapped.
-        unsafe { &*self.pages.layout().record(page) }
     }
 
     /// Takes the locks of the central lists and of the page heap, in order of rank, before a fork.

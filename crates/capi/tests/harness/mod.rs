@@ -3,6 +3,8 @@
 //!
 //! With `CAPI_TEST_TARGET` (`cargo xtask platforms` sets it) all of that is for another target than this machine's: cargo's
 //! `CARGO_TARGET_…_LINKER` names its C compiler, `CARGO_TARGET_…_RUNNER` what runs its programs.
+//!
+//! With `CAPI_TEST_HARDEN` (`cargo xtask alarms` sets it) the programs run at that level of the option `harden`.
 #![allow(dead_code, reason = "each test binary uses its share")]
 
 use std::env;
@@ -245,6 +247,7 @@ fn clear_options(command: &mut Command) {
             command.env_remove(name);
         }
     }
+    command.envs(env::var("CAPI_TEST_HARDEN").ok().map(|level| ("FREESTONE_HARDEN", level)));
 }
 
 /// Compiles and runs a program with one argument in each way; it must succeed without a word on standard error.

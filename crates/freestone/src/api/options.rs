@@ -112,8 +112,8 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// Sets the option `name` of an allocator that has started.
 ///
 /// # Errors
-/// There is no such option, the value is not valid for it, it is only read at the start, it comes after the first allocation and is too late, or
-/// it is a limit below what is in use. Nothing has changed then.
+/// There is no such option, the value is not valid for it, it is only read at the start, it comes after the first allocation and is too late,
+/// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
     if index == key::REPORT {

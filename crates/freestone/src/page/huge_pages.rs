@@ -72,7 +72,7 @@ impl<O: Os> PageHeap<O> {
             return None;
         }
         self.huge_page_for(pages)?;
-        let start = |sample| self.layout().page_start((page + density::page_of_sample(pages, sample)).0);
+        let start = |sample| self.layout().page_start(page + density::page_of_sample(pages, sample));
         Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
     }
 
@@ -126,7 +126,7 @@ impl<O: Os> PageHeap<O> {
     /// # Safety
     /// - The pages are mapped.
     unsafe fn withdraw(&self, pages: Extent) -> bool {
-        // SAFETY: The pages are mapped: the caller sees to that.
+        // SAFETY: The pages are mapped (this function's contract).
         self.settings.thp() != Thp::Auto
             || unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), false) }.is_ok()
     }
