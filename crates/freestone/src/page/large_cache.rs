@@ -36,7 +36,7 @@ use freestone_base::slot::Slot;
 use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 
-/// Longest run that is cached: 1 MiB. To write a longer one takes a hundred times as long as the way to the page heap.
+/// Longest run that is cached: 1 MiB. Writing a longer one takes a hundred times as long as allocating it from the page heap.
 const CACHED_MOST: Pages = Pages(16);
 
 /// Runs of one length that a cache holds.

@@ -136,7 +136,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
+    /// The view that addresses are looked up in: it covers every page whose handing out happened before this call.
     #[inline]
     #[must_use]
     pub(crate) fn view(&self) -> View {

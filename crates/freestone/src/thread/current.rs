@@ -13,7 +13,7 @@
 //! allocates meanwhile gets null rather than wait for the thread that it interrupted.
 //!
 //! # Safety
-//! The symbol is defined here and has the crate's version in its name, so that two versions can live in one process. The pointer is
+//! The symbol is defined here and has the crate's version in its name, so that two versions can be in one process. The pointer is
 //! only ever one of the three placeholders or the calling thread's heap, from its birth to its end; none of them is ever unmapped.
 
 use crate::thread::heap::ThreadHeap;

@@ -3,7 +3,7 @@
 //!
 //! # Safety
 //! A heap's region is leaked, so its blocks stay valid. Blocks go back to the heap that allocated them, with the size that they were asked
-//! for, because a workload has one heap and a block knows its size.
+//! for, because a workload has one heap and a block has its size.
 #![allow(unsafe_code)]
 
 use crate::workload::definition::Outcome;
