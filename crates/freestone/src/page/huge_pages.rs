@@ -1,5 +1,4 @@
 //! Huge pages: which large blocks ask for them.
-#![allow(unsafe_code)]
 //!
 //! Under `thp=auto` they are asked for where that is known to be a gain, block by block, and never for more than the block itself:
 //! - a block that grows (`realloc`): what it held was written, and the rest is going to be;
@@ -9,9 +8,6 @@
 //! A run of which huge pages were asked for is marked (`is_huge`). The request is withdrawn when the memory is given back, and when something
 //! else than a large block is made of a part of the run: small spans, whose OS pages go back one by one, would pay with 2 MiB for the next
 //! byte.
-//!
-//! # Safety
-//! The kernel is given pages that are mapped: each function states why they are.
 
 use crate::config::Thp;
 use crate::page::page_heap::{OwnedRun, PageHeap};
@@ -81,12 +77,8 @@ impl<O: Os> PageHeap<O> {
         let start = self.start(extent);
         let first = align::down(start.addr() + from.to_bytes().0, huge).max(align::up(start.addr(), huge));
         let end = align::down(start.addr() + extent.bytes(), huge);
-        if first < end {
-            // SAFETY: The range lies in the caller's block, which is mapped, for it is in use.
-            let asked = unsafe { self.os.advise_huge(start.wrapping_add(first - start.addr()), end - first, true) };
-            if asked.is_ok() {
-                self.record(block).is_huge.set(true);
-            }
+        if first < end && self.os.advise_huge(start.wrapping_add(first - start.addr()), end - first, true).is_ok() {
+            self.record(block).is_huge.set(true);
         }
     }
 
@@ -99,14 +91,12 @@ impl<O: Os> PageHeap<O> {
 
     /// Withdraws the request for huge pages in memory that was purged; whether that worked.
     pub(super) fn forget_huge_pages(&self, run: &PurgingRun) -> bool {
-        // SAFETY: The run is free and mapped, and was taken out for this thread.
-        unsafe { self.withdraw(run.extent()) }
+        self.withdraw(run.extent())
     }
 
     /// Withdraws the request for huge pages in a large block; whether that worked.
     pub(super) fn forget_huge_pages_of(&self, block: &OwnedRun) -> bool {
-        // SAFETY: The block is mapped, for it is in use.
-        unsafe { self.withdraw(self.extent(block)) }
+        self.withdraw(self.extent(block))
     }
 
     /// Withdraws the request for huge pages in a free run, of which something else than a large block is going to be made. Where the kernel
@@ -114,20 +104,14 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn end_huge(&self, state: &State, page: PageIndex) {
         let record = state.runs.record(page);
         if record.is_huge.get() && record.kind.get().is_free_and_mapped() {
-            // SAFETY: The run is free and mapped, and the lock that `state` is borrowed under keeps it so.
-            let withdrawn = unsafe { self.withdraw(state.runs.run_at(page)) };
+            let withdrawn = self.withdraw(state.runs.run_at(page));
             record.is_huge.set(!withdrawn);
         }
     }
 
-    /// Withdraws the request for huge pages; whether that worked. There is none unless `thp=auto`.
-    ///
-    /// # Safety
-    /// - The pages are mapped.
-    unsafe fn withdraw(&self, pages: Extent) -> bool {
-        // SAFETY: The pages are mapped (this function's contract).
-        self.settings.thp() != Thp::Auto
-            || unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), false) }.is_ok()
+    /// Withdraws the request for huge pages in mapped pages; whether that worked. There is none unless `thp=auto`.
+    fn withdraw(&self, pages: Extent) -> bool {
+        self.settings.thp() != Thp::Auto || self.os.advise_huge(self.start(pages), pages.bytes(), false).is_ok()
     }
 }
 
