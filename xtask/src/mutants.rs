@@ -90,6 +90,9 @@ pub(crate) struct Chosen {
     /// Test this many mutants at once.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
+    /// Also build and test each mutant of a constant, one at a time.
+    #[arg(long)]
+    constants: bool,
     /// Only print the verdicts.
     #[arg(long)]
     report: bool,
@@ -221,7 +224,19 @@ fn test(
     }
     tests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     println!("{} tests, {:.0} s", tests.len(), tests.iter().map(|test| test.seconds).sum::<f64>());
-    try_all(&left, &built, &tests, chosen, end, ledger)
+    try_all(&left, &built, &tests, chosen, end, ledger)?;
+    for mutant in numbered.iter().filter(|_| chosen.constants) {
+        let Mutant { name, key, print } = &left[mutant.number as usize - 1];
+        let is_over = end.is_some_and(|end| Instant::now() >= end);
+        // No function's name follows.
+        if !is_over && ledger.verdict(print, key) == Some("unreached") && !name.contains(" in ") && mutant.is_operator()
+        {
+            let verdict = programs::constant(package, targets, mutant)?;
+            println!("{verdict}: {name}");
+            ledger.write(print, verdict, key)?;
+        }
+    }
+    Ok(())
 }
 /// Puts one mutant after the other in force, in several processes at once, and records the verdicts.
 fn try_all(

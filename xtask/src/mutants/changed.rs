@@ -190,6 +190,15 @@ pub(crate) fn with_mutants(text: &str, mutants: &Mutants) -> Result<(String, BTr
     Ok((wrapped(text, &wraps), firsts))
 }
 
+/// The text with one operator changed.
+pub(crate) fn with_one(text: &str, at: (usize, usize), change: &Change) -> Result<String> {
+    let mut places = Places::default();
+    places.visit_file(&syn::parse_file(text)?);
+    let (operator, _) = places.operators.get(&at).context("there is no operator")?;
+    let new = if let Change::Operator(new) = change { new } else { "" };
+    Ok([&text[..operator.start], new, &text[operator.end..]].concat())
+}
+
 /// The text with its parts wrapped: the longer part outside.
 fn wrapped(text: &str, wraps: &[Wrap]) -> String {
     let mut pieces = Vec::new();

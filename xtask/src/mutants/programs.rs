@@ -1,13 +1,14 @@
 //! Builds the tests of a crate with all its mutants in them.
 
-use super::changed::{Change, mutant_at, with_mutants};
+use super::changed::{Change, mutant_at, with_mutants, with_one};
 use super::trial::Test;
 use crate::process::{output, root, target};
-use crate::scratch::Scratch;
+use crate::scratch::{Outcome, Scratch, outcome};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 /// A mutant: its number, its file, where it is, and what it changes.
 pub(crate) struct Placed {
@@ -15,6 +16,13 @@ pub(crate) struct Placed {
     pub file: String,
     pub at: (usize, usize),
     pub change: Change,
+}
+
+impl Placed {
+    /// Whether an operator changes.
+    pub(crate) fn is_operator(&self) -> bool {
+        matches!(self.change, Change::Operator(_) | Change::NoOperator)
+    }
 }
 
 /// A crate, built with mutants.
@@ -55,7 +63,6 @@ pub(crate) fn build(package: &str, folder: &str, targets: &[&str], mutants: &[Pl
         let mut check = cargo(&scratch, package, targets, &["--no-run", "--message-format", "short"]);
         let said = check.output().context("cannot start cargo")?;
         let said = String::from_utf8_lossy(&said.stderr).into_owned();
-        std::fs::write(target().join("mutants/refused.txt"), &said)?;
         let bad = refused(&said, &written);
         if bad.is_empty() {
             break all_firsts;
@@ -73,6 +80,26 @@ pub(crate) fn build(package: &str, folder: &str, targets: &[&str], mutants: &[Pl
     }
     Ok(Built { tests, unviable, firsts })
 }
+
+/// Builds and runs the tests with one mutant alone, which is in a constant: no program can have several values of it. Returns the verdict.
+pub(crate) fn constant(package: &str, targets: &[&str], mutant: &Placed) -> Result<&'static str> {
+    let scratch = Scratch::copy()?;
+    let source = fs::read_to_string(root().join(&mutant.file))?;
+    let changed = with_one(&source, mutant.at, &mutant.change).with_context(|| mutant.file.clone())?;
+    scratch.with(&mutant.file, &changed, |scratch| {
+        let mut build = cargo(scratch, package, targets, &["--no-run"]);
+        if outcome(build.env("CARGO_TARGET_DIR", target().join("mutants/constants")), Duration::MAX)? != Outcome::Passed
+        {
+            return Ok("unviable");
+        }
+        let mut run = cargo(scratch, package, targets, &[]);
+        let ending = outcome(run.env("CARGO_TARGET_DIR", target().join("mutants/constants")), LONGEST)?;
+        Ok(if ending == Outcome::Passed { "missed" } else { "caught" })
+    })
+}
+
+/// Tests that take longer with a changed constant never end.
+const LONGEST: Duration = Duration::from_secs(900);
 
 fn cargo(scratch: &Scratch, package: &str, targets: &[&str], more: &[&str]) -> Command {
     let mut command = scratch.cargo("mutants", &[&["test", "--package", package], targets, more].concat());
