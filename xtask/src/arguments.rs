@@ -136,6 +136,9 @@ pub(crate) enum Command {
         /// Only at these levels: off, default, checks, full.
         #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
         harden: Vec<String>,
+        /// Run the workloads of the lab too.
+        #[arg(long)]
+        workloads: bool,
     },
     /// Start a program many times, and print how many bits of the heap's addresses are random.
     Entropy {

@@ -46,7 +46,7 @@ const FAULTS: &[Fault] = &[
         test: "a_parent_goes_on_after_a_fork",
         changes: &[
             ("crates/freestone/src/thread/life.rs", "        self.registry.acquire_raw();\n", ""),
-            ("crates/freestone/src/thread/life.rs", "        unsafe { self.registry.release_raw() };\n", ""),
+            ("crates/freestone/src/thread/life.rs", "        self.registry.release_raw(forker);\n", ""),
             (
                 "crates/base/src/lock.rs",
                 "if self.state.load(Ordering::Relaxed) & FORK == 0 {\n            return;\n        }\n        ranks::",

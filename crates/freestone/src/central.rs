@@ -28,7 +28,7 @@ use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Node;
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
 
@@ -204,12 +204,8 @@ impl CentralLists {
     }
 
     /// Releases the locks that [`CentralLists::lock_for_fork`] took, in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took them, or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: this thread, or the one it is a copy of, holds each of them (this function's contract).
-        self.classes.iter().for_each(|lists| unsafe { lists.release_raw() });
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.classes.iter().for_each(|lists| lists.release_raw(forker));
     }
 }
 

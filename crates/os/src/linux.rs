@@ -171,7 +171,7 @@ unsafe impl Os for Linux {
         found
     }
 
-    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
         let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
         // SAFETY: the advice changes neither contents nor access rights.
         unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)

@@ -176,11 +176,10 @@ impl Heap {
             }
         }
         let moved = self.allocate(new)?;
-        // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
-        unsafe {
-            moved.copy_from_nonoverlapping(block, old.size().min(size));
-            self.deallocate(block);
-        }
+        // SAFETY: each block holds the smaller of the two sizes, and they are two.
+        unsafe { moved.copy_from_nonoverlapping(block, old.size().min(size)) };
+        // SAFETY: the old block is live, and not used again when the answer is a new one (this function's contract).
+        unsafe { self.deallocate(block) };
         Some(moved)
     }
 

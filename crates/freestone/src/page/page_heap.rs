@@ -16,7 +16,7 @@ use crate::page::watch::Watch;
 use crate::span::layout::BITMAP_BYTES;
 use crate::span::{Entry, Layout, OwnedSpan, PageIndex, Span, View};
 use core::cell::UnsafeCell;
-use freestone_base::lock::{Guard, Lock};
+use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use freestone_base::units::{Millis, Moment, Pages};
@@ -222,13 +222,9 @@ impl<O: Os> PageHeap<O> {
         self.state.acquire_raw();
     }
 
-    /// Drops the lock of [`PageHeap::lock_for_fork`], in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took it, or is the copy of the one that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: This thread took the lock in `lock_for_fork`, or is the copy of the one that did (this function's contract).
-        unsafe { self.state.release_raw() }
+    /// Releases the lock of [`PageHeap::lock_for_fork`], in parent or child.
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.state.release_raw(forker);
     }
 
     /// How long memory stays dirty at most; `None` without a bound.

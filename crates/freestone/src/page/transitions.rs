@@ -101,11 +101,10 @@ impl<O: Os> PageHeap<O> {
             config::Prefault::Populate => Some(Prefault::Populate),
         };
         if let Some(wanted) = huge {
-            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
-            let _ = unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), wanted) };
+            let _ = self.os.advise_huge(self.start(pages), pages.bytes(), wanted);
         }
         if let Some(how) = prefault {
-            // SAFETY: As above.
+            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
             let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
         }
     }

@@ -31,7 +31,7 @@ use crate::thread::records::{Record, Records};
 use crate::thread::remote_frees::Life;
 use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
 use core::ptr;
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use freestone_os::{Futex, Os};
 
 /// Rank of the registry's lock.
@@ -221,15 +221,10 @@ impl<O: Os + 'static> Threads<O> {
     }
 
     /// Releases them, in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took them with [`Threads::lock_for_fork`], or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         // A fork handler may have made a heap meanwhile. Its gate was not taken, and stays as it is.
-        // SAFETY: this thread took the others, or is the copy of the one that did (this function's contract).
-        self.gated().for_each(|heap| unsafe { heap.unlock_after_fork() });
-        // SAFETY: as above.
-        unsafe { self.registry.release_raw() };
+        self.gated().for_each(|heap| heap.unlock_after_fork(forker));
+        self.registry.release_raw(forker);
     }
 
     /// In a forked child: orphans the heaps of threads that do not exist there. What those threads were doing at the moment of the fork cannot be

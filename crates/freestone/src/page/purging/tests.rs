@@ -3,6 +3,7 @@ use crate::config::key;
 use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
 use crate::testing::{World, free};
+use freestone_base::lock::Forker;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
 
@@ -65,8 +66,8 @@ fn a_fork_does_not_wait_for_a_purge() {
     let pages = &world.shared.pages;
     while_a_purge_is_held(&world, |_| {
         pages.lock_for_fork();
-        // SAFETY: taken in the line above.
-        unsafe { pages.unlock_after_fork() };
+        // SAFETY: this thread took the lock in the line above.
+        pages.unlock_after_fork(unsafe { Forker::new() });
         assert_eq!(pages.stats().purging_pages << PAGE_BYTES_LOG2, 2 * MIB as u64);
         world.os().hold_purges(false);
     });
