@@ -53,7 +53,7 @@ pub struct Fake {
     state: Known,
 }
 
-/// Wide because: each way to fail, and each figure that tests ask for, is one number.
+/// Wide because: each kind of failure, and each figure that tests read, is one number.
 #[derive(Debug, Default)]
 struct State {
     /// Whether a call that fails does half its work first.

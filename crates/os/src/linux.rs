@@ -45,7 +45,7 @@ const PLACES: [core::ops::Range<usize>; 3] = [
     0x0010_0000_0000..0x0028_0000_0000,
 ];
 
-/// Random places tried in each of [`PLACES`] that is long enough, before the kernel is asked for one.
+/// Random places tried in each of [`PLACES`] that is long enough, before the kernel chooses one.
 const RANDOM_ATTEMPTS: u32 = 3;
 
 /// Alignment of a random address range: what one page table of the second level covers, so that the range shares none with other memory.

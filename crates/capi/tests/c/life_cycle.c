@@ -1,4 +1,4 @@
-/* Threads that come and go, forks, first calls from anywhere, limits: by argument. Every part must end; an alarm enforces that. */
+/* Threads that start and exit, forks, first calls from anywhere, limits: by argument. Every part must end; an alarm enforces that. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"

@@ -210,7 +210,7 @@ static int huge_sizes(void) {
     const size_t gib = (size_t)1 << 30;
     char *block = malloc(5 * gib);
     if (!block) {
-        return skip("5 GiB of address space cannot be had");
+        return skip("5 GiB of address space are not available");
     }
     EXPECT(malloc_usable_size(block) >= 5 * gib && malloc_usable_size(block) < 6 * gib);
     block[0] = 1;

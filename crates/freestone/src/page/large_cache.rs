@@ -173,7 +173,7 @@ impl LargeRunCache {
         Some(pages)
     }
 
-    /// Notes that a block of `pages` was asked for that the cache does not have.
+    /// Notes a request for a block of `pages` that the cache does not have.
     pub(crate) fn note_wanted(&self, pages: Pages) {
         if let Some(length) = Length::of(pages).filter(|length| self.freed.has(*length)) {
             self.came_back.add(length);

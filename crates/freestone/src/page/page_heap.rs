@@ -41,7 +41,7 @@ pub(crate) struct PageHeap<O: Os> {
     /// Pages whose page map entries are committed; only ever grows, under the lock. 0: there is no address range yet.
     reach: AtomicUsize,
     pub(super) state: Lock<State, Futex, RANK>,
-    /// The control group was asked for its limit.
+    /// The control group's limit was read.
     pub(super) group_asked: AtomicBool,
     /// The soft limit was passed, and no thread has made room since.
     pub(super) pressed: AtomicBool,

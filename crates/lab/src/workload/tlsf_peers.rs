@@ -102,7 +102,7 @@ impl Heap for TalcHeap {
     #[inline]
     fn allocate(&self, size: usize) -> Block {
         let layout = layout(size);
-        // SAFETY: the layout has at least one byte: no workload that can use this heap asks for none.
+        // SAFETY: the layout has at least one byte: no workload that can use this heap requests 0 bytes.
         let address: Option<NonNull<u8>> = unsafe { self.0.borrow_mut().allocate(layout) };
         match address {
             // SAFETY: the heap just allocated these `size` bytes for this block alone, in a region that is never freed.
