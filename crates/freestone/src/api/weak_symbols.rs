@@ -9,7 +9,7 @@
 //! Rust has no weak symbols: the assembler stores the addresses in a table, and the linker and the loader fill it in.
 //!
 //! # Safety
-//! An address is null where nobody defines the symbol, and then nothing is called or read. `freestone_options` must be a C string where a program
+//! An address is null where no object defines the symbol, and then nothing is called or read. `freestone_options` must be a C string where a program
 //! defines it.
 
 use core::ffi::{CStr, c_char};

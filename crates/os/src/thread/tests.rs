@@ -64,7 +64,7 @@ fn the_thread_blocks_every_signal_and_the_one_that_starts_it_blocks_what_it_did(
     place.join();
     let status = STATUS.lock().unwrap();
     assert!(status.starts_with("Name:\tborrowed\n"), "{status}");
-    // All but what the kernel lets nobody block, and what the C library keeps for itself.
+    // All but the signals that the kernel lets no thread block, and those that the C library keeps for itself.
     let (kill, stop) = (1 << (libc::SIGKILL - 1), 1 << (libc::SIGSTOP - 1));
     let for_the_c_library: u64 = 0b111 << 31;
     assert_eq!(blocked(&status) | kill | stop | for_the_c_library, u64::MAX);

@@ -40,7 +40,7 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
 
 /// Gives a stretch back, as the page heap does it.
 fn purge(world: &World, stretch: &EmptyStretch) -> bool {
-    // SAFETY: the stretch is made of OS pages of a span in which no block is out: nobody needs their contents.
+    // SAFETY: the stretch is made of OS pages of a span in which no block is out: their contents are not needed.
     unsafe { world.os().purge(stretch.start(), stretch.bytes()) }.is_ok()
 }
 
