@@ -136,6 +136,15 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "under")]
         bless: bool,
     },
+    /// Run correct programs at each level of hardening: the C tests, and real programs under preload.
+    Alarms {
+        /// Only at these levels: off, default, checks, full.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+        harden: Vec<String>,
+        /// Run the workloads of the lab too.
+        #[arg(long)]
+        workloads: bool,
+    },
     /// Start a program many times, and print how many bits of the heap's addresses are random.
     Entropy {
         /// Starts; 100000 take some minutes.

@@ -1,5 +1,6 @@
 //! The development commands of Freestone; `cargo xtask --help` lists them.
 
+mod alarms;
 mod arguments;
 mod claims;
 mod crimes;
@@ -53,6 +54,7 @@ fn main() -> Result<()> {
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),
         Command::Crimes { under, bless } => crimes::run(&under, bless),
+        Command::Alarms { harden, workloads } => alarms::run(&harden, workloads),
         Command::Entropy { starts, harden, of } => entropy::run(starts, harden.as_deref(), of.as_deref()),
         Command::Programs { install, harden, names } => programs::run(&names, &harden, install),
     }

@@ -8,7 +8,7 @@ use std::process::Output;
 use std::thread;
 use std::time::Instant;
 
-/// One thing that must pass.
+/// One step.
 struct Step {
     name: &'static str,
     what: &'static str,

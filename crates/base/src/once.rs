@@ -18,6 +18,16 @@ const RUNNING: u32 = 1;
 const DONE: u32 = 2;
 
 /// See the module header.
+///
+/// ```
+/// use freestone_base::lock::Spin;
+/// use freestone_base::once::Once;
+///
+/// let once = Once::<Spin>::new();
+/// assert!(!once.call(|| false), "the attempt failed, and another may be made");
+/// assert!(once.call(|| true));
+/// assert!(once.call(|| unreachable!()), "it is done");
+/// ```
 pub struct Once<P: Parking> {
     state: AtomicU32,
     parking: PhantomData<P>,

@@ -32,7 +32,7 @@ pub extern "C" fn freestone_heap_new() -> *mut Heap {
     place
 }
 
-/// Limits `heap` to `bytes`, in whole pages of 64 KiB; 0 lifts the limit. 0; or -1 and `EINVAL` if the heap has more already, or that is
+/// Limits `heap` to `bytes`, in whole pages of 64 KiB; 0 removes the limit. Returns 0; -1 and `EINVAL` if the heap has more already, or `bytes` is
 /// less than a page.
 ///
 /// # Safety
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_v
     // SAFETY: the block is live.
     let usable = unsafe { door::usable_size(old.as_ptr()) };
     if usable == 0 {
-        // It is no block. That was reported, and the policy is to go on.
+        // The pointer is invalid. That was reported, and the option `misuse` says to continue.
         return fail(Errno::INVAL);
     }
     if size <= usable && size >= usable / 2 {

@@ -45,7 +45,7 @@ unsafe fn refused<T>(error: *mut FreestoneError, refusal: Refusal) -> *mut T {
     ptr::null_mut()
 }
 
-/// Stores a refusal in `*error`; the code.
+/// Stores a refusal in `*error`. Returns its code.
 ///
 /// # Safety
 /// - `error` is null or points to a writable `freestone_error_t`.
@@ -111,7 +111,7 @@ fn create(shape: FreestonePoolShape) -> Result<NonNull<Pool>, Refusal> {
     })
 }
 
-/// Creates a pool in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they do not suit.
+/// Creates a pool in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they are misaligned or too few.
 ///
 /// # Safety
 /// - The `bytes` at `memory` are the pool's alone until it is destroyed.
@@ -158,7 +158,7 @@ macro_rules! with_pool {
     };
 }
 
-/// Ends a pool, unless a block is in use or a magazine exists. A code; null does nothing.
+/// Ends a pool, unless a block is in use or a magazine exists. Returns a code; null does nothing.
 ///
 /// # Safety
 /// - `pool` is null or a live handle that no other thread uses; `error` is as the module header says.
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn freestone_pool_calloc(pool: *mut Pool) -> *mut c_void {
     block_or_null(with_pool!(blocks, |blocks| blocks.allocate_zeroed()))
 }
 
-/// Frees a block, unless it is none in use. A code; null does nothing.
+/// Frees a block in use; refuses any other pointer. Returns a code; null does nothing.
 ///
 /// # Safety
 /// - `pool` is a live handle; no code uses the block any more; `error` is as the module header says.
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn freestone_pool_free(pool: *mut Pool, block: *mut c_void
     unsafe { code(error, freed) }
 }
 
-/// Bytes of a block that may be used; 0 if it is no block in use.
+/// Bytes of a block that may be used; 0 if it is not a block in use.
 ///
 /// # Safety
 /// - `pool` is a live handle.
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn freestone_pool_stats(pool: *mut Pool, stats: *mut Frees
     unsafe { stats.write(counts) };
 }
 
-/// Checks every invariant of a pool. A code.
+/// Checks every invariant of a pool. Returns a code.
 ///
 /// # Safety
 /// - `pool` is a live handle that no other thread uses; `error` is as the module header says.

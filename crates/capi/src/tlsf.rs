@@ -1,4 +1,4 @@
-//! TLSF heaps for C: allocation in bounded time from memory that the caller gives.
+//! TLSF heaps for C: allocation in bounded time from memory that the caller provides.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -13,7 +13,7 @@
 //! # Safety
 //! Every function's contract begins with that of a **live handle**: `freestone_tlsf_new` returned it, `freestone_tlsf_delete` has not
 //! ended it, no other thread is in a call on it, and the memory of its regions is the heap's alone. [`Control::of`] turns such a handle
-//! into a reference; that is the one place where the promise is used.
+//! into a reference, and relies on this contract alone.
 
 pub mod inspect;
 pub(crate) mod refusal;
@@ -50,13 +50,13 @@ impl Control {
         unsafe { &mut *handle }
     }
 
-    /// Stores why a call was refused; the code.
+    /// Stores why a call was refused. Returns the code.
     fn refuse(&mut self, error: Error) -> c_int {
         self.last_error = refusal::to_c(error);
         self.last_error.code
     }
 
-    /// The code of a result, stored if it is a refusal.
+    /// The code of a result; a refusal is stored.
     fn code(&mut self, result: Result<(), Error>) -> c_int {
         result.map_or_else(|error| self.refuse(error), |()| OK)
     }
@@ -82,10 +82,10 @@ fn errno(error: Error) -> Errno {
     }
 }
 
-/// What a null pointer is refused as where a block is needed.
+/// The error for a null pointer where a block is needed.
 const NO_BLOCK: Error = Error::Foreign { address: 0 };
 
-/// Creates a heap in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they do not suit.
+/// Creates a heap in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they are misaligned or too few.
 ///
 /// # Safety
 /// - The `bytes` at `memory` are the heap's alone until it is destroyed.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn freestone_tlsf_delete(heap: *mut Control) {
     }
 }
 
-/// Adds a region. A code.
+/// Adds a region. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle; the `bytes` at `start` are the heap's alone from now on.
@@ -168,7 +168,7 @@ fn region_start(heap: *mut Control, start: *mut c_void) -> Option<NonNull<u8>> {
     NonNull::new(if start.addr() == heap.addr() { start.wrapping_byte_add(CONTROL_BYTES) } else { start })
 }
 
-/// Lengthens a region by the `bytes` behind it. A code.
+/// Lengthens a region by the `bytes` behind it. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle; the `bytes` behind the region are the heap's alone from now on.
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn freestone_tlsf_grow_region(heap: *mut Control, start: *
     control.code(result)
 }
 
-/// Removes a region in which no block is in use. A code.
+/// Removes a region in which no block is in use. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle.
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn freestone_tlsf_aligned_alloc(heap: *mut Control, align:
     control.block(result)
 }
 
-/// Resizes a block to `size` bytes at a multiple of `align`. Null, with the error stored and the block as it was, if that is refused.
+/// Resizes a block to `size` bytes at a multiple of `align`. If that is refused, null, with the error stored and the block unchanged.
 ///
 /// # Safety
 /// - `heap` is a live handle; `block` is null or an address that no other code uses if the call succeeds.
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn freestone_tlsf_realloc(
     control.block(result)
 }
 
-/// Frees a block; null does nothing. A code.
+/// Frees a block; null does nothing. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle; no code uses the block any more.

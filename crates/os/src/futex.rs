@@ -5,6 +5,15 @@ use freestone_base::lock::Parking;
 use freestone_base::sync::AtomicU32;
 
 /// Lets waiters sleep in the kernel on the lock's own word.
+///
+/// ```
+/// use freestone_base::lock::Lock;
+/// use freestone_os::Futex;
+///
+/// static TOTAL: Lock<u64, Futex> = Lock::new(0);
+/// *TOTAL.lock() += 1; // a thread that has to wait sleeps in the kernel
+/// assert_eq!(*TOTAL.lock(), 1);
+/// ```
 #[derive(Debug)]
 pub struct Futex;
 

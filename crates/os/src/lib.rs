@@ -36,7 +36,7 @@ mod file;
 mod futex;
 mod linux;
 pub mod process;
-pub mod scheduling;
+pub mod thread;
 
 pub use append::append;
 pub use fatal::{fatal, report};
@@ -44,6 +44,13 @@ pub use futex::Futex;
 pub use linux::Linux;
 
 /// An error number of the operating system.
+///
+/// ```
+/// use freestone_os::Errno;
+///
+/// assert!(Errno::AGAIN.is_passing());
+/// assert!(!Errno::EXIST.is_passing());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
@@ -175,14 +182,12 @@ pub unsafe trait Os: Sync {
     /// Size in bytes of the huge pages that the kernel gives on request; 0 if a request changes nothing.
     fn huge_page_bytes(&self) -> usize;
 
-    /// Asks for huge pages, or for none if `wanted` is false, for OS pages that have no memory yet.
+    /// Asks for huge pages, or for none if `wanted` is false, for OS pages that have no memory yet. The range is committed, and made of whole OS
+    /// pages. Neither contents nor access rights change.
     ///
     /// # Errors
     /// The kernel's error; the advice may hold for a part of the range.
-    ///
-    /// # Safety
-    /// - The range is committed, and made of whole OS pages.
-    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
+    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
 
     /// Whether the OS page that starts at `at`, which has been committed at some time, has memory behind it; `false` if the kernel does not say.
     fn is_resident(&self, at: *mut u8) -> bool;

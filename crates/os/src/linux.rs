@@ -13,6 +13,21 @@ use rustix::io::Errno as KernelErrno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The kernel this process runs on.
+///
+/// ```
+/// use freestone_os::{Linux, Os};
+///
+/// let bytes = 1 << 20;
+/// let mut proposed = (0..).map_while(|attempt| Linux.propose_window(bytes, attempt));
+/// // SAFETY: each place was proposed for as many bytes.
+/// let at = proposed.find(|&at| unsafe { Linux.commit(at, bytes, false) }.is_ok()).expect("1 MiB of address space");
+/// // SAFETY: the memory was mapped just now, for this code alone; it is not used after it is released.
+/// unsafe {
+///     at.write(1);
+///     Linux.purge(at, bytes).expect("the range is committed");
+///     Linux.release(at, bytes).expect("the range is committed");
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Linux;
 
@@ -156,7 +171,7 @@ unsafe impl Os for Linux {
         found
     }
 
-    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
         let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
         // SAFETY: the advice changes neither contents nor access rights.
         unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)

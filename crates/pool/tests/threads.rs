@@ -1,4 +1,4 @@
-//! Threads on one shared pool: no block is two threads', and none is lost.
+//! Threads on one shared pool: no block is handed to two threads, and none is lost.
 #![allow(unsafe_code, reason = "blocks are written to")]
 
 mod subject;
@@ -77,7 +77,7 @@ fn a_block_belongs_to_one_thread_at_a_time() {
     });
     assert_eq!(pool.check(), Ok(()));
     for block in crossing.into_inner().unwrap() {
-        // SAFETY: nobody's but this test's.
+        // SAFETY: only this test uses the memory.
         unsafe { pool.deallocate(block.0) }.unwrap();
     }
     assert_eq!(pool.check(), Ok(()));

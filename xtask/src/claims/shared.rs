@@ -168,7 +168,7 @@ fn names_in(cell: &str) -> Vec<String> {
     names
 }
 
-/// What the page says wrongly or leaves out.
+/// Errors and omissions of the page.
 fn complaints_about(page: &str, shared: &Shared) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut listed = BTreeSet::new();

@@ -6,6 +6,12 @@ use std::sync::Arc;
 #[cfg(not(loom))]
 mod scripted;
 
+/// The proof for a thread of a test.
+pub(in crate::lock) fn forker() -> Forker {
+    // SAFETY: a test releases what its own thread took with `acquire_raw`, and has no guard then.
+    unsafe { Forker::new() }
+}
+
 #[cfg(not(loom))]
 #[test]
 fn increments_under_the_lock_are_never_lost() {
@@ -45,6 +51,12 @@ mod models {
     fn count<P: Parking>(cell: &UnsafeCell<u32>) {
         // SAFETY: the lock is held, which is what the model is about.
         cell.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    /// [`count`], by a thread that took the lock for a fork.
+    fn count_raw<P: Parking>(lock: &Counter<P>) {
+        // SAFETY: the lock is held, which is what the model is about.
+        count::<P>(unsafe { &*lock.value.get() });
     }
 
     fn meet<P: Parking + 'static>(n_threads: usize, enter: fn(&Counter<P>)) {
@@ -111,11 +123,8 @@ mod models {
                 loom::thread::spawn(move || {
                     if raw {
                         lock.acquire_raw();
-                        // SAFETY: this thread has the lock, raw.
-                        unsafe {
-                            (*lock.value.get()).with_mut(|value| *value += 1);
-                            lock.release_raw();
-                        }
+                        count_raw(&lock);
+                        lock.release_raw(forker());
                     } else {
                         count::<Parked>(&lock.lock());
                     }
@@ -134,11 +143,8 @@ mod models {
         loom::model(|| {
             meet::<Parked>(2, |lock| {
                 lock.acquire_raw();
-                // SAFETY: this thread has the lock, raw.
-                unsafe {
-                    (*lock.value.get()).with_mut(|value| *value += 1);
-                    lock.release_raw();
-                }
+                count_raw(lock);
+                lock.release_raw(forker());
             });
         });
     }
@@ -148,8 +154,7 @@ mod models {
         loom::model(|| {
             meet::<Parked>(2, |lock| {
                 lock.acquire_raw();
-                // SAFETY: taken in the line above.
-                unsafe { lock.release_raw() };
+                lock.release_raw(forker());
                 count::<Parked>(&lock.lock());
             });
         });

@@ -61,7 +61,7 @@ pub unsafe extern "C" fn freestone_magazine_delete(magazine: *mut PoolMagazine) 
     let n_magazines = unsafe { (*magazine).n_magazines };
     // SAFETY: the magazine is live, and is not used after this.
     unsafe { magazine.drop_in_place() };
-    // From here on the pool may end: release makes what the magazine gave back visible to whoever ends it.
+    // From here on the pool may end: release makes what the magazine gave back visible to the thread that ends it.
     n_magazines.fetch_sub(1, Ordering::Release);
     // SAFETY: `create` allocated the block, and what was in it has ended.
     unsafe { door::free(magazine.cast()) };

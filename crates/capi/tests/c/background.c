@@ -75,7 +75,7 @@ static void start(pthread_t *thread, void *(*body)(void *)) {
     EXPECT(pthread_create(thread, NULL, body, NULL) == 0);
 }
 
-/* A thread that was joined may be there for the kernel for a moment still; one that nobody ends is there for ever. */
+/* The kernel may list a joined thread for another moment; a thread that is never ended stays for ever. */
 static void wait_until_alone(void) {
     int own;
     while (tasks(&own) != 1) {

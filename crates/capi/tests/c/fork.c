@@ -281,7 +281,7 @@ static void another_uses_stdio(void) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
-/* A program of one thread forks, also from within stdio: the list of streams is its own before, and nobody's afterwards in the child. */
+/* A program of one thread forks, also from within stdio: before, the thread owns the lock of the list of streams; in the child it is free. */
 
 static ssize_t forks_in_write(void *unused, const char *text, size_t size) {
     (void)unused;

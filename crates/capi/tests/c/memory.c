@@ -83,7 +83,7 @@ static void *small_block(void *unused) {
     return unused;
 }
 
-/* A thread has a burst, and then nobody does anything: memory goes back all the same. */
+/* A thread has a burst, and then no thread makes a call: memory goes back all the same. */
 static void background(int expected) {
     burst();
     EXPECT(background_threads() == 0);

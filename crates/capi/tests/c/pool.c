@@ -242,7 +242,7 @@ static void magazines(void) {
     EXPECT(freestone_magazine_free(magazine, block, &error) == FREESTONE_OK);
     EXPECT(freestone_magazine_free(magazine, block, &error) == FREESTONE_POOL_DOUBLE_FREE);
     EXPECT(freestone_pool_free(pool, block, &error) == FREESTONE_POOL_DOUBLE_FREE);
-    /* What the magazine keeps nobody else gets. */
+    /* No other caller gets the blocks that the magazine keeps. */
     void *others[8];
     int n = 0;
     errno = 0;

@@ -84,3 +84,16 @@ pub(crate) fn compare(seen: &Table) {
         "docs/security.md says otherwise of these; if that is right, cargo xtask crimes --bless:\n{differs}"
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_has_one_word_for_all_sizes_or_one_for_each() {
+        let (once, missed) = (Verdict::AtOnce, Verdict::Missed);
+        assert_eq!(cell(Suite::Crimes, &[once, once, once]), "at once");
+        assert_eq!(cell(Suite::Crimes, &[once, missed, once]), "at once · – · at once");
+        assert_eq!(cell(Suite::Attacks, &[missed]), "succeeds");
+    }
+}

@@ -208,3 +208,48 @@ fn judge(called: &str, output: &Output) -> Verdict {
         _ => panic!("{called}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::ExitStatus;
+
+    const SIGSEGV: i32 = 11;
+
+    fn ended(status: i32, stdout: &str) -> Verdict {
+        let output = Output { status: ExitStatus::from_raw(status), stdout: stdout.into(), stderr: Vec::new() };
+        judge("a program", &output)
+    }
+
+    #[test]
+    fn a_signal_before_the_deed_is_at_once_and_an_abort_after_it_is_later() {
+        assert_eq!([SIGABRT, SIGSEGV].map(|signal| ended(signal, "")), [Verdict::AtOnce; 2]);
+        assert_eq!(ended(SIGABRT, "committed\n"), Verdict::Later);
+    }
+
+    #[test]
+    fn a_crash_after_the_deed_and_a_program_that_hangs_are_not_caught() {
+        let broken = [ended(SIGSEGV, "committed\n"), ended(SIGALRM, ""), ended(NO_MEMORY << 8, "")];
+        assert_eq!(broken, [Verdict::Breaks; 3]);
+        assert!(!Verdict::Breaks.is_caught());
+    }
+
+    #[test]
+    fn a_program_that_comes_to_its_end_says_itself_what_the_crime_did() {
+        assert_eq!(ended(NO_EFFECT << 8, "committed\n"), Verdict::NoEffect);
+        assert_eq!(ended(0, "committed\n"), Verdict::Missed);
+    }
+
+    #[test]
+    #[should_panic(expected = "a program")]
+    fn a_program_that_is_not_at_its_level_has_no_verdict() {
+        let _ = ended(3 << 8, "");
+    }
+
+    #[test]
+    fn an_allocator_is_read_with_its_variables() {
+        let read = Allocator::parse("system=,A=b,C=");
+        assert_eq!((read.name.as_str(), read.library), ("system", None));
+        assert_eq!(read.variables, [("A".to_owned(), "b".to_owned()), ("C".to_owned(), String::new())]);
+    }
+}

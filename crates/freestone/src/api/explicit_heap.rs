@@ -61,6 +61,14 @@ unsafe impl Sync for Heap {}
 impl Heap {
     /// A new heap without a limit; `None` when memory runs out.
     ///
+    /// ```
+    /// use freestone::Heap;
+    ///
+    /// // SAFETY: no block is allocated from it.
+    /// let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// drop(heap);
+    /// ```
+    ///
     /// # Safety
     /// - When the heap is dropped, no code uses any block allocated from it, and every free of one has returned, or never comes.
     /// - Its blocks are freed by [`Heap::deallocate`] or C's `free`, not by [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
@@ -99,6 +107,16 @@ impl Heap {
 
     /// Allocates a block of `layout`, with any contents; `None` when memory runs out or the heap's limit is reached. A layout of size 0 gets a
     /// block, too.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// # // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// # let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// let block = heap.allocate(Layout::from_size_align(1000, 64)?).expect("memory for 1000 bytes");
+    /// assert_eq!(block.addr().get() % 64, 0);
+    /// # Ok::<(), core::alloc::LayoutError>(())
+    /// ```
     #[must_use]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let attempt = || self.record.enter().own().allocate(layout.size(), layout.align()).start;
@@ -158,11 +176,10 @@ impl Heap {
             }
         }
         let moved = self.allocate(new)?;
-        // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
-        unsafe {
-            moved.copy_from_nonoverlapping(block, old.size().min(size));
-            self.deallocate(block);
-        }
+        // SAFETY: each block holds the smaller of the two sizes, and they are two.
+        unsafe { moved.copy_from_nonoverlapping(block, old.size().min(size)) };
+        // SAFETY: the old block is live, and not used again when the answer is a new one (this function's contract).
+        unsafe { self.deallocate(block) };
         Some(moved)
     }
 

@@ -79,7 +79,7 @@ impl Freestone {
     /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.
     ///
     /// # Errors
-    /// There is no such option, the value does not suit it, it is only read at the start, or it is a limit below what is in use. Nothing has
+    /// There is no such option, the value is not valid for it, it is only read at the start, or it is a limit below what is in use. Nothing has
     /// changed then.
     ///
     /// ```
@@ -169,12 +169,11 @@ unsafe impl GlobalAlloc for Freestone {
 
     #[inline(always)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: `block` was allocated for `layout` and no code uses it any more (the trait's contract); the class is the one `alloc` took.
-        unsafe {
-            match class_of_aligned(layout.size(), layout.align()) {
-                Some(class) => free::free_sized(block, class),
-                None => free::free_slow(block),
-            }
+        match class_of_aligned(layout.size(), layout.align()) {
+            // SAFETY: `block` was allocated for `layout`, hence of this class, and no code uses it any more (the trait's contract).
+            Some(class) => unsafe { free::free_sized(block, class) },
+            // SAFETY: `block` was allocated here, and no code uses it any more (the trait's contract).
+            None => unsafe { free::free_slow(block) },
         }
     }
 
@@ -193,11 +192,10 @@ unsafe impl GlobalAlloc for Freestone {
             // SAFETY: the alignment of a layout is a power of two.
             let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
             if !moved.is_null() {
-                // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is of class `old`, and given up.
-                unsafe {
-                    moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
-                    free::free_sized(block, old);
-                }
+                // SAFETY: each block holds the smaller of the two sizes, and they are two.
+                unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(new_size)) };
+                // SAFETY: the old block was allocated for `layout`, hence of class `old`, and is not used again (the trait's contract).
+                unsafe { free::free_sized(block, old) };
             }
             return moved;
         }
@@ -221,11 +219,10 @@ unsafe fn realloc_large(block: *mut u8, layout: Layout, new_size: usize) -> *mut
     // SAFETY: the alignment of a layout is a power of two.
     let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
     if !moved.is_null() {
-        // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
-        unsafe {
-            moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
-            free::free(block);
-        }
+        // SAFETY: each block holds the smaller of the two sizes, and they are two.
+        unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(new_size)) };
+        // SAFETY: the old block was allocated here, and is not used again (this function's contract).
+        unsafe { free::free(block) };
     }
     moved
 }

@@ -69,12 +69,11 @@ pub(super) unsafe fn keep_freed(block: *mut u8) {
 fn free_early(own: Own<'_, Linux>) {
     let mut block = PROCESS.freed_early.take();
     while !block.is_null() {
-        // SAFETY: `keep_freed` linked the blocks; the program freed each of them, and none is in the list twice.
-        unsafe {
-            let next = (*block).next;
-            own.free(block.cast());
-            block = next;
-        }
+        // SAFETY: `keep_freed` put the block into the inbox, which linked its first word to the next.
+        let next = unsafe { (*block).next };
+        // SAFETY: the program freed the block, and it is in the list once.
+        unsafe { own.free(block.cast()) };
+        block = next;
     }
 }
 

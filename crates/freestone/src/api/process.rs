@@ -33,6 +33,7 @@ use crate::thread::life::Threads;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
+use freestone_base::lock::Forker;
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::{Futex, Linux, Os};
@@ -198,19 +199,20 @@ fn locks() -> Locks<'static> {
     Locks { pressure: &PROCESS.pressure, threads: &PROCESS.threads, shared: &PROCESS.shared }
 }
 
-unsafe extern "C" fn before_fork() {
+extern "C" fn before_fork() {
     PROCESS.forks.lock(&locks());
 }
 
-unsafe extern "C" fn after_fork_in_parent() {
-    // SAFETY: the C library calls this in the thread in which it called `before_fork` for the same fork.
-    unsafe { PROCESS.forks.unlock_in_parent(&locks()) };
+extern "C" fn after_fork_in_parent() {
+    // SAFETY: the C library calls this in the thread in which it called `before_fork`, where all locks were taken; that thread holds no guard.
+    PROCESS.forks.unlock_in_parent(&locks(), unsafe { Forker::new() });
 }
 
-unsafe extern "C" fn after_fork_in_child() {
-    // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, the only thread of the child.
-    unsafe { PROCESS.forks.unlock_in_child(&locks()) };
-    // From here on no lock has to be waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
+extern "C" fn after_fork_in_child() {
+    // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, where all locks were taken; that thread held no
+    // guard.
+    PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
+    // From here on no lock is waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
     PROCESS.shared.pages.adopt_purging_in_child();
     let own = current::get().own();
     // SAFETY: the child has one thread, and `own` is its heap if it has one.

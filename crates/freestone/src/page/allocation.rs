@@ -21,16 +21,16 @@ const MIXED_SHARE: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// The first page.
-    pub page: u32,
+    pub page: PageIndex,
     /// How many: at least what was asked for.
-    pub n_pages: u32,
+    pub pages: Pages,
     /// Whether all of it reads as zero.
     pub zero: bool,
 }
 
 impl Run {
     fn new(pages: Extent, zero: bool) -> Self {
-        Self { page: pages.first.0, n_pages: pages.pages.0, zero }
+        Self { page: pages.first, pages: pages.pages, zero }
     }
 }
 
@@ -55,17 +55,16 @@ impl Request {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Allocates `n_pages` in a row for `kind`, the first a multiple of `align_pages` (a power of two) from address 0. `None` when memory or the
+    /// Allocates `wanted` pages in a row for `kind`, the first a multiple of `align` (a power of two) from address 0. `None` when memory or the
     /// address range runs out, or the hard limit is reached.
-    pub(crate) fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
+    pub(crate) fn allocate(&self, wanted: Pages, align: Pages, kind: Kind) -> Option<Run> {
         self.open()?;
-        if !self.could_hold(n_pages, align_pages) {
+        if !self.could_hold(wanted, align) {
             return None;
         }
-        let plan = (kind == Kind::Large).then(|| self.huge_plan(Pages(n_pages)));
+        let plan = (kind == Kind::Large).then(|| self.huge_plan(wanted));
         let huge = plan.and_then(|plan| plan.huge);
-        let pages = plan.map_or(Pages(n_pages), |plan| plan.pages);
-        let align = Pages(align_pages);
+        let pages = plan.map_or(wanted, |plan| plan.pages);
         let request = Request { pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
         let mut state = self.state.lock();
@@ -84,12 +83,11 @@ impl<O: Os> PageHeap<O> {
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }
 
-    /// Allocates `n_pages` for a large block that is growing, at the start of a free stretch several times as long. `None` if there is no such
-    /// stretch.
-    pub(crate) fn allocate_with_growth_room(&self, n_pages: u32) -> Option<Run> {
+    /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
+    /// it. `None` when that is not to be had.
+    pub(crate) fn allocate_with_growth_room(&self, pages: Pages) -> Option<Run> {
         self.open()?;
-        let pages = Pages(n_pages);
-        let room = growth::with_growth_room(pages).filter(|room| self.could_hold(room.0, 1))?;
+        let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
         let huge = self.huge_page_for(room);
         let align = huge.unwrap_or(Pages(1));
         let request = Request { pages, kind: Kind::Large, align, room, is_huge: huge.is_some() };
@@ -156,7 +154,7 @@ impl<O: Os> PageHeap<O> {
         state.events.fresh_bytes += request.pages.to_bytes().0 as u64;
         drop(state);
         if request.is_huge {
-            let block = OwnedRun::taken(Extent::new(PageIndex(run.page), request.pages));
+            let block = OwnedRun::taken(Extent::new(run.page, request.pages));
             self.ask_for_huge_pages(&block, Pages::ZERO);
         }
         Some(run)

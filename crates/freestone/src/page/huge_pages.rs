@@ -1,5 +1,4 @@
 //! Huge pages: for which large blocks they are requested.
-#![allow(unsafe_code)]
 //!
 //! Under `thp=auto` they are requested block by block where they are known to pay, and never for more than the block itself:
 //! - for a block that grows (`realloc`): what it held was written, and the rest is likely to be;
@@ -9,9 +8,6 @@
 //! A run with such a request is marked (`is_huge`). The request is withdrawn when the memory is given back, and when a part of the run
 //! becomes something else than a large block: a small span, whose OS pages go back one by one, would get 2 MiB for the next byte
 //! that is written.
-//!
-//! # Safety
-//! The kernel is given pages that are mapped: each function states why they are.
 
 use crate::config::Thp;
 use crate::page::page_heap::{OwnedRun, PageHeap};
@@ -72,7 +68,7 @@ impl<O: Os> PageHeap<O> {
             return None;
         }
         self.huge_page_for(pages)?;
-        let start = |sample| self.layout().page_start((page + density::page_of_sample(pages, sample)).0);
+        let start = |sample| self.layout().page_start(page + density::page_of_sample(pages, sample));
         Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
     }
 
@@ -82,12 +78,8 @@ impl<O: Os> PageHeap<O> {
         let start = self.start(extent);
         let first = align::down(start.addr() + from.to_bytes().0, huge).max(align::up(start.addr(), huge));
         let end = align::down(start.addr() + extent.bytes(), huge);
-        if first < end {
-            // SAFETY: The range lies in the caller's block, which is mapped, for it is in use.
-            let asked = unsafe { self.os.advise_huge(start.wrapping_add(first - start.addr()), end - first, true) };
-            if asked.is_ok() {
-                self.record(block).is_huge.set(true);
-            }
+        if first < end && self.os.advise_huge(start.wrapping_add(first - start.addr()), end - first, true).is_ok() {
+            self.record(block).is_huge.set(true);
         }
     }
 
@@ -100,14 +92,12 @@ impl<O: Os> PageHeap<O> {
 
     /// Withdraws the request for huge pages in memory that was purged. Returns whether that worked.
     pub(super) fn forget_huge_pages(&self, run: &PurgingRun) -> bool {
-        // SAFETY: The run is free and mapped, and was taken out for this thread.
-        unsafe { self.withdraw(run.extent()) }
+        self.withdraw(run.extent())
     }
 
     /// Withdraws the request for huge pages in a large block. Returns whether that worked.
     pub(super) fn forget_huge_pages_of(&self, block: &OwnedRun) -> bool {
-        // SAFETY: The block is mapped, for it is in use.
-        unsafe { self.withdraw(self.extent(block)) }
+        self.withdraw(self.extent(block))
     }
 
     /// Withdraws the request for huge pages in a free run that becomes something else than a large block. If the kernel
@@ -115,20 +105,14 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn end_huge(&self, state: &State, page: PageIndex) {
         let record = state.runs.record(page);
         if record.is_huge.get() && record.kind.get().is_free_and_mapped() {
-            // SAFETY: The run is free and mapped, and the lock that `state` is borrowed under keeps it so.
-            let withdrawn = unsafe { self.withdraw(state.runs.run_at(page)) };
+            let withdrawn = self.withdraw(state.runs.run_at(page));
             record.is_huge.set(!withdrawn);
         }
     }
 
-    /// Withdraws the request for huge pages, which exists only under `thp=auto`. Returns whether that worked.
-    ///
-    /// # Safety
-    /// - The pages are mapped.
-    unsafe fn withdraw(&self, pages: Extent) -> bool {
-        // SAFETY: The pages are mapped: the caller sees to that.
-        self.settings.thp() != Thp::Auto
-            || unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), false) }.is_ok()
+    /// Withdraws the request for huge pages in mapped pages; it exists only under `thp=auto`. Returns whether that worked.
+    fn withdraw(&self, pages: Extent) -> bool {
+        self.settings.thp() != Thp::Auto || self.os.advise_huge(self.start(pages), pages.bytes(), false).is_ok()
     }
 }
 

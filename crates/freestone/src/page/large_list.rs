@@ -76,7 +76,7 @@ impl LargeList {
 
     /// The first block.
     pub(super) fn first(&self) -> Option<PageIndex> {
-        PageIndex(self.blocks.first()).some()
+        self.blocks.first()
     }
 
     /// Pages in all blocks.

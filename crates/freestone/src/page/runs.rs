@@ -184,7 +184,7 @@ impl Runs {
         for page in [run.last(), run.first] {
             let record = self.record(page);
             record.first.store(run.first.0, Ordering::Relaxed);
-            record.pages.set(run.pages.0);
+            record.pages.set(run.pages);
             record.kind.set(kind);
         }
     }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 //! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
 use crate::config::key;
-use crate::testing::{OneHeap, World};
+use crate::testing::{OneHeap, World, free};
 use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Errno;
@@ -21,8 +21,7 @@ pub(in crate::page) fn dirty_bytes(world: &World) -> u64 {
 pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     let heap = world.heap();
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
+    blocks.into_iter().for_each(|block| free(heap, block));
     heap
 }
 
@@ -84,23 +83,20 @@ fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
     let world = World::new(4096);
     world.set(key::DIRTY_MAX, "1g");
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        for behind in [true, false] {
-            let blocks: Vec<_> = (0..3).map(|_| heap.allocate(4 * MIB, 1).start).collect();
-            // Clean beside dirty: one is purged, then its neighbour is freed.
-            let (clean, dirty) = if behind { (1, 0) } else { (0, 1) };
-            heap.free(blocks[clean]);
-            world.shared.pages.purge();
-            heap.free(blocks[dirty]);
-            let block = heap.allocate(6 * MIB, 1);
-            assert!((blocks[0]..blocks[2]).contains(&block.start), "{:?} is elsewhere: {blocks:?}", block.start);
-            assert!(!block.zero);
-            world.check().unwrap();
-            heap.free(block.start);
-            heap.free(blocks[2]);
-            world.shared.pages.purge();
-        }
+    for behind in [true, false] {
+        let blocks: Vec<_> = (0..3).map(|_| heap.allocate(4 * MIB, 1).start).collect();
+        // Clean beside dirty: one is purged, then its neighbour is freed.
+        let (clean, dirty) = if behind { (1, 0) } else { (0, 1) };
+        free(heap, blocks[clean]);
+        world.shared.pages.purge();
+        free(heap, blocks[dirty]);
+        let block = heap.allocate(6 * MIB, 1);
+        assert!((blocks[0]..blocks[2]).contains(&block.start), "{:?} is elsewhere: {blocks:?}", block.start);
+        assert!(!block.zero);
+        world.check().unwrap();
+        free(heap, block.start);
+        free(heap, blocks[2]);
+        world.shared.pages.purge();
     }
     world.check().unwrap();
 }

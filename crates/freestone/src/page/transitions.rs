@@ -17,13 +17,14 @@ use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
+use crate::span::os_pages::EmptyStretch;
 use freestone_base::units::Pages;
 use freestone_os::{Errno, NotMoved, Os, Prefault};
 
 impl<O: Os> PageHeap<O> {
     /// The first byte of pages.
     pub(super) fn start(&self, pages: Extent) -> *mut u8 {
-        self.layout().page_start(pages.first.0)
+        self.layout().page_start(pages.first)
     }
 
     /// Commits the metadata of the next `pages` beyond the high-water mark.
@@ -100,11 +101,10 @@ impl<O: Os> PageHeap<O> {
             config::Prefault::Populate => Some(Prefault::Populate),
         };
         if let Some(wanted) = huge {
-            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
-            let _ = unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), wanted) };
+            let _ = self.os.advise_huge(self.start(pages), pages.bytes(), wanted);
         }
         if let Some(how) = prefault {
-            // SAFETY: As above.
+            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
             let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
         }
     }
@@ -143,13 +143,11 @@ impl<O: Os> PageHeap<O> {
         unsafe { self.purge_range(self.start(pages), pages.bytes()) }
     }
 
-    /// Gives memory inside a run in use back. `false` if the kernel refuses.
-    ///
-    /// # Safety
-    /// - The range is made of whole OS pages of a run in use that is the caller's, and its contents are not needed.
-    pub(crate) unsafe fn purge_inside(&self, start: *mut u8, bytes: usize) -> bool {
-        // SAFETY: The range is in use, hence mapped, made of whole OS pages, and its contents are needed no more: the caller sees to that.
-        let purged = unsafe { self.purge_range(start, bytes) };
+    /// Gives memory inside a small span back. `false` if the kernel would not take it.
+    pub(crate) fn purge_inside(&self, stretch: EmptyStretch) -> bool {
+        let bytes = stretch.bytes();
+        // SAFETY: The stretch lies in a span in use, hence mapped, and is made of whole OS pages; no block of it is out, so nobody needs its contents.
+        let purged = unsafe { self.purge_range(stretch.start(), bytes) };
         self.state.lock().events.count_purge(purged, bytes);
         purged
     }
@@ -160,7 +158,7 @@ impl<O: Os> PageHeap<O> {
     /// - The range is mapped, made of whole OS pages, and its contents are not needed.
     unsafe fn purge_range(&self, start: *mut u8, bytes: usize) -> bool {
         match self.settings.purge() {
-            // SAFETY: The range is mapped, made of whole OS pages, and its contents are not needed, by this function's contract.
+            // SAFETY: The range is mapped, made of whole OS pages, and nobody needs its contents (this function's contract).
             Purge::DontNeed => unsafe { self.os.purge(start, bytes) }.is_ok(),
             // SAFETY: As above.
             Purge::Free => unsafe { self.os.purge_lazily(start, bytes) }.is_ok(),

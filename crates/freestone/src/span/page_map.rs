@@ -23,7 +23,9 @@
 //! are committed, and stay so.
 
 use crate::size_class::{N_CLASSES, SizeClass};
+use crate::span::page_index::PageIndex;
 use freestone_base::sync::{AtomicU32, Ordering};
+use freestone_base::units::Pages;
 
 /// Bits of the code.
 const CODE_BITS: u32 = 8;
@@ -144,7 +146,13 @@ impl PageMap {
         self.0.cast_mut().cast()
     }
 
-    /// The entry of `page`.
+    /// The place of the entry of the page with number `page`.
+    #[inline(always)]
+    fn place(self, page: usize) -> *const AtomicU32 {
+        self.0.wrapping_add(page)
+    }
+
+    /// The entry of the page with number `page`.
     ///
     /// # Safety
     /// - The entry is committed: `page` is below the high-water mark, or below a view's reach.
@@ -152,7 +160,8 @@ impl PageMap {
     #[must_use]
     pub(crate) unsafe fn get(self, page: usize) -> Entry {
         // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
-        Entry(unsafe { (*self.0.add(page)).load(Ordering::Relaxed) })
+        let entry = unsafe { &*self.place(page) };
+        Entry(entry.load(Ordering::Relaxed))
     }
 
     /// Sets the entry of `page`.
@@ -160,19 +169,20 @@ impl PageMap {
     /// # Safety
     /// - As for [`PageMap::get`], and the span that this page belongs to is the caller's.
     #[inline(always)]
-    pub(crate) unsafe fn set_one(self, page: u32, entry: Entry) {
+    pub(crate) unsafe fn set_one(self, page: PageIndex, entry: Entry) {
         // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
-        unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
+        let place = unsafe { &*self.place(page.0 as usize) };
+        place.store(entry.0, Ordering::Relaxed);
     }
 
-    /// Sets the entries of `n` pages from `page`.
+    /// Sets the entries of `pages` from `first` on.
     ///
     /// # Safety
     /// - As for [`PageMap::get`], and the span that these pages belong to is the caller's.
-    pub(crate) unsafe fn set(self, page: u32, n: u32, entry: Entry) {
-        for page in page..page + n {
+    pub(crate) unsafe fn set(self, first: PageIndex, pages: Pages, entry: Entry) {
+        for page in first.0..(first + pages).0 {
             // SAFETY: the page belongs to a span of the caller's, which is in use: its entry is committed.
-            unsafe { self.set_one(page, entry) }
+            unsafe { self.set_one(PageIndex(page), entry) }
         }
     }
 }

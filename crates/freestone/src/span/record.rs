@@ -90,21 +90,21 @@ pub(crate) struct Span {
     /// First page of the run.
     pub first: AtomicU32,
     /// Pages in the run.
-    pub pages: Cell<u32>,
-    /// The next span in the list that the span is in, by page; 0 for none.
-    pub next: Cell<u32>,
+    pub pages: Cell<Pages>,
+    /// The next span in the list that the span is in, by its first page; `NONE` for none.
+    pub next: Cell<PageIndex>,
     /// The one before, likewise.
-    pub prev: Cell<u32>,
+    pub prev: Cell<PageIndex>,
     /// Small: a bit for each OS page, from the start, in which no block has been carved; or for each 64th of the span, if it has more than 64.
     pub fresh: Cell<u64>,
     /// Small: set bits of the bitmap.
     pub n_free: Cell<u32>,
     /// Small: blocks in bins, in flight, or with the program.
     pub n_out: Cell<u32>,
-    /// Dirty: the next older dirty run, by its first page; 0 for none.
-    pub older: Cell<u32>,
+    /// Dirty: the next older dirty run, by its first page; `NONE` for none.
+    pub older: Cell<PageIndex>,
     /// Dirty: the next younger one, likewise.
-    pub younger: Cell<u32>,
+    pub younger: Cell<PageIndex>,
     /// Dirty: when it became so, in ms of the kernel's clock, cut to 32 bits.
     pub dirty_since_ms: Cell<u32>,
     /// What the run is.
@@ -128,14 +128,14 @@ impl Span {
         Self {
             owner: AtomicPtr::new(core::ptr::null_mut()),
             first: AtomicU32::new(0),
-            pages: Cell::new(0),
-            next: Cell::new(0),
-            prev: Cell::new(0),
+            pages: Cell::new(Pages::ZERO),
+            next: Cell::new(PageIndex::NONE),
+            prev: Cell::new(PageIndex::NONE),
             fresh: Cell::new(0),
             n_free: Cell::new(0),
             n_out: Cell::new(0),
-            older: Cell::new(0),
-            younger: Cell::new(0),
+            older: Cell::new(PageIndex::NONE),
+            younger: Cell::new(PageIndex::NONE),
             dirty_since_ms: Cell::new(0),
             kind: Cell::new(Kind::None),
             class: Cell::new(0),
@@ -150,7 +150,7 @@ impl Span {
     #[inline]
     #[must_use]
     pub(crate) fn n_pages(&self) -> Pages {
-        Pages(self.pages.get())
+        self.pages.get()
     }
 
     /// The first page of the run.

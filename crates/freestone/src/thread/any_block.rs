@@ -17,7 +17,7 @@
 
 use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
-use crate::span::{Entry, Generation};
+use crate::span::{Entry, Generation, PageIndex};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
@@ -168,7 +168,12 @@ unsafe fn move_small<O: Os>(
 ///
 /// # Safety
 /// - `page` starts the large block, which is the caller's; it is not used again unless the answer is null.
-unsafe fn resize_large<O: Os>(own: Own<'_, O>, (block, page): (*mut u8, u32), size: usize, align: usize) -> *mut u8 {
+unsafe fn resize_large<O: Os>(
+    own: Own<'_, O>,
+    (block, page): (*mut u8, PageIndex),
+    size: usize,
+    align: usize,
+) -> *mut u8 {
     // SAFETY: the page starts a large block, which is the caller's (this function's contract).
     if class_of_aligned(size, align).is_none() && unsafe { large::resize(own, page, size) } {
         return block;
@@ -211,7 +216,7 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, size: usize, align
 ///
 /// # Safety
 /// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
-unsafe fn relocate<O: Os>(own: Own<'_, O>, page: u32, moved: *mut u8) -> Moved {
+unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> Moved {
     let large_bytes = |page| {
         // SAFETY: both pages start large blocks.
         unsafe { large::bytes(own, page) }

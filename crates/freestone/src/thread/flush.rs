@@ -6,7 +6,7 @@
 use crate::misuse::Misuse;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::Home;
-use crate::span::{Generation, View};
+use crate::span::{Generation, PageIndex, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::{capacity, returns, route, spans};
@@ -99,8 +99,8 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
         };
         match &home {
             Some(found) => {
-                returns::turn_to(own, found.page);
-                // One at a time while each may have been the last allocated block of an OS page.
+                returns::turn_to(own, found.span.page());
+                // One at a time while each may have been the last block out of an OS page.
                 let most = if own.purge().is_on() { 1 } else { chain.n_left() };
                 if !returns::give_back(own, found, &mut chain, most) {
                     home = None;
@@ -109,7 +109,7 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
             None => send_first(own, &view, &mut chain),
         }
     }
-    returns::turn_to(own, 0);
+    returns::turn_to(own, PageIndex::NONE);
     own.bins().count_moved(class, i64::from(chain.n_left()) - i64::from(n));
 }
 

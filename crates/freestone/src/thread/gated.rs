@@ -10,7 +10,7 @@ use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::holdings::Holdings;
 use crate::thread::records::{Record, RecordLinks};
-use freestone_base::lock::{Guard, Lock};
+use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_os::{Futex, Os};
 
 /// Rank of the gates.
@@ -54,12 +54,8 @@ impl<O: Os + 'static> GatedHeap<O> {
     }
 
     /// Releases the gate in parent or child. A gate that was not taken stays as it is.
-    ///
-    /// # Safety
-    /// - If the gate is held by [`GatedHeap::lock_for_fork`], this thread took it, or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: if the gate is held, this thread took it (this function's contract).
-        unsafe { self.gate.release_raw() }
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.gate.release_raw(forker);
     }
 }
 

@@ -12,8 +12,8 @@
 //! Invariants
 //! - A heap has one thread at a time: the thread that it was created for, or the thread that holds the gate in front of it. Only that thread has an
 //!   [`Own`](own::Own) or a [`Current`](own::Current) of it.
-//! - Zero is a valid value of every field: a record's first use writes only fields that are not zero, so that an OS page of the record that no size class
-//!   in use needs costs no memory.
+//! - Zero is a valid value of every field: a record's first use writes only fields that are not zero, so that an OS page of the record that no
+//!   size class in use needs costs no memory.
 //! - A placeholder stands for the heap of a thread that has none. Its bins are empty and have no room, its tag is in no page map entry, and its
 //!   large-run cache has no open slot: every hot path leaves it by a branch that it has anyway, and never writes to it.
 //!

@@ -4,6 +4,7 @@
 
 use crate::page::{LargeList, PageHeap};
 use core::cell::Cell;
+use freestone_base::units::Pages;
 use freestone_os::Os;
 
 /// See the module header.
@@ -26,10 +27,10 @@ impl Holdings {
         &self.large
     }
 
-    /// Whether the limit lets the heap have `n_pages` more, beside its `small_pages` and its large blocks.
-    pub(crate) fn has_room<O: Os>(&self, pages: &PageHeap<O>, small_pages: u64, n_pages: u32) -> bool {
+    /// Whether the limit lets the heap have `more`, beside its `small_pages` and its large blocks.
+    pub(crate) fn has_room<O: Os>(&self, pages: &PageHeap<O>, small_pages: u64, more: Pages) -> bool {
         let limit = self.limit_pages.get();
-        limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(n_pages) <= limit
+        limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(more.0) <= limit
     }
 
     /// Sets the limit; `None` removes it.

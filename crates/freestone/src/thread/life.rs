@@ -31,7 +31,7 @@ use crate::thread::records::{Record, Records};
 use crate::thread::remote_frees::Life;
 use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
 use core::ptr;
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use freestone_os::{Futex, Os};
 
 /// Rank of the registry's lock.
@@ -221,15 +221,10 @@ impl<O: Os + 'static> Threads<O> {
     }
 
     /// Releases them, in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took them with [`Threads::lock_for_fork`], or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         // A fork handler may have made a heap meanwhile. Its gate was not taken, and stays as it is.
-        // SAFETY: this thread took the others, or is the copy of the one that did (this function's contract).
-        self.gated().for_each(|heap| unsafe { heap.unlock_after_fork() });
-        // SAFETY: as above.
-        unsafe { self.registry.release_raw() };
+        self.gated().for_each(|heap| heap.unlock_after_fork(forker));
+        self.registry.release_raw(forker);
     }
 
     /// In a forked child: orphans the heaps of threads that do not exist there. What those threads were doing at the moment of the fork cannot be
@@ -274,9 +269,8 @@ fn end<O: Os>(own: Own<'_, O>) {
     route::send_all(own);
     own.accounts().publish_free(&shared.usage);
     for class in 0..N_CLASSES {
-        while let Some(page) = own.spans().of(class).pop(own.layout()) {
-            // SAFETY: the span is this heap's and in no list, and the bins are empty.
-            unsafe { shared.central.abandon(&shared.pages, &shared.usage, page) };
+        while let Some(span) = own.spans().of(class).pop(own.layout()) {
+            shared.central.abandon(&shared.pages, &shared.usage, span);
         }
     }
     // From here on handovers are refused, and no span belongs to this heap.
@@ -291,11 +285,7 @@ fn end<O: Os>(own: Own<'_, O>) {
 unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     let pages = &own.shared().pages;
     if let Some(holdings) = own.holdings() {
-        loop {
-            let page = pages.first_large(holdings.large());
-            if page == 0 {
-                break;
-            }
+        while let Some(page) = pages.first_large(holdings.large()) {
             // SAFETY: the page starts a large block of the heap, which no code uses any more (this function's contract).
             unsafe { large::free(own, page) };
         }
@@ -303,9 +293,9 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     // What was freed goes to its spans first; then the spans are freed as they are. The bins hold no block of others: the heap adopts no span.
     upkeep::flush_all(own);
     for class in 0..N_CLASSES {
-        while let Some(page) = own.spans().of(class).pop(own.layout()) {
-            // SAFETY: the span is this heap's and in no list, and no code uses its blocks (this function's contract).
-            let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, class, page) };
+        while let Some(span) = own.spans().of(class).pop(own.layout()) {
+            // SAFETY: no code uses a block of the heap (this function's contract).
+            let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, class, span) };
             own.accounts().add_free(class, -i64::from(n_free));
             own.bins().count_remote_frees(class, u64::from(n_out));
         }

@@ -24,6 +24,7 @@
 use crate::central::FreeOutcome;
 use crate::shared::Shared;
 use crate::size_class::{SMALL_MAX, block_bytes};
+use crate::span::PageIndex;
 use crate::span::blocks::{Chain, Refused};
 use crate::thread::free_block::{FreeBatch, FreeBlock, InTransit, set_ahead};
 use core::cell::Cell;
@@ -128,17 +129,17 @@ impl Mailbox {
 }
 
 /// The owner of the small span that a block is in, and the span's first page. `None`: the span is abandoned.
-pub(crate) fn owner_of<'a, O: Os>(shared: &'a Shared<O>, block: &FreeBlock) -> (u32, Option<&'a Mailbox>) {
-    let page = shared.pages.view().page_of(block.address()).unwrap_or(0) as u32;
+pub(crate) fn owner_of<'a, O: Os>(shared: &'a Shared<O>, block: &FreeBlock) -> (PageIndex, Option<&'a Mailbox>) {
+    let page = shared.pages.view().page_of(block.address()).unwrap_or_default();
     // SAFETY: the block is out of its span, so its page is in use and has a record; `first` is right in all pages of a small span.
-    let first = unsafe { shared.span(page) }.first.load(Ordering::Relaxed);
+    let first = unsafe { shared.pages.span(page) }.first_page();
     (first, owner_of_span(shared, first))
 }
 
 /// The owner of the small span that starts at `page`, whose block the caller has.
-pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: u32) -> Option<&Mailbox> {
+pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: PageIndex) -> Option<&Mailbox> {
     // SAFETY: a block of the span is out, so the span is there and has a record.
-    let owner = unsafe { shared.span(page) }.owner.load(Ordering::Acquire).cast::<Mailbox>();
+    let owner = unsafe { shared.pages.span(page) }.owner.load(Ordering::Acquire).cast::<Mailbox>();
     // SAFETY: the owner of a small span is null or a mailbox in a record that is never unmapped (module header).
     unsafe { owner.as_ref() }
 }
@@ -149,7 +150,7 @@ pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: u32) -> Option<&Mai
 /// The block, if another heap has adopted the span meanwhile.
 pub(crate) fn free_abandoned<O: Os>(
     shared: &Shared<O>,
-    page: u32,
+    page: PageIndex,
     block: FreeBlock,
 ) -> Result<Option<Refused>, FreeBlock> {
     // SAFETY: the page map says that the block lies in a small span of its class, which starts at `page`; and the block is ours to give.

@@ -6,6 +6,7 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
+use crate::span::PageIndex;
 use crate::span::blocks::{Home, Refused};
 use crate::thread::free_block::FreeChain;
 use crate::thread::heap::own::Own;
@@ -16,10 +17,10 @@ use freestone_os::Os;
 /// The span is the one that was turned to. Returns whether it is still this heap's: with its last block, a span goes to the page heap.
 #[inline(always)]
 pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> bool {
-    let returned = own.spans().give_back(own.layout(), home, chain, most);
+    let returned = own.spans().give_back(home, chain, most);
     own.accounts().add_free(home.class, i64::from(returned.n));
     if let Some((block, why)) = returned.refused {
-        report_refused(own, block.addr(), home.class, home.page, why);
+        report_refused(own, block.addr(), home.class, home.span.page(), why);
         return true;
     }
     if returned.is_empty {
@@ -42,7 +43,7 @@ fn free_span<O: Os>(own: Own<'_, O>, home: &Home<'_>) {
 }
 
 /// Reports a block of the span of `class` at `page` that the span refused.
-pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usize, page: u32, why: Refused) {
+pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usize, page: PageIndex, why: Refused) {
     let block_bytes = block_bytes(class);
     let what = match why {
         Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
@@ -55,22 +56,22 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     own.report(what, address);
 }
 
-/// Turns to the span at `page`, to give blocks back to it; 0 turns away from all spans. Purges the OS pages emptied in the span turned from.
+/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. What was emptied in the span turned from goes back.
 #[inline]
-pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: u32) {
-    if own.purge().is_at(page) && page != 0 {
+pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: PageIndex) {
+    if own.purge().is_at(page.0) && page != PageIndex::NONE {
         return;
     }
-    if let Some(before) = own.purge().turn_to(page) {
-        release_os_pages(own, before);
+    if let Some(before) = own.purge().turn_to(page.0) {
+        release_os_pages(own, PageIndex(before));
     }
-    if page == 0 {
+    if page == PageIndex::NONE {
         publish_free(own);
     }
 }
 
 /// Gives back the OS pages of a span in which no block is out.
-fn release_os_pages<O: Os>(own: Own<'_, O>, page: u32) {
+fn release_os_pages<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if let Some((class, n)) = spans::release_os_pages(own.shared(), own.bins().lookup(), page) {
         own.accounts().add_free(class, -i64::from(n));
     }

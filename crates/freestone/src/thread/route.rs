@@ -9,7 +9,7 @@
 //!
 //! A free block that is not back in its span keeps the span in use.
 
-use crate::span::Generation;
+use crate::span::{Generation, PageIndex};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
 use crate::thread::heap::own::Own;
 use crate::thread::remote_frees::{Life, free_abandoned, keep_orphaned, owner_of, owner_of_span};
@@ -80,12 +80,12 @@ pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
 }
 
 /// Gives a block back to the span of this heap that starts at `page`.
-fn route_home<O: Os>(own: Own<'_, O>, page: u32, block: FreeBlock) {
+fn route_home<O: Os>(own: Own<'_, O>, page: PageIndex, block: FreeBlock) {
     let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
     returns::turn_to(own, page);
     returns::give_back(own, &home, &mut FreeChain::of(block), 1);
     // This is no flush: by the next one the span may have another owner.
-    returns::turn_to(own, 0);
+    returns::turn_to(own, PageIndex::NONE);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Signals that ask for an end, and whom they are for.
+//! Signals that ask the lab or its command to end.
 //!
 //! | what the lab does | what a signal does |
 //! |---|---|

@@ -42,7 +42,7 @@ pub(crate) trait AnyHeap {
     }
 }
 
-/// The layout that blocks of `size` bytes are asked for with.
+/// The layout of a request for `size` bytes.
 fn layout(size: usize) -> Layout {
     match Layout::from_size_align(size, ALIGNMENT) {
         Ok(layout) => layout,

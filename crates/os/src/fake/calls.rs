@@ -135,7 +135,7 @@ unsafe impl Os for Fake {
         self.lock().huge_page_bytes
     }
 
-    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
         let mut state = self.call_or_half_way(|state| {
             let pages = self.pages(state, at, bytes);
             state.huge[pages.start..pages.start + pages.len() / 2].fill(wanted);

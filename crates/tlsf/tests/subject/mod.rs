@@ -1,4 +1,4 @@
-//! A heap over memory of its own, as the shared streams want it.
+//! A heap over memory of its own, as a subject of the shared streams.
 #![allow(unsafe_code, dead_code, reason = "each test binary uses its part of this")]
 
 use freestone_testkit::ops::Subject;

@@ -3,6 +3,7 @@
 extern crate std;
 
 use super::super::{CONTENDED, FORK, FREE, GRANTED, Guard, HELD, Lock, Parking, STARVED, WAITED_FOR, WANTED};
+use super::forker;
 use crate::sync::{AtomicU32, Ordering};
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
@@ -222,9 +223,5 @@ fn a_lock_that_was_not_taken_for_a_fork_is_left_as_it_is() {
 
 /// Releases what `acquire_raw` took.
 fn release(lock: &Scripts) {
-    // SAFETY: the scripts run on one thread, which took the lock if anything did, and no guard of this thread is alive.
-    #[allow(unsafe_code)]
-    unsafe {
-        lock.release_raw();
-    }
+    lock.release_raw(forker());
 }

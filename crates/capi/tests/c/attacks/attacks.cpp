@@ -8,6 +8,19 @@ const Crime *const lists[] = {links, twice, foreign_styles, records, nullptr};
 
 void succeed() { _exit(UNNOTICED); }
 
+enum { CROWD = 8192 };
+
+static unsigned char *crowded[CROWD];
+
+void crowd() {
+    size_t n = size < 64 ? CROWD : size < 65536 ? 64 : 8;
+    for (size_t i = 0; i < n; i++) crowded[i] = allocate(size);
+}
+
+static bool overlap(const unsigned char *one, const unsigned char *other) {
+    return one && other && one < other + size && other < one + size;
+}
+
 void harvest() {
     enum { MORE = 128, LARGE_MORE = 32 };
     static unsigned char *more[MORE];
@@ -16,9 +29,11 @@ void harvest() {
         more[i] = allocate(size);
         if (more[i] == target) succeed();
         for (int j = 0; j < i; j++)
-            if (more[j] == more[i]) succeed();
-        for (unsigned char *block : blocks)
-            if (block == more[i]) succeed();
+            if (overlap(more[j], more[i])) succeed();
+        for (const unsigned char *block : blocks)
+            if (overlap(block, more[i])) succeed();
+        for (const unsigned char *block : crowded)
+            if (overlap(block, more[i])) succeed();
     }
 }
 

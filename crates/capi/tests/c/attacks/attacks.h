@@ -13,7 +13,10 @@ extern unsigned char *const target;
 /* Ends the program: the attack has succeeded. Whatever the allocator would notice now comes too late. */
 [[noreturn]] void succeed();
 
-/* Allocates blocks, and ends the program if one is the target or one that is in use. */
+/* Allocates blocks that stay in use, so many that the neighbourhood of the victim is full. */
+void crowd();
+
+/* Allocates blocks, and ends the program if one is the target, or overlaps one that is in use. */
 void harvest();
 
 /* Frees a neighbour of the victim, which is the victim's neighbour no more. */

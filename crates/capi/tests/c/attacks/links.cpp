@@ -36,6 +36,16 @@ static Outcome in_part() {
     return NO_EFFECT;
 }
 
+/* The link leads to another block of the same page: nothing else of it changes. */
+static Outcome redirected() {
+    crowd();
+    free_four();
+    word(victim) ^= 1 << 12;
+    committed();
+    harvest();
+    return NO_EFFECT;
+}
+
 /* A link that leads back makes a ring, of which each block is handed out twice. */
 static Outcome replayed() {
     unsigned char *third = blocks[VICTIM + 2];
@@ -78,6 +88,7 @@ const Crime links[] = {
     {"poisoned", poisoned, true, true, "writes an address into a free block's link"},
     {"to_a_live_block", to_a_live_block, true, true, "writes the address of a block in use into a free block's link"},
     {"in_part", in_part, true, true, "overwrites the lowest two bytes of a free block's link"},
+    {"redirected", redirected, true, true, "changes one bit of a free block's link"},
     {"replayed", replayed, true, true, "copies the link of one free block to another; reads a free block"},
     {"forged", forged, true, true, "works out what links are mixed with, and writes a link; reads a free block, and knows what it leads to"},
     {"of_a_remote_free", of_a_remote_free, true, true, "writes into the links of blocks that another thread has freed"},

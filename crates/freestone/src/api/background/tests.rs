@@ -1,5 +1,7 @@
 use super::*;
 use crate::config::key;
+use core::ffi::c_void;
+use core::ptr;
 use std::boxed::Box;
 
 /// A thread that has nothing to do.

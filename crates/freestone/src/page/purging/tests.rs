@@ -2,7 +2,8 @@
 use crate::config::key;
 use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
-use crate::testing::World;
+use crate::testing::{World, free};
+use freestone_base::lock::Forker;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
 
@@ -11,28 +12,25 @@ use std::vec::Vec;
 fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_that_ends() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
-        let mut churn = |n: usize| {
-            for at in 0..n {
-                // Three go and three come: 24 MiB are free in between, more than the bound.
-                let gone = [at % 4, (at + 1) % 4, (at + 2) % 4];
-                gone.iter().for_each(|&slot| heap.free(blocks[slot]));
-                gone.iter().for_each(|&slot| blocks[slot] = heap.allocate(8 * MIB, 1).start);
-            }
-        };
-        churn(4);
-        let before = world.os().purged_bytes();
-        churn(20);
-        assert_eq!(world.os().purged_bytes(), before, "what is needed again is purged");
-        assert!(world.shared.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
-        blocks.into_iter().for_each(|block| heap.free(block));
-        assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));
-        world.os().advance_ms(3000);
-        world.shared.pages.purge_due_now();
-        assert_eq!(dirty_bytes(&world), 0);
-    }
+    let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
+    let mut churn = |n: usize| {
+        for at in 0..n {
+            // Three go and three come: 24 MiB are free in between, more than the bound.
+            let gone = [at % 4, (at + 1) % 4, (at + 2) % 4];
+            gone.iter().for_each(|&slot| free(heap, blocks[slot]));
+            gone.iter().for_each(|&slot| blocks[slot] = heap.allocate(8 * MIB, 1).start);
+        }
+    };
+    churn(4);
+    let before = world.os().purged_bytes();
+    churn(20);
+    assert_eq!(world.os().purged_bytes(), before, "what is wanted again is purged");
+    assert!(world.shared.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
+    blocks.into_iter().for_each(|block| free(heap, block));
+    assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));
+    world.os().advance_ms(3000);
+    world.shared.pages.purge_due_now();
+    assert_eq!(dirty_bytes(&world), 0);
     world.check().unwrap();
 }
 
@@ -40,18 +38,15 @@ fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_th
 fn dirty_memory_is_counted_by_age() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let walls: Vec<_> = (0..8).map(|_| heap.allocate(MIB, 1).start).collect();
-        for (at, &wall) in walls.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
-            heap.free(wall);
-            world.os().advance_ms(if at < 6 { 260 } else { 0 });
-        }
-        // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
-        let mib = MIB as u64;
-        assert_eq!(world.shared.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
-        walls.iter().skip(1).step_by(2).for_each(|&wall| heap.free(wall));
+    let walls: Vec<_> = (0..8).map(|_| heap.allocate(MIB, 1).start).collect();
+    for (at, &wall) in walls.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
+        free(heap, wall);
+        world.os().advance_ms(if at < 6 { 260 } else { 0 });
     }
+    // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
+    let mib = MIB as u64;
+    assert_eq!(world.shared.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
+    walls.iter().skip(1).step_by(2).for_each(|&wall| free(heap, wall));
 }
 
 #[test]
@@ -71,8 +66,8 @@ fn a_fork_does_not_wait_for_a_purge() {
     let pages = &world.shared.pages;
     while_a_purge_is_held(&world, |_| {
         pages.lock_for_fork();
-        // SAFETY: taken in the line above.
-        unsafe { pages.unlock_after_fork() };
+        // SAFETY: this thread took the lock in the line above.
+        pages.unlock_after_fork(unsafe { Forker::new() });
         assert_eq!(pages.stats().purging_pages << PAGE_BYTES_LOG2, 2 * MIB as u64);
         world.os().hold_purges(false);
     });
@@ -110,17 +105,14 @@ fn what_was_purged_lazily_does_not_make_every_free_a_system_call() {
     let world = World::new(4096);
     world.set(key::PURGE, "free");
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let blocks: Vec<_> = (0..60).map(|_| heap.allocate(MIB, 1).start).collect();
-        blocks.into_iter().for_each(|block| heap.free(block));
-        assert!(world.shared.pages.stats().stuck_pages > 0);
-        world.os().plan(None);
-        for _ in 0..100 {
-            let blocks = [heap.allocate(3 * MIB, 1).start, heap.allocate(2 * MIB, 1).start];
-            blocks.into_iter().for_each(|block| heap.free(block));
-        }
-        assert!(world.os().n_calls() < 20, "{} calls in 200 frees", world.os().n_calls());
+    let blocks: Vec<_> = (0..60).map(|_| heap.allocate(MIB, 1).start).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
+    assert!(world.shared.pages.stats().stuck_pages > 0);
+    world.os().plan(None);
+    for _ in 0..100 {
+        let blocks = [heap.allocate(3 * MIB, 1).start, heap.allocate(2 * MIB, 1).start];
+        blocks.into_iter().for_each(|block| free(heap, block));
     }
+    assert!(world.os().n_calls() < 20, "{} calls in 200 frees", world.os().n_calls());
     world.check().unwrap();
 }

@@ -17,7 +17,7 @@
 //! before any other thread can reach the address range.
 
 use crate::span::layout::BITMAP_BYTES;
-use crate::span::{Layout, Span};
+use crate::span::{Layout, PageIndex, Span};
 use freestone_base::align;
 use freestone_os::{Errno, Os};
 
@@ -94,8 +94,8 @@ impl MetadataArrays {
     /// Commits what is missing for the first `n_pages`, the longest array first: if the kernel refuses that, no other was committed for nothing.
     fn extend_to<O: Os>(&mut self, os: &O, n_pages: usize) -> Result<(), Errno> {
         let arrays = [
-            (&mut self.bitmaps, self.layout.bitmap(0).cast(), BITMAP_BYTES),
-            (&mut self.records, self.layout.record(0).cast(), size_of::<Span>()),
+            (&mut self.bitmaps, self.layout.bitmap(PageIndex(0)).cast(), BITMAP_BYTES),
+            (&mut self.records, self.layout.record(PageIndex(0)).cast(), size_of::<Span>()),
             (&mut self.map, self.layout.map.start(), size_of::<u32>()),
         ];
         for (committed, start, bytes_each) in arrays {
@@ -114,8 +114,8 @@ impl MetadataArrays {
     /// Releases everything.
     fn release<O: Os>(&self, os: &O) {
         let arrays = [
-            (self.bitmaps, self.layout.bitmap(0).cast::<u8>()),
-            (self.records, self.layout.record(0).cast()),
+            (self.bitmaps, self.layout.bitmap(PageIndex(0)).cast::<u8>()),
+            (self.records, self.layout.record(PageIndex(0)).cast()),
             (self.map, self.layout.map.start()),
         ];
         for (committed, start) in arrays.into_iter().filter(|(committed, _)| *committed > 0) {

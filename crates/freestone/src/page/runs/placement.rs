@@ -45,7 +45,7 @@ impl Runs {
 
     /// The first page at or after `page` whose address is a multiple of `align`.
     fn align_up(&self, page: PageIndex, align: Pages) -> PageIndex {
-        let address = self.layout().page_start(page.0).addr();
+        let address = self.layout().page_start(page).addr();
         let aligned = align::up(address, align.to_bytes().0);
         page + Pages(((aligned - address) >> PAGE_BYTES_LOG2) as u32)
     }

@@ -1,7 +1,7 @@
 //! Runs whose memory the kernel is taking back, without the page heap's lock.
 
 use crate::page::runs::{Extent, FreeState, Runs};
-use crate::span::{Kind, PageIndex};
+use crate::span::Kind;
 
 /// A run whose memory the kernel is taking back. The holder of this value may purge it without the lock.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Runs {
 
     /// A run that is being purged, for a forked child that does not have the thread that purges it.
     pub(in crate::page) fn abandoned_purge(&self) -> Option<PurgingRun> {
-        let page = PageIndex(self.purging.first()).some()?;
+        let page = self.purging.first()?;
         Some(PurgingRun { extent: self.run_at(page) })
     }
 }

@@ -82,7 +82,7 @@ fn aligned_pages_are_cut_out_and_the_rest_stays_what_it_was() {
     let mut runs = runs(&os);
     let (pages, was) = runs.take_aligned(PageIndex(1), Pages(8), Pages(16), Kind::Large);
     assert_eq!((pages.pages, was.kind), (Pages(8), Kind::Clean));
-    assert!(runs.layout().page_start(pages.first.0).addr().is_multiple_of(16 * freestone_base::units::PAGE_BYTES));
+    assert!(runs.layout().page_start(pages.first).addr().is_multiple_of(16 * freestone_base::units::PAGE_BYTES));
     assert_eq!(runs.counts().of(Kind::Clean), Pages(N_PAGES - 8));
     assert_eq!(runs.counts().of(Kind::Large), Pages(8));
     runs.check_free().unwrap();

@@ -13,8 +13,9 @@ fn layouts() -> impl Iterator<Item = (usize, Layout)> {
 #[test]
 fn pages_and_their_metadata_lie_in_the_range_one_behind_the_other_at_os_pages_of_any_size() {
     for (bytes, layout) in layouts() {
-        let end_of_pages = layout.page_start(0).addr() + layout.n_pages * PAGE_BYTES;
-        let starts = [layout.record(0).addr(), layout.bitmap(0).addr(), layout.map.start().addr()];
+        let end_of_pages = layout.page_start(PageIndex(0)).addr() + layout.n_pages * PAGE_BYTES;
+        let starts =
+            [layout.record(PageIndex(0)).addr(), layout.bitmap(PageIndex(0)).addr(), layout.map.start().addr()];
         assert_eq!(starts[0], end_of_pages);
         assert_eq!(starts[1], starts[0] + layout.n_pages * size_of::<Span>());
         assert_eq!(starts[2], starts[1] + layout.n_pages * BITMAP_BYTES);
@@ -37,8 +38,8 @@ fn a_view_sees_as_far_as_its_reach_and_nothing_without_one() {
     let (_, layout) = layouts().next().unwrap();
     // SAFETY: no entry is read.
     let view = unsafe { View::new(&layout, 10) };
-    let address = |page| layout.page_start(page).addr();
-    assert_eq!(view.page_of(address(9) + PAGE_BYTES - 1), Some(9));
+    let address = |page| layout.page_start(PageIndex(page)).addr();
+    assert_eq!(view.page_of(address(9) + PAGE_BYTES - 1), Some(PageIndex(9)));
     assert_eq!((view.page_of(address(10)), view.entry(address(10))), (None, None));
     assert_eq!(view.page_of(address(0) - 1), None);
     assert_eq!((View::EMPTY.page_of(0), View::EMPTY.small_class(address(5))), (None, None));

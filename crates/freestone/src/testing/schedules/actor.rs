@@ -9,6 +9,7 @@ use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::{flush, route, upkeep};
+use freestone_base::lock::Forker;
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::SplitMix;
@@ -145,18 +146,17 @@ impl Actor<'_> {
         for _ in 0..1 + self.random.below(6) {
             let Some(block) = self.stage.take_block(&mut self.random) else { return };
             let class = class_of_aligned(block.bytes, 1).filter(|_| block.heap.is_none() && self.random.below(3) == 0);
-            // SAFETY: the program gave the block up; the heap is this thread's.
-            unsafe {
-                match class {
-                    // As Rust's `dealloc` does: by the layout, without looking up the owner.
-                    Some(class) => {
-                        let block = FreeBlock::new(block.start.as_ptr(), class);
-                        if let Err(block) = self.heap.bins().try_push(block) {
-                            flush::push(self.heap, block);
-                        }
+            match class {
+                // Rust's way: by the layout, without asking whose it is.
+                Some(class) => {
+                    // SAFETY: the block was allocated for a size of this class, and the program gave it up.
+                    let block = unsafe { FreeBlock::new(block.start.as_ptr(), class) };
+                    if let Err(block) = self.heap.bins().try_push(block) {
+                        flush::push(self.heap, block);
                     }
-                    None => self.heap.free(block.start.as_ptr()),
                 }
+                // SAFETY: the program gave the block up; the heap is this thread's.
+                None => unsafe { self.heap.free(block.start.as_ptr()) },
             }
             self.stage.freed(block);
         }
@@ -207,8 +207,8 @@ impl Actor<'_> {
     fn fork_in_parent(&mut self) {
         self.stage.lock_for_fork();
         scheduled::let_others_run();
-        // SAFETY: this thread took the locks.
-        unsafe { self.stage.unlock_after_fork() };
+        // SAFETY: this thread took the locks above, and holds no guard.
+        self.stage.unlock_after_fork(unsafe { Forker::new() });
     }
 
     /// Goes on as the child of a fork: all other threads vanish, wherever they are outside the locks.
@@ -220,12 +220,11 @@ impl Actor<'_> {
             spin_hint();
         }
         stage.become_child();
-        // SAFETY: this thread took the locks, and is the only one.
-        unsafe {
-            stage.unlock_after_fork();
-            world.shared.pages.adopt_purging_in_child();
-            world.threads.orphan_others(Some(self.heap));
-        }
+        // SAFETY: this thread took the locks above, and holds no guard.
+        stage.unlock_after_fork(unsafe { Forker::new() });
+        world.shared.pages.adopt_purging_in_child();
+        // SAFETY: all other threads have vanished, the heap is this thread's, and no lock is held.
+        unsafe { world.threads.orphan_others(Some(self.heap)) };
         stage.check("in the child, at its start");
     }
 

@@ -9,10 +9,10 @@
 
 use crate::check::check;
 use crate::config::key;
-use crate::span::Kind;
-use crate::testing::World;
+use crate::span::{Kind, PageIndex};
+use crate::testing::{World, span_at};
 use crate::thread::explicit::ExplicitHeap;
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use freestone_os::Futex;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::{Shadow, SplitMix};
@@ -168,17 +168,11 @@ impl Stage {
     }
 
     /// As `api::fork` does after it.
-    ///
-    /// # Safety
-    /// - This thread took the locks with [`Stage::lock_for_fork`], or is the copy of the one that did.
-    pub(super) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: the caller took them.
-        unsafe {
-            self.world.shared.unlock_after_fork();
-            self.world.threads.unlock_after_fork();
-            Futex::end_fork();
-            self.forks.release_raw();
-        }
+    pub(super) fn unlock_after_fork(&self, forker: Forker) {
+        self.world.shared.unlock_after_fork(forker);
+        self.world.threads.unlock_after_fork(forker);
+        Futex::end_fork();
+        self.forks.release_raw(forker);
     }
 
     /// A block was handed out.
@@ -243,8 +237,7 @@ impl Stage {
     pub(super) fn check(&self, when: &str) {
         // SAFETY: no thread is inside the allocator.
         if let Err(broken) = unsafe { check(&self.world.shared, &self.world.threads) } {
-            // SAFETY: pages that `check` names have records.
-            panic!("{when}: {broken:?}: {:?}", unsafe { self.world.shared.span(broken.page) });
+            panic!("{when}: {broken:?}: {:?}", span_at(&self.world, PageIndex(broken.page)).record());
         }
     }
 
@@ -273,7 +266,9 @@ impl Stage {
             late.iter().for_each(|block| owned.give_back(*block));
         }
         // SAFETY: no block of the heap is used any more, and no other thread uses the heap.
-        unsafe { self.world.threads.destroy(&*record) };
+        let heap = unsafe { &*record };
+        // SAFETY: as above.
+        unsafe { self.world.threads.destroy(heap) };
     }
 }
 

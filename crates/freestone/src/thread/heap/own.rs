@@ -27,6 +27,7 @@ use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
 use core::marker::PhantomData;
+use freestone_base::units::Pages;
 use freestone_os::Os;
 
 // SAFETY: what a shared reference offers are atomics, and fields that are written under the registry's lock.
@@ -189,9 +190,9 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.holdings
     }
 
-    /// Whether the heap's limit, if it has one, lets it have `n_pages` more.
-    pub(crate) fn has_room(self, n_pages: u32) -> bool {
-        self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), n_pages))
+    /// Whether the heap's limit, if it has one, lets it have `more`.
+    pub(crate) fn has_room(self, more: Pages) -> bool {
+        self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), more))
     }
 
     /// Its bins.

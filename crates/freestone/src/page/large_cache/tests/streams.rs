@@ -1,7 +1,7 @@
 //! Streams of large blocks in several threads, with time that passes.
 #![allow(unsafe_code)]
 use super::{MIB, open_pages};
-use crate::testing::{OneHeap, World};
+use crate::testing::{OneHeap, World, free};
 use core::sync::atomic::{AtomicU64, Ordering};
 use freestone_base::units::PAGE_BYTES;
 use freestone_testkit::ops::{Op, Player};
@@ -97,7 +97,7 @@ fn a_thread_and_the_threads_that_empty_its_cache_never_have_the_same_run() {
                     block.write(round as u8);
                     block.add(size - 1).write(round as u8);
                     assert_eq!((block.read(), block.add(size - 1).read()), (round as u8, round as u8));
-                    keeper.free(block);
+                    free(keeper, block);
                 }
             }
             assert!(keeper.cache().puts_and_takes().1 > 0, "nothing was ever cached");
@@ -112,7 +112,7 @@ fn a_thread_and_the_threads_that_empty_its_cache_never_have_the_same_run() {
                 world.shared.pages.purge();
                 (0..500).for_each(|_| core::hint::spin_loop());
                 assert_eq!(block.read(), 0xA5);
-                other.free(block);
+                free(other, block);
             }
         }
     });
