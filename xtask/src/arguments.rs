@@ -1,6 +1,6 @@
 //! The command line of `cargo xtask`.
 
-use crate::{interpreted, mutants};
+use crate::{interpreted, mutants, repeat};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -91,6 +91,11 @@ pub(crate) enum Command {
     Mutants {
         #[command(flatten)]
         chosen: mutants::Chosen,
+    },
+    /// Run test programs again and again beside busy processes.
+    Repeat {
+        #[command(flatten)]
+        chosen: repeat::Chosen,
     },
     /// Run the tests that use threads under ThreadSanitizer.
     Tsan,

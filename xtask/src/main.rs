@@ -17,6 +17,7 @@ mod platforms;
 mod process;
 mod programs;
 mod proofs;
+mod repeat;
 #[cfg(test)]
 mod samples;
 mod schedules;
@@ -43,6 +44,7 @@ fn main() -> Result<()> {
         Command::Loom => proofs::loom(),
         Command::Miri { chosen } => interpreted::miri(&chosen),
         Command::Mutants { chosen } => mutants::run(&chosen),
+        Command::Repeat { chosen } => repeat::run(&chosen),
         Command::Tsan => proofs::tsan(),
         Command::Seams { long, machine } => proofs::seams(long, machine),
         Command::Orderings { package, seconds, shard } => orderings::run(package.as_deref(), seconds, shard),

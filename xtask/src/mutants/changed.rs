@@ -229,3 +229,58 @@ pub(crate) fn mutant_at(text: &str, line: usize) -> Option<u32> {
     let (before, after) = lines.split_at(line.min(lines.len()));
     before.iter().rev().find_map(|line| number(line)).or_else(|| after.iter().find_map(|line| number(line)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read_from_the_names_of_mutants() {
+        let of = |text| Change::of(text).expect("known");
+        assert_eq!(of("replace < with <= in f"), Change::Operator("<=".into()));
+        assert_eq!(of("replace << with >>"), Change::Operator(">>".into()));
+        assert_eq!(of("delete ! in T::f"), Change::NoOperator);
+        assert_eq!(of("delete match arm FREE in f"), Change::NoArm);
+        assert_eq!(of("replace match guard a with true in f"), Change::Guard("true".into()));
+        assert_eq!(of("replace f -> Option<u8> with Some(0)"), Change::Value("Some(0)".into()));
+        assert_eq!(Change::of("delete field a from struct S expression in f"), None);
+    }
+
+    #[test]
+    fn each_mutant_stands_beside_what_it_changes() {
+        let text = "fn f(a: u8) -> bool {\n    match a {\n        1 => true,\n        _ if a > 2 => a + 1 < 9,\n        _ => false,\n    }\n}\n";
+        let changes = [
+            Change::Value("true".into()),
+            Change::NoArm,
+            Change::Guard("true".into()),
+            Change::Operator("<".into()),
+            Change::Operator("-".into()),
+            Change::Operator("<=".into()),
+        ];
+        let places = [(2, 5), (3, 9), (4, 14), (4, 16), (4, 25), (4, 29)];
+        let mutants: Vec<_> =
+            (1..).zip(places).zip(&changes).map(|((number, at), change)| (number, at, change)).collect();
+        let (changed, firsts) = with_mutants(text, &mutants).expect("it parses");
+        assert_eq!(firsts.into_iter().collect::<Vec<_>>(), [(1, 1), (2, 2), (3, 3), (4, 3), (5, 5), (6, 6)]);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = "fn f(a: u8) -> bool { match crate::mutant::at(1) { /*mutant 1*/ 1 => { return true } _ => {} } \
+             match a { 1 if /*mutant 2*/ crate::mutant::at(2) != 2 => true, \
+             _ if (match crate::mutant::at(3) { /*mutant 3*/ 3 => { true } /*mutant 4*/ 4 => { a < 2 } _ => { a > 2 } }) => \
+             (match crate::mutant::at(6) { /*mutant 6*/ 6 => { a + 1 <= 9 } _ => { \
+             (match crate::mutant::at(5) { /*mutant 5*/ 5 => { a - 1 } _ => { a + 1 } }) < 9 } }), \
+             _ => false, } }";
+        assert_eq!(words(&changed), expected);
+        assert_eq!(
+            mutant_at(&changed, changed.lines().position(|line| line.contains("a - 1")).expect("there") + 1),
+            Some(5)
+        );
+    }
+
+    #[test]
+    fn a_condition_that_declares_a_variable_is_left_as_it_is() {
+        let text = "fn f(a: Option<u8>) -> bool {\n    if let Some(a) = a && a > 2 { true } else { false }\n}\n";
+        let (and, greater) = (Change::Operator("||".into()), Change::Operator("<".into()));
+        let (_, firsts) = with_mutants(text, &[(1, (2, 24), &and), (2, (2, 29), &greater)]).expect("it parses");
+        assert_eq!(firsts.into_keys().collect::<Vec<_>>(), [2]);
+    }
+}
