@@ -11,7 +11,7 @@ static N_RUNS: AtomicUsize = AtomicUsize::new(0);
 static MAY_END: AtomicBool = AtomicBool::new(true);
 static STATUS: Mutex<String> = Mutex::new(String::new());
 
-/// Notes that it ran and what the kernel says of it, and ends when it may.
+/// Records that it ran and its settings in the kernel, and ends when the test allows it.
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     set_name(c"borrowed");
     *STATUS.lock().unwrap() = fs::read_to_string("/proc/thread-self/status").unwrap();
