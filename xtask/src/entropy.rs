@@ -47,7 +47,7 @@ impl Seen {
         self.values.values().map(|&n| u64::from(n) * u64::from(n - 1) / 2).sum()
     }
 
-    /// The entropy that this many pairs speak of; at least that if there are none.
+    /// The entropy that follows from this many pairs; at least that if there are none.
     fn bits_by_pairs(&self) -> f64 {
         let n = f64::from(self.n);
         // The counts are far below 2^52.

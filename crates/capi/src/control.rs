@@ -11,7 +11,7 @@ use heap::{Callback, Freestone};
 /// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` is the number of bytes
 /// that the caller's version has.
 ///
-/// Wide because: it is one field for each figure that a program can ask for.
+/// Wide because: it is one field for each figure that a program can read.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FreestoneStats {

@@ -132,7 +132,7 @@ pub(crate) const fn block_bytes(class: usize) -> usize {
     BLOCK_BYTES[class] as usize
 }
 
-/// Pages in a span of a class, unless the option `span_size` asks for more.
+/// Pages in a span of a class, unless the option `span_size` is larger.
 #[inline]
 #[must_use]
 pub(crate) const fn span_pages(class: usize) -> Pages {

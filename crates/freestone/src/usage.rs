@@ -38,7 +38,7 @@ impl Usage {
         }
     }
 
-    /// Heaps alive. Threads may come and go while a policy reads it.
+    /// Heaps alive. It may change while a policy uses the number.
     #[must_use]
     pub(crate) fn n_heaps(&self) -> u32 {
         self.n_heaps.load(Ordering::Relaxed)

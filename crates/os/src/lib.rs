@@ -115,11 +115,11 @@ pub unsafe trait Os: Sync {
 
     /// The size in bytes of the address range of a process with enough address space. Limits of the process do not matter, because nothing in
     /// the range is mapped.
-    fn window_bytes_wanted(&self) -> usize;
+    fn range_bytes_wanted(&self) -> usize;
 
     /// Proposes the start of `bytes` of address space, aligned to a page, where nothing seems to be mapped. Maps nothing:
     /// [`Os::commit`] finds out. Another `attempt` proposes another place; `None` when there is none left to propose.
-    fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8>;
+    fn propose_range(&self, bytes: usize, attempt: u32) -> Option<*mut u8>;
 
     /// Reserved → ready: maps `bytes` at `at`. `lazily` asks the kernel not to count the memory before it is written.
     ///
@@ -127,7 +127,7 @@ pub unsafe trait Os: Sync {
     /// [`Errno::EXIST`] when another mapping is in the way, [`Errno::NOMEM`] when memory, address space or mappings run out.
     ///
     /// # Safety
-    /// - `at` and `bytes` are multiples of the OS page and lie inside a window proposed by this object.
+    /// - `at` and `bytes` are multiples of the OS page and lie inside an address range proposed by this object.
     unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno>;
 
     /// Any state → reserved: unmaps the range.

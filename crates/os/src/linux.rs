@@ -18,7 +18,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 /// use freestone_os::{Linux, Os};
 ///
 /// let bytes = 1 << 20;
-/// let mut proposed = (0..).map_while(|attempt| Linux.propose_window(bytes, attempt));
+/// let mut proposed = (0..).map_while(|attempt| Linux.propose_range(bytes, attempt));
 /// // SAFETY: each place was proposed for as many bytes.
 /// let at = proposed.find(|&at| unsafe { Linux.commit(at, bytes, false) }.is_ok()).expect("1 MiB of address space");
 /// // SAFETY: the memory was mapped just now, for this code alone; it is not used after it is released.
@@ -32,7 +32,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 pub struct Linux;
 
 /// Size of the address range: larger than any machine's memory. It costs nothing, because nothing in it is mapped before it is needed.
-const WINDOW_BYTES: usize = 1 << 44;
+const RANGE_BYTES: usize = 1 << 44;
 
 /// Where an address range is looked for at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
 /// kernel puts into the upper third of the address space.
@@ -45,11 +45,11 @@ const PLACES: [core::ops::Range<usize>; 3] = [
     0x0010_0000_0000..0x0028_0000_0000,
 ];
 
-/// Random places tried in each of [`PLACES`] that is long enough, before the kernel is asked for one.
+/// Random places tried in each of [`PLACES`] that is long enough, before the kernel chooses one.
 const RANDOM_ATTEMPTS: u32 = 3;
 
 /// Alignment of a random address range: what one page table of the second level covers, so that the range shares none with other memory.
-const WINDOW_ALIGN: usize = 1 << 30;
+const RANGE_ALIGN: usize = 1 << 30;
 
 /// What a purge leaves in memory: see [`Linux::purge_zeroes`].
 static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -75,17 +75,17 @@ unsafe impl Os for Linux {
         process::os_page_bytes()
     }
 
-    fn window_bytes_wanted(&self) -> usize {
-        WINDOW_BYTES
+    fn range_bytes_wanted(&self) -> usize {
+        RANGE_BYTES
     }
 
-    fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
+    fn propose_range(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
         let mut fitting = PLACES.iter().filter(|places| places.len() >= bytes);
         let n_fitting = fitting.clone().count() as u32;
         match fitting.nth((attempt / RANDOM_ATTEMPTS) as usize) {
             Some(places) => {
-                let place = random() as usize % ((places.len() - bytes) / WINDOW_ALIGN + 1);
-                Some(address::from_exposed(places.start + place * WINDOW_ALIGN))
+                let place = random() as usize % ((places.len() - bytes) / RANGE_ALIGN + 1);
+                Some(address::from_exposed(places.start + place * RANGE_ALIGN))
             }
             None if attempt == n_fitting * RANDOM_ATTEMPTS => find_gap(bytes),
             None => None,
@@ -102,7 +102,7 @@ unsafe impl Os for Linux {
             return Ok(());
         }
         // A kernel or emulator that does not know the flag took the address for a hint.
-        // SAFETY: the call above made this mapping, and no other code knows of it.
+        // SAFETY: the call above made this mapping, and no other code has its address.
         let _ = unsafe { munmap(got, bytes) };
         Err(Errno::EXIST)
     }
@@ -224,7 +224,7 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
     let gap_bytes = bytes.checked_mul(2)?;
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let got = unsafe { mmap_anonymous(ptr::null_mut(), gap_bytes, ProtFlags::empty(), flags) }.ok()?;
-    // SAFETY: the call above made this mapping, and no other code knows of it.
+    // SAFETY: the call above made this mapping, and no other code has its address.
     unsafe { munmap(got, gap_bytes) }.ok()?;
     Some(address::from_exposed(align::up(got.addr(), freestone_base::units::PAGE_BYTES)))
 }

@@ -65,7 +65,7 @@ unsafe impl Fallback for NoFallback {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeapFallback<A>(pub A);
 
-// SAFETY: `GlobalAlloc` promises blocks of the layout's size and alignment, zero where zeros are asked for. It does not know the pool.
+// SAFETY: `GlobalAlloc` promises blocks of the layout's size and alignment, zero where zeros are requested. It does not call the pool.
 unsafe impl<A: GlobalAlloc> Fallback for HeapFallback<A> {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: a pool's layout has 1 byte or more.

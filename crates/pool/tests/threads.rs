@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use subject::Memory;
 
 struct Sent(NonNull<u8>);
-// SAFETY: a block is whoever's holds it.
+// SAFETY: only the thread that has the value uses the block.
 unsafe impl Send for Sent {}
 
 /// Each thread allocates, marks, verifies and frees; some blocks change threads on the way through `crossing`.

@@ -3,7 +3,7 @@
 //! `cargo bench -p freestone-tlsf --bench tlsf_memory [-- OPERATIONS]` prints one JSON record an allocator. `fragmentation_permille` is
 //! the part of the free memory outside the largest block that can be allocated, found by trying. One moment says little: it is the
 //! mean of every five thousandth operation from the tenth part of the mix on, over several mixes, and `standard_error` is that of the mixes.
-//! `largest_request` is the mean of the same moments. `unserved` counts the requests that were refused although the bytes asked for, with
+//! `largest_request` is the mean of the same moments. `unserved` counts the requests that were refused although the requested bytes, with
 //! those of all live blocks, would have fitted into 80 % of the region: fragmentation is the cause.
 #![allow(
     unsafe_code,

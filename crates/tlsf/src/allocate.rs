@@ -8,7 +8,7 @@
 //!
 //! A block is not cut if it is a close fit (see `close_fit.rs`), or if the remainder could not be a block.
 //!
-//! Cost: bounded, see the crate's documentation. Only the last resort, when neither a list above nor the top has a block, looks at more
+//! Cost: bounded, see the crate's documentation. Only the last resort, when neither a list above nor the top has a block, reads more
 //! than one block.
 //!
 //! # Safety
@@ -179,7 +179,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     unsafe fn cut(&mut self, block: Block, found: Option<Found>, header: Header, need: usize) -> NonNull<u8> {
         let size = header.size();
         let rest = size - need;
-        // A footer has to stand right behind what was asked for, so a heap with footers cuts every block.
+        // A footer must be right behind the requested bytes, so a heap with footers cuts every block.
         let is_close_fit = !P::FOOTER && found.is_some_and(FreeLists::<FIRST, SECOND>::is_close_fit);
         match found {
             // SAFETY: the block heads the list that it was found in.

@@ -110,7 +110,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         while let Some(linked) = link {
             let damaged = Error::Damaged { block: linked.payload_address() };
             let header = self.regions.iter().find_map(|region| region.header_at(linked.address())).ok_or(damaged)?;
-            // SAFETY: the header is in a region of this heap, at a place where one can be; the heap, or whoever overwrote the link,
+            // SAFETY: the header is in a region of this heap, at a place where one can be; the heap, or the code that overwrote the link,
             // wrote to memory there.
             let block = unsafe { Block::at(header) };
             let header = block.header(self.sealer);

@@ -102,8 +102,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         unsafe { self.release(Used { block, header, next, next_header: next.header(self.sealer) }) };
     }
 
-    /// The number of bytes that may be used at `block`: at least what was asked for; in a heap of the policy
-    /// [`WithFooters`](crate::WithFooters) exactly that.
+    /// The number of bytes that may be used at `block`: at least as many as were requested; in a heap of the policy
+    /// [`WithFooters`](crate::WithFooters) exactly as many.
     ///
     /// ```
     /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);

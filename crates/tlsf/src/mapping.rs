@@ -11,7 +11,7 @@
 //! empty; in return the code does not have to distinguish small sizes from large ones.
 //!
 //! Invariants: [`index_of`] is monotonic; every size in the list that [`index_to_search`] returns, and in every list above it, is
-//! at least the size asked for. The tests compare both with the definition for every size up to 2 MiB and around every power of two
+//! at least the requested size. The tests compare both with the definition for every size up to 2 MiB and around every power of two
 //! above.
 //! Cost: six instructions, no branch. Safe code; nothing can fail.
 //!

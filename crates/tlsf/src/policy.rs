@@ -7,7 +7,7 @@
 /// ```
 /// use freestone_tlsf::{Policy, Tlsf};
 ///
-/// /// Footers, and at most 16 blocks looked at.
+/// /// Footers, and at most 16 blocks tried as the last resort.
 /// struct Careful;
 /// impl Policy for Careful {
 ///     const WALK_MAX: u32 = 16;
@@ -16,9 +16,9 @@
 /// let heap = Tlsf::<Careful>::with_policy();
 /// ```
 pub trait Policy {
-    /// How many blocks of the request's own list `allocate` looks at before it refuses.
+    /// How many blocks of the request's own list `allocate` tries before it refuses.
     ///
-    /// The ordinary search takes any block of a list in which every block fits, and never looks at a second one. When there is no
+    /// The ordinary search takes any block of a list in which every block fits, and never tries a second one. When there is no
     /// such list, and the free end of the first region is too small, a block that fits may still be in the list that the request itself
     /// belongs to, because a list holds a range of sizes. With `u32::MAX` all of its blocks are checked, and a request for exactly the
     /// largest free block always succeeds. A small number bounds the time of refused requests too.

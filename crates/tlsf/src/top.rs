@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Blocks are cut from its front when no list has a block that fits, and a block that is freed in front of it becomes part of it. Either
-//! changes two numbers, and no list, bit or link. That is the common case while a heap is fresh, and whenever blocks come and go behind
+//! changes two numbers, and no list, bit or link. That is the common case while a heap is fresh, and whenever blocks are allocated and freed behind
 //! all others.
 //!
 //! Invariants: the top ends at its region's sentinel, and the block in front of it is used, or there is none; it has

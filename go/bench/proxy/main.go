@@ -107,7 +107,7 @@ func (c *config) complete() error {
 		return fmt.Errorf("no model %q; use near or far", c.Model)
 	}
 	if c.Burst < 1 || c.Requests < 1 {
-		return fmt.Errorf("bursts of %d and %d requests in all; ask for at least one", c.Burst, c.Requests)
+		return fmt.Errorf("bursts of %d and %d requests in all; request at least one", c.Burst, c.Requests)
 	}
 	if c.CapMiB == 0 {
 		c.CapMiB = map[string]int{"near": 6, "far": 32}[c.Model]

@@ -43,7 +43,7 @@ func serve(c config, kind, origin string) error {
 	server := &http.Server{Handler: p}
 	if c.Model == "far" {
 		server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-			_ = conn.(*net.TCPConn).SetWriteBuffer(farWriteBuffer) // the system's own choice is as good as an error
+			_ = conn.(*net.TCPConn).SetWriteBuffer(farWriteBuffer) // on an error the system's own size stays
 			return ctx
 		}
 	}

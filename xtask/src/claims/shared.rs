@@ -61,7 +61,7 @@ fn number(of: &syn::Expr) -> Option<u64> {
 
 struct Finder<'a> {
     shared: &'a mut Shared,
-    /// The type whose fields are looked at.
+    /// The type whose fields are read.
     of: String,
     ranks: &'a BTreeMap<String, u64>,
 }

@@ -83,7 +83,7 @@ mod models {
                 shared.write();
             }
             let (took, kept) = keeper.join().unwrap();
-            assert_eq!(closed[0], None, "it was not looked at before");
+            assert_eq!(closed[0], None, "it was not checked before");
             assert_eq!(n_closed + usize::from(kept), 1);
             // SAFETY: the keeper's thread was joined.
             assert_eq!(shared.named.with(|named| unsafe { *named }), u64::from(took) + n_closed as u64);

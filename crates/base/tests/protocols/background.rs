@@ -1,8 +1,8 @@
 //! The start, the sleep and the end of the background thread.
 #![allow(unsafe_code)]
 //!
-//! Threads that are born or exit, and the one that starts or ends the background thread, each write one word and then read another's. loom takes a
-//! sequentially consistent access for an acquire-release one, but knows fences: hence the heap has a fence there.
+//! Threads that start or exit, and the one that starts or ends the background thread, each write one word and then read another's. loom treats a
+//! sequentially consistent access as an acquire-release one, but models fences: hence the heap has a fence there.
 //!
 //! # Safety
 //! The handle is a cell of loom's: whether an access is ordered is what loom finds out.
@@ -159,7 +159,7 @@ fn a_thread_that_starts_the_background_thread_after_a_failure_has_the_handle() {
     loom::model(|| two_start_and_end_it(|| false));
 }
 
-/// What the background thread looks at: dirty memory under the page heap's lock, the word it sleeps on, and its state.
+/// What the background thread reads: dirty memory under the page heap's lock, the word it sleeps on, and its state.
 struct Watched {
     dirty: Mutex<u32>,
     wakes: AtomicU32,

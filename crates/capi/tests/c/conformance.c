@@ -1,5 +1,5 @@
 /*
- * The malloc family against what C, POSIX and glibc's manual say, on a lattice of sizes and alignments. Products are computed in 128
+ * The malloc family against C, POSIX and glibc's manual, on a lattice of sizes and alignments. Products are computed in 128
  * bits, so that the test does not overflow where the code might.
  *
  * Argument: which part.
@@ -22,7 +22,7 @@ static const size_t SIZES[] = {
 };
 #define N_SIZES (sizeof SIZES / sizeof *SIZES)
 
-/* Sizes no machine gives, around every limit there is. */
+/* Sizes that no machine has, around every limit. */
 static const size_t ABSURD[] = {
     PTRDIFF_MAX - 65536ul, PTRDIFF_MAX - 16ul, PTRDIFF_MAX - 1ul, PTRDIFF_MAX, PTRDIFF_MAX + 1ul, PTRDIFF_MAX + 2ul, PTRDIFF_MAX + 65536ul,
     SIZE_MAX / 2 + 100, SIZE_MAX - 1048576, SIZE_MAX - 65536, SIZE_MAX - 65535, SIZE_MAX - 4096, SIZE_MAX - 4095, SIZE_MAX - 64,
@@ -316,7 +316,7 @@ static void kept_errno(void) {
     EXPECT(errno == 11);
 }
 
-/* What a program may use of a block depends on what it asked for, not on what happened before. */
+/* The usable size of a block depends on the requested size, not on what happened before. */
 static void usable_sizes(void) {
     enum { N_SLOTS = 500 };
     static void *slots[N_SLOTS];
@@ -374,7 +374,7 @@ static void heaps(void) {
     EXPECT(same == kept);
     freestone_heap_delete(heap);
     freestone_heap_delete(NULL);
-    /* A heap's whole memory comes back: a hundred lives need no more than one. */
+    /* Deleting a heap frees all its memory: a hundred heaps in turn need no more than one. */
     long before = 0;
     for (int life = 0; life < 100; life++) {
         heap = freestone_heap_new();

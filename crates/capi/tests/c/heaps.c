@@ -1,4 +1,4 @@
-/* Explicit heaps beside everything else: their end must leave the blocks of others alone, whatever is still on its way; by argument. */
+/* Explicit heaps beside thread heaps: deleting one must not change blocks of others, even while remote frees are in flight; by argument. */
 #include "expect.h"
 #include "freestone.h"
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void *keeps(void *unused) {
     return unused;
 }
 
-/* A thread dies with live blocks; a heap of the same size class is made and deleted; the pages find other uses. */
+/* A thread exits with live blocks; a heap of the same size class is made and deleted; the pages are reused. */
 static void abandoned_spans(void) {
     pthread_t thread;
     EXPECT(pthread_create(&thread, NULL, keeps, NULL) == 0 && pthread_join(thread, NULL) == 0);
@@ -65,7 +65,7 @@ static void freed_before_deletion(void) {
         heap = freestone_heap_new();
         for (int i = 0; i < N_LIVE; i++) {
             if (i == 900) {
-                /* New spans: threads hand over what they collected for others. */
+                /* New spans make threads hand over their remote frees. */
                 for (int n = 0; n < 3000; n++) {
                     EXPECT(HIDE(malloc(200 + (size_t)(round * 16) % 800)));
                 }
@@ -138,7 +138,7 @@ static void freed_by_all(void) {
     EXPECT(freestone_stats(&stats) == 0 && stats.live < 1 << 20);
 }
 
-/* A heap's limit holds whichever way its blocks grow. */
+/* A heap's limit holds however its blocks grow. */
 static void limit_and_realloc(void) {
     enum { MIB = 1 << 20 };
     /* There is a long free run for the block to grow into. */
@@ -154,7 +154,7 @@ static void limit_and_realloc(void) {
     }
     EXPECT(size >= 400000 && size <= 2 * MIB && errno == ENOMEM);
     expect_filled(block, 'R');
-    /* The process's realloc knows no heap: it moves the block out of this one, and takes nothing of its limit. */
+    /* Plain realloc belongs to no explicit heap: it moves the block out of this one, and does not count towards its limit. */
     block = realloc(block, 8 * MIB);
     EXPECT(block);
     expect_filled(block, 'R');

@@ -1,5 +1,5 @@
 /*
- * Pools, as freestone.h describes them: what they hand out, what they refuse and with which words, and threads on a shared one.
+ * Pools, as freestone.h describes them: what they hand out, what they refuse with which message, and threads on a shared one.
  *
  * Argument: which part.
  */
@@ -171,7 +171,7 @@ static void write_after_free(void) {
     }
 }
 
-/* Whatever is written over the bookkeeping behind the blocks, the check says so, and the pool is not used again. */
+/* The check reports whatever is written over the bookkeeping behind the blocks; the pool is not used again. */
 static void damage(void) {
     for (int shared = 0; shared < 2; shared++) {
         freestone_pool_t *pool = make(48, 4, 0, shared, 1);

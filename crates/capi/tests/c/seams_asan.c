@@ -1,5 +1,5 @@
-/* A program with AddressSanitizer in it, beside the library: `malloc` is the sanitizer's, and finds what it is there to find; the
- * library's own heaps work next to it, and the sanitizer does not look into them. */
+/* A program with AddressSanitizer, beside the library: `malloc` is the sanitizer's and finds faults; the
+ * library's explicit heaps work beside it, and the sanitizer does not check them. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"

@@ -1,6 +1,6 @@
 /* The order of a process's start and end: each entry point is the first call of the process in each place where code can run, and a
  * block of each place is freed in each later one. The program starts itself again for each case (a variable names it), so that
- * nothing was allocated before. An alarm ends what hangs. */
+ * nothing was allocated before. An alarm ends a case that hangs. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"
@@ -79,8 +79,8 @@ static void an_ordinary_day(void) {
     }
 }
 
-/* What happens in a place: the first call of the process, or the end of what that gave; a dot on standard output says that this was
- * reached, for whoever counts. */
+/* The action in a place: the first call of the process, or the free of its block; a dot on standard output shows that the place was
+ * reached; the test counts the dots. */
 static void reach(enum place place) {
     if ((int)place == first_place) {
         block_of_first = call_entry(first_entry);

@@ -1,4 +1,4 @@
-/* The TLSF heap from C: what it allocates, what it refuses, and the sentence of every refusal. */
+/* The TLSF heap from C: what it allocates, what it refuses, and the message of every refusal. */
 #include "expect.h"
 #include <freestone.h>
 #include <stdalign.h>
@@ -175,7 +175,7 @@ static void refusals(void) {
     freestone_tlsf_delete(NULL);
 }
 
-/* Every code has a sentence of its own that names the numbers it has; other numbers are no error. */
+/* Every code has a message of its own that names its numbers; other numbers are no error. */
 static void sentences(void) {
     char seen[2][256] = {"", ""};
     for (int code = -1; code <= 120; code++) {

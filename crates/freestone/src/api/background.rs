@@ -13,10 +13,10 @@
 //! allocates nothing; it is scheduled like the program's first thread, whichever thread started it.
 //!
 //! It is started only where the C library can hold no lock that starting a thread takes: the C library calls `free` with the lock of its
-//! stack cache held, but never `malloc`. So the birth of a heap only notes that the thread is due. The thread whose heap has just died joins it,
+//! stack cache held, but never `malloc`. So the creation of a heap only notes that the thread is due. The thread whose heap has just ended joins it,
 //! in its exit hook, where it holds no lock; joining takes the lock of the stack cache, and waits for what the thread does last.
 //!
-//! A program whose threads come and go one at a time would start and join it with each of them: after a few ends in a short time, it is not
+//! A program that starts and joins one thread after the other would start and join it with each of them: after a few ends in a short time, it is not
 //! started again for a while.
 
 use crate::config::Background;
@@ -170,7 +170,7 @@ impl BackgroundThread {
         self.thread.join();
         self.note_end(shared);
         self.state.store(NONE, Ordering::Release);
-        // Threads may have been born meanwhile.
+        // Threads may have got a heap meanwhile.
         self.set_due_if_wanted(shared);
     }
 

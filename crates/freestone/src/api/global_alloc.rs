@@ -40,7 +40,7 @@ impl Freestone {
     /// Gives free memory back to the operating system now: what this thread has cached, and all free page runs. Other threads' caches stay.
     /// Returns the bytes given back.
     ///
-    /// Free memory goes back by itself when it has not been used for a while; call this where the program knows better, such as before it
+    /// Free memory goes back by itself when it has not been used for a while; call this where the program can tell earlier, such as before it
     /// waits for a long time.
     ///
     /// ```

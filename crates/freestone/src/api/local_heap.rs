@@ -13,7 +13,7 @@
 //!
 //! # Safety
 //! Records of heaps are never unmapped, so a reference to one stays valid. The thread's pointer (`thread::current`) is set to the heap that was
-//! born for the thread, and taken away before that heap ends.
+//! created for the thread, and cleared before that heap ends.
 
 use crate::api::process::{self, NO_KEY, PROCESS};
 use crate::thread::gated::GatedHeap;
@@ -24,7 +24,7 @@ use freestone_base::inbox::Node;
 use freestone_base::sync::Ordering;
 use freestone_os::Linux;
 
-/// Calls `f` with this thread's heap, born if need be, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
+/// Calls `f` with this thread's heap, created if necessary, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
 /// when the allocator cannot start, or this thread is starting.
 pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
     if let Some(own) = current::get().own() {
@@ -106,7 +106,7 @@ fn born() -> Option<Own<'static, Linux>> {
         return None;
     }
     if let Some(own) = current::get().own() {
-        // Starting the allocator allocated, and this thread got its heap on the way.
+        // Starting the allocator has allocated, which made this thread's heap.
         return Some(own);
     }
     let before = current::begin_start();

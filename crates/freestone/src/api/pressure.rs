@@ -37,7 +37,7 @@ struct Listener {
     argument: *mut c_void,
 }
 
-// SAFETY: whoever sets an argument promises that any thread may pass it to the callback (the contract of `Pressure::listen`).
+// SAFETY: any thread may pass the argument to the callback, by the contract of `Pressure::listen`, which stores both.
 unsafe impl Send for Listener {}
 
 /// Rank of the lock: outside all others, and held only to read or write two words.
@@ -72,7 +72,7 @@ impl Pressure {
         }
         let listener = *self.listener.lock();
         if let Some(listener) = listener {
-            // SAFETY: whoever set the listener allowed any thread to call it with this argument (the contract of `listen`); no lock is held.
+            // SAFETY: any thread may call the listener with this argument, by the contract of `listen`, which stored both; no lock is held.
             unsafe { (listener.callback)(in_use_bytes(), listener.argument) };
         }
         self.notifier.store(0, Ordering::Release);

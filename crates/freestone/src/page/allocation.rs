@@ -22,7 +22,7 @@ const MIXED_SHARE: u32 = 2;
 pub(crate) struct Run {
     /// The first page.
     pub page: PageIndex,
-    /// How many: at least what was asked for.
+    /// How many: at least as many as were requested.
     pub pages: Pages,
     /// Whether all of it reads as zero.
     pub zero: bool,
@@ -34,7 +34,7 @@ impl Run {
     }
 }
 
-/// What is asked for.
+/// A request for pages.
 #[derive(Clone, Copy)]
 struct Request {
     pages: Pages,
@@ -43,7 +43,7 @@ struct Request {
     align: Pages,
     /// At least this many pages are free in a row from the first page on.
     room: Pages,
-    /// Whether huge pages are asked for.
+    /// Whether huge pages are requested.
     is_huge: bool,
 }
 
@@ -84,7 +84,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
-    /// it. `None` when that is not to be had.
+    /// it. `None` if there is no such stretch.
     pub(crate) fn allocate_with_growth_room(&self, pages: Pages) -> Option<Run> {
         self.open()?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;

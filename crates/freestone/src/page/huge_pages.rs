@@ -1,6 +1,6 @@
 //! Huge pages: for which large blocks they are requested.
 //!
-//! Under `thp=auto` they are requested block by block where they are known to pay, and never for more than the block itself:
+//! Under `thp=auto` they are requested block by block where evidence shows that they pay, and never for more than the block itself:
 //! - for a block that grows (`realloc`): what it held was written, and the rest is likely to be;
 //! - for a large block, if the large blocks before it were densely written (`policy::density`): each is sampled when the next one is
 //!   allocated, and when it is freed.

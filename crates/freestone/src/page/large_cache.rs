@@ -36,7 +36,7 @@ use freestone_base::slot::Slot;
 use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 
-/// Longest run that is cached: 1 MiB. To write a longer one takes a hundred times as long as the way to the page heap.
+/// Longest run that is cached: 1 MiB. Writing a longer one takes a hundred times as long as allocating it from the page heap.
 const CACHED_MOST: Pages = Pages(16);
 
 /// Runs of one length that a cache holds.
@@ -173,7 +173,7 @@ impl LargeRunCache {
         Some(pages)
     }
 
-    /// Notes that a block of `pages` was asked for that the cache does not have.
+    /// Notes a request for a block of `pages` that the cache does not have.
     pub(crate) fn note_wanted(&self, pages: Pages) {
         if let Some(length) = Length::of(pages).filter(|length| self.freed.has(*length)) {
             self.came_back.add(length);

@@ -41,7 +41,7 @@ pub(crate) struct PageHeap<O: Os> {
     /// Pages whose page map entries are committed; only ever grows, under the lock. 0: there is no address range yet.
     reach: AtomicUsize,
     pub(super) state: Lock<State, Futex, RANK>,
-    /// The control group was asked for its limit.
+    /// The control group's limit was read.
     pub(super) group_asked: AtomicBool,
     /// The soft limit was passed, and no thread has made room since.
     pub(super) pressed: AtomicBool,
@@ -136,7 +136,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
+    /// The view that addresses are looked up in: it covers every page whose handing out happened before this call.
     #[inline]
     #[must_use]
     pub(crate) fn view(&self) -> View {

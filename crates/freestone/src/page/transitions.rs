@@ -146,13 +146,13 @@ impl<O: Os> PageHeap<O> {
     /// Gives memory inside a small span back. `false` if the kernel would not take it.
     pub(crate) fn purge_inside(&self, stretch: EmptyStretch) -> bool {
         let bytes = stretch.bytes();
-        // SAFETY: The stretch lies in a span in use, hence mapped, and is made of whole OS pages; no block of it is out, so nobody needs its contents.
+        // SAFETY: The stretch lies in a span in use, so it is mapped; it is made of whole OS pages, and no block in it is out.
         let purged = unsafe { self.purge_range(stretch.start(), bytes) };
         self.state.lock().events.count_purge(purged, bytes);
         purged
     }
 
-    /// Gives a range back in the way that the options ask for; whether the kernel took it.
+    /// Gives a range back as the option `purge` says. Returns whether the kernel took it.
     ///
     /// # Safety
     /// - The range is mapped, made of whole OS pages, and its contents are not needed.

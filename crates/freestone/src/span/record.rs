@@ -113,7 +113,7 @@ pub(crate) struct Span {
     pub class: Cell<u8>,
     /// Small: the list of its owner that it is in.
     pub listed: Cell<Listed>,
-    /// Large and free: huge pages were asked for somewhere in it.
+    /// Large and free: huge pages are requested somewhere in it.
     pub is_huge: Cell<bool>,
     /// Small: uncarved OS pages may have memory behind them, from an earlier use of the run.
     pub fresh_has_memory: Cell<bool>,

@@ -123,7 +123,7 @@ fn scenario(seams: Seams, seed: u64) {
     stage.settle();
 }
 
-/// Plays a short campaign, or what the environment asks for: `FREESTONE_MODEL_SECONDS`, `FREESTONE_MODEL_SEED`, `FREESTONE_MODEL_FROM`.
+/// Plays a short campaign, or the one that the environment selects: `FREESTONE_MODEL_SECONDS`, `FREESTONE_MODEL_SEED`, `FREESTONE_MODEL_FROM`.
 fn play(seams: Seams) {
     let number = |key| env::var(key).ok().and_then(|text| text.parse::<u64>().ok());
     let (seeds, time) = match number("FREESTONE_MODEL_SEED") {

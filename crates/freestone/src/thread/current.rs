@@ -13,8 +13,8 @@
 //! allocates meanwhile gets null rather than wait for the thread that it interrupted.
 //!
 //! # Safety
-//! The symbol is defined here and has the crate's version in its name, so that two versions can live in one process. The pointer is
-//! only ever one of the three placeholders or the calling thread's heap, from its birth to its end; none of them is ever unmapped.
+//! The symbol is defined here and has the crate's version in its name, so that two versions can be in one process. The pointer is
+//! only ever one of the three placeholders or the calling thread's heap, from its creation to its end; none of them is ever unmapped.
 
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Current;
@@ -157,7 +157,7 @@ pub(crate) fn begin_start() -> *const Heap {
 /// Makes `heap` this thread's.
 ///
 /// # Safety
-/// - `heap` is what [`begin_start`] returned to this thread, or a heap that was born for this thread and is alive, until the next call or
+/// - `heap` is what [`begin_start`] returned to this thread, or a heap that was created for this thread and is alive, until the next call or
 ///   [`leave`].
 pub(crate) unsafe fn set(heap: *const Heap) {
     slot::set(heap);

@@ -13,7 +13,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::spans;
 use freestone_os::Os;
 
-/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all that lie in the span one behind the other.
+/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all, as long as the next one lies in the span.
 /// The span is the one that was turned to. Returns whether it is still this heap's: with its last block, a span goes to the page heap.
 #[inline(always)]
 pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> bool {

@@ -35,7 +35,7 @@ use freestone_base::sync::{AtomicI64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
-/// Partial spans looked at for the fullest.
+/// The most partial spans that are compared for the fullest.
 const SEARCHED: usize = 8;
 
 /// The spans of one class that a heap owns. See the module header.

@@ -3,7 +3,7 @@
 //! Invariants: a [`Block`] is released at most once, because releasing consumes it; every access stays inside its size.
 //!
 //! # Safety
-//! Every access is checked against the block's size, or its offset is derived from the size. [`Block::adopt`] is the only way to make a
+//! Every access is checked against the block's size, or its offset is derived from the size. Only [`Block::adopt`] makes a
 //! block, and its caller ensures that the memory is valid.
 #![allow(unsafe_code)]
 

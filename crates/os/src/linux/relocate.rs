@@ -126,7 +126,7 @@ pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Re
 pub(super) unsafe fn bring_back(elsewhere: *mut u8, bytes: usize, from: *mut u8) {
     // SAFETY: `MREMAP_DONTUNMAP` has left `from` mapped, and the kernel chose `elsewhere` where nothing was mapped.
     unsafe { from.copy_from_nonoverlapping(elsewhere, bytes) };
-    // SAFETY: the contents were copied, and no other code knows of the mapping.
+    // SAFETY: the contents were copied, and no other code has the mapping's address.
     let _ = unsafe { Linux.release(elsewhere, bytes) };
 }
 

@@ -101,7 +101,7 @@ impl Heap for Rlsf {
         self.0.allocate(layout(bytes))
     }
     fn deallocate(&mut self, block: NonNull<u8>, _: usize) {
-        // SAFETY: a block of this heap, with the alignment it was asked for with.
+        // SAFETY: a block of this heap, with the alignment that it was requested with.
         unsafe { self.0.deallocate(block, 16) };
     }
 }

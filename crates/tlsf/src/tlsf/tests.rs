@@ -64,6 +64,6 @@ fn heaps_over_the_same_memory_choose_different_seals() {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     assert_ne!(heap.sealer.key(), first_key);
-    // SAFETY: refused, for the block was another heap's.
+    // SAFETY: refused, because the block was another heap's.
     assert!(unsafe { heap.deallocate(block) }.is_err());
 }

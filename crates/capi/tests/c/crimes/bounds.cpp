@@ -38,7 +38,7 @@ template <size_t bytes> static Outcome underflow_by_memcpy() {
     return free_victim();
 }
 
-/* From one half of the block into the other: nobody but the compiler knows that there are two. */
+/* From one half of the block into the other: only the compiler can tell that there are two. */
 static Outcome overflow_of_a_field() {
     memset(hide(victim), 0xa5, size / 2 + 1);
     return free_victim();

@@ -86,6 +86,40 @@ static Outcome write_after_reuse() {
     return UNNOTICED;
 }
 
+/* Allocates and frees until the victim comes back, or until an attacker would lose patience. */
+static unsigned char *wait_for_victim() {
+    enum { ROUND = 32 };
+    static const size_t PATIENCE = (size_t)256 << 20;
+    static const size_t FREES_MOST = 1 << 20;
+    size_t frees = PATIENCE / size < FREES_MOST ? PATIENCE / size : FREES_MOST;
+    unsigned char *others[ROUND];
+    for (size_t i = 0; i < frees; i += ROUND) {
+        for (unsigned char *&other : others) {
+            other = allocate(size);
+            if (other == hide(victim)) return other;
+        }
+        for (unsigned char *other : others) release(other);
+    }
+    return nullptr;
+}
+
+static Outcome read_of_old_contents_in_time() {
+    release(victim);
+    forget_victim();
+    const unsigned char *old = hide(wait_for_victim());
+    bool is_kept = old && !is_zero(old, size);
+    committed();
+    return is_kept ? UNNOTICED : NO_EFFECT;
+}
+
+static Outcome write_after_reuse_in_time() {
+    release(victim);
+    forget_victim();
+    bool is_back = hide(wait_for_victim());
+    committed();
+    return is_back ? UNNOTICED : NO_EFFECT;
+}
+
 const Crime stale_uses[] = {
     {"reuse", reuse, true, true, "a freed block is what the next allocation returns"},
     {"read_after_free", read_after_free, true, true, "a freed block is read, and has contents"},
@@ -93,5 +127,7 @@ const Crime stale_uses[] = {
     {"write_to_the_link", write_to_the_link, true, true, "an address is written into a freed block's first word, and allocated"},
     {"write_after_free", write_after_free, true, true, "a freed block is overwritten"},
     {"write_after_reuse", write_after_reuse, true, true, "a freed block is allocated again, and the old owner writes to it"},
+    {"read_of_old_contents_in_time", read_of_old_contents_in_time, false, true, "blocks are allocated and freed until the old one comes back; it is read, and has contents"},
+    {"write_after_reuse_in_time", write_after_reuse_in_time, false, true, "blocks are allocated and freed until the old one comes back; the old owner writes to it"},
     {},
 };

@@ -7,7 +7,7 @@ use std::boxed::Box;
 use std::fs;
 use std::vec::Vec;
 
-/// Resident bytes of the mappings inside a window, as the kernel tells them.
+/// Resident bytes of the mappings inside an address range, as the kernel tells them.
 fn resident_bytes(layout: &Layout) -> u64 {
     let start = layout.base.addr();
     let end = layout.map.start().addr() + layout.n_pages * size_of::<u32>();

@@ -18,7 +18,7 @@ fn open_pages(world: &World) -> u64 {
     world.shared.pages.inspect(|state| u64::from(state.cached_pages().0))
 }
 
-/// A block of `size` comes and goes `n` times.
+/// Allocates and frees a block of `size` `n` times.
 fn pairs(heap: Own<'_, Fake>, size: usize, n: usize) {
     for _ in 0..n {
         let block = heap.allocate(size, 1).start;

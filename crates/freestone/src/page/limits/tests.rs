@@ -89,8 +89,8 @@ fn impossible_sizes_purge_nothing() {
     let block = heap.allocate(100, 1).start;
     let before = (dirty_bytes(&world), world.os().purged_bytes());
     world.os().plan(None);
-    let window = crate::testing::WINDOW_BYTES;
-    for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (window, 1), (1, window), (1 << 45, 1)] {
+    let range_bytes = crate::testing::RANGE_BYTES;
+    for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (range_bytes, 1), (1, range_bytes), (1 << 45, 1)] {
         // SAFETY: the heap and the block are this test's.
         unsafe {
             assert!(heap.allocate(size, align).start.is_null() && heap.allocate(size, align).start.is_null());

@@ -53,7 +53,7 @@ impl Density {
     }
 }
 
-/// Whether a block of `pages` is long enough for huge pages of any size: if not, the kernel need not be asked for theirs.
+/// Whether a block of `pages` is long enough for huge pages of any size: if not, the kernel's size need not be read.
 pub(in crate::page) fn may_have_huge_pages(pages: Pages) -> bool {
     pages.0 as usize >= HUGE_PAGES_LEAST * HUGE_PAGE_PAGES_LEAST
 }

@@ -8,7 +8,7 @@ use freestone_base::units::Pages;
 /// The arena grows by at least this much: 1 MiB, so that a small process stays small.
 const ARENA_STEP_LEAST: u32 = 16;
 
-/// The arena grows by at most this much beyond what is asked for: 64 MiB.
+/// The arena grows by at most this much beyond the request: 64 MiB.
 const ARENA_STEP_MOST: u32 = 1024;
 
 /// The arena grows by this part of what it has.

@@ -33,7 +33,7 @@ pub(in crate::page) fn due(age: Millis, decay: Option<Millis>, dirty: Pages, bou
     (excess > Pages::ZERO).then_some(Due::Excess(excess.max(PIECE_LEAST)))
 }
 
-/// The number of ages that [`age_group`] tells apart.
+/// The number of groups that [`age_group`] has.
 pub(in crate::page) const AGE_GROUPS: usize = 4;
 
 /// The group of an age: 0 below a quarter of the decay time, 1 below half of it, 2 below all of it, 3 from there on.

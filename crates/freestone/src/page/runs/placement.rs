@@ -5,7 +5,7 @@ use crate::span::{Kind, PageIndex};
 use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 
-/// Dirty runs looked at for one that is nearly long enough.
+/// The most dirty runs that are searched for one that is nearly long enough.
 const MIXED_SEARCHED: usize = 8;
 
 /// A dirty run, and pages that are taken from the free runs before or behind it.

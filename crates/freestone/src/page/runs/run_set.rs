@@ -21,7 +21,7 @@ const SUB_LOG2: u32 = 3;
 /// The number of lists: enough for 2^32 pages.
 const N_LISTS: usize = (32 - SUB_LOG2 as usize + 1) << SUB_LOG2;
 
-/// Runs looked at in one list before the search settles for the best so far.
+/// The most runs of one list that a search compares; it takes the best of them.
 const SEARCHED: usize = 16;
 
 const WORDS: usize = N_LISTS.div_ceil(64);
@@ -59,7 +59,7 @@ impl RunSet {
         }
     }
 
-    /// A run of at least `pages`, the shortest of those looked at. It stays in the set.
+    /// A run of at least `pages`, the shortest of those compared. It stays in the set.
     pub(super) fn find(&self, records: &Records, pages: Pages) -> Option<PageIndex> {
         let own = Self::list_of(pages);
         self.best_in(records, own, pages).or_else(|| {

@@ -150,7 +150,7 @@ pub(super) const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("explicit heaps", explicit_heaps, None),
     ("purges", purges, None),
     ("purges, lazily", purges, Some((key::PURGE, "free"))),
-    ("births and deaths", births_and_deaths, None),
+    ("heaps that begin and end", births_and_deaths, None),
     ("remote frees", remote_frees, Some((key::DIRTY_MAX, "0"))),
     ("little address space", little_address_space, None),
 ];

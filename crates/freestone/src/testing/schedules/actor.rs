@@ -137,7 +137,7 @@ impl Actor<'_> {
         }
         for _ in 0..1 + self.random.below(6) {
             let start = self.heap.allocate(bytes, 1).start;
-            let start = NonNull::new(start).expect("the window has room for all of it");
+            let start = NonNull::new(start).expect("the address range has room for all of it");
             self.stage.handed_out(start, bytes, None);
         }
     }
@@ -168,7 +168,7 @@ impl Actor<'_> {
         // SAFETY: as in `free`.
         let moved = unsafe { self.heap.reallocate(block.start.as_ptr(), bytes, 1) };
         self.stage.freed(block);
-        let moved = NonNull::new(moved).expect("the window has room for all of it");
+        let moved = NonNull::new(moved).expect("the address range has room for all of it");
         // A block that does not move still belongs to its heap.
         let heap = block.heap.filter(|_| moved == block.start);
         self.stage.handed_out(moved, bytes, heap);
@@ -198,7 +198,7 @@ impl Actor<'_> {
             let start = entered_heap.own().allocate(bytes, 1).start;
             self.stage.owned().heaps[number].is_entered = false;
             drop(entered_heap);
-            let start = NonNull::new(start).expect("the window has room for all of it");
+            let start = NonNull::new(start).expect("the address range has room for all of it");
             self.stage.handed_out(start, bytes, Some(number));
         }
         self.stage.owned().heaps[number].n_busy -= 1;

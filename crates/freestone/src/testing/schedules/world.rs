@@ -5,7 +5,7 @@
 //! its blocks were taken out and no thread is using it or freeing one of them.
 //!
 //! # Safety
-//! Blocks are read and written by the shadow for the sizes they were asked for.
+//! Blocks are read and written by the shadow for their requested sizes.
 
 use crate::check::check;
 use crate::config::key;
@@ -80,7 +80,7 @@ pub(super) struct Stage {
     pub(super) seams: Seams,
     pub(super) n_threads: usize,
     pub(super) n_steps: usize,
-    /// Sizes asked for.
+    /// Sizes that threads request.
     pub(super) sizes: Vec<usize>,
     owned: Mutex<Owned>,
     /// Queues threads that fork, as the lock of `api::pressure` does.
@@ -115,7 +115,7 @@ impl Stage {
             world.set(key::LIMIT_HARD, limit);
             sizes.to_vec()
         } else {
-            // Few classes, so that threads meet in one; those of few blocks a span, so that spans come and go.
+            // Few classes, so that threads meet in one; those of few blocks a span, so that spans are made and freed.
             let all = [16, 48, 512, 1024, 4000, 8000, 16_000, 30_000, 70_000, 200_000, 1 << 20];
             (0..1 + random.below(4)).map(|_| all[random.below(all.len())]).collect()
         };

@@ -128,7 +128,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The heap, unless it is a placeholder.
     #[inline]
     pub(crate) fn own(self) -> Option<Own<'a, O>> {
-        // SAFETY: this was just looked at.
+        // SAFETY: this was just checked.
         (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
     }
 

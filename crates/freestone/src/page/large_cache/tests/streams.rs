@@ -92,7 +92,7 @@ fn a_thread_and_the_threads_that_empty_its_cache_never_have_the_same_run() {
             for round in 0..n {
                 let size = (1 + round / 20 % 3) * PAGE_BYTES;
                 let block = keeper.allocate(size, 1).start;
-                // SAFETY: the block is this thread's; whoever else had it would write to it, too.
+                // SAFETY: the block is this thread's; if another thread had it as well, the contents would differ, which the test checks.
                 unsafe {
                     block.write(round as u8);
                     block.add(size - 1).write(round as u8);

@@ -24,18 +24,18 @@ fn purged_memory_that_is_needed_again_within_the_decay_time_raises_the_bound() {
 fn fresh_memory_raises_nothing_if_none_was_purged_and_reuse_nothing_if_there_is_no_churn() {
     let mut churn = Churn::NONE;
     churn.note_in_use(Pages(4000));
-    churn.note_fresh(DECAY, || unreachable!("the clock is read in vain"));
-    churn.note_reuse(DECAY, || unreachable!("the clock is read in vain"));
+    churn.note_fresh(DECAY, || unreachable!("the clock need not be read"));
+    churn.note_reuse(DECAY, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
     let mut churn = purged_at_100();
-    churn.note_reuse(DECAY, || unreachable!("the clock is read in vain"));
+    churn.note_reuse(DECAY, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
 }
 
 #[test]
 fn without_a_decay_time_there_is_no_churn() {
     let mut churn = purged_at_100();
-    churn.note_fresh(None, || unreachable!("the clock is read in vain"));
+    churn.note_fresh(None, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
 }
 

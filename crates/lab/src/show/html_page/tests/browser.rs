@@ -37,7 +37,7 @@ fn look(html: &str, dark: bool, width: u32) -> Option<serde_json::Value> {
     let folder = std::env::temp_dir().join(format!("freestone-page-{}-{dark}-{width}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let page = folder.join("page.html");
-    // With the policy in place nothing would be fetched whatever the page asked for, and the probe would not run.
+    // With the policy in place nothing would be fetched whatever the page references, and the probe would not run.
     fs::write(&page, html.replace(skeleton::POLICY, "").replace("</body>", &format!("{PROBE}</body>"))).unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom"])
