@@ -22,12 +22,13 @@
 
 use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
-use crate::span::blocks::{self, Chain, Home, Refused};
+use crate::span::blocks::{self, Home, Refused};
+use crate::span::free_node::Chain;
 use crate::span::{Entry, Generation, Layout, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
-use freestone_base::inbox::Node;
+use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::lock::Lock;
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
@@ -149,7 +150,7 @@ impl CentralLists {
                 return FreeOutcome::Adopted;
             }
             let was_full = is_full(span);
-            let returned = Home::at(layout, page).give_back(block, 1);
+            let returned = Home::at(layout, page).give_back(block, 1, LinkKey::PLAIN);
             if let Some(refused) = returned.refused {
                 return FreeOutcome::Refused(refused);
             }
@@ -202,13 +203,13 @@ impl CentralLists {
         }
     }
 
-    /// Keeps an orphaned block, whose span is not to be touched, so that it can be handed out again.
+    /// Keeps an orphaned block, whose span is not to be touched, so that it can be handed out again. All are linked with the same `key`.
     ///
     /// # Safety
     /// - `block` is a block of `class`, and the caller's.
-    pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node) {
+    pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node, key: LinkKey) {
         // SAFETY: the block is the caller's to give, and has room for a link.
-        unsafe { self.classes[class].lock().orphaned.push(block) };
+        unsafe { self.classes[class].lock().orphaned.push(block, key) };
     }
 
     /// Takes all orphaned blocks of `class`; none if another thread holds the lock of the class.

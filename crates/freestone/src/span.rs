@@ -9,10 +9,12 @@
 //! | [`page_map`] | address → owner and size class, in one load |
 //! | [`record`] | what is known of a span, kept outside it |
 //! | [`list`] | lists of spans |
+//! | [`free_node`] | what a free block holds: its link, and its mark |
 //! | [`blocks`] | the blocks of a small span: free, out, or never carved |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;
+pub(crate) mod free_node;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod os_pages;

@@ -38,9 +38,9 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
         layout.map.set(run.page, n_pages, Entry::small(Generation::FIRST, class as u8));
         // At least one OS page is carved, so that the span has free blocks unless all are out.
         loop {
-            let mut block = blocks::carve(layout, run.page, OS_PAGE_BYTES).first;
-            let is_carved = block.is_null();
-            while !block.is_null() {
+            let carved = blocks::carve(layout, run.page, OS_PAGE_BYTES, LinkKey::PLAIN);
+            let (mut block, is_carved) = (carved.first, carved.len == 0);
+            for _ in 0..carved.len {
                 blocks.push(block);
                 block = (*block).next;
             }
@@ -49,7 +49,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
             }
         }
         for block in blocks.drain(n_out.min(blocks.len())..) {
-            let returned = Home::at(layout, run.page).give_back(block, 1);
+            let returned = Home::at(layout, run.page).give_back(block, 1, LinkKey::PLAIN);
             assert_eq!(returned.refused, None);
             world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
         }
@@ -206,7 +206,7 @@ fn orphaned_blocks_are_all_handed_out_again_once() {
     let span = span_with(&world, class, 3);
     for &block in &span.blocks {
         // SAFETY: the block is the test's.
-        unsafe { world.shared.central.keep_orphaned(class, block) };
+        unsafe { world.shared.central.keep_orphaned(class, block, LinkKey::PLAIN) };
     }
     assert_eq!(world.shared.central.take_orphaned(class + 1).len, 0);
     let chain = world.shared.central.take_orphaned(class);
@@ -225,7 +225,7 @@ fn orphaned_blocks_are_not_waited_for() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(64), 1);
     // SAFETY: the block is the test's.
-    unsafe { world.shared.central.keep_orphaned(span.class, span.blocks[0]) };
+    unsafe { world.shared.central.keep_orphaned(span.class, span.blocks[0], LinkKey::PLAIN) };
     let lists = world.shared.central.classes[span.class].lock();
     assert_eq!(world.shared.central.take_orphaned(span.class).len, 0);
     drop(lists);
