@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | [`malloc`] | the `malloc` family, with glibc's semantics |
+//! | `operators` | the C++ operators `new` and `delete` |
 //! | [`malloc_info`] | glibc's questions about the heap: `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt`, `malloc_trim` |
 //! | [`heap`] | explicit heaps |
 //! | [`pool`] | pools of equal blocks |
@@ -20,6 +21,7 @@ pub mod error_text;
 pub mod heap;
 pub mod malloc;
 pub mod malloc_info;
+mod operators;
 #[cfg(all(panic = "abort", target_arch = "aarch64"))]
 mod personality;
 pub mod pool;
