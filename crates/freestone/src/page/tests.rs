@@ -1,4 +1,3 @@
-#![allow(unsafe_code)]
 //! Every way of having memory and giving it back, and what the tests of the page heap's files share: over the fake kernel, through whole heaps.
 use crate::config::key;
 use crate::testing::{OneHeap, World, free};
@@ -71,8 +70,7 @@ fn every_way_of_having_memory_keeps_every_promise() {
             let player = play(&stream, OneHeap { world: &world, heap }, 16);
             assert!(player.is_ok(), "{index}={value}, failing {fails}: {}", player.err().unwrap());
             world.os().plan(None);
-            // SAFETY: the heap is not used afterwards.
-            unsafe { world.threads.death(heap) };
+            world.end(heap);
             world.check().unwrap();
         }
     }

@@ -108,7 +108,7 @@ fn each_block_names_the_one_that_comes_eight_later() {
         assert_eq!(chain.len(), BATCH as usize);
         for (at, address) in chain.iter().enumerate() {
             // SAFETY: the blocks are leaked, and their second word is the hint.
-            let ahead = unsafe { core::ptr::with_exposed_provenance::<usize>(*address).add(1).read() };
+            let ahead = unsafe { core::ptr::with_exposed_provenance::<usize>(*address).wrapping_add(1).read() };
             assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(0), "block {at} of batch {batch}");
         }
     }
