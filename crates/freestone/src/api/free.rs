@@ -24,11 +24,10 @@ use freestone_os::Linux;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_own` and of `free_slow`.
-    unsafe {
-        if !free_own(block, N_CLASSES) {
-            free_slow(block);
-        }
+    // SAFETY: this function's contract is that of `free_own`.
+    if unsafe { !free_own(block, N_CLASSES) } {
+        // SAFETY: this function's contract is that of `free_slow`.
+        unsafe { free_slow(block) };
     }
 }
 
