@@ -177,7 +177,7 @@ struct Measured {
 impl Measured {
     /// Runs the test once with no mutant in force. Returns nothing if it fails.
     fn new(test: &Test, n_numbers: usize) -> Result<Option<Self>> {
-        let file = target().join("mutants/reached");
+        let file = target().join(format!("mutants/reached-{}", std::process::id()));
         fs::write(&file, vec![0; 1 << 16])?;
         let begun = Instant::now();
         let ending = test.run(("FREESTONE_MUTANT_TRACE", &file.to_string_lossy()), 600)?;
