@@ -1,6 +1,6 @@
 //! A fake kernel for tests: it fails on demand, completely or half-way, has its own clock and OS page size, and checks every transition.
 //!
-//! What a call leaves behind that fails half-way ([`Fake::plan_half_way`]), as kernels of the last ten years do:
+//! What a call that fails half-way leaves behind ([`Fake::plan_half_way`]), as kernels of the last ten years do:
 //!
 //! | call | half-way |
 //! |---|---|
