@@ -106,7 +106,7 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
     }
 }
 
-/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the answer is 0.
+/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the result is 0.
 ///
 /// # Safety
 /// - `block` is null, or was returned by this allocator and is not freed.
