@@ -112,11 +112,11 @@ fn cargo(scratch: &Scratch, package: &str, targets: &[&str], more: &[&str]) -> C
 /// The mutants to which the compiler's errors point.
 fn refused(said: &str, written: &BTreeMap<String, String>) -> BTreeSet<u32> {
     let errors = said.lines().filter(|line| line.contains(": error"));
-    let place = |line: &str| {
-        let mut parts = line.split(':');
+    let place = |error: &str| {
+        let mut parts = error.split(':');
         let (file, line) = (parts.next()?, parts.next()?.parse::<usize>().ok()?);
         let (_, text) = written.iter().find(|(name, _)| name.ends_with(file) || file.ends_with(name.as_str()))?;
-        mutant_at(text, line)
+        mutant_at(text, line, error.contains("E0004"))
     };
     errors.filter_map(place).collect()
 }
