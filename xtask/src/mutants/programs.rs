@@ -88,7 +88,8 @@ pub(crate) fn constant(package: &str, targets: &[&str], mutant: &Placed) -> Resu
     let changed = with_one(&source, mutant.at, &mutant.change).with_context(|| mutant.file.clone())?;
     scratch.with(&mutant.file, &changed, |scratch| {
         let mut build = cargo(scratch, package, targets, &["--no-run"]);
-        if outcome(build.env("CARGO_TARGET_DIR", target().join("mutants/constants")), Duration::MAX)? != Outcome::Passed
+        if outcome(build.env("CARGO_TARGET_DIR", target().join("mutants/constants")), Duration::from_secs(3600))?
+            != Outcome::Passed
         {
             return Ok("unviable");
         }
