@@ -191,6 +191,7 @@ fn run_two_at_a_time(program: &Path, allocator: &Allocator, jobs: &[(String, Str
 
 const SIGABRT: i32 = 6;
 const SIGALRM: i32 = 14;
+const SIGXCPU: i32 = 24;
 /// The exit status of a crime without effect: `Outcome` in `tests/c/crimes/scene.h`.
 const NO_EFFECT: i32 = 10;
 /// The exit status of a program that got no memory.
@@ -201,7 +202,7 @@ fn judge(called: &str, output: &Output) -> Verdict {
     match (output.status.code(), output.status.signal()) {
         (Some(0), _) => Verdict::Missed,
         (Some(NO_EFFECT), _) => Verdict::NoEffect,
-        (Some(NO_MEMORY), _) | (_, Some(SIGALRM)) => Verdict::Breaks,
+        (Some(NO_MEMORY), _) | (_, Some(SIGALRM | SIGXCPU)) => Verdict::Breaks,
         (_, Some(_)) if !is_done => Verdict::AtOnce,
         (_, Some(SIGABRT)) => Verdict::Later,
         (_, Some(_)) => Verdict::Breaks,
@@ -229,8 +230,8 @@ mod tests {
 
     #[test]
     fn a_crash_after_the_deed_and_a_program_that_hangs_are_not_caught() {
-        let broken = [ended(SIGSEGV, "committed\n"), ended(SIGALRM, ""), ended(NO_MEMORY << 8, "")];
-        assert_eq!(broken, [Verdict::Breaks; 3]);
+        let broken = [ended(SIGSEGV, "committed\n"), ended(SIGALRM, ""), ended(SIGXCPU, ""), ended(NO_MEMORY << 8, "")];
+        assert_eq!(broken, [Verdict::Breaks; 4]);
         assert!(!Verdict::Breaks.is_caught());
     }
 

@@ -158,7 +158,7 @@ impl<O: Os> PageHeap<O> {
     /// - The range is mapped, made of whole OS pages, and its contents are not needed.
     unsafe fn purge_range(&self, start: *mut u8, bytes: usize) -> bool {
         match self.settings.purge() {
-            // SAFETY: The range is mapped, made of whole OS pages, and nobody needs its contents (this function's contract).
+            // SAFETY: The range is mapped, made of whole OS pages, and its contents are not needed, by this function's contract.
             Purge::DontNeed => unsafe { self.os.purge(start, bytes) }.is_ok(),
             // SAFETY: As above.
             Purge::Free => unsafe { self.os.purge_lazily(start, bytes) }.is_ok(),

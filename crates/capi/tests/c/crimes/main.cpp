@@ -44,9 +44,11 @@ int main(int n_words, char **words) {
     if (n_words == 2 && !strcmp(words[1], "list")) return print_list();
     if (n_words != 3) return 2;
     if (!is_at_level()) return 3;
-    rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    alarm(20);
+    rlimit no_core = {0, 0}, cpu_seconds = {10, 20};
+    setrlimit(RLIMIT_CORE, &no_core);
+    setrlimit(RLIMIT_CPU, &cpu_seconds);
+    /* For a program that waits for ever. One that runs for ever has its limit above, which does not depend on other processes. */
+    alarm(300);
     size = strtoul(words[2], nullptr, 10);
     const Crime *const *list = lists;
     for (const Crime *crime = next_of(nullptr, list); crime; crime = next_of(crime, list)) {

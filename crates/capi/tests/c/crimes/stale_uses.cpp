@@ -89,8 +89,8 @@ static Outcome write_after_reuse() {
 /* Allocates and frees until the victim comes back, or until an attacker would lose patience. */
 static unsigned char *wait_for_victim() {
     enum { ROUND = 32 };
-    static const size_t PATIENCE = (size_t)256 << 20;
-    static const size_t FREES_MOST = 1 << 20;
+    static const size_t PATIENCE = (size_t)64 << 20;
+    static const size_t FREES_MOST = 1 << 18;
     size_t frees = PATIENCE / size < FREES_MOST ? PATIENCE / size : FREES_MOST;
     unsigned char *others[ROUND];
     for (size_t i = 0; i < frees; i += ROUND) {
