@@ -76,6 +76,15 @@ struct State {
     huge: Vec<bool>,
     all_resident: bool,
     most_committed: Option<usize>,
+    n_random: u64,
+}
+
+impl State {
+    /// The same numbers in every test.
+    fn draw(&mut self) -> u64 {
+        self.n_random += 1;
+        self.n_random.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
 }
 
 impl Fake {

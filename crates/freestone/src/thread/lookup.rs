@@ -40,10 +40,10 @@ impl Lookup {
         self.tag.set(generation.tag());
     }
 
-    /// The class of the block at `address`, if its span is this heap's.
+    /// The class of the block at `address`, if its span is this heap's. `None` for an address that is no multiple of the granule.
     #[inline(always)]
     pub(crate) fn own_class(&self, address: usize) -> Option<usize> {
-        self.view.get().entry(address)?.class_if_owned(self.tag.get())
+        self.view.get().entry_of_block(address)?.class_if_owned(self.tag.get())
     }
 
     /// The heap's view.

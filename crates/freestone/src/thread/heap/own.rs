@@ -22,6 +22,7 @@ use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::holdings::Holdings;
+use crate::thread::keys::Keys;
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
@@ -41,13 +42,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// # Safety
     /// - The registry's lock is held, and the record is in no heap's use.
     /// - `shared` outlives every heap that begins with it.
-    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation) {
-        self.bins.lookup().begin(view, generation);
+    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation, keys: Keys) {
+        self.bins.begin(view, generation, keys.of_bins);
         self.shared.set(shared);
         self.generation.set(generation);
         self.exit_rounds.set(0);
         self.spans.reset_pages();
-        self.remote.mailbox().open();
+        self.remote.begin(keys.in_transit);
     }
 
     /// The parts that all heaps share; `None` for a placeholder.
@@ -193,6 +194,12 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// Whether the heap's limit, if it has one, lets it have `more`.
     pub(crate) fn has_room(self, more: Pages) -> bool {
         self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), more))
+    }
+
+    /// Whether its links are encoded and its blocks' marks count.
+    #[inline]
+    pub(crate) fn is_hardened(self) -> bool {
+        !self.bins().key().is_plain()
     }
 
     /// Its bins.
