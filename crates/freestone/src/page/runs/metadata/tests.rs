@@ -6,7 +6,7 @@ const OS_PAGES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
 
 fn begin(os: &Fake) -> MetadataArrays {
     let base = os.propose_window(WINDOW_BYTES, 0).unwrap();
-    MetadataArrays::begin(os, Layout::new(base, WINDOW_BYTES).unwrap()).unwrap()
+    MetadataArrays::begin(os, Layout::new(base, WINDOW_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap()
 }
 
 /// Whatever a page needs can be written when `extend` says so, and a hundredth of the pages is enough for it.
