@@ -17,7 +17,8 @@ at once, and what was each measured to change?
 
 Set an option in the environment (`FREESTONE_DECAY_MS=100`), in the program with the link-time symbol `freestone_options` (C text, as in
 `char freestone_options[] = \"decay_ms=100,bin_max=64\";`), or through the API; the last one wins. Unknown or malformed options are reported on
-stderr and ignored. Programs that run with more rights than their caller (setuid) ignore the environment and the symbol.
+stderr and ignored. Programs that run with more rights than their caller (setuid) ignore the environment and the symbol,
+except that these can raise `harden` above its default.
 
 | option | unit | default | range | effect |
 |---|---|---|---|---|

@@ -22,7 +22,7 @@ use core::ops::{Deref, DerefMut};
 /// How a thread waits for a lock word to change.
 pub trait Parking {
     /// A thread that has waited this often for one entry asks for the lock to be handed over. While it is handed over no other thread can take it,
-    /// so everybody sleeps once more: hence not at once.
+    /// so every waiter sleeps once more: hence not after the first wait.
     const WAITS_MOST: u32 = 16;
     /// Returns when `word` may have changed from `expected`; may return early.
     fn wait(word: &AtomicU32, expected: u32);
@@ -89,6 +89,18 @@ impl Forker {
 }
 
 /// A value that one thread at a time may touch. `RANK`: see the module header.
+///
+/// ```
+/// use freestone_base::lock::{Lock, Spin};
+///
+/// static TOTAL: Lock<u64, Spin> = Lock::new(0);
+/// std::thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| *TOTAL.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*TOTAL.lock(), 2);
+/// ```
 pub struct Lock<T, P: Parking = Spin, const RANK: u8 = 0> {
     state: AtomicU32,
     value: UnsafeCell<T>,
@@ -147,7 +159,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         const SPINS: u32 = 64;
         let mut seen = self.state.load(Ordering::Relaxed);
         if seen & FORK != 0 && P::is_forking() {
-            // Only this thread changes the count; waiters set their mark beside it.
+            // Only this thread changes the count; waiters set their bits beside it.
             self.state.fetch_add(1, Ordering::Relaxed);
             return;
         }

@@ -52,19 +52,19 @@ pub(crate) struct CentralLists {
     n_available: [AtomicU32; N_CLASSES],
 }
 
-/// What became of a block passed to [`CentralLists::free`].
+/// The result of [`CentralLists::free`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FreeOutcome {
-    /// It is back in its span.
+    /// The block is back in its span.
     Freed,
     /// Its span has an owner again, so the block still has to go there.
     Adopted,
-    /// It is not a block that is out.
+    /// The address is not that of an allocated block.
     Refused(Refused),
 }
 
 impl CentralLists {
-    /// No spans.
+    /// Empty lists.
     #[must_use]
     pub(crate) const fn new() -> Self {
         Self {

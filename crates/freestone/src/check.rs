@@ -101,7 +101,7 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,
             _ => entry == Entry::NONE,
         };
-        hold(expected || lost, "the page map says what a run is", page)?;
+        hold(expected || lost, "a run's page map entry agrees with its kind", page)?;
         (before, end) = (kind, run.end());
     }
     hold(runs.high_water() <= end, "the runs reach to the high-water mark", end)?;
@@ -126,7 +126,7 @@ fn check_span(layout: &Layout, page: PageIndex, os_page_bytes: usize) -> Result<
     hold(owned == (entry.generation() != Generation::ABANDONED), "owner and page map agree", page)?;
     for (at, record) in (0..).zip(span.records()) {
         hold(span.entry(at) == entry, "a span's pages have the same entry", page + Pages(at))?;
-        hold(record.first_page() == page, "a span's pages know where it starts", page + Pages(at))?;
+        hold(record.first_page() == page, "a span's pages record where it starts", page + Pages(at))?;
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ fn check_span(layout: &Layout, page: PageIndex, os_page_bytes: usize) -> Result<
 /// Checks a heap's lists and bins; returns how many spans it owns.
 fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
-    hold(own.accounts().unpublished_large() <= 0, "the shared count knows of every large block", PageIndex::NONE)?;
+    hold(own.accounts().unpublished_large() <= 0, "the shared count includes every large block", PageIndex::NONE)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
         let mut result = Ok(());
@@ -148,7 +148,7 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
                 "the page map names the heap as the owner of its span",
                 page,
             )?;
-            hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
+            hold(span.listed.get() == listed, "a span's record names the list that it is in", page)?;
             hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
         };
         own.spans().of(class).for_each(&layout, |page, listed| {
@@ -170,7 +170,7 @@ fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result
         hold(block_bytes(of) >= block_bytes(class), "blocks in bins are large enough", page)?;
         // SAFETY: the page has the entry of a small span, so it has a record.
         let first = unsafe { shared.pages.span(page) }.first_page();
-        // SAFETY: a page of a small span knows where it starts; no other thread is inside the allocator (the contract of `check`).
+        // SAFETY: each page's record has the span's first page; no other thread is inside the allocator (the contract of `check`).
         let span = unsafe { OwnedSpan::at(layout, first) };
         let (index, is_start) = block_at(of, block.addr() - span.start().addr());
         hold(is_start, "blocks in bins start where blocks start", first)?;

@@ -9,7 +9,7 @@
 //! | [`profile`] | the named sets |
 //! | `parse` | reading a value |
 //!
-//! Layer: beside `size_class`; knows nothing of memory.
+//! Layer: beside `size_class`; independent of memory.
 
 use core::fmt;
 
@@ -20,9 +20,24 @@ pub(crate) mod settings;
 pub use parse::Mistake;
 pub use profile::PROFILES;
 pub use settings::Settings;
-pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
+pub(crate) use settings::{Background, Harden, MisusePolicy, Prefault, Purge, Thp};
 
 /// What an option's value looks like.
+///
+/// ```
+/// use freestone::options::{OPTIONS, Unit};
+///
+/// for option in &OPTIONS {
+///     let form = match option.unit {
+///         Unit::Milliseconds => "milliseconds",
+///         Unit::Bytes => "bytes, with k, m or g",
+///         Unit::Blocks => "blocks",
+///         Unit::Words(words) => words[0],
+///         Unit::Path => "a path",
+///     };
+///     println!("{}: {form}", option.key);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A whole number of milliseconds.
@@ -37,7 +52,7 @@ pub enum Unit {
     Path,
 }
 
-/// What there is to know of an option: a row of [`OPTIONS`].
+/// The description of an option: a row of [`OPTIONS`].
 ///
 /// ```
 /// use freestone::options::{OPTIONS, Unit};
@@ -106,13 +121,30 @@ pub mod key {
     pub const REPORT: usize = 12;
     pub const REPORT_MS: usize = 13;
     pub const SANDBOX: usize = 14;
+    pub const HARDEN: usize = 15;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
+///
+/// ```
+/// use freestone::Freestone;
+/// use freestone::options::NEVER_MS;
+///
+/// Freestone.set_option("decay_ms", &NEVER_MS.to_string())?;
+/// assert_eq!(Freestone.option("decay_ms"), Some(NEVER_MS));
+/// # Ok::<(), freestone::options::Mistake>(())
+/// ```
 pub const NEVER_MS: usize = u32::MAX as usize;
 
 /// Every option.
-pub static OPTIONS: [OptionSpec; 15] = [
+///
+/// ```
+/// use freestone::options::OPTIONS;
+///
+/// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
+/// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
+/// ```
+pub static OPTIONS: [OptionSpec; 16] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
@@ -219,6 +251,14 @@ pub static OPTIONS: [OptionSpec; 15] = [
         bounds: (0, 0),
         effect: "on: after the first allocation, makes only the system calls mmap, munmap, madvise and futex (docs/sandboxes.md): no \
                  background thread, no huge pages by experience, no reading of the control group's limit, large blocks move by copying",
+    },
+    OptionSpec {
+        key: "harden",
+        unit: Unit::Words(&["off", "default", "checks", "full"]),
+        default: "default",
+        bounds: (0, 0),
+        effect: "how much heap misuse is detected: default: at least what glibc detects, at no visible cost; checks: every free is exact, and \
+                 blocks have canaries; full: everything, for more time and memory; set only before the first allocation",
     },
 ];
 

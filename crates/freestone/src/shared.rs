@@ -7,8 +7,8 @@
 //!                           └─ usage     heaps alive, live bytes, bytes free inside spans
 //! ```
 //!
-//! The process's allocator has one of these (`api::process`); each test makes as many as it likes. The parts do not know each other's owner: a
-//! function of the central lists that needs the page heap or the sums is given them.
+//! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
+//! function of the central lists that needs the page heap or the sums gets them as parameters.
 //!
 //! Layer: above `central`, below `thread`.
 
@@ -30,7 +30,7 @@ pub(crate) struct Shared<O: Os> {
 }
 
 impl<O: Os> Shared<O> {
-    /// Default settings; nothing has been asked of the operating system.
+    /// Default settings. Makes no system call.
     #[must_use]
     pub(crate) const fn new(os: O) -> Self {
         Self { pages: PageHeap::new(os), central: CentralLists::new(), usage: Usage::new() }

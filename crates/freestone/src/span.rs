@@ -10,7 +10,7 @@
 //! | [`record`] | what is known of a span, kept outside it |
 //! | [`owned`] | the proof that a span is the holder's, and what may be done with it |
 //! | [`list`] | lists of spans |
-//! | [`blocks`] | the blocks of a small span: free, out, or never carved |
+//! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;

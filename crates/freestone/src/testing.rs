@@ -22,7 +22,7 @@ use std::ptr::NonNull;
 use std::string::String;
 
 /// Bytes of a world's address range: more than one unit of pages, and smaller where tests are slow.
-pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
+pub(crate) const RANGE_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// What heaps share, over a fake kernel, and the heaps.
 pub(crate) struct World {
@@ -32,7 +32,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(os_page_bytes: usize) -> Self {
-        let shared = Box::new(Shared::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
+        let shared = Box::new(Shared::new(Fake::new(os_page_bytes, RANGE_BYTES)));
         Self { shared, threads: Threads::new() }
     }
 

@@ -1,18 +1,20 @@
 //! How much of the heap the program uses, summed over all thread heaps.
 //!
-//! Thread heaps count for themselves and publish the change when a slow path comes by, so each sum lags behind the truth by what the threads
-//! have not published yet. Policies and statistics need no more.
+//! Each thread heap counts for itself and publishes the change on slow paths, so each sum lags by what the threads
+//! have not published yet. Policies and statistics need no more precision.
 //!
 //! Layer: above `config`, below `page`. All counters are relaxed: none of them guards memory. Cost: one atomic addition for each publication.
 
 use crate::config::Settings;
 use crate::size_class::N_CLASSES;
-use freestone_base::sync::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The sums. See the module header.
 #[derive(Debug)]
 pub(crate) struct Usage {
     n_heaps: AtomicU32,
+    /// Whether there ever was a heap.
+    has_had_heaps: AtomicBool,
     /// Bytes of free blocks inside spans, owned or abandoned.
     free_in_spans: AtomicI64,
     live_bytes: AtomicI64,
@@ -28,6 +30,7 @@ impl Usage {
     pub(crate) const fn new() -> Self {
         Self {
             n_heaps: AtomicU32::new(0),
+            has_had_heaps: AtomicBool::new(false),
             free_in_spans: AtomicI64::new(0),
             live_bytes: AtomicI64::new(0),
             peak_live_bytes: AtomicU64::new(0),
@@ -35,7 +38,7 @@ impl Usage {
         }
     }
 
-    /// Heaps alive. Threads may come and go while a policy reads it.
+    /// Heaps alive. It may change while a policy uses the number.
     #[must_use]
     pub(crate) fn n_heaps(&self) -> u32 {
         self.n_heaps.load(Ordering::Relaxed)
@@ -44,6 +47,13 @@ impl Usage {
     /// Sets how many heaps are alive. For the registry of heaps, under its lock.
     pub(crate) fn set_n_heaps(&self, n: u32) {
         self.n_heaps.store(n, Ordering::Relaxed);
+        self.has_had_heaps.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there ever was a heap: if not, nothing was ever allocated.
+    #[must_use]
+    pub(crate) fn has_had_heaps(&self) -> bool {
+        self.has_had_heaps.load(Ordering::Relaxed)
     }
 
     /// Adds bytes that became free inside spans; negative for bytes that are no longer free there.

@@ -14,7 +14,11 @@ pub fn is_secure() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Size of an OS page in bytes, as the kernel told the process at its start.
+/// Size of an OS page in bytes, from the auxiliary vector.
+///
+/// ```
+/// assert!(freestone_os::process::os_page_bytes().is_power_of_two());
+/// ```
 #[inline]
 #[must_use]
 pub fn os_page_bytes() -> usize {
@@ -32,6 +36,12 @@ pub fn os_page_bytes() -> usize {
 }
 
 /// Calls `visit` with each `KEY=VALUE` of the environment, as bytes.
+///
+/// ```
+/// let mut n = 0;
+/// freestone_os::process::for_each_environment(|entry| n += usize::from(entry.starts_with(b"PATH=")));
+/// assert!(n <= 1);
+/// ```
 pub fn for_each_environment(mut visit: impl FnMut(&[u8])) {
     unsafe extern "C" {
         static environ: *const *const c_char;

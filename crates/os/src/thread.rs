@@ -1,11 +1,11 @@
-//! The allocator's own thread: starting it, what it does with itself first, and joining it.
+//! The background thread: starting it, its first settings, and joining it.
 #![allow(unsafe_code)]
 //!
 //! ```text
 //!  none ── spawn ──▶ busy ── the C library has started it ──▶ running ── join ──▶ busy ── it has ended ──▶ none
 //! ```
 //!
-//! Cost: starting and joining are some system calls each. Where the C library cannot start a thread, `spawn` says so, and nothing has changed.
+//! Cost: starting and joining are some system calls each. If the C library cannot start a thread, `spawn` returns `false`, and nothing has changed.
 //!
 //! # Safety
 //! Functions of the C library get structures that they have initialised, or of which every value is valid. The handle passes from the thread that
@@ -18,14 +18,14 @@ use core::mem::{self, MaybeUninit};
 use core::ptr;
 use freestone_base::sync::{AtomicU32, Ordering};
 
-/// What a thread runs.
+/// The start function of a thread.
 pub type Main = extern "C" fn(*mut c_void) -> *mut c_void;
 
 const NONE: u32 = 0;
 const BUSY: u32 = 1;
 const RUNNING: u32 = 2;
 
-/// A place for one thread, which can be started again when it was joined. See the module header.
+/// A slot for one thread, which can be started again after it was joined. See the module header.
 #[derive(Debug)]
 pub struct Joinable {
     state: AtomicU32,
@@ -75,7 +75,7 @@ impl Joinable {
         self.state.store(NONE, Ordering::Release);
     }
 
-    /// In a forked child, where the thread does not exist: there is none, and none was.
+    /// Forgets the thread in a forked child, where it does not exist.
     pub fn forget(&self) {
         self.state.store(NONE, Ordering::Relaxed);
     }
@@ -142,7 +142,7 @@ pub fn set_name(name: &CStr) {
 }
 
 /// Gives the calling thread the ordinary scheduling policy, and the niceness and processors of the process's first thread, whatever it has
-/// inherited from the thread that started it. A setting that the kernel refuses stays as it is. Changes `errno`, so only the allocator's own
+/// inherited from the thread that started it. A setting that the kernel refuses stays as it is. Changes `errno`, so only the background
 /// thread calls this.
 pub fn schedule_like_the_first() {
     let first = process::id();

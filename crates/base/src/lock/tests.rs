@@ -37,8 +37,8 @@ fn a_held_lock_is_not_given_out_again() {
     assert_eq!(*lock.try_lock().unwrap(), 7);
 }
 
-/// The value is loom's own cell: two accesses that the lock does not order are a data race, whatever the value comes to. Waiting is a
-/// kernel's: a wake-up that is lost is a deadlock.
+/// The value is a loom cell: two accesses that the lock does not order are a data race, whatever the value is. Waiting is a model
+/// of the futex: a lost wake-up is a deadlock.
 #[cfg(loom)]
 mod models {
     use super::*;
@@ -111,9 +111,9 @@ mod models {
         });
     }
 
-    /// The lock is handed to the one that forks, past a thread that sleeps for it, which gets it afterwards.
+    /// The lock is handed to the thread that forks, ahead of a sleeping waiter, which gets it afterwards.
     #[test]
-    fn a_fork_that_waits_is_handed_the_lock_and_nobody_sleeps_for_ever() {
+    fn a_fork_that_waits_is_handed_the_lock_and_no_thread_sleeps_for_ever() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         model.check(|| {

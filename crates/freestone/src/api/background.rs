@@ -13,10 +13,10 @@
 //! allocates nothing; it is scheduled like the program's first thread, whichever thread started it.
 //!
 //! It is started only where the C library can hold no lock that starting a thread takes: the C library calls `free` with the lock of its
-//! stack cache held, but never `malloc`. So the birth of a heap only notes that the thread is due. The thread whose heap has just died joins it,
+//! stack cache held, but never `malloc`. So the creation of a heap only notes that the thread is due. The thread whose heap has just ended joins it,
 //! in its exit hook, where it holds no lock; joining takes the lock of the stack cache, and waits for what the thread does last.
 //!
-//! A program whose threads come and go one at a time would start and join it with each of them: after a few ends in a short time, it is not
+//! A program that starts and joins one thread after the other would start and join it with each of them: after a few ends in a short time, it is not
 //! started again for a while.
 
 use crate::config::Background;
@@ -31,14 +31,14 @@ const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// Bytes of its stack: what it does is shallow, but the C library's thread-local memory is taken from here as well.
+/// Size of its stack in bytes. It needs little itself, but the C library takes thread-local storage from the stack as well.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// It checks for memory that is too old this many times in a decay time.
+/// It checks for expired memory this many times in a decay time.
 const CHECKS_PER_DECAY: u32 = 4;
 
 /// It ends at most this many times in [`PERIOD_MS`]; then it is not started again before the period is over. Starting and joining it takes
-/// 0.1 ms. Memory that the program frees in the rest of the period, and then neither allocates nor frees, goes back only with later activity.
+/// 0.1 ms. If the program frees memory in the rest of the period and then makes no calls, that memory goes back only with its next calls.
 const MAX_ENDS: u32 = 4;
 
 /// See [`MAX_ENDS`].
@@ -59,7 +59,7 @@ pub(super) struct BackgroundThread {
 }
 
 impl BackgroundThread {
-    /// Not there. `main` is to call [`BackgroundThread::run`].
+    /// No thread yet. `main`, which it will start in, must call [`BackgroundThread::run`].
     pub(super) const fn new(main: Main) -> Self {
         Self {
             main,
@@ -170,7 +170,7 @@ impl BackgroundThread {
         self.thread.join();
         self.note_end(shared);
         self.state.store(NONE, Ordering::Release);
-        // Threads may have been born meanwhile.
+        // Threads may have got a heap meanwhile.
         self.set_due_if_wanted(shared);
     }
 
@@ -184,13 +184,13 @@ impl BackgroundThread {
         }
     }
 
-    /// Whether it has ended so often lately that it is not started again for a while.
+    /// Whether it has ended so often in this period that it is not started again before the period is over.
     fn has_ended_too_often(&self, shared: &Shared<Linux>) -> bool {
         self.n_ends.load(Ordering::Relaxed) >= MAX_ENDS
             && shared.os().now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
     }
 
-    /// What the thread does until it is to end. `sample` is called with each round if the option `report_ms` is set.
+    /// The thread's work, until its state is ending. Calls `sample` in each round if the option `report_ms` is set.
     pub(super) fn run(&self, shared: &Shared<Linux>, sample: impl Fn()) {
         thread::set_name(c"freestone");
         thread::schedule_like_the_first();

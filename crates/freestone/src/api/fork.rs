@@ -8,7 +8,7 @@
 //!  handlers of others, the last registered first ─▶ lock ─▶ fork ─▶ unlock ─▶ handlers of others, the first registered first
 //! ```
 //!
-//! **Registered first.** Handlers of others may allocate, so ours run last before a fork and first after it: a constructor with the first
+//! **Registered first.** Other handlers may allocate, so ours run last before a fork and first after it: a constructor with the first
 //! priority registers them, and the shared library is initialised before all others (`-z initfirst`). A handler that was registered
 //! earlier all the same (by a shared library's constructor, in a program linked with the archive or with the crate) runs while the locks
 //! are held, and may allocate too: the thread that forks passes the locks it holds ([`Futex::begin_fork`]).
@@ -54,7 +54,7 @@ pub(super) struct Locks<'a> {
 impl Locks<'_> {
     fn lock(&self) {
         self.pressure.lock_for_fork();
-        // That lock queues those who fork at once; from here on this thread may enter what it holds.
+        // That lock queues threads that fork at once; from here on this thread may enter the locks that it holds.
         Futex::begin_fork();
         self.threads.lock_for_fork();
         self.shared.lock_for_fork();

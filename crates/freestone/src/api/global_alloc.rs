@@ -1,4 +1,4 @@
-//! [`Freestone`]: Rust's global allocator, and what a Rust program may ask of it.
+//! [`Freestone`]: Rust's global allocator, and the functions that it offers to a Rust program.
 #![allow(unsafe_code)]
 //!
 //! With a layout known at compile time the class is a constant: `Box::new` of a 48-byte type is a pop, its drop a push, both inlined
@@ -40,7 +40,7 @@ impl Freestone {
     /// Gives free memory back to the operating system now: what this thread has cached, and all free page runs. Other threads' caches stay.
     /// Returns the bytes given back.
     ///
-    /// Free memory goes back by itself when it has not been used for a while; call this where the program knows better, such as before it
+    /// Free memory goes back by itself when it has not been used for a while; call this where the program can tell earlier, such as before it
     /// waits for a long time.
     ///
     /// ```
@@ -79,7 +79,7 @@ impl Freestone {
     /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.
     ///
     /// # Errors
-    /// There is no such option, the value does not suit it, it is only read at the start, or it is a limit below what is in use. Nothing has
+    /// There is no such option, the value is not valid for it, it is only read at the start, or it is a limit below what is in use. Nothing has
     /// changed then.
     ///
     /// ```
@@ -109,9 +109,9 @@ impl Freestone {
         process::option(name)
     }
 
-    /// Has `callback` called with the bytes in use and `argument` when the soft limit is passed or an allocation is about to fail, in place of
-    /// the function set before; `None`: nothing is called. It runs in the thread that allocates, which may hold locks of the program's. It may
-    /// allocate and free; what it allocates brings no further call.
+    /// Registers `callback`, to be called with the bytes in use and `argument` when the soft limit is passed or an allocation is about to fail.
+    /// It replaces the previous one; `None` removes it. It runs in the thread that allocates, which may hold locks of the program. It may
+    /// allocate and free; its own allocations do not call it again.
     ///
     /// # Safety
     /// - The function may be called with the argument at any time, by any thread, until another one is set and calls under way have

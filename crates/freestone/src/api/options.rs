@@ -1,11 +1,11 @@
 //! Reading options: from the environment, then the link-time symbol, then calls of the API; the last value of an option wins.
 //!
-//! An unknown name or malformed value is reported on standard error and ignored. Environment and symbol are not read when the process is more
-//! privileged than its caller.
+//! An unknown name or malformed value is reported on standard error and ignored. When the process is more privileged than its caller,
+//! environment and symbol can raise the option `harden`, and nothing else.
 
 use crate::api::report::Report;
 use crate::api::weak_symbols::linked_options;
-use crate::config::{self, Mistake, Settings, key};
+use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
 use core::str;
 use freestone_os::{Os, process};
@@ -16,6 +16,7 @@ const PREFIX: &[u8] = b"FREESTONE_";
 /// Applies the options of environment and symbol to `settings`; the path goes to `report`.
 pub(super) fn apply_all(settings: &Settings, report: &Report) {
     if process::is_secure() {
+        for_each(|name, value, _| raise_harden(settings, name, value));
         return;
     }
     // A profile counts as if it came first, wherever it stands: explicit options override it.
@@ -28,6 +29,24 @@ pub(super) fn apply_all(settings: &Settings, report: &Report) {
             }
         });
     }
+}
+
+/// Applies the option of a process that is more privileged than its caller: it can only make the level of `harden` higher than it is. Ignores
+/// all others without a message, as the caller must not learn more than from another program.
+fn raise_harden(settings: &Settings, name: &[u8], value: &[u8]) {
+    if config::find(name) == Some(key::HARDEN)
+        && let Ok(level) = level_of(value)
+        && level > settings.harden()
+    {
+        settings.store(key::HARDEN, level as usize);
+    }
+}
+
+/// The level of hardening that the text `value` names.
+fn level_of(value: &[u8]) -> Result<Harden, Mistake> {
+    let settings = Settings::new();
+    settings.set(key::HARDEN, value)?;
+    Ok(settings.harden())
 }
 
 /// Calls `visit` with name, value and source of each option in the environment, then of those in the link-time symbol.
@@ -70,12 +89,16 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// Sets the option `name` of an allocator that has started.
 ///
 /// # Errors
-/// There is no such option, the value does not suit it, it is only read at the start, or it is a limit below what is in use. Nothing has
-/// changed then.
+/// There is no such option, the value is not valid for it, it is only read at the start, it comes after the first allocation and is too late,
+/// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
     if index == key::REPORT {
         return Err(Mistake::OnlyAtStart);
+    }
+    if index == key::HARDEN && shared.usage.has_had_heaps() {
+        // A word that is no level is reported as that, not as too late.
+        return level_of(value.as_bytes()).and(Err(Mistake::TooLate));
     }
     let settings = shared.settings();
     let before = settings.get(index);

@@ -1,4 +1,4 @@
-//! Keeping the object that has the allocator in it loaded.
+//! Keeping the shared object that contains the allocator loaded.
 #![allow(unsafe_code)]
 //!
 //! Blocks, thread-exit hooks and fork handlers outlive a `dlclose`. `libfreestone.so` is linked with `-z nodelete`. A shared library whose
@@ -66,7 +66,7 @@ const DF_1_NODELETE: usize = 0x8;
 const DF_1_PIE: usize = 0x0800_0000;
 const RTLD_DL_LINKMAP: c_int = 2;
 
-/// Keeps this object loaded until the process ends, unless it stays loaded anyway. For its constructor.
+/// Keeps this object loaded until the process ends, unless it stays loaded anyway. Called by its constructor.
 pub(super) fn pin() {
     // SAFETY: the assembler has stored the addresses, and nothing changes them.
     let object = unsafe { &OBJECT };

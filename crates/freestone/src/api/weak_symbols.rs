@@ -1,4 +1,4 @@
-//! Symbols that the program or its C library may lack.
+//! Weak symbols, which the program or its C library may not define.
 #![allow(unsafe_code)]
 //!
 //! | symbols | of | for |
@@ -9,7 +9,7 @@
 //! Rust has no weak symbols: the assembler stores the addresses in a table, and the linker and the loader fill it in.
 //!
 //! # Safety
-//! An address is null where nobody defines the symbol, and then nothing is called or read. `freestone_options` must be a C string where a program
+//! An address is null where no object defines the symbol, and then nothing is called or read. `freestone_options` must be a C string where a program
 //! defines it.
 
 use core::ffi::{CStr, c_char};
@@ -61,7 +61,7 @@ pub(super) fn linked_options() -> &'static [u8] {
     unsafe { CStr::from_ptr(options) }.to_bytes()
 }
 
-/// Locks the C library's list of streams; nothing where it exports no function for that.
+/// Locks the C library's list of streams; does nothing if the library exports no function for that.
 pub(super) fn lock_streams() {
     if let Some(lock) = addresses().lock {
         // SAFETY: the C library's function takes nothing, and may be called by a thread that has the lock already.
@@ -77,7 +77,7 @@ pub(super) fn unlock_streams() {
     }
 }
 
-/// Makes the lock of the list free in a forked child, where only the thread exists that locked it.
+/// Resets the lock of the list in a forked child, where only the thread that locked it exists.
 pub(super) fn reset_streams() {
     if let Some(reset) = addresses().reset {
         // SAFETY: the C library's function takes nothing; no other thread exists that could have the lock (`fork` calls this in a forked child only).

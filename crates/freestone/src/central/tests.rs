@@ -159,7 +159,7 @@ fn a_span_goes_to_the_page_heap_with_its_last_block_from_either_list() {
 }
 
 #[test]
-fn what_is_no_block_that_is_out_is_refused_and_changes_nothing() {
+fn an_address_that_is_no_allocated_block_is_refused_and_changes_nothing() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(1024), 5);
     abandon(&world, &span);
@@ -217,7 +217,7 @@ fn orphaned_blocks_are_all_handed_out_again_once() {
 }
 
 #[test]
-fn orphaned_blocks_are_not_waited_for() {
+fn a_thread_does_not_wait_for_orphaned_blocks() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(64), 1);
     // SAFETY: the block is the test's.

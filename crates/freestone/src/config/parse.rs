@@ -26,6 +26,8 @@ pub enum Mistake {
     BelowUse,
     /// The option is only read at the start, from the environment or the link-time symbol.
     OnlyAtStart,
+    /// The option can be set before the first allocation only.
+    TooLate,
 }
 
 impl fmt::Display for Mistake {
@@ -37,6 +39,7 @@ impl fmt::Display for Mistake {
             Self::OutOfRange => "out of range",
             Self::BelowUse => "more memory than that is in use",
             Self::OnlyAtStart => "it is only read at the start, from the environment or the link-time symbol",
+            Self::TooLate => "it can be set before the first allocation only",
         })
     }
 }

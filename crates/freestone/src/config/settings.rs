@@ -61,6 +61,19 @@ pub enum Prefault {
     Populate,
 }
 
+/// How much heap misuse is detected. Each level detects what the ones before it detect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Harden {
+    /// What the plain data structures notice by themselves.
+    Off,
+    /// Links in free blocks are encoded and checked; double and misaligned frees are noticed.
+    Default,
+    /// Every free is exact, and blocks have canaries.
+    Checks,
+    /// Everything there is.
+    Full,
+}
+
 /// A thread keeps at most this much of one size class: bounds [`key::BIN_MAX`] for large blocks.
 const BIN_MAX_BYTES: usize = 1 << 20;
 
@@ -111,6 +124,7 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
+                AtomicUsize::new(Harden::Default as usize),
             ],
         }
     }
@@ -221,6 +235,17 @@ impl Settings {
     #[must_use]
     pub fn sandbox(&self) -> bool {
         self.get(key::SANDBOX) != 0
+    }
+
+    /// How much heap misuse is detected. The same from the first allocation on.
+    #[must_use]
+    pub fn harden(&self) -> Harden {
+        match self.get(key::HARDEN) {
+            0 => Harden::Off,
+            1 => Harden::Default,
+            2 => Harden::Checks,
+            _ => Harden::Full,
+        }
     }
 
     /// Milliseconds between two lines of the report; `None`: only at start and exit.

@@ -6,7 +6,7 @@ fn the_settings_start_at_the_defaults_of_the_table() {
     let settings = Settings::new();
     for (index, spec) in OPTIONS.iter().enumerate() {
         let before = settings.get(index);
-        // Limits have no default: nothing is the same as not saying anything.
+        // Limits have no default: an empty value is the same as no value.
         if spec.default.is_empty() {
             continue;
         }
@@ -35,6 +35,7 @@ fn values_are_read_or_refused_and_a_refused_one_changes_nothing() {
         (key::LIMIT, b"all of it", Mistake::NotANumber),
         (key::SPAN_SIZE, b"1m", Mistake::OutOfRange),
         (key::PROFILE, b"fast", Mistake::NotAWord),
+        (key::HARDEN, b"checked", Mistake::NotAWord),
         (99, b"1", Mistake::UnknownKey),
     ] {
         assert_eq!(settings.set(index, text), Err(mistake), "{index} {text:?}");
@@ -82,7 +83,19 @@ fn a_profile_replaces_the_one_before() {
 }
 
 #[test]
-fn in_a_sandbox_there_is_no_background_thread_whatever_else_is_said() {
+fn each_level_of_hardening_is_higher_than_the_one_before() {
+    let settings = Settings::new();
+    let Unit::Words(words) = OPTIONS[key::HARDEN].unit else { panic!("a level is a word") };
+    let levels = words.iter().map(|word| {
+        settings.set(key::HARDEN, word.as_bytes()).unwrap();
+        settings.harden()
+    });
+    assert!(levels.eq([Harden::Off, Harden::Default, Harden::Checks, Harden::Full]));
+    assert!(Harden::Off < Harden::Default && Harden::Default < Harden::Checks && Harden::Checks < Harden::Full);
+}
+
+#[test]
+fn in_a_sandbox_there_is_no_background_thread_whatever_the_other_options() {
     let settings = Settings::new();
     settings.set(key::SANDBOX, b"on").unwrap();
     settings.set(key::BACKGROUND, b"on").unwrap();

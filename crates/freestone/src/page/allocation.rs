@@ -4,7 +4,7 @@
 //!  dirty run that is long enough ─▶ caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
 //! ```
 //!
-//! Memory that is there comes before clean memory, which costs page faults and counts against the limits.
+//! Dirty memory comes first: clean memory costs page faults and counts against the limits.
 
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
@@ -14,7 +14,7 @@ use crate::span::{Kind, PageIndex};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
-/// A block is put together of dirty and other pages if at most this part of it is not dirty.
+/// A block may consist of dirty and other pages if at most one part in this many is not dirty.
 const MIXED_SHARE: u32 = 2;
 
 /// Pages handed out.
@@ -22,7 +22,7 @@ const MIXED_SHARE: u32 = 2;
 pub(crate) struct Run {
     /// The first page.
     pub page: PageIndex,
-    /// How many: at least what was asked for.
+    /// How many: at least as many as were requested.
     pub pages: Pages,
     /// Whether all of it reads as zero.
     pub zero: bool,
@@ -34,7 +34,7 @@ impl Run {
     }
 }
 
-/// What is asked for.
+/// A request for pages.
 #[derive(Clone, Copy)]
 struct Request {
     pages: Pages,
@@ -43,7 +43,7 @@ struct Request {
     align: Pages,
     /// At least this many pages are free in a row from the first page on.
     room: Pages,
-    /// Whether huge pages are asked for.
+    /// Whether huge pages are requested.
     is_huge: bool,
 }
 
@@ -84,7 +84,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
-    /// it. `None` when that is not to be had.
+    /// it. `None` if there is no such stretch.
     pub(crate) fn allocate_with_growth_room(&self, pages: Pages) -> Option<Run> {
         self.open()?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
@@ -94,7 +94,7 @@ impl<O: Os> PageHeap<O> {
         self.take_clean(self.state.lock(), request)
     }
 
-    /// A dirty run of at least `pages`: what is in caches is dirty, too, if there is no other.
+    /// A dirty run of at least `pages`; if there is none, empties the caches, whose runs are dirty then, and looks again.
     fn find_dirty(&self, state: &mut State, pages: Pages) -> Option<PageIndex> {
         let dirty = state.runs.find_dirty(pages);
         if dirty.is_some() || state.cached_pages() == Pages::ZERO {
@@ -117,7 +117,7 @@ impl<O: Os> PageHeap<O> {
         Run::new(pages, was.kind == Kind::Clean)
     }
 
-    /// Tells the churn policy that a large block takes dirty memory.
+    /// Notes in the churn policy that a large block takes dirty memory.
     fn note_reuse(&self, state: &mut State) {
         state.churn.note_reuse(self.decay(), || self.now());
     }

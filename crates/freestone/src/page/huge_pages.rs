@@ -1,13 +1,13 @@
-//! Huge pages: which large blocks ask for them.
+//! Huge pages: for which large blocks they are requested.
 //!
-//! Under `thp=auto` they are asked for where that is known to be a gain, block by block, and never for more than the block itself:
-//! - a block that grows (`realloc`): what it held was written, and the rest is going to be;
-//! - a large block, if the large blocks before it were found densely written (`policy::density`): each is looked at when the next one is
+//! Under `thp=auto` they are requested block by block where evidence shows that they pay, and never for more than the block itself:
+//! - for a block that grows (`realloc`): what it held was written, and the rest is likely to be;
+//! - for a large block, if the large blocks before it were densely written (`policy::density`): each is sampled when the next one is
 //!   allocated, and when it is freed.
 //!
-//! A run of which huge pages were asked for is marked (`is_huge`). The request is withdrawn when the memory is given back, and when something
-//! else than a large block is made of a part of the run: small spans, whose OS pages go back one by one, would pay with 2 MiB for the next
-//! byte.
+//! A run with such a request is marked (`is_huge`). The request is withdrawn when the memory is given back, and when a part of the run
+//! becomes something else than a large block: a small span, whose OS pages go back one by one, would get 2 MiB for the next byte
+//! that is written.
 
 use crate::config::Thp;
 use crate::page::page_heap::{OwnedRun, PageHeap};
@@ -19,17 +19,18 @@ use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::Os;
 
-/// Whether a block is to get huge pages, and how long it is to be.
+/// Whether a block gets huge pages, and its length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HugePlan {
-    /// Length of a huge page, if the block is to get some.
+    /// Length of a huge page, if the block gets some.
     pub(super) huge: Option<Pages>,
     /// Length of the block.
     pub(super) pages: Pages,
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Size in bytes of the huge pages that are given on request; 0 when there are none, or nothing may be asked (a file, and `mincore`).
+    /// Size in bytes of the huge pages that are given on request; 0 if there are none, or in a sandbox, which forbids reading the file that
+    /// has the size, and `mincore`.
     fn huge_page_bytes(&self) -> usize {
         if self.settings.sandbox() { 0 } else { self.os.huge_page_bytes() }
     }
@@ -42,13 +43,13 @@ impl<O: Os> PageHeap<O> {
         density::huge_page_for(room, self.huge_page_bytes())
     }
 
-    /// Whether a block of `pages` is to get huge pages, because blocks like it turned out dense.
+    /// Whether a block of `pages` gets huge pages, because earlier blocks were dense.
     pub(super) fn huge_plan(&self, pages: Pages) -> HugePlan {
         let Some(huge) = self.huge_page_for(pages) else { return HugePlan { huge: None, pages } };
         let mut state = self.state.lock();
         let last = state.unsampled.take().and_then(|page| {
             let run = state.runs.record(page);
-            // Whose run it is now does not matter, nor whether it is mapped: the kernel is asked, and nothing is read.
+            // The run may have another owner now, or be unmapped: only the kernel is asked, and no memory is read.
             self.sample(page, run.n_pages(), run.kind.get())
         });
         state.density.learn(last);
@@ -71,7 +72,7 @@ impl<O: Os> PageHeap<O> {
         Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
     }
 
-    /// Asks for huge pages behind the pages of a large block from `from` on that make whole ones.
+    /// Requests huge pages for the whole huge pages inside a large block from `from` on.
     pub(super) fn ask_for_huge_pages(&self, block: &OwnedRun, from: Pages) {
         let (extent, huge) = (self.extent(block), self.huge_page_bytes());
         let start = self.start(extent);
@@ -89,18 +90,18 @@ impl<O: Os> PageHeap<O> {
         Pages::in_bytes((end - start) as u64)
     }
 
-    /// Withdraws the request for huge pages in memory that was purged; whether that worked.
+    /// Withdraws the request for huge pages in memory that was purged. Returns whether that worked.
     pub(super) fn forget_huge_pages(&self, run: &PurgingRun) -> bool {
         self.withdraw(run.extent())
     }
 
-    /// Withdraws the request for huge pages in a large block; whether that worked.
+    /// Withdraws the request for huge pages in a large block. Returns whether that worked.
     pub(super) fn forget_huge_pages_of(&self, block: &OwnedRun) -> bool {
         self.withdraw(self.extent(block))
     }
 
-    /// Withdraws the request for huge pages in a free run, of which something else than a large block is going to be made. Where the kernel
-    /// declines the run stays marked.
+    /// Withdraws the request for huge pages in a free run that becomes something else than a large block. If the kernel
+    /// refuses, the run stays marked.
     pub(super) fn end_huge(&self, state: &State, page: PageIndex) {
         let record = state.runs.record(page);
         if record.is_huge.get() && record.kind.get().is_free_and_mapped() {
@@ -109,7 +110,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Withdraws the request for huge pages in mapped pages; whether that worked. There is none unless `thp=auto`.
+    /// Withdraws the request for huge pages in mapped pages; it exists only under `thp=auto`. Returns whether that worked.
     fn withdraw(&self, pages: Extent) -> bool {
         self.settings.thp() != Thp::Auto || self.os.advise_huge(self.start(pages), pages.bytes(), false).is_ok()
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  │ block │ room to grow ……………… │        a block that grows is placed with free pages behind it
-//!  │ block, grown        │ ………… │        and grows into them; the kernel gives memory where it is written
+//!  │ block, grown        │ ………… │        and grows into them; the kernel gives memory when it is written
 //! ```
 
 use crate::page::large_list::{LargeList, PinnedList};
@@ -45,7 +45,7 @@ impl<O: Os> PageHeap<O> {
         state.runs.extend(run.first, more);
         state.note_in_use();
         drop(state);
-        // A block that grows is written: its new part may have huge pages, and, if it is small, all its OS pages now.
+        // A block that grows is written: its new part may have huge pages, and, if it is short, it gets its OS pages now.
         if self.huge_page_for(pages).is_some() {
             self.ask_for_huge_pages(block, run.pages);
         }
@@ -80,7 +80,7 @@ impl<O: Os> PageHeap<O> {
         list.add(&state.runs, self.extent(block));
     }
 
-    /// Whether a large block is in `list`; without a list, whether it is in none. Which one it is in does not change while it lives.
+    /// Whether a large block is in `list`; without a list, whether it is in none. That does not change while the block is allocated.
     pub(crate) fn is_listed(&self, block: &OwnedRun, list: Option<&LargeList>) -> bool {
         LargeList::has(list, self.record(block))
     }

@@ -8,10 +8,10 @@
 //!    └─ idle, or room is needed: under the lock ──────┘
 //! ```
 //!
-//! A thread that frees and allocates a large block of one length over and over does not need the page heap for that: the run stays in the
-//! thread's cache meanwhile, in a slot for its length. A slot opens when blocks of that length were seen to come back. It closes when it was
-//! not used for a while, and when something else could use its memory: before clean memory is taken, before dirty memory is purged for its
-//! amount, before a limit is passed.
+//! A thread that frees and allocates large blocks of one length again and again does not need the page heap for that: the run stays in the
+//! thread's cache meanwhile, in a slot for its length. A slot opens when a length was freed and then requested again. It closes when it was
+//! not used for a while, and when its memory is needed elsewhere: before clean memory is taken, before dirty memory beyond the bound is
+//! purged, before a limit is passed.
 //!
 //! Invariants
 //! - For the page heap's sets and counts a cached run is in use (`Kind::Large`, in no explicit heap's list). Its page map entry is
@@ -25,7 +25,7 @@
 //! emptied, too. `docs/decisions/0015-large-blocks-that-come-back-stay-with-their-thread.md` has the measurements.
 //!
 //! # Safety
-//! Whoever takes a run out of a slot is the only one who has it. `put` and `take` state what they need.
+//! A thread that takes a run out of a slot has exclusive access to it. `put` and `take` state their conditions.
 
 use crate::page::runs::Extent;
 use crate::span::{Entry, Layout, PageIndex, PageMap};
@@ -36,7 +36,7 @@ use freestone_base::slot::Slot;
 use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 
-/// Longest run that is cached: 1 MiB. To write a longer one takes a hundred times as long as the way to the page heap.
+/// Longest run that is cached: 1 MiB. Writing a longer one takes a hundred times as long as allocating it from the page heap.
 const CACHED_MOST: Pages = Pages(16);
 
 /// Runs of one length that a cache holds.
@@ -90,7 +90,7 @@ pub(crate) struct LargeRunCache {
     may_take: Lengths,
     /// The length of the run that the page heap got back last.
     freed: Lengths,
-    /// Lengths that were freed to the page heap and asked for next. Each is worth one slot, until the tick.
+    /// Lengths that were freed to the page heap and then requested. Each may get one slot, until the tick.
     came_back: Lengths,
     /// Blocks freed into the cache, ever.
     puts: AtomicU64,
@@ -173,7 +173,7 @@ impl LargeRunCache {
         Some(pages)
     }
 
-    /// Notes that a block of `pages` was asked for that the cache does not have.
+    /// Notes a request for a block of `pages` that the cache does not have.
     pub(crate) fn note_wanted(&self, pages: Pages) {
         if let Some(length) = Length::of(pages).filter(|length| self.freed.has(*length)) {
             self.came_back.add(length);
@@ -212,7 +212,8 @@ impl LargeRunCache {
         (0..).map(Pages).zip(&self.slots).flat_map(|(pages, slots)| slots.iter().map(move |slot| (pages, slot)))
     }
 
-    /// Notes that the page heap gets a run of this length back. Whether runs of this length were seen to come back: then a slot is worth it.
+    /// Notes that the page heap gets a run of this length back. Returns whether runs of this length were freed and requested before: then this
+    /// one gets a slot.
     pub(super) fn note_freed(&self, pages: Pages) -> bool {
         let Some(length) = Length::of(pages) else { return false };
         self.freed.clear();

@@ -49,7 +49,7 @@ impl LargeList {
         owner == list.map_or(ptr::null(), ptr::from_ref)
     }
 
-    /// This list, for blocks to be put into.
+    /// This list, so that blocks can be added.
     ///
     /// # Safety
     /// - The list stays where it is as long as there are blocks in it.

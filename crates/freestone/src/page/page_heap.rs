@@ -5,7 +5,7 @@
 //! growing maps memory under the lock. When memory runs short the page heap returns `None`: it never calls upwards.
 //!
 //! # Safety
-//! `layout` is written once, before `opened` is done and before `reach` first is not 0; whoever has seen one of these may read it.
+//! `layout` is written once, before `opened` is done and before `reach` is first stored as nonzero; a thread that has seen one of these may read it.
 
 use crate::config::Settings;
 use crate::page::address_range;
@@ -41,9 +41,9 @@ pub(crate) struct PageHeap<O: Os> {
     /// Pages whose page map entries are committed; only ever grows, under the lock. 0: there is no address range yet.
     reach: AtomicUsize,
     pub(super) state: Lock<State, Futex, RANK>,
-    /// The control group was asked for its limit.
+    /// The control group's limit was read.
     pub(super) group_asked: AtomicBool,
-    /// The soft limit was passed, and nobody has made room since.
+    /// The soft limit was passed, and no thread has made room since.
     pub(super) pressed: AtomicBool,
     pub(super) watch: Watch,
 }
@@ -86,7 +86,7 @@ impl OwnedRun {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// A heap that has asked the operating system for nothing yet, with default options.
+    /// A heap without an address range, with default options. Makes no system call.
     #[must_use]
     pub(crate) const fn new(os: O) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl<O: Os> PageHeap<O> {
         let opened = self.opened.is_done()
             || self.opened.call(|| match address_range::open(&self.os) {
                 Some(metadata) => {
-                    // SAFETY: This closure runs alone, and nobody reads `layout` before it is done, or `reach` is set.
+                    // SAFETY: This closure runs alone, and no thread reads `layout` before it is done, or `reach` is set.
                     unsafe { *self.layout.get() = *metadata.layout() };
                     let mut state = self.state.lock();
                     state.runs.begin(metadata);
@@ -136,7 +136,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
+    /// The view that addresses are looked up in: it covers every page whose handing out happened before this call.
     #[inline]
     #[must_use]
     pub(crate) fn view(&self) -> View {
@@ -227,7 +227,7 @@ impl<O: Os> PageHeap<O> {
         self.state.release_raw(forker);
     }
 
-    /// How long memory stays dirty; `None` if it does so for ever.
+    /// How long memory stays dirty at most; `None` without a bound.
     pub(super) fn decay(&self) -> Option<Millis> {
         self.settings.decay_ms().map(Millis)
     }

@@ -1,4 +1,4 @@
-//! Storage for the heap's own metadata: thread heaps and the like. It is never freed.
+//! Storage for the heap's own metadata: records of heaps. It is never freed.
 
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::runs::Extent;
@@ -29,7 +29,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// The next `bytes` of the present page, if they are left.
+    /// The next `bytes` of the current page, if it has as many left.
     fn cut(&self, bytes: usize) -> Option<*mut u8> {
         let mut state = self.state.lock();
         let (page, left) = state.storage;

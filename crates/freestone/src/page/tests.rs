@@ -1,4 +1,4 @@
-//! Every way of having memory and giving it back, and what the tests of the page heap's files share: over the fake kernel, through whole heaps.
+//! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
 use crate::config::key;
 use crate::testing::{OneHeap, World, free};
 use crate::thread::heap::own::Own;
@@ -16,7 +16,7 @@ pub(in crate::page) fn dirty_bytes(world: &World) -> u64 {
     world.shared.pages.stats().free_with_memory() << PAGE_BYTES_LOG2
 }
 
-/// Makes `n` MiB dirty; the heap that had them.
+/// Makes `n` MiB dirty; returns the heap that allocated and freed them.
 pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     let heap = world.heap();
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
@@ -24,7 +24,7 @@ pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     heap
 }
 
-/// Calls `meanwhile` while a thread that purges stands inside the kernel, until `meanwhile` ends that with `hold_purges(false)`.
+/// Calls `meanwhile` while a purging thread is inside the kernel, until `meanwhile` ends that with `hold_purges(false)`.
 pub(in crate::page) fn while_a_purge_is_held<'e>(
     world: &'e World,
     meanwhile: impl for<'s> FnOnce(&'s std::thread::Scope<'s, 'e>),
@@ -39,9 +39,9 @@ pub(in crate::page) fn while_a_purge_is_held<'e>(
     });
 }
 
-/// Every option that changes how memory is had or given back, with streams that have large blocks, and each failing call.
+/// Every option that changes how memory is taken or given back, with streams that have large blocks, and each failing call.
 #[test]
-fn every_way_of_having_memory_keeps_every_promise() {
+fn under_every_option_and_failing_call_contents_and_invariants_hold() {
     let most_bytes = if cfg!(miri) { 200_000 } else { 9 * MIB };
     let mix = Mix { ids: 12, least_bytes: 0, most_bytes, most_align: 128 << 10, reallocations_percent: 40 };
     let stream = generate(mix, 0, if cfg!(miri) { 30 } else { 250 }, 11);
@@ -64,7 +64,7 @@ fn every_way_of_having_memory_keeps_every_promise() {
             world.os().give_huge_pages(HUGE_BYTES);
             world.set(index, value);
             let heap = world.heap();
-            // Every call after the 20th fails: advice that is not taken must not matter, memory that is not there must be told.
+            // Every call after the 20th fails: refused advice must not matter, and missing memory must be reported as null.
             let plan = Failure { nth_call: 20, errno: Errno::NOMEM, for_good: true };
             world.os().plan(fails.then_some(plan));
             let player = play(&stream, OneHeap { world: &world, heap }, 16);

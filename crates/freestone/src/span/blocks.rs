@@ -8,8 +8,8 @@
 //!          └────────┴────────┴────────┴────────┴──
 //! ```
 //!
-//! A block belongs to the OS page it starts in. Carving an OS page hands out all of its blocks: only then, and not when the span is made,
-//! does the kernel have to provide memory. Free blocks are bits outside the span, so that a program that writes past the end of its block
+//! A block belongs to the OS page that it starts in. Carving an OS page hands out all its blocks: the kernel has to provide memory
+//! only then, not when the span is made. Free blocks are bits outside the span, so that a program that writes past the end of its block
 //! cannot damage them, a double free is detected, and a batch is linked without reading the blocks' own memory.
 //!
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
@@ -117,7 +117,7 @@ pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize) -> Chain {
         let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
-            // SAFETY: the blocks lie in the span and were neither free nor out: nobody uses their memory.
+            // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
             return unsafe { link(span.start(), block, from, to) };
         }
     }
@@ -156,7 +156,7 @@ pub(crate) fn take(span: &OwnedSpan<'_>, n: u32) -> Chain {
         while bits != 0 && left > 0 {
             let node: *mut Node = start.wrapping_add((at * 64 + bits.trailing_zeros() as usize) * block).cast();
             bits &= bits - 1;
-            // SAFETY: `last` is `first`, or the free block found before this one: a set bit is a block whose memory nobody uses.
+            // SAFETY: `last` is `first`, or the free block found before this one: a set bit is a block whose memory no code uses.
             unsafe { (*last).next = node };
             last = node;
             left -= 1;

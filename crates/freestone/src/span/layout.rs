@@ -10,7 +10,7 @@
 //! Nothing in the range is mapped at first. Pages, records, bitmaps and page map are each committed from their start on, as the page heap
 //! grows (`page::runs::metadata`): the size of the range counts against no limit of the process.
 //!
-//! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which knows how far the page map is committed,
+//! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which also has how far the page map is committed,
 //! its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an address beyond its reach is then looked
 //! up again in the newest view (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!

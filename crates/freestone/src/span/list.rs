@@ -67,7 +67,7 @@ impl SpanList {
     /// Takes the first span out.
     pub(crate) fn pop<'a>(&self, layout: &'a Layout) -> Option<OwnedSpan<'a>> {
         let head = self.head.get().some()?;
-        // SAFETY: the span came into the list with its proof, and nobody else has one while it is in the list.
+        // SAFETY: the span came into the list with its proof, and no other code has one while it is in the list.
         let span = unsafe { OwnedSpan::at(layout, head) };
         self.remove(&span);
         Some(span)

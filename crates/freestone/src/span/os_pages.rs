@@ -21,7 +21,7 @@ pub(crate) fn is_mostly_free(span: &Span) -> bool {
     span.n_out.get() <= n_blocks(span) as u32 / MOSTLY_FREE
 }
 
-/// OS pages of an owned span in which no block is out: nobody needs their contents. Only [`release_pages`] makes one.
+/// OS pages of an owned span in which no block is out: their contents are not needed. Only [`release_pages`] makes one.
 #[derive(Debug)]
 pub(crate) struct EmptyStretch {
     start: *mut u8,

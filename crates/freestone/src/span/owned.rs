@@ -1,4 +1,4 @@
-//! The proof that a span is the holder's, and what may be done with it: its records, its bitmap, and its page map entries, as safe functions.
+//! The proof that its holder owns a span, with safe access to the span's records, bitmap and page map entries.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Every span has one owner at a time (see `record`): a thread heap, the central list of its class under its lock, or the page heap under its
-//! lock. Code that finds a span makes the proof, and states there why the span is its own. The functions that get the proof are safe. The proof
+//! lock. Code that finds a span makes the proof, and states there why it owns the span. The functions that get the proof are safe. The proof
 //! is not `Copy`: a function that gives the span to another owner takes it by value.
 //!
 //! # Safety
 //! Pages below the high-water mark have records, bitmaps and entries, which stay committed. All three arrays have one element or one stretch per
-//! page, in the order of the pages: those of a span lie one behind the other.
+//! page, in the order of the pages: those of a span are adjacent.
 
 use crate::span::{Entry, Layout, PageIndex, Span};
 use core::cell::Cell;
@@ -36,7 +36,7 @@ impl<'a> OwnedSpan<'a> {
     ///
     /// # Safety
     /// - `page` is below the high-water mark of the page heap whose layout this is, and starts a run.
-    /// - The run is the caller's: no other code changes what its record says, but for `owner` and `first`, while the proof is used.
+    /// - The caller owns the run: no other code changes its record, except `owner` and `first`, while the proof is used.
     #[inline]
     #[must_use]
     pub(crate) unsafe fn at(layout: &'a Layout, page: PageIndex) -> Self {

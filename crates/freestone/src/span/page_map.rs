@@ -12,10 +12,11 @@
 //!   2^23… an explicit heap                (the other pages of a large block are 0)
 //! ```
 //!
-//! `entry - tag < N_CLASSES`, with `tag = generation << 8`: this one comparison tells the fast path of `free` whether it owns the block, and its size class.
+//! `entry - tag < N_CLASSES`, with `tag = generation << 8`: this one comparison decides on the fast path of `free` whether the heap owns the
+//! block, and the difference is the size class.
 //!
-//! Threads: whoever owns the span writes (a thread heap, the central list, the page heap). Every thread reads, relaxed: the span of a live
-//! block cannot go away, and whoever drains a former owner's inbox detects that the owner has changed.
+//! Threads: the owner of the span writes (a thread heap, the central list, the page heap). Every thread reads, relaxed: the span of a live
+//! block stays a span, and a thread that drains a former owner's inbox detects that the owner has changed.
 //!
 //! # Safety
 //! The map is committed from its start on, as the page heap grows. Entries of pages below the high-water mark, and below a `View`'s reach,
@@ -45,7 +46,7 @@ pub(crate) struct Generation(u32);
 impl Generation {
     /// The central lists.
     pub(crate) const ABANDONED: Self = Self(1);
-    /// The heap that stands in for threads that have none: it never owns a span.
+    /// The placeholder heap of threads that have none: it never owns a span.
     pub(crate) const NONE: Self = Self((1 << (32 - CODE_BITS)) - 1);
     /// The first generation of a thread heap.
     pub(crate) const FIRST: Self = Self(2);

@@ -1,7 +1,7 @@
-//! What is known of a span, kept outside it.
+//! The record of a span, kept outside the span.
 //!
-//! There is one record per page, in an array behind the pages. A record that was committed is never unmapped, so that a thread that reads late
-//! still finds a record, if perhaps that of another span. The record of a span's first page describes it; the others only say where that is.
+//! There is one record per page, in an array behind the pages. A committed record is never unmapped, so that a thread that reads late
+//! still finds a record, though perhaps that of another span. The record of a span's first page describes it; the others only name that page.
 //!
 //! Invariants
 //! - `first` is right in the first and the last page of every run, and in all pages of a small span.
@@ -19,7 +19,7 @@ use core::ffi::c_void;
 use freestone_base::sync::{AtomicPtr, AtomicU32, Ordering};
 use freestone_base::units::{Moment, Pages};
 
-/// What a run of pages is used for, or in what state its free pages are.
+/// What a run of pages is used for, or the state of its pages if it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Small,
     /// One large block.
     Large,
-    /// Storage for thread heaps and the like: never freed.
+    /// Storage for records of heaps: never freed.
     Metadata,
     /// Free and unmapped, because address space was short.
     Reserved,
@@ -60,7 +60,7 @@ impl Kind {
     /// The number of kinds.
     pub(crate) const COUNT: usize = Self::ALL.len();
 
-    /// Whether a run of this kind is free, and can be used as it is.
+    /// Whether a run of this kind is free and mapped, and not being purged.
     #[must_use]
     pub(crate) fn is_free_and_mapped(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty | Self::Stuck)
@@ -113,7 +113,7 @@ pub(crate) struct Span {
     pub class: Cell<u8>,
     /// Small: the list of its owner that it is in.
     pub listed: Cell<Listed>,
-    /// Large and free: huge pages were asked for somewhere in it.
+    /// Large and free: huge pages are requested somewhere in it.
     pub is_huge: Cell<bool>,
     /// Small: uncarved OS pages may have memory behind them, from an earlier use of the run.
     pub fresh_has_memory: Cell<bool>,

@@ -1,4 +1,4 @@
-//! Any block, small or large: the slow ways of allocating, freeing and resizing, for every heap alike.
+//! Any block, small or large: the slow paths of allocating, freeing and resizing, for every heap.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -12,10 +12,10 @@
 //! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was.
 //!
 //! # Safety
-//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. Where a program breaks that and it can be seen,
+//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected
 //! it is reported.
 
-use crate::page::{Moved, PageHeap};
+use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Generation, PageIndex};
 use crate::thread::free_block::FreeBlock;
@@ -25,24 +25,22 @@ use crate::thread::large::{self, NewBlock};
 use crate::thread::locate::{Place, locate};
 use crate::thread::{flush, refill};
 use core::ptr;
-use freestone_base::units::{Bytes, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
 const RELOCATE_LEAST: usize = 256 * 1024;
 
-/// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
+/// Alignments beyond this are refused, so that the arithmetic cannot overflow; no program needs them.
 const ALIGN_MAX: usize = 1 << 40;
 
-/// Whether there could be a block of `size` bytes aligned to `align`, if all memory were free. For an impossible request no memory is given back,
-/// and the program's callback is not told that memory is short.
+/// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
+const SIZE_LIMIT: usize = 1 << 56;
+
+/// Whether some machine could have a block of `size` bytes aligned to `align`. For an impossible request no memory is given back, and the
+/// program's callback is not called.
 #[must_use]
-pub(crate) fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
-    let Some(n_pages) = Bytes(size).to_pages() else { return false };
-    size <= isize::MAX as usize
-        && align <= ALIGN_MAX
-        && u32::try_from(align >> PAGE_BYTES_LOG2)
-            .is_ok_and(|align_pages| pages.could_hold(n_pages, Pages(align_pages)))
+pub(crate) fn is_possible(size: usize, align: usize) -> bool {
+    size < SIZE_LIMIT && align <= ALIGN_MAX
 }
 
 impl<O: Os + 'static> Own<'_, O> {
@@ -60,7 +58,7 @@ impl<O: Os + 'static> Own<'_, O> {
         }
     }
 
-    /// Frees a block, not null. Never fails; a wrong pointer is reported.
+    /// Frees a block, not null. Never fails; an invalid pointer is reported.
     ///
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, is not freed, and no code uses it any more.
@@ -76,13 +74,13 @@ impl<O: Os + 'static> Own<'_, O> {
         }
     }
 
-    /// Finds out what an address is; from now on the hot paths see as far.
+    /// Finds out what an address is, in the newest view, which the hot paths then use.
     fn locate(self, block: *mut u8) -> Place {
         self.renew_view();
         locate(self.shared(), block)
     }
 
-    /// Bytes that a block, not null, has from its start to its end; `None` for a wrong pointer, which is reported.
+    /// Bytes that a block, not null, has from its start to its end; `None` for an invalid pointer, which is reported.
     #[must_use]
     pub(crate) fn usable_bytes(self, block: *mut u8) -> Option<usize> {
         match self.locate(block) {
@@ -137,7 +135,7 @@ impl<O: Os + 'static> Own<'_, O> {
 
 /// Frees a small block whose page has this entry.
 fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
-    // A block whose span is abandoned is as good in this bin as anywhere.
+    // A block of an abandoned span may go into any bin.
     if entry.generation() == own.generation() || entry.generation() == Generation::ABANDONED {
         flush::push(own, block);
     } else {

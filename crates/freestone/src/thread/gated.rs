@@ -1,10 +1,10 @@
 //! A thread heap behind a gate: the thread that holds the gate is the heap's thread.
 #![allow(unsafe_code)]
 //!
-//! The fallback heap is one, shared by the threads that cannot have a heap of their own; an explicit heap contains one.
+//! The fallback heap, shared by the threads that cannot have a heap of their own, is one; an explicit heap contains one.
 //!
 //! # Safety
-//! A heap is entered only between its birth and its end. Then the gate makes the thread that holds it the heap's thread.
+//! A heap is entered only between its creation and its end. Then the gate makes the thread that holds it the heap's thread.
 
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
@@ -30,12 +30,12 @@ impl<O: Os + 'static> Record for GatedHeap<O> {
 }
 
 impl<O: Os + 'static> GatedHeap<O> {
-    /// The heap, as any thread knows it.
+    /// The heap, as any thread may use it.
     pub(crate) fn heap(&self) -> &ThreadHeap<O> {
         &self.heap
     }
 
-    /// Waits until no other thread is in the heap, and makes the caller its thread until the answer is dropped.
+    /// Waits until no other thread is in the heap, and makes the caller its thread until the returned value is dropped.
     #[must_use]
     pub(crate) fn enter(&self) -> Entered<'_, O> {
         self.enter_with(None)

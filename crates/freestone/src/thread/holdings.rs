@@ -33,10 +33,10 @@ impl Holdings {
         limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(more.0) <= limit
     }
 
-    /// Sets the limit; `None` takes it away.
+    /// Sets the limit; `None` removes it.
     ///
     /// # Errors
-    /// The heap has more than that already. The limit is as it was then.
+    /// The heap has more than that already; the limit is unchanged.
     pub(crate) fn set_limit<O: Os>(
         &self,
         pages: &PageHeap<O>,
@@ -51,7 +51,7 @@ impl Holdings {
         Ok(())
     }
 
-    /// Takes the limit away.
+    /// Removes the limit.
     pub(crate) fn lift_limit(&self) {
         self.limit_pages.set(UNLIMITED);
     }

@@ -1,4 +1,4 @@
-//! Blocks that are page runs: everything above the largest size class, and everything aligned beyond it.
+//! Large blocks, which are page runs: all sizes above the largest size class, and alignments that no size class has.
 #![allow(unsafe_code)]
 //!
 //! A large block starts on a page (64 KiB) and is whole pages long; only the OS pages that are written get memory. No thread owns it: any
@@ -130,8 +130,8 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: PageIndex) {
     }
 }
 
-/// Frees the large block at `page` into the large-run cache; `false` if there is no room for it. The sum of what is live hears of that with the
-/// next change there: for the next block of this length nothing will have changed.
+/// Frees the large block at `page` into the large-run cache; `false` if there is no room for it. The change is published to the sum of live bytes
+/// only with the next one that has to be: if the next block has this length, the two cancel out.
 ///
 /// # Safety
 /// - As for [`free`].
@@ -149,7 +149,7 @@ unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool {
     true
 }
 
-/// Looks for memory that is too old: frees that do not need the page heap are activity, too.
+/// Purges expired memory on behalf of frees that do not need the page heap.
 #[cold]
 #[inline(never)]
 fn look<O: Os>(own: Own<'_, O>, now_ms: u32) {
@@ -198,7 +198,7 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize
     let held = record.n_pages();
     let Some(n_pages @ Pages(1..)) = Bytes(size).to_pages() else { return false };
     if n_pages > held {
-        // A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
+        // A block of an explicit heap grows only behind that heap's gate, where its limit is checked.
         let may_grow = pages.is_listed(&run, own.holdings().map(Holdings::large));
         if !(may_grow && own.has_room(n_pages - held) && pages.extend(&run, n_pages)) {
             return false;

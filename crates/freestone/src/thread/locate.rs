@@ -15,7 +15,7 @@ use freestone_os::Os;
 /// What an address is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// In a small span. Whether a block starts there is for its span to see, when the block goes back.
+    /// In a small span. Its span checks whether a block starts there, when the block goes back.
     Small {
         /// Its page map entry.
         entry: Entry,
@@ -47,7 +47,7 @@ pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     Place::Wrong(misuse_inside(shared, page, block).unwrap_or(Misuse::Foreign))
 }
 
-/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
+/// What is wrong with an address that lies inside a large block, or starts a freed one: searches backwards for the start. Only wrong programs pay for
 /// this.
 #[cold]
 fn misuse_inside<O: Os>(shared: &Shared<O>, page: PageIndex, block: *mut u8) -> Option<Misuse> {

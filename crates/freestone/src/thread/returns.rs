@@ -1,8 +1,8 @@
 //! Blocks going back to spans of this heap.
 //!
 //! A span of which no block is out goes to the page heap. When more is free inside spans than the dirty bound allows, a span that is mostly free
-//! gives back the OS pages in which no block is out (`span_purge` says when). This is also where a wrong free of a small block is seen: its
-//! span refuses the block, and it is reported.
+//! gives back the OS pages in which no block is out (`span_purge` says when). An invalid free of a small block is detected here: its
+//! span refuses the block, and the free is reported.
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
@@ -13,8 +13,8 @@ use crate::thread::heap::own::Own;
 use crate::thread::spans;
 use freestone_os::Os;
 
-/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all that lie in the span one behind the other.
-/// The span is the one that was turned to. Returns whether it is still there: with its last block, a span goes to the page heap.
+/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all, as long as the next one lies in the span.
+/// The span is the one that was turned to. Returns whether it is still this heap's: with its last block, a span goes to the page heap.
 #[inline(always)]
 pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> bool {
     let returned = own.spans().give_back(home, chain, most);
@@ -77,7 +77,7 @@ fn release_os_pages<O: Os>(own: Own<'_, O>, page: PageIndex) {
     }
 }
 
-/// Publishes what came free inside this heap's spans, and finds out whether it is too much.
+/// Publishes what became free inside this heap's spans, and checks whether it exceeds the bound.
 fn publish_free<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     own.accounts().publish_free(&shared.usage);
@@ -86,7 +86,7 @@ fn publish_free<O: Os>(own: Own<'_, O>) {
     }
 }
 
-/// Gives back the OS pages of spans that came free while the bound was not passed; once in a decay time at most.
+/// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time.
 #[cold]
 pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
     let Some(decay_ms) = own.shared().settings().decay_ms() else { return };

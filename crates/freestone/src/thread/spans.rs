@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!  new or adopted ─▶ current ── no block left ─▶ full ── a block comes home ─▶ partial ── the fullest ─▶ current
+//!  new or adopted ─▶ current ── no block left ─▶ full ── a block is returned ─▶ partial ── the fullest ─▶ current
 //!                       └──────────── no block is out any more ────────────────────┴─▶ page heap
 //! ```
 //!
@@ -15,7 +15,7 @@
 //! Threads: only the heap's thread. Any thread may read `n_out`.
 //!
 //! # Safety
-//! What the lists name has a record, for they hold only small spans; and a span of this heap is this thread's to change. [`home_of`] finds one
+//! Every page in the lists has a record, because they hold only small spans; and only this thread changes a span of this heap. [`home_of`] finds one
 //! of them by the heap's tag in the page map, which no span of another owner has.
 
 use crate::central;
@@ -35,7 +35,7 @@ use freestone_base::sync::{AtomicI64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
-/// Partial spans looked at for the fullest.
+/// The most partial spans that are compared for the fullest.
 const SEARCHED: usize = 8;
 
 /// The spans of one class that a heap owns. See the module header.
@@ -48,7 +48,7 @@ pub(crate) struct ClassSpans {
     n_out: AtomicI64,
 }
 
-/// What became of blocks that were given back to a span.
+/// The result of giving blocks back to a span.
 #[derive(Debug)]
 pub(crate) struct Returned {
     /// How many are back.
@@ -91,8 +91,8 @@ impl ClassSpans {
         Some((batch, n_reused))
     }
 
-    /// Makes the fullest of the first few partial spans the current one, so that the emptier ones may become empty. `false` if there is none.
-    /// There is no current span before.
+    /// Makes the fullest of the first few partial spans the current one, so that emptier ones may become empty. `false` if there is none.
+    /// The class has no current span before the call.
     pub(crate) fn use_fullest_partial(&self, layout: &Layout) -> bool {
         let spans = self.partial.iter(layout).take(SEARCHED);
         let Some((page, _)) = spans.max_by_key(|(_, span)| span.n_out.get()) else { return false };
@@ -114,7 +114,7 @@ impl ClassSpans {
         self.n_out.store(self.n_out.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
     }
 
-    /// Blocks that this heap took out of its spans, less those that it gave back. Any thread may ask.
+    /// Blocks that this heap took out of its spans, less those that it gave back. Any thread may read it.
     pub(crate) fn n_out(&self) -> i64 {
         self.n_out.load(Ordering::Relaxed)
     }
@@ -167,7 +167,7 @@ impl OwnedSpans {
         &self.classes[class]
     }
 
-    /// Pages in all of them, but for adopted ones: only an explicit heap, which adopts none, asks.
+    /// Pages in all of them except adopted ones: only for explicit heaps, which adopt none.
     pub(crate) fn n_pages(&self) -> u64 {
         self.n_pages.get()
     }
@@ -243,7 +243,7 @@ impl OwnedSpans {
         home.span.listed.set(Listed::Partial);
     }
 
-    /// Takes a span of which no block is out away from the heap and gives it to the page heap.
+    /// Gives a span of which no block is out to the page heap.
     pub(crate) fn free_empty<O: Os>(&self, pages: &PageHeap<O>, home: &Home<'_>) {
         let spans = self.of(home.class);
         if spans.current.get() == home.span.page() {
@@ -286,7 +286,7 @@ impl OwnedSpans {
         pages.free(OwnedRun::of(span));
     }
 
-    /// Starts counting anew: no span is the heap's.
+    /// Resets the count: the heap has no span.
     pub(crate) fn reset_pages(&self) {
         self.n_pages.set(0);
     }
@@ -310,7 +310,7 @@ pub(crate) fn home_at<'a, O: Os>(shared: &'a Shared<O>, owner: &Mailbox, page: P
     is_own.then(|| Home::of(unsafe { OwnedSpan::at(shared.pages.layout(), page) }))
 }
 
-/// Whether the block with number `last`, which has just come home, was the last one out of an OS page, in a span that is mostly free.
+/// Whether the block with number `last`, which was just returned, was the last one out of an OS page, in a span that is mostly free.
 pub(crate) fn has_emptied_os_page<O: Os>(shared: &Shared<O>, home: &Home<'_>, last: usize) -> bool {
     os_pages::has_emptied_a_page(&home.span, last, shared.os().os_page_bytes())
 }

@@ -11,7 +11,7 @@ static N_RUNS: AtomicUsize = AtomicUsize::new(0);
 static MAY_END: AtomicBool = AtomicBool::new(true);
 static STATUS: Mutex<String> = Mutex::new(String::new());
 
-/// Notes that it ran and what the kernel says of it, and ends when it may.
+/// Records that it ran and its settings in the kernel, and ends when the test allows it.
 extern "C" fn run(_: *mut c_void) -> *mut c_void {
     set_name(c"borrowed");
     *STATUS.lock().unwrap() = fs::read_to_string("/proc/thread-self/status").unwrap();
@@ -64,7 +64,7 @@ fn the_thread_blocks_every_signal_and_the_one_that_starts_it_blocks_what_it_did(
     place.join();
     let status = STATUS.lock().unwrap();
     assert!(status.starts_with("Name:\tborrowed\n"), "{status}");
-    // All but what the kernel lets nobody block, and what the C library keeps for itself.
+    // All but the signals that the kernel lets no thread block, and those that the C library keeps for itself.
     let (kill, stop) = (1 << (libc::SIGKILL - 1), 1 << (libc::SIGSTOP - 1));
     let for_the_c_library: u64 = 0b111 << 31;
     assert_eq!(blocked(&status) | kill | stop | for_the_c_library, u64::MAX);

@@ -29,7 +29,7 @@ impl Parking for Numbered {
 
 type Ranked<const RANK: u8> = Lock<(), Numbered, RANK>;
 
-/// What the panic says that `wrong` ends in.
+/// The message of the panic that `wrong` ends in.
 fn complaint(wrong: fn()) -> String {
     let panic = catch_unwind(wrong).expect_err("that order is wrong");
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
@@ -92,7 +92,7 @@ fn locks_without_a_rank_have_no_order() {
     let _free = free.lock();
 }
 
-/// Entries during a fork are counted in the lock's word, not here: what the thread holds is what `acquire_raw` took.
+/// During a fork the lock's word counts the entries, not the table: the table has what `acquire_raw` took.
 #[test]
 fn entering_and_leaving_during_a_fork_changes_nothing_about_what_is_held() {
     let said = complaint(|| {

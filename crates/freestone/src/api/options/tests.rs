@@ -24,6 +24,32 @@ fn the_path_of_the_report_is_read_only_at_the_start() {
 }
 
 #[test]
+fn a_level_of_hardening_is_set_before_the_first_heap_and_refused_later() {
+    let world = World::new(4096);
+    assert_eq!(set(&world.shared, "harden", "checks"), Ok(()));
+    let _heap = world.heap();
+    assert_eq!(set(&world.shared, "harden", "full"), Err(Mistake::TooLate));
+    assert_eq!(set(&world.shared, "harden", "very"), Err(Mistake::NotAWord));
+    assert_eq!(world.shared.settings().harden(), Harden::Checks);
+}
+
+#[test]
+fn a_privileged_process_takes_a_higher_level_of_hardening_and_nothing_else() {
+    let settings = Settings::new();
+    for (name, value, level) in [
+        ("HARDEN", "off", Harden::Default),
+        ("DECAY_MS", "7", Harden::Default),
+        ("HARDEN", "very", Harden::Default),
+        ("HARDEN", "full", Harden::Full),
+        ("harden", "checks", Harden::Full),
+    ] {
+        raise_harden(&settings, name.as_bytes(), value.as_bytes());
+        assert_eq!(settings.harden(), level, "{name}={value}");
+    }
+    assert_eq!(settings.decay_ms(), Some(1000));
+}
+
+#[test]
 fn a_limit_below_what_is_in_use_is_refused_and_the_one_before_stays() {
     let world = World::new(4096);
     let heap = world.heap();

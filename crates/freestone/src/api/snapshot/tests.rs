@@ -7,7 +7,7 @@ use std::boxed::Box;
 use std::fs;
 use std::vec::Vec;
 
-/// Resident bytes of the mappings inside a window, as the kernel tells them.
+/// Resident bytes of the mappings inside an address range, as the kernel tells them.
 fn resident_bytes(layout: &Layout) -> u64 {
     let start = layout.base.addr();
     let end = layout.map.start().addr() + layout.n_pages * size_of::<u32>();
@@ -23,7 +23,7 @@ fn resident_bytes(layout: &Layout) -> u64 {
     bytes
 }
 
-/// Heaps of their own over the kernel; every byte of every block is written, and of every span nearly every block is used.
+/// Several heaps over the kernel; every byte of every block is written, and nearly every block of every span is used.
 #[test]
 #[cfg_attr(miri, ignore = "asks the kernel")]
 fn statistics_add_up_to_what_the_kernel_says_is_resident() {

@@ -32,7 +32,7 @@ fn lost_pages(world: &World) -> u64 {
 }
 
 #[test]
-fn pages_that_others_have_mapped_are_all_that_is_lost_to_them() {
+fn only_the_pages_that_others_have_mapped_are_lost() {
     let world = World::new(4096);
     let heap = world.heap();
     let strangers: Vec<PageIndex> = (0..40).map(|nth| high_water(&world) + Pages(3 + nth * 7)).collect();
@@ -47,7 +47,7 @@ fn pages_that_others_have_mapped_are_all_that_is_lost_to_them() {
 }
 
 #[test]
-fn a_long_block_finds_its_place_behind_what_others_have_mapped_and_less_is_lost_than_they_have() {
+fn a_long_block_is_placed_behind_a_foreign_mapping_and_fewer_pages_are_lost_than_it_has() {
     let world = World::new(4096);
     let heap = world.heap();
     let stranger_pages = 100;
@@ -60,7 +60,7 @@ fn a_long_block_finds_its_place_behind_what_others_have_mapped_and_less_is_lost_
 }
 
 #[test]
-fn a_range_that_others_fill_to_its_end_is_used_up_to_them_and_no_further() {
+fn a_range_whose_end_is_a_foreign_mapping_is_used_up_to_that_mapping() {
     let world = World::new(4096);
     let heap = world.heap();
     let end = PageIndex(world.shared.pages.layout().n_pages as u32);
@@ -101,7 +101,7 @@ fn address_space_is_used_to_the_end_of_its_limit_and_beyond_when_that_is_raised(
 
 /// Blocks of 1 MiB leave holes that blocks of 6 MiB do not fit in: under a limit of address space the holes are unmapped for them.
 #[test]
-fn where_address_space_is_short_clean_holes_make_way_for_longer_blocks() {
+fn where_address_space_is_short_clean_holes_are_unmapped_for_longer_blocks() {
     let world = World::new(4096);
     let heap = world.heap();
     let ones: Vec<_> = (0..40).map(|_| heap.allocate(MIB, 1).start).collect();
@@ -123,7 +123,7 @@ fn where_address_space_is_short_clean_holes_make_way_for_longer_blocks() {
     world.check().unwrap();
 }
 
-/// Any stream, with little more address space than it needs: null or success, never a broken promise.
+/// Any stream, with little more address space than it needs: each call returns null or succeeds, and no invariant breaks.
 #[test]
 fn streams_live_with_little_address_space() {
     let most_bytes = if cfg!(miri) { 200_000 } else { 5 * MIB };
@@ -138,9 +138,9 @@ fn streams_live_with_little_address_space() {
     }
 }
 
-/// What was unmapped, for address space was short, somebody else has mapped when it is wanted again.
+/// Pages are unmapped because address space is short; another part of the program maps something there before they are needed again.
 #[test]
-fn reserved_pages_that_somebody_else_has_mapped_are_given_up() {
+fn reserved_pages_that_others_have_mapped_are_given_up() {
     let world = World::new(4096);
     let heap = world.heap();
     // There is clean memory for everything: the first call from then on is the move.

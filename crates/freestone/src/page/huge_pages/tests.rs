@@ -7,7 +7,7 @@ use std::vec::Vec;
 const HUGE_BYTES: usize = 2 << 20;
 
 #[test]
-fn dense_large_blocks_get_huge_pages_and_give_the_request_back_with_the_memory() {
+fn dense_large_blocks_get_huge_pages_and_the_request_is_withdrawn_with_the_memory() {
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
     let heap = world.heap();
@@ -24,7 +24,7 @@ fn dense_large_blocks_get_huge_pages_and_give_the_request_back_with_the_memory()
 
 /// The fake kernel, like the real one, is only asked about whole OS pages.
 #[test]
-fn how_dense_a_block_was_is_asked_at_the_start_of_os_pages_of_any_size() {
+fn density_is_sampled_at_the_start_of_os_pages_of_any_size() {
     for os_page_log2 in 12..=PAGE_BYTES_LOG2 {
         let world = World::new(1 << os_page_log2);
         world.os().give_huge_pages(HUGE_BYTES);
@@ -41,7 +41,7 @@ fn how_dense_a_block_was_is_asked_at_the_start_of_os_pages_of_any_size() {
 
 /// The fake kernel says that nothing is resident: as if no block was ever written.
 #[test]
-fn programs_of_sparse_blocks_pay_for_one_of_them() {
+fn programs_of_sparse_blocks_get_huge_pages_for_one_of_them() {
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
     world.os().say_resident(false);
@@ -53,7 +53,7 @@ fn programs_of_sparse_blocks_pay_for_one_of_them() {
 }
 
 #[test]
-fn huge_pages_are_no_longer_asked_for_where_a_block_becomes_small_spans() {
+fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
     let heap = world.heap();

@@ -18,7 +18,7 @@ fn open_pages(world: &World) -> u64 {
     world.shared.pages.inspect(|state| u64::from(state.cached_pages().0))
 }
 
-/// A block of `size` comes and goes `n` times.
+/// Allocates and frees a block of `size` `n` times.
 fn pairs(heap: Own<'_, Fake>, size: usize, n: usize) {
     for _ in 0..n {
         let block = heap.allocate(size, 1).start;
@@ -38,7 +38,7 @@ fn with_one_cached(world: &World, size: usize) -> (Own<'_, Fake>, *mut u8) {
 }
 
 #[test]
-fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
+fn a_block_that_is_allocated_and_freed_in_turn_makes_no_calls_of_the_page_heap() {
     let world = World::new(4096);
     for size in [40_000, 100_000, 500_000, MIB] {
         let (heap, block) = with_one_cached(&world, size);
@@ -55,7 +55,7 @@ fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
 }
 
 #[test]
-fn lengths_that_do_not_come_back_and_long_blocks_are_not_cached() {
+fn lengths_that_are_not_requested_again_and_long_blocks_are_not_cached() {
     let world = World::new(4096);
     let heap = world.heap();
     let blocks: Vec<_> = (1..=16).map(|n| heap.allocate(n * PAGE_BYTES, 1).start).collect();
@@ -87,13 +87,13 @@ fn a_second_free_of_a_cached_block_is_seen_by_every_heap() {
 fn a_cached_run_is_dirty_for_calloc() {
     let world = World::new(4096);
     let (heap, block) = with_one_cached(&world, 70_000);
-    // Asked for through the door that `calloc` takes.
+    // Allocated as `calloc` does.
     let again = heap.allocate(70_000, 16);
     assert!(again.start == block && !again.zero);
 }
 
 #[test]
-fn what_a_sleeping_thread_has_cached_goes_back_with_age() {
+fn what_a_sleeping_thread_has_cached_is_purged_when_it_is_old() {
     for size in [40_000, MIB] {
         let world = World::new(4096);
         let (heap, _) = with_one_cached(&world, size);
@@ -138,7 +138,7 @@ fn a_slot_that_is_used_stays_open_however_long() {
 
 /// Frees that never come to the page heap purge what others left dirty, too.
 #[test]
-fn pairs_alone_give_back_what_is_old() {
+fn pairs_of_malloc_and_free_alone_purge_what_has_expired() {
     let world = World::new(4096);
     let heap = world.heap();
     let old = heap.allocate(8 * MIB, 1).start;
@@ -153,7 +153,7 @@ fn pairs_alone_give_back_what_is_old() {
 }
 
 #[test]
-fn everything_that_empties_caches_empties_this_one() {
+fn each_function_that_empties_caches_empties_the_large_run_cache() {
     type Empties = fn(&World, Own<'_, Fake>);
     let empties: [(&str, Empties); 5] = [
         ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
@@ -181,7 +181,7 @@ fn everything_that_empties_caches_empties_this_one() {
 
 /// The soft limit counts cached runs only until their memory is needed: no false pressure is reported.
 #[test]
-fn cached_runs_make_way_before_a_limit_is_called_passed() {
+fn caches_are_emptied_before_a_limit_counts_as_passed() {
     let world = World::new(4096);
     world.set(key::LIMIT, "9m");
     world.set(key::LIMIT_HARD, "9m");
@@ -240,7 +240,7 @@ fn dirty_memory_that_would_pass_the_bound_empties_caches() {
 
 /// No page comes from the kernel while a thread has one in its cache that it does not use.
 #[test]
-fn cached_runs_come_before_clean_memory() {
+fn cached_runs_are_used_before_clean_memory() {
     for by_another in [false, true] {
         let world = World::new(4096);
         let ((heap, block), other) = (with_one_cached(&world, MIB), world.heap());

@@ -7,9 +7,9 @@ use freestone_base::lock::Forker;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
 
-/// Blocks of 8 MiB are replaced one after the other: what was purged is wanted again at once, so that purging stops.
+/// Blocks of 8 MiB are replaced one after the other: what was purged is needed again at once, so that purging stops.
 #[test]
-fn large_blocks_that_come_and_go_stop_being_purged_and_memory_goes_back_when_they_stop() {
+fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_that_ends() {
     let world = World::new(4096);
     let heap = world.heap();
     let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
@@ -35,7 +35,7 @@ fn large_blocks_that_come_and_go_stop_being_purged_and_memory_goes_back_when_the
 }
 
 #[test]
-fn dirty_memory_is_told_by_age() {
+fn dirty_memory_is_counted_by_age() {
     let world = World::new(4096);
     let heap = world.heap();
     let walls: Vec<_> = (0..8).map(|_| heap.allocate(MIB, 1).start).collect();
@@ -50,7 +50,7 @@ fn dirty_memory_is_told_by_age() {
 }
 
 #[test]
-fn one_call_gives_back_two_mebibytes_at_most_so_that_nobody_waits_long_for_it() {
+fn one_call_gives_back_at_most_two_mebibytes_so_that_no_thread_waits_long_for_it() {
     let world = World::new(4096);
     dirty_mib(&world, 10);
     assert_eq!(world.shared.pages.purge(), 10 * MIB);
@@ -58,7 +58,7 @@ fn one_call_gives_back_two_mebibytes_at_most_so_that_nobody_waits_long_for_it() 
     world.check().unwrap();
 }
 
-/// The purge stands inside the kernel all the while.
+/// The purge stays inside the kernel all the while.
 #[test]
 fn a_fork_does_not_wait_for_a_purge() {
     let world = World::new(4096);
@@ -99,9 +99,9 @@ fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     assert_eq!(pages.purge(), 0);
 }
 
-/// The kernel takes lazily purged memory when it likes: it is not dirty again and again.
+/// The kernel may take lazily purged memory at any time: the heap does not purge it again.
 #[test]
-fn what_was_purged_lazily_does_not_make_every_free_a_call_of_the_kernel() {
+fn what_was_purged_lazily_does_not_make_every_free_a_system_call() {
     let world = World::new(4096);
     world.set(key::PURGE, "free");
     let heap = world.heap();

@@ -3,7 +3,7 @@ use crate::testing::{World, fill, free, is_filled, reallocate};
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
 
-/// The first call that a moving `realloc` makes is the move. The kernel unmaps where it should go to, and then will not.
+/// The first call that a moving `realloc` makes is the move. The kernel unmaps the target and then refuses to move.
 #[test]
 fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its_contents() {
     for errno in [Errno::NOMEM, Errno::EXIST] {

@@ -36,7 +36,7 @@ impl AgeList {
         core::iter::successors(self.oldest(), |page| records.get(*page).younger.get().some())
     }
 
-    /// Links a run that has been dirty since `since` where its age belongs. Nearly always that is at the young end.
+    /// Links a run that has been dirty since `since` at the place of its age: nearly always the young end.
     pub(super) fn insert(&mut self, records: &Records, page: PageIndex, since: Moment) {
         let mut older = self.youngest;
         while older != PageIndex::NONE && records.get(older).dirty_since().is_after(since) {

@@ -14,7 +14,7 @@ pub(in crate::page) fn hold(condition: bool, what: &'static str, page: PageIndex
 }
 
 impl Runs {
-    /// Checks what the module header of `runs` says of free runs.
+    /// Checks the invariants of free runs that the module header of `runs` lists.
     ///
     /// # Errors
     /// The first invariant that does not hold.

@@ -3,7 +3,7 @@
 use crate::page::runs::{Extent, FreeState, Runs};
 use crate::span::Kind;
 
-/// A run whose memory the kernel is taking back: whoever has this value may purge it without the lock.
+/// A run whose memory the kernel is taking back. The holder of this value may purge it without the lock.
 #[derive(Debug)]
 pub(in crate::page) struct PurgingRun {
     extent: Extent,
@@ -24,7 +24,7 @@ impl Runs {
         PurgingRun { extent: pages }
     }
 
-    /// Makes a run free whose purge has ended.
+    /// Ends a purge: the run is free.
     pub(in crate::page) fn end_purge(&mut self, run: PurgingRun, free: FreeState) {
         self.records.remove(&self.purging, run.extent.first);
         self.free(run.extent.first, free);

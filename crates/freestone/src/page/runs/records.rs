@@ -7,7 +7,7 @@
 //! ```
 //!
 //! # Safety
-//! All functions compare the page with the high-water mark, below which records and entries are committed and stay so. Who changes what:
+//! All functions compare the page with the high-water mark, below which records and entries are committed and stay so. Which thread changes what:
 //! the fields read here of a run in use (`kind`, `pages`, `first`, `is_huge`, `owner`) change only under the page heap's lock, or are
 //! atomic; all fields of free runs are the lock's.
 
@@ -21,7 +21,7 @@ use freestone_os::{Errno, Os};
 pub(super) struct Records {
     metadata: MetadataArrays,
     high_water: PageIndex,
-    /// What stands in for the record of a page that has none.
+    /// A placeholder for the record of a page that has none.
     none: Span,
 }
 
@@ -31,8 +31,8 @@ impl Records {
         Self { metadata: MetadataArrays::NONE, high_water: PageIndex::NONE, none: Span::none() }
     }
 
-    /// Begins an address range of which no page was used yet. Page 0 is taken at once: it is the neighbour of page 1, and never free. (To
-    /// write its record first spares the page fault of reading it first.)
+    /// Begins an address range of which no page was used yet. Page 0 is marked as taken: it is the neighbour of page 1, and never free. (Writing
+    /// its record before reading it saves a page fault.)
     pub(super) fn begin(&mut self, metadata: MetadataArrays) {
         self.metadata = metadata;
         self.raise(Pages(1));

@@ -40,7 +40,7 @@ fn give_back(span: OwnedSpan<'_>, numbers: &[usize]) -> Vec<Option<Refused>> {
     numbers.iter().map(|&number| unsafe { home.give_back(block(number), 1) }.refused).collect()
 }
 
-/// What the counters say, and whether they add up.
+/// The counters, after checking that they add up.
 fn counts(span: &OwnedSpan<'_>) -> (u32, u32) {
     assert_eq!(count_free(span), span.n_free.get());
     let all = span.n_free.get() + span.n_out.get() + count_fresh(span, OS_PAGE_BYTES);
@@ -96,7 +96,7 @@ fn the_lowest_free_blocks_are_taken_first_and_no_more_than_there_are() {
 }
 
 #[test]
-fn what_is_no_block_that_is_out_is_refused() {
+fn an_address_that_is_no_allocated_block_is_refused() {
     let world = World::new(OS_PAGE_BYTES);
     let page = span(&world, class_of(1024)).page();
     let at = || span_at(&world, page);
@@ -126,7 +126,7 @@ fn a_cleared_span_leaves_no_bit_behind() {
 }
 
 #[test]
-fn a_home_holds_its_own_addresses_only() {
+fn a_home_contains_only_addresses_of_its_span() {
     let world = World::new(OS_PAGE_BYTES);
     let home = Home::of(span(&world, class_of(64)));
     let at = |offset: usize| home.span.start().wrapping_add(offset).cast::<Node>();

@@ -2,7 +2,7 @@
 use super::*;
 use freestone_base::ptr::from_exposed;
 
-/// Windows that nothing is mapped in: only arithmetic is done.
+/// Address ranges in which nothing is mapped: the layout is arithmetic.
 fn layouts() -> impl Iterator<Item = (usize, Layout)> {
     let base = from_exposed(0x2800_0000_0000);
     [65 << 20, 80 << 20, 256 << 20, 1 << 36, 1 << 44]
@@ -11,7 +11,7 @@ fn layouts() -> impl Iterator<Item = (usize, Layout)> {
 }
 
 #[test]
-fn pages_and_their_metadata_lie_in_the_window_one_behind_the_other_at_os_pages_of_any_size() {
+fn pages_and_their_metadata_lie_in_the_range_one_behind_the_other_at_os_pages_of_any_size() {
     for (bytes, layout) in layouts() {
         let end_of_pages = layout.page_start(PageIndex(0)).addr() + layout.n_pages * PAGE_BYTES;
         let starts =
@@ -26,7 +26,7 @@ fn pages_and_their_metadata_lie_in_the_window_one_behind_the_other_at_os_pages_o
 }
 
 #[test]
-fn windows_that_are_too_small_or_have_too_many_pages_are_refused() {
+fn ranges_that_are_too_small_or_have_too_many_pages_are_refused() {
     let base = from_exposed(1 << 40);
     assert!(Layout::new(base, 64 << 20).is_none());
     assert!(Layout::new(base, 1 << 50).is_none());

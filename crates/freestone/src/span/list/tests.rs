@@ -38,7 +38,7 @@ fn a_span_is_removed_from_any_place_and_its_neighbours_are_linked() {
         let list = list_of(&world, all);
         list.remove(&span_at(&world, all[gone]));
         assert_eq!(pages(&world, &list), left.map(|at| all[at]));
-        // Backwards, too: the last one finds its way out.
+        // The backward links, too: the last one can be removed.
         list.remove(&span_at(&world, all[left[1]]));
         assert_eq!(pages(&world, &list), [all[left[0]]]);
     }

@@ -7,7 +7,7 @@ use crate::thread::upkeep;
 use freestone_os::Os;
 use std::vec::Vec;
 
-/// Every second block of a class is freed, then the rest of some OS pages: what is released is exactly the pages without a block,
+/// Every second block of a class is freed, then the rest of some OS pages: exactly the pages without an allocated block are released,
 /// live blocks keep their contents, and released blocks can be carved again.
 #[test]
 fn only_os_pages_without_a_block_that_is_out_are_released() {
@@ -40,14 +40,14 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
 
 /// Gives a stretch back, as the page heap does it.
 fn purge(world: &World, stretch: &EmptyStretch) -> bool {
-    // SAFETY: the stretch is made of OS pages of a span in which no block is out: nobody needs their contents.
+    // SAFETY: the stretch is made of OS pages of a span in which no block is out: their contents are not needed.
     unsafe { world.os().purge(stretch.start(), stretch.bytes()) }.is_ok()
 }
 
 /// A span made of memory that was something else before holds OS pages that it never carved: they go with the empty ones, all but those
 /// that a live block reaches into.
 #[test]
-fn what_was_never_carved_goes_too_if_it_has_memory() {
+fn os_pages_that_were_never_carved_are_released_too_if_they_have_memory() {
     for class in (0..N_CLASSES).step_by(if cfg!(miri) { 24 } else { 3 }) {
         let world = World::new(4096);
         let heap = world.heap();
@@ -94,7 +94,7 @@ fn a_stretch_that_the_kernel_keeps_stays_free() {
     world.check().unwrap();
 }
 
-/// After a burst of which every 20th block stays, no OS page without a block is kept, but for the few whose blocks are in bins.
+/// After a burst of which every 20th block stays, the only OS pages without an allocated block are the few whose blocks are in bins.
 #[test]
 fn a_burst_leaves_no_os_page_without_a_block() {
     let world = World::new(4096);
@@ -117,4 +117,47 @@ fn a_burst_leaves_no_os_page_without_a_block() {
         assert!(idle.len() <= 2, "{size}: {} {idle:?}", idle.len());
         kept.iter().for_each(|&(_, &block)| free(heap, block));
     }
+}
+
+/// What `has_emptied_a_page` says of a free block, by looking at every block of the span.
+fn has_emptied_a_page_slowly(span: &OwnedSpan<'_>, index: usize) -> bool {
+    let (block, unit, n) = (block_bytes(span.class.get() as usize), carve_bytes(span, 4096), n_blocks(span));
+    let is_fresh = |at: usize| span.fresh.get() >> at & 1 == 1;
+    let is_out = |index: usize| !is_fresh(index * block / unit) && !is_free(span, index);
+    let touches = |index: usize, at: usize| index * block < (at + 1) * unit && (index + 1) * block > at * unit;
+    let is_empty = |at: usize| !(0..n).any(|other| touches(other, at) && is_out(other));
+    let can_go = |at: usize| is_empty(at) && (!is_fresh(at) || span.fresh_has_memory.get());
+    2 * span.n_out.get() as usize <= n && (0..span_bytes(span) / unit).any(|at| touches(index, at) && can_go(at))
+}
+
+#[test]
+fn a_block_that_was_the_last_one_out_of_an_os_page_is_told_from_every_other() {
+    let mut seed = 1_u64;
+    let mut draw = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let (mut n_yes, mut n_no) = (0, 0);
+    for class in (0..N_CLASSES).step_by(if cfg!(miri) { 24 } else { 1 }) {
+        // Of each span one block in this many stays out: around the bound, and few.
+        for sparseness in [2, 3, 12] {
+            let world = World::new(4096);
+            let heap = world.heap();
+            let all: Vec<*mut u8> =
+                (0..span_blocks(class)).map(|_| heap.allocate(block_bytes(class), 1).start).collect();
+            let span = span_of(&world, all[0]);
+            let (kept, gone): (Vec<_>, Vec<_>) =
+                all.iter().enumerate().partition(|&(at, _)| at == 0 || draw(sparseness) == 0);
+            gone.iter().for_each(|&(_, &block)| free(heap, block));
+            upkeep::flush_all(heap);
+            assert_eq!(is_mostly_free(&span), 2 * span.n_out.get() as usize <= n_blocks(&span));
+            for index in (0..n_blocks(&span)).filter(|&index| is_free(&span, index)) {
+                let expected = has_emptied_a_page_slowly(&span, index);
+                assert_eq!(has_emptied_a_page(&span, index, 4096), expected, "class {class}, block {index}");
+                *(if expected { &mut n_yes } else { &mut n_no }) += 1;
+            }
+            kept.iter().for_each(|&(_, &block)| free(heap, block));
+        }
+    }
+    assert!(n_yes > 100 && n_no > 100, "{n_yes} and {n_no} cases");
 }

@@ -4,7 +4,7 @@ use crate::span::Kind;
 use crate::testing::{World, span_at};
 use freestone_base::units::Pages;
 
-/// Runs of `n` and of two pages that lie one behind the other, for small spans.
+/// Adjacent runs of `n` and of two pages, for small spans.
 fn neighbours(world: &World, n: u32) -> [OwnedSpan<'_>; 2] {
     let run = |pages| world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Small).expect("memory");
     let spans = [run(n), run(2)].map(|run| span_at(world, run.page));

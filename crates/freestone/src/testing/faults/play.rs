@@ -122,7 +122,7 @@ impl<'w> Play<'w> {
     /// are in no count.
     pub(super) fn end(mut self, left_over: usize) {
         if self.heaps.is_empty() && self.birth().is_none() {
-            panic!("no heap is born although the kernel no longer fails");
+            panic!("no heap can be made although the kernel no longer fails");
         }
         let heap = self.heaps[0];
         self.free(heap, 1);

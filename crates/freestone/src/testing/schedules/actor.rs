@@ -45,7 +45,7 @@ struct Actor<'stage> {
     random: SplitMix,
 }
 
-/// What a thread does from its birth to its end.
+/// What a thread does from its start to its end.
 pub(super) fn live(stage: &Stage, seed: u64) {
     let mut actor = Actor { stage, heap: stage.world.heap(), random: SplitMix(seed) };
     if stage.seams == Seams::Limits {
@@ -137,7 +137,7 @@ impl Actor<'_> {
         }
         for _ in 0..1 + self.random.below(6) {
             let start = self.heap.allocate(bytes, 1).start;
-            let start = NonNull::new(start).expect("the window has room for all of it");
+            let start = NonNull::new(start).expect("the address range has room for all of it");
             self.stage.handed_out(start, bytes, None);
         }
     }
@@ -168,8 +168,8 @@ impl Actor<'_> {
         // SAFETY: as in `free`.
         let moved = unsafe { self.heap.reallocate(block.start.as_ptr(), bytes, 1) };
         self.stage.freed(block);
-        let moved = NonNull::new(moved).expect("the window has room for all of it");
-        // A block that stays where it is stays its heap's.
+        let moved = NonNull::new(moved).expect("the address range has room for all of it");
+        // A block that does not move still belongs to its heap.
         let heap = block.heap.filter(|_| moved == block.start);
         self.stage.handed_out(moved, bytes, heap);
     }
@@ -198,7 +198,7 @@ impl Actor<'_> {
             let start = entered_heap.own().allocate(bytes, 1).start;
             self.stage.owned().heaps[number].is_entered = false;
             drop(entered_heap);
-            let start = NonNull::new(start).expect("the window has room for all of it");
+            let start = NonNull::new(start).expect("the address range has room for all of it");
             self.stage.handed_out(start, bytes, Some(number));
         }
         self.stage.owned().heaps[number].n_busy -= 1;
@@ -228,7 +228,7 @@ impl Actor<'_> {
         stage.check("in the child, at its start");
     }
 
-    /// Holds at most one block at a time, as the other thread does: the limit has room for both, and for what the heap needs itself.
+    /// Holds at most one block at a time, as the other thread does: the limit has room for both, and for the heap's metadata.
     fn live_within_the_limit(&mut self) {
         for _ in 0..self.stage.n_steps {
             let bytes = self.size();

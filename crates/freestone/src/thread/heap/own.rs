@@ -6,11 +6,11 @@
 //!  Own       a heap that is alive and this thread's: everything
 //! ```
 //!
-//! Both are copies of a reference and cost nothing else. They are not `Send`: a proof stays with the thread that it speaks of.
+//! Both are copies of a reference and cost nothing else. They are not `Send`: a proof stays with its thread.
 //!
 //! # Safety
-//! The code that makes a proof ensures that it holds as long as a copy of it is used: `current` for the thread's own pointer, `life` for a birth,
-//! `gated` for a gate. What a proof gives access to needs no more. A heap is `Sync` because without a proof only atomics can be reached.
+//! The code that makes a proof ensures that it holds as long as a copy of it is used: `current` for the thread's own pointer, `life` for a new heap,
+//! `gated` for a gate. The functions that take a proof need no other condition. A heap is `Sync` because without a proof only atomics can be reached.
 
 use super::ThreadHeap;
 use crate::misuse::{Misuse, misuse};
@@ -40,7 +40,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - The registry's lock is held, and the record is in no heap's use.
-    /// - `shared` outlives every heap that is born with it.
+    /// - `shared` outlives every heap that begins with it.
     pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation) {
         self.bins.lookup().begin(view, generation);
         self.shared.set(shared);
@@ -50,7 +50,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.mailbox().open();
     }
 
-    /// What it shares with the others; `None` of a placeholder.
+    /// The parts that all heaps share; `None` for a placeholder.
     #[inline]
     pub(crate) fn shared(&self) -> Option<&Shared<O>> {
         // SAFETY: null, or set at a birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
@@ -128,7 +128,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The heap, unless it is a placeholder.
     #[inline]
     pub(crate) fn own(self) -> Option<Own<'a, O>> {
-        // SAFETY: this was just looked at.
+        // SAFETY: this was just checked.
         (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
     }
 
@@ -166,13 +166,13 @@ impl<O: Os + 'static> Clone for Own<'_, O> {
 impl<O: Os + 'static> Copy for Own<'_, O> {}
 
 impl<'a, O: Os + 'static> Own<'a, O> {
-    /// The heap, as any thread knows it.
+    /// The heap, as any thread may use it.
     #[must_use]
     pub(crate) fn heap(self) -> &'a ThreadHeap<O> {
         self.heap
     }
 
-    /// What it shares with the others.
+    /// The parts that all heaps share.
     #[inline]
     pub(crate) fn shared(self) -> &'a Shared<O> {
         // SAFETY: set at the heap's birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
@@ -185,7 +185,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.shared().pages.layout()
     }
 
-    /// What an explicit heap has beside the thread heap; `None` of other heaps.
+    /// What an explicit heap has beside the thread heap; `None` for other heaps.
     pub(crate) fn holdings(self) -> Option<&'a Holdings> {
         self.holdings
     }
@@ -231,19 +231,19 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         &self.heap.purge
     }
 
-    /// What it has counted and not yet published.
+    /// Its counts that are not yet published.
     #[inline]
     pub(crate) fn accounts(self) -> &'a Accounts {
         &self.heap.accounts
     }
 
-    /// When it last did what it does once in a while.
+    /// When its periodic work was last done.
     #[inline]
     pub(crate) fn ticks(self) -> &'a Ticks {
         &self.heap.ticks
     }
 
-    /// Brings its view up to date: it covers every block that this thread can know of. Returns it.
+    /// Brings its view up to date, so that it covers every block that this thread can have the address of. Returns it.
     #[inline]
     pub(crate) fn renew_view(self) -> View {
         let pages = &self.shared().pages;
@@ -256,7 +256,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.heap.generation.get()
     }
 
-    /// The time, for what is done once in a while.
+    /// The time, for periodic work.
     pub(crate) fn now_ms(self) -> u32 {
         self.shared().os().now_ms() as u32
     }
@@ -266,7 +266,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.accounts().publish_live(class, self.bins().live(class), &self.shared().usage);
     }
 
-    /// Counts a call of the thread's exit hook. Returns how many came before.
+    /// Counts a call of the thread's exit hook. Returns how many there were before.
     pub(crate) fn count_exit_round(self) -> u32 {
         let round = self.heap.exit_rounds.get();
         self.heap.exit_rounds.set(round + 1);

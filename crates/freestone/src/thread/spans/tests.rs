@@ -37,7 +37,7 @@ fn listed(heap: Own<'_, Fake>) -> Vec<Listed> {
 }
 
 #[test]
-fn a_span_is_full_without_a_block_to_give_and_partial_with_the_first_that_comes_home() {
+fn a_span_is_full_without_a_free_block_and_partial_after_the_first_return() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 3);
@@ -66,7 +66,7 @@ fn blocks_come_from_the_fullest_partial_span() {
 }
 
 #[test]
-fn a_heap_without_partial_spans_uses_none() {
+fn a_heap_without_partial_spans_has_no_fullest_one() {
     let world = World::new(4096);
     let heap = world.heap();
     fill_spans(heap, 2);
@@ -75,7 +75,7 @@ fn a_heap_without_partial_spans_uses_none() {
 }
 
 #[test]
-fn blocks_out_are_counted_as_they_go_and_come() {
+fn blocks_out_of_spans_are_counted() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 1);
@@ -104,7 +104,7 @@ fn blocks_behind_each_other_go_back_together_up_to_the_first_of_another_span() {
 }
 
 #[test]
-fn a_refused_block_is_named_and_the_chain_goes_on_behind_it() {
+fn a_refused_block_is_returned_and_the_chain_continues_behind_it() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 1);
@@ -123,7 +123,7 @@ fn a_refused_block_is_named_and_the_chain_goes_on_behind_it() {
 }
 
 #[test]
-fn no_home_is_found_for_blocks_of_others_and_addresses_outside() {
+fn no_span_is_found_for_blocks_of_others_and_addresses_outside() {
     let world = World::new(4096);
     let (heap, other) = (world.heap(), world.heap());
     let block = other.allocate(BYTES, 1).start;
@@ -136,7 +136,7 @@ fn no_home_is_found_for_blocks_of_others_and_addresses_outside() {
 }
 
 #[test]
-fn pages_of_spans_are_counted_as_they_come_and_go() {
+fn pages_of_spans_are_counted() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 2);

@@ -29,7 +29,7 @@ fn memory_moves_and_leaves_zero_behind() {
     range.release(0..3 * MIB).unwrap();
 }
 
-/// The source is two mappings, for huge pages are refused in half of it: every kernel refuses to move that.
+/// The source is two mappings, because huge pages are refused in half of it: every kernel refuses to move that.
 #[test]
 fn a_source_of_several_mappings_is_refused_and_nothing_of_it_has_moved() {
     let range = range();
@@ -61,7 +61,7 @@ fn pieces_are_moved_or_copied_and_leave_zero_behind() {
     range.release(0..3 * MIB).unwrap();
 }
 
-/// Somebody else maps something in the place of the second piece while the first is moved.
+/// Another thread maps something in the place of the second piece while the first is moved.
 #[test]
 fn pieces_that_were_moved_come_back_when_another_has_no_place() {
     let range = range();
@@ -85,7 +85,7 @@ fn pieces_are_cut_at_whole_huge_pages() {
     assert_eq!(pieces(17, 10, 16), [0..0, 0..0, 0..10]);
 }
 
-/// Somebody else's mapping is where the memory was to go.
+/// Another mapping is where the memory was to go.
 #[test]
 fn what_the_kernel_moved_elsewhere_is_brought_back() {
     let range = range();

@@ -34,9 +34,9 @@ fn any_step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Three threads, which end and begin, and time that passes: contents and disjointness by the shadow, every invariant after every step.
+    /// Three threads, which end and begin, and time that passes. The shadow checks contents; every invariant is checked after every step.
     #[test]
-    fn any_stream_of_large_blocks_keeps_every_promise(
+    fn any_stream_of_large_blocks_keeps_contents_and_invariants(
         steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 40 } else { 300 }),
         turns_log2 in 0u32..3,
     ) {
@@ -70,16 +70,16 @@ proptest! {
         }
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "everything came home");
+        prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "no large block is left");
         let cached = world.threads.iter().map(|heap| heap.cache().puts_and_takes());
         let (puts, takes) = cached.fold((0, 0), |sum, (puts, takes)| (sum.0 + puts, sum.1 + takes));
-        prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that came went");
+        prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that was allocated was freed");
     }
 }
 
 /// A thread uses its cache while another purges: no run is given to both.
 #[test]
-fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
+fn a_thread_and_the_threads_that_empty_its_cache_never_have_the_same_run() {
     let world = World::new(4096);
     let n = if cfg!(miri) { 60 } else { 200_000 };
     let done = AtomicU64::new(0);
