@@ -6,7 +6,7 @@
 //! head = CLOSED                                closed: pushes are refused
 //! ```
 //!
-//! The link is in the first word of each node. A push adds a whole chain with one compare-and-swap, so a batch pays for one atomic operation;
+//! The link is in the first word of each node, encoded if the pusher has a key ([`LinkKey`]). A push adds a whole chain with one compare-and-swap, so a batch pays for one atomic operation;
 //! taking everything is one swap. No operation removes a single node, so there is no ABA problem.
 //!
 //! Invariants: exactly one take or close returns each chain that was pushed; nothing is pushed while the inbox is closed.
@@ -22,8 +22,39 @@ use core::ptr;
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Node {
-    /// The next block of the chain, or null.
+    /// The next block of the chain, or null; encoded if the chain has a key.
     pub next: *mut Node,
+}
+
+/// What the links of a chain are encoded with: a link is the next block's address, exclusive-or the key. Without the key, whoever writes to
+/// a free block does not know what the link that is read back will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct LinkKey(usize);
+
+impl LinkKey {
+    /// Links are addresses.
+    pub const PLAIN: Self = Self(0);
+
+    /// The key with these bits.
+    #[must_use]
+    pub const fn new(bits: usize) -> Self {
+        Self(bits)
+    }
+
+    /// Whether links are addresses.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_plain(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Encodes the address of the next block, or decodes a link.
+    #[inline(always)]
+    #[must_use]
+    pub fn apply(self, link: *mut Node) -> *mut Node {
+        link.map_addr(|address| address ^ self.0)
+    }
 }
 
 /// The head of a closed inbox: an address that no node has.
@@ -67,17 +98,18 @@ impl Inbox {
         Self { head: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Adds the chain `first … last`. Returns `false` if the inbox is closed; the caller then still has the chain, which ends in null.
+    /// Adds the chain `first … last`, whose links are encoded with `key`. Returns `false` if the inbox is closed; the caller then still has the
+    /// chain, which ends in null.
     ///
     /// # Safety
     /// - The links lead from `first` to `last`, and no other thread reads or writes a node of the chain.
     #[must_use]
-    pub unsafe fn push(&self, first: *mut Node, last: *mut Node) -> bool {
+    pub unsafe fn push(&self, first: *mut Node, last: *mut Node, key: LinkKey) -> bool {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             let closed = head.addr() == CLOSED;
             // SAFETY: `last` is not in the list before the exchange below succeeds, so no other thread touches it.
-            unsafe { (*last).next = if closed { ptr::null_mut() } else { head } };
+            unsafe { (*last).next = key.apply(if closed { ptr::null_mut() } else { head }) };
             if closed {
                 return false;
             }

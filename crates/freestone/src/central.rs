@@ -22,12 +22,13 @@
 
 use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
-use crate::span::blocks::{self, Chain, Home, Refused};
+use crate::span::blocks::{self, Home, Refused};
+use crate::span::free_node::Chain;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
-use freestone_base::inbox::Node;
+use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
@@ -133,7 +134,7 @@ impl CentralLists {
         }
         let (was_full, home) = (is_full(&span), Home::of(span));
         // SAFETY: the block lies in the span and is the caller's (this function's contract); one block needs no link.
-        let returned = unsafe { home.give_back(block, 1) };
+        let returned = unsafe { home.give_back(block, 1, LinkKey::PLAIN) };
         if let Some(refused) = returned.refused {
             return FreeOutcome::Refused(refused);
         }
@@ -174,13 +175,13 @@ impl CentralLists {
         }
     }
 
-    /// Keeps an orphaned block, whose span is not to be touched, so that it can be handed out again.
+    /// Keeps an orphaned block, whose span is not to be touched, so that it can be handed out again. All are linked with the same `key`.
     ///
     /// # Safety
     /// - `block` is a block of `class`, and the caller's.
-    pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node) {
+    pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node, key: LinkKey) {
         // SAFETY: the block is the caller's to give, and has room for a link.
-        unsafe { self.classes[class].lock().orphaned.push(block) };
+        unsafe { self.classes[class].lock().orphaned.push(block, key) };
     }
 
     /// Takes all orphaned blocks of `class`; none if another thread holds the lock of the class.

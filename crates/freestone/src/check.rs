@@ -12,13 +12,14 @@
 use crate::page::state::State;
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
+use crate::span::free_node::{self, END_OF_BIN};
 use crate::span::record::Listed;
 use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, blocks};
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
-use crate::thread::remote_frees::Life;
-use freestone_base::inbox::Node;
+use crate::thread::mailbox::Life;
+use core::ptr;
 use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -177,9 +178,9 @@ fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result
         hold(!blocks::is_free(&span, index), "blocks in bins are out of their spans", first)?;
         len += 1;
         hold(len <= i64::from(u32::MAX), "bins end", first)?;
-        let node: *mut Node = block;
         // SAFETY: the block is in a bin, so no code uses it, and its first word links to the next.
-        block = unsafe { (*node).next };
+        let next = unsafe { free_node::next(block, own.bins().key()) };
+        block = if next == END_OF_BIN { ptr::null_mut() } else { next };
     }
     hold(len == own.bins().len(class), "a bin has as many blocks as counted", PageIndex::NONE)
 }

@@ -25,6 +25,12 @@ pub(crate) enum Misuse {
     },
     /// No allocation returned it.
     Foreign,
+    /// It is a block that was free when the program wrote to it. The address is 0 if only the consequence is known: that the bin's next block,
+    /// which the link of a block named that was allocated meanwhile, is none.
+    WrittenFree {
+        /// Bytes of the block.
+        block_bytes: usize,
+    },
 }
 
 impl fmt::Display for Misuse {
@@ -32,6 +38,7 @@ impl fmt::Display for Misuse {
         match self {
             Self::DoubleFree { .. } => f.write_str("double free"),
             Self::Interior { .. } => f.write_str("free of an address inside a block"),
+            Self::WrittenFree { .. } => f.write_str("write to a freed block"),
             Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
         }
     }
@@ -40,6 +47,8 @@ impl fmt::Display for Misuse {
 /// Reports `misuse` of `address` by the thread whose heap has the number `thread`, and aborts, as the option `misuse` says.
 #[cold]
 pub(crate) fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
+    #[cfg(test)]
+    seen::SEEN.with_borrow_mut(|seen| seen.push((misuse, address)));
     match settings.misuse() {
         MisusePolicy::Abort => {
             report(misuse, address, thread);
@@ -71,6 +80,29 @@ fn report(misuse: Misuse, address: usize, thread: u32) {
         Misuse::Interior { block_bytes, offset } => freestone_os::report(format_args!(
             "{misuse}: {address:#x} is {offset} bytes into a {block_bytes}-byte block (freed by thread {thread})"
         )),
+        Misuse::WrittenFree { block_bytes } if address == 0 => freestone_os::report(format_args!(
+            "a freed block of {block_bytes} bytes was written to (found by thread {thread})"
+        )),
+        Misuse::WrittenFree { block_bytes } => freestone_os::report(format_args!(
+            "a freed block of {block_bytes} bytes was written to: {address:#x} (found by thread {thread})"
+        )),
         Misuse::Foreign => freestone_os::report(format_args!("{misuse}: {address:#x} (freed by thread {thread})")),
+    }
+}
+
+/// What was reported in this thread, for tests: they set `misuse` to go on.
+#[cfg(test)]
+pub(crate) mod seen {
+    use super::Misuse;
+    use core::cell::RefCell;
+    use std::vec::Vec;
+
+    std::thread_local! {
+        pub(super) static SEEN: RefCell<Vec<(Misuse, usize)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// What was reported since this was last asked, with addresses.
+    pub(crate) fn take() -> Vec<(Misuse, usize)> {
+        SEEN.take()
     }
 }

@@ -10,10 +10,12 @@
 //! | [`record`] | what is known of a span, kept outside it |
 //! | [`owned`] | the proof that a span is the holder's, and what may be done with it |
 //! | [`list`] | lists of spans |
+//! | [`free_node`] | the contents of a free block: its link, and its mark |
 //! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;
+pub(crate) mod free_node;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod os_pages;

@@ -103,7 +103,7 @@ pub(crate) fn free(heap: Own<'_, Fake>, block: *mut u8) {
 
 /// Makes a block of a world's heap hold `bytes` (see [`free`]).
 pub(crate) fn reallocate(heap: Own<'_, Fake>, block: *mut u8, bytes: usize) -> *mut u8 {
-    // SAFETY: the block is the test's, which uses the answer in its place (see `free`).
+    // SAFETY: the block is the test's, which uses the returned value in its place (see `free`).
     unsafe { heap.reallocate(block, bytes, 1) }
 }
 

@@ -17,7 +17,8 @@
 //! | [`lookup`] | deciding whether a block is the heap's own |
 //! | [`free_block`] | free blocks as values |
 //! | [`spans`] | the spans that a heap owns |
-//! | [`remote_frees`] | blocks of other owners, handed over in batches, and the inbox |
+//! | [`remote_frees`] | blocks of other owners, handed over in batches |
+//! | [`mailbox`] | where others hand over a heap's blocks |
 //! | [`burst`] | when a burst ends |
 //! | [`capacity`] | how many blocks a bin may hold |
 //! | [`span_purge`] | when OS pages inside spans go back |
@@ -29,6 +30,7 @@
 //! | [`route`] | where a block of another owner goes |
 //! | [`flush`] | a full bin: where its blocks go |
 //! | [`drain`] | the inbox |
+//! | [`double_free`] | whether a block that is freed is free already |
 //! | [`upkeep`] | the decay tick, and emptying everything |
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
@@ -40,6 +42,7 @@
 //! | [`explicit`] | explicit heaps |
 //! | [`generations`] | the numbers that distinguish owners |
 //! | [`records`] | the storage of heaps |
+//! | [`keys`] | the keys that encode links in free blocks |
 //! | [`life`] | creation and end of heaps, and the list of all |
 //! | [`current`] | which heap is this thread's |
 
@@ -49,6 +52,7 @@ pub(crate) mod bins;
 pub(crate) mod burst;
 pub(crate) mod capacity;
 pub(crate) mod current;
+pub(crate) mod double_free;
 pub(crate) mod drain;
 pub(crate) mod explicit;
 pub(crate) mod flush;
@@ -58,10 +62,12 @@ pub(crate) mod generations;
 pub(crate) mod growth;
 pub(crate) mod heap;
 pub(crate) mod holdings;
+pub(crate) mod keys;
 pub(crate) mod large;
 pub(crate) mod life;
 pub(crate) mod locate;
 pub(crate) mod lookup;
+pub(crate) mod mailbox;
 pub(crate) mod records;
 pub(crate) mod refill;
 pub(crate) mod remote_frees;

@@ -15,7 +15,7 @@ fn what_is_pushed_is_taken_once_newest_first() {
     let nodes: Vec<_> = (0..3).map(|_| node()).collect();
     for &node in &nodes {
         // SAFETY: a chain of one that is ours.
-        assert!(unsafe { inbox.push(node, node) });
+        assert!(unsafe { inbox.push(node, node, LinkKey::PLAIN) });
     }
     let chain = inbox.take();
     assert_eq!(chain, nodes[2]);
@@ -29,7 +29,7 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
     let inbox = Inbox::new();
     let node = node();
     // SAFETY: a chain of one that is ours, each time it was refused or taken back.
-    let push = || unsafe { inbox.push(node, node) };
+    let push = || unsafe { inbox.push(node, node, LinkKey::PLAIN) };
     assert!(push());
     assert_eq!(inbox.close(), node);
     assert!(!push());
@@ -37,6 +37,24 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
     inbox.open();
     assert!(push());
     assert_eq!(consume(inbox.take()), 1);
+}
+
+#[cfg(not(loom))]
+#[test]
+fn the_links_of_a_chain_are_encoded_with_its_key() {
+    let (inbox, key) = (Inbox::new(), LinkKey::new(0x5A5A));
+    let nodes: Vec<_> = (0..2).map(|_| node()).collect();
+    for &node in &nodes {
+        // SAFETY: a chain of one that is ours.
+        assert!(unsafe { inbox.push(node, node, key) });
+    }
+    assert_eq!(inbox.take(), nodes[1], "the head is an address");
+    // SAFETY: the nodes are ours again.
+    let [newest, oldest] = [nodes[1], nodes[0]].map(|node| unsafe { (*node).next });
+    assert_eq!((newest.addr(), key.apply(newest)), (nodes[0].addr() ^ 0x5A5A, nodes[0]));
+    assert!(key.apply(oldest).is_null());
+    // SAFETY: as above, and each is freed once.
+    nodes.iter().for_each(|&node| drop(unsafe { std::boxed::Box::from_raw(node) }));
 }
 
 /// Blocks whose contents are loom cells: a read that is not ordered after the pusher's write is a data race.
@@ -79,7 +97,7 @@ mod models {
     fn send(inbox: &Inbox) -> usize {
         let block = written();
         // SAFETY: a chain of one that is ours.
-        if unsafe { inbox.push(block, block) } { 0 } else { use_up(block) }
+        if unsafe { inbox.push(block, block, LinkKey::PLAIN) } { 0 } else { use_up(block) }
     }
 
     /// Two threads hand blocks over while the owner drains and then exits: each block is seen exactly once, with its contents.
@@ -126,7 +144,7 @@ mod models {
             for _ in 0..pushes {
                 let block = written();
                 // SAFETY: a chain of one that is ours.
-                if !unsafe { other.0.push(block, block) } {
+                if !unsafe { other.0.push(block, block, LinkKey::PLAIN) } {
                     // SAFETY: the closer has written it and does not any more.
                     assert_eq!(other.1.with(|owner| unsafe { *owner }), 0, "refused before the span was abandoned");
                     left += use_up(block);

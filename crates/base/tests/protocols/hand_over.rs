@@ -7,7 +7,7 @@
 use crate::nodes::{consume, node};
 use crate::record::Record;
 use crate::stated;
-use freestone_base::inbox::Node;
+use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::{AtomicPtr, Ordering};
 use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
@@ -48,7 +48,7 @@ impl Span {
             let owner = unsafe { &*owner };
             owner.look();
             // SAFETY: the block is a chain of one, and this thread has it.
-            if unsafe { owner.inbox.push(block, block) } {
+            if unsafe { owner.inbox.push(block, block, LinkKey::PLAIN) } {
                 return false;
             }
             loom::thread::yield_now();

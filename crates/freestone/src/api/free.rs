@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! The life of `free(p)`: page of `p` → page map entry → "this thread's, and of which class" in one subtraction → onto the bin.
-//! `hotpath.golden` lists the instructions. Null, foreign pointers, blocks of other threads and large blocks all fail one of the tests that
-//! are there anyway.
+//! `hotpath.golden` lists the instructions. Null, foreign and misaligned pointers, blocks of other threads and large blocks all fail one of the
+//! tests that are there anyway. One more test finds blocks that may be free already (`span::free_node`).
 //!
 //! Freeing never fails and never changes `errno`: below are raw system calls only.
 //!
@@ -12,10 +12,10 @@
 //! reported (`misuse`).
 
 use crate::api::local_heap::{keep_freed, with_heap};
-use crate::size_class::block_bytes;
+use crate::size_class::{N_CLASSES, block_bytes};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Current;
-use crate::thread::{current, flush};
+use crate::thread::{any_block, current, flush};
 use freestone_os::Linux;
 
 /// Frees a block; does nothing for null.
@@ -24,16 +24,31 @@ use freestone_os::Linux;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    let heap = current::get();
-    if let Some((own, class)) = heap.own_class(block.addr()) {
-        // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
-        if own.bins().push(unsafe { FreeBlock::new(block, class) }) {
-            overflow(heap, class);
-        }
-        return;
+    // SAFETY: this function's contract is that of `free_own`.
+    if unsafe { !free_own(block, N_CLASSES) } {
+        // SAFETY: this function's contract is that of `free_slow`.
+        unsafe { free_slow(block) };
     }
-    // SAFETY: this function's contract is that of `free_slow`.
-    unsafe { free_slow(block) }
+}
+
+/// Frees a small block of this thread if its class is below `bound`, which is `N_CLASSES` or less. `false` of any other block, and of one that
+/// may be free already: they stay as they are.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(always)]
+pub(crate) unsafe fn free_own(block: *mut u8, bound: usize) -> bool {
+    let heap = current::get();
+    let Some((own, class)) = heap.own_class_below(block.addr(), bound) else { return false };
+    // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
+    let block = unsafe { FreeBlock::new(block, class) };
+    if block.is_marked() {
+        return false;
+    }
+    if own.bins().push(block) {
+        overflow(heap, class);
+    }
+    true
 }
 
 /// Frees a small block of a known class without looking up its owner: flushing the bin does that.
@@ -57,14 +72,14 @@ fn overflow(heap: Current<'_, Linux>, class: usize) {
     }
 }
 
-/// Frees a block of a known class when the bin had no room, or the thread has no heap.
+/// Frees a block of a known class when the bin had no room, the block may be free already, or the thread has no heap.
 #[cold]
 #[inline(never)]
 fn free_sized_slow(block: FreeBlock) {
     let mut block = Some(block);
     with_heap(|own| {
         if let Some(block) = block.take() {
-            flush::push(own, block);
+            any_block::free_sized(own, block);
         }
     });
     if let Some(block) = block {
@@ -91,7 +106,7 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
     }
 }
 
-/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the answer is 0.
+/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the result is 0.
 ///
 /// # Safety
 /// - `block` is null, or was returned by this allocator and is not freed.

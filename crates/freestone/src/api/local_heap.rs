@@ -20,7 +20,7 @@ use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::{current, upkeep};
 use core::ptr;
-use freestone_base::inbox::Node;
+use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::Ordering;
 use freestone_os::Linux;
 
@@ -60,7 +60,7 @@ pub(super) unsafe fn keep_freed(block: *mut u8) {
     if PROCESS.shared.pages.view().page_of(block.addr()).is_some() {
         let node = block.cast::<Node>();
         // SAFETY: the address is in the heap, and no code uses the block any more (this function's contract); every block has room for a link.
-        let is_pushed = unsafe { PROCESS.freed_early.push(node, node) };
+        let is_pushed = unsafe { PROCESS.freed_early.push(node, node, LinkKey::PLAIN) };
         debug_assert!(is_pushed, "this inbox is never closed");
     }
 }

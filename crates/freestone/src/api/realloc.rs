@@ -10,18 +10,18 @@ use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::thread::any_block::is_possible;
+use crate::thread::any_block::{self, is_possible};
+use crate::thread::current;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::locate::{Place, locate};
-use crate::thread::{current, flush};
 use core::ptr;
 
 /// Makes a block hold `size` bytes aligned to `align` bytes, keeping its contents up to the smaller size. Returns the block, which may have
 /// moved; null and `ENOMEM` when memory runs out, and then the block is untouched.
 ///
 /// # Safety
-/// - `block` was returned by this allocator (it is not null) and is not freed. It is not used again unless the answer is null.
+/// - `block` was returned by this allocator (it is not null) and is not freed. It is not used again unless the result is null.
 /// - `align` is a power of two.
 #[inline]
 #[must_use]
@@ -49,7 +49,7 @@ unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u
             // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
             unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
             // SAFETY: the page map says that `block` is of `class`, and it is given up.
-            flush::push(own, unsafe { FreeBlock::new(block, class) });
+            any_block::free_sized(own, unsafe { FreeBlock::new(block, class) });
             return moved;
         }
     }

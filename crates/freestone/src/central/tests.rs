@@ -35,7 +35,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
     let mut blocks = Vec::new();
     // At least one OS page is carved, so that the span has free blocks unless all are out.
     loop {
-        let carved = links(blocks::carve(&span, OS_PAGE_BYTES));
+        let carved = links(blocks::carve(&span, OS_PAGE_BYTES, LinkKey::PLAIN));
         let is_carved = carved.is_empty();
         blocks.extend(carved);
         if is_carved || blocks.len() >= n_out {
@@ -45,7 +45,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
     let home = Home::of(span);
     for block in blocks.drain(n_out.min(blocks.len())..) {
         // SAFETY: the block was carved from this span just now, and is the test's.
-        let returned = unsafe { home.give_back(block, 1) };
+        let returned = unsafe { home.give_back(block, 1, LinkKey::PLAIN) };
         assert_eq!(returned.refused, None);
         world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
     }
@@ -56,12 +56,11 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
 fn links(chain: Chain) -> Vec<*mut Node> {
     let mut blocks = Vec::new();
     let mut block = chain.first;
-    while !block.is_null() {
+    for _ in 0..chain.len {
         blocks.push(block);
         // SAFETY: the block is in the chain, which is the test's: its first word links to the next.
         block = unsafe { (*block).next };
     }
-    assert_eq!(blocks.len(), chain.len as usize);
     blocks
 }
 
@@ -207,7 +206,7 @@ fn orphaned_blocks_are_all_handed_out_again_once() {
     let span = span_with(&world, class, 3);
     for &block in &span.blocks {
         // SAFETY: the block is the test's.
-        unsafe { world.shared.central.keep_orphaned(class, block) };
+        unsafe { world.shared.central.keep_orphaned(class, block, LinkKey::PLAIN) };
     }
     assert_eq!(world.shared.central.take_orphaned(class + 1).len, 0);
     let taken = links(world.shared.central.take_orphaned(class));
@@ -221,7 +220,7 @@ fn a_thread_does_not_wait_for_orphaned_blocks() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(64), 1);
     // SAFETY: the block is the test's.
-    unsafe { world.shared.central.keep_orphaned(span.class, span.blocks[0]) };
+    unsafe { world.shared.central.keep_orphaned(span.class, span.blocks[0], LinkKey::PLAIN) };
     let lists = world.shared.central.classes[span.class].lock();
     assert_eq!(world.shared.central.take_orphaned(span.class).len, 0);
     drop(lists);

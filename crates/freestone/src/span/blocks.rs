@@ -19,42 +19,13 @@
 //! What is written inside the span is the first word of free blocks, which no code uses. The proof that the span is the caller's ([`OwnedSpan`])
 //! gives access to the rest.
 
-use crate::size_class::{block_at, block_bytes};
+use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
+use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
 use crate::span::{OwnedSpan, Span};
 use core::cell::Cell;
+use core::ops::Range;
 use core::ptr;
-use freestone_base::inbox::Node;
-
-/// A chain of free blocks, linked through their first words.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Chain {
-    /// First block, or null.
-    pub first: *mut Node,
-    /// Last block, or null.
-    pub last: *mut Node,
-    /// Number of blocks.
-    pub len: u32,
-}
-
-impl Chain {
-    /// No blocks.
-    pub(crate) const EMPTY: Self = Self { first: ptr::null_mut(), last: ptr::null_mut(), len: 0 };
-
-    /// Adds a block in front of the chain.
-    ///
-    /// # Safety
-    /// - The block is free and the caller's.
-    #[inline]
-    pub(crate) unsafe fn push(&mut self, block: *mut Node) {
-        // SAFETY: the block is free and the caller's, so its first word may be written.
-        unsafe { (*block).next = self.first };
-        if self.first.is_null() {
-            self.last = block;
-        }
-        self.first = block;
-        self.len += 1;
-    }
-}
+use freestone_base::inbox::{LinkKey, Node};
 
 /// Why a block cannot go back to its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +34,8 @@ pub(crate) enum Refused {
     NotABlock,
     /// The block is already free.
     FreeAlready,
+    /// The program wrote to the block after it was freed.
+    Written,
 }
 
 /// Prepares a span, which no code uses yet, for blocks of `class`: no block is carved or free. `has_memory`: its pages may have memory behind them.
@@ -106,8 +79,8 @@ pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
     os_page_bytes.max(span_bytes(span) / 64)
 }
 
-/// Carves the next OS page: the chain of its blocks, which are out from now on; empty if every page has been carved.
-pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize) -> Chain {
+/// Carves the next OS page: the chain of its blocks, linked with `key` and out from now on; empty if every page has been carved.
+pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize, key: LinkKey) -> Chain {
     let class = span.class.get() as usize;
     let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
     while span.fresh.get() != 0 {
@@ -118,28 +91,28 @@ pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize) -> Chain {
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
             // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
-            return unsafe { link(span.start(), block, from, to) };
+            return unsafe { link(span.start(), block, from..to, key) };
         }
     }
     Chain::EMPTY
 }
 
-/// Links blocks `from..to` in address order, at least one.
+/// Links blocks in address order for a bin, at least one.
 ///
 /// # Safety
 /// - The blocks, of `block` bytes each and counted from `start`, are the caller's, and no code uses their memory.
-unsafe fn link(start: *mut u8, block: usize, from: usize, to: usize) -> Chain {
+unsafe fn link(start: *mut u8, block: usize, blocks: Range<usize>, key: LinkKey) -> Chain {
     let at = |index: usize| start.wrapping_add(index * block).cast::<Node>();
-    for index in from..to {
-        let next = if index + 1 < to { at(index + 1) } else { ptr::null_mut() };
-        // SAFETY: no code uses the block's memory (this function's contract), and every block has room for a link.
-        unsafe { (*at(index)).next = next };
+    for index in blocks.clone() {
+        let next = if index + 1 < blocks.end { at(index + 1) } else { END_OF_BIN };
+        // SAFETY: no code uses the block's memory (this function's contract).
+        unsafe { free_node::write_in_bin(at(index), next, key) };
     }
-    Chain { first: at(from), last: at(to - 1), len: (to - from) as u32 }
+    Chain { first: at(blocks.start), last: at(blocks.end - 1), len: blocks.len() as u32 }
 }
 
-/// Takes the `n` lowest free blocks, or all if there are fewer, as a chain in address order.
-pub(crate) fn take(span: &OwnedSpan<'_>, n: u32) -> Chain {
+/// Takes the `n` lowest free blocks, or all if there are fewer, as a chain in address order, linked for a bin with `key`.
+pub(crate) fn take(span: &OwnedSpan<'_>, n: u32, key: LinkKey) -> Chain {
     let n = n.min(span.n_free.get());
     if n == 0 {
         return Chain::EMPTY;
@@ -147,8 +120,7 @@ pub(crate) fn take(span: &OwnedSpan<'_>, n: u32) -> Chain {
     let block = block_bytes(span.class.get() as usize);
     let (start, bitmap) = (span.start(), span.bitmap());
     let mut at = span.first_word.get() as usize;
-    let mut first = Node { next: ptr::null_mut() };
-    let mut last: *mut Node = &mut first;
+    let (mut first, mut last) = (ptr::null_mut::<Node>(), ptr::null_mut::<Node>());
     let mut left = n;
     // `n_free` bits are set at or above `first_word`, so the loop ends inside the bitmap.
     while let Some(word) = bitmap.get(at) {
@@ -156,8 +128,12 @@ pub(crate) fn take(span: &OwnedSpan<'_>, n: u32) -> Chain {
         while bits != 0 && left > 0 {
             let node: *mut Node = start.wrapping_add((at * 64 + bits.trailing_zeros() as usize) * block).cast();
             bits &= bits - 1;
-            // SAFETY: `last` is `first`, or the free block found before this one: a set bit is a block whose memory no code uses.
-            unsafe { (*last).next = node };
+            if first.is_null() {
+                first = node;
+            } else {
+                // SAFETY: `last` is the free block found before this one: a set bit is a block whose memory no code uses.
+                unsafe { free_node::write_in_bin(last, node, key) };
+            }
             last = node;
             left -= 1;
         }
@@ -168,11 +144,11 @@ pub(crate) fn take(span: &OwnedSpan<'_>, n: u32) -> Chain {
         at += 1;
     }
     // SAFETY: as above.
-    unsafe { (*last).next = ptr::null_mut() };
+    unsafe { free_node::write_in_bin(last, END_OF_BIN, key) };
     span.first_word.set(at as u16);
     span.n_free.set(span.n_free.get() - n);
     span.n_out.set(span.n_out.get() + n);
-    Chain { first: first.next, last, len: n }
+    Chain { first, last, len: n }
 }
 
 /// A small span that blocks are given back to, one after the other: what is the same for all of them.
@@ -183,7 +159,7 @@ pub(crate) struct Home<'a> {
     /// Its size class.
     pub class: usize,
     start: *mut u8,
-    bytes: usize,
+    granules: usize,
     n_blocks: usize,
     bitmap: &'a [Cell<u64>],
 }
@@ -197,6 +173,8 @@ pub(crate) struct Came {
     pub last: usize,
     /// The block behind them in their chain, if more were allowed; or the block that was refused.
     pub next: *mut Node,
+    /// The last block that was looked at: its link leads on.
+    pub before: *mut Node,
     /// Why `next` cannot be given back: it is not a block of this span that is out.
     pub refused: Option<Refused>,
 }
@@ -209,31 +187,48 @@ impl<'a> Home<'a> {
         Self {
             class: span.class.get() as usize,
             start: span.start(),
-            bytes: span_bytes(&span),
+            granules: span_bytes(&span) / GRANULE_BYTES,
             n_blocks: n_blocks(&span),
             bitmap: span.bitmap(),
             span,
         }
     }
 
-    /// Whether a block lies in the span.
+    /// Whether a block lies in the span; `false` for an address that is no multiple of the granule.
     #[inline]
     #[must_use]
     pub(crate) fn holds(&self, block: *mut Node) -> bool {
-        block.addr().wrapping_sub(self.start.addr()) < self.bytes
+        // A rotation moves the lowest bits, which are zero in a block's address, to the top.
+        block.addr().wrapping_sub(self.start.addr()).rotate_right(GRANULE_BYTES.ilog2()) < self.granules
+    }
+
+    /// Whether a block that starts at this address, in the span, is there: free, or never carved.
+    #[must_use]
+    pub(crate) fn has(&self, address: usize, os_page_bytes: usize) -> bool {
+        let (index, is_start) = block_at(self.class, address - self.start.addr());
+        let unit = index * block_bytes(self.class) / carve_bytes(&self.span, os_page_bytes);
+        let is_fresh = || self.span.fresh.get() >> unit & 1 == 1;
+        is_start && index < self.n_blocks && (is_fresh() || is_free(&self.span, index))
     }
 
     /// Gives back a block, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
-    /// early when no block is out any more, or at a block that is refused, which is left as it is.
+    /// early when no block is out any more, or at a block that is refused, which is left as it is. With a `key` the chain comes out of a bin
+    /// whose links have it, and each block has to be marked as such.
     ///
     /// # Safety
     /// - The first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
     #[inline]
-    pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32) -> Came {
+    pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32, key: LinkKey) -> Came {
         let span = &self.span;
         let (n_out, mut lowest) = (span.n_out.get(), usize::MAX);
-        let mut came = Came { n: 0, last: 0, next: first, refused: None };
+        let mut came = Came { n: 0, last: 0, next: first, before: ptr::null_mut(), refused: None };
         loop {
+            came.before = came.next;
+            // SAFETY: the address is a multiple of the granule in the span's committed memory.
+            if !key.is_plain() && unsafe { free_node::marked(came.next) } != Marked::InBin {
+                came.refused = Some(Refused::Written);
+                break;
+            }
             let (index, is_start) = block_at(self.class, came.next.addr() - self.start.addr());
             if !is_start || index >= self.n_blocks {
                 came.refused = Some(Refused::NotABlock);
@@ -255,7 +250,7 @@ impl<'a> Home<'a> {
                 break;
             }
             // SAFETY: the block is the caller's, and linked, for `most` is more than 1.
-            came.next = unsafe { (*came.next).next };
+            came.next = unsafe { free_node::next(came.next, key) };
             if came.n == n_out || !self.holds(came.next) {
                 break;
             }

@@ -19,6 +19,7 @@
 //! - Page 0 is never handed out, so that 0 can mean "none".
 //! - The entries of all pages below a view's reach are committed, and stay so.
 
+use crate::size_class::GRANULE_BYTES;
 use crate::span::page_index::PageIndex;
 use crate::span::page_map::{Entry, PageMap};
 use crate::span::record::Span;
@@ -104,10 +105,14 @@ impl Layout {
 #[repr(C)]
 pub(crate) struct View {
     base: *mut u8,
-    /// Pages whose entries are committed, from page 0 on.
-    reach: usize,
+    /// Granules of the pages whose entries are committed, from page 0 on. In granules, so that a block's address is compared in one step and
+    /// loses its lowest bits only if they are zero: see [`View::entry_of_block`].
+    reach_granules: usize,
     map: PageMap,
 }
+
+/// Granules of a page.
+const PAGE_GRANULES_LOG2: u32 = PAGE_BYTES_LOG2 - GRANULE_BYTES.ilog2();
 
 // SAFETY: a `View` is three numbers; the entries that it reads are atomics.
 #[allow(unsafe_code)]
@@ -118,7 +123,7 @@ unsafe impl Sync for View {}
 
 impl View {
     /// No address range: every address is outside.
-    pub(crate) const EMPTY: Self = Self { base: core::ptr::null_mut(), reach: 0, map: PageMap::EMPTY };
+    pub(crate) const EMPTY: Self = Self { base: core::ptr::null_mut(), reach_granules: 0, map: PageMap::EMPTY };
 
     /// A view of the first `reach` pages.
     ///
@@ -127,7 +132,7 @@ impl View {
     #[allow(unsafe_code)]
     #[must_use]
     pub(crate) unsafe fn new(layout: &Layout, reach: usize) -> Self {
-        Self { base: layout.base, reach, map: layout.map }
+        Self { base: layout.base, reach_granules: reach << PAGE_GRANULES_LOG2, map: layout.map }
     }
 
     /// The page map.
@@ -148,7 +153,7 @@ impl View {
     #[inline]
     #[must_use]
     pub(crate) fn reach(&self) -> usize {
-        self.reach
+        self.reach_granules >> PAGE_GRANULES_LOG2
     }
 
     /// The page that holds `address`, or `None` beyond the reach, and outside the range.
@@ -162,8 +167,8 @@ impl View {
     /// As [`View::page_of`], as wide as an address: the fast path of `free` needs no conversion.
     #[inline(always)]
     fn number_of(&self, address: usize) -> Option<usize> {
-        let page = address.wrapping_sub(self.base.addr()) >> PAGE_BYTES_LOG2;
-        if page < self.reach { Some(page) } else { None }
+        let granule = address.wrapping_sub(self.base.addr()) / GRANULE_BYTES;
+        if granule < self.reach_granules { Some(granule >> PAGE_GRANULES_LOG2) } else { None }
     }
 
     /// The page map's entry for `address`, or `None` beyond the reach, and outside the range.
@@ -175,11 +180,22 @@ impl View {
         self.number_of(address).map(|page| unsafe { self.map.get(page) })
     }
 
+    /// As [`View::entry`], but `None` for an address that is no multiple of the granule, too: a rotation moves its lowest bits to the top,
+    /// and so it is beyond every reach.
+    #[inline(always)]
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub(crate) fn entry_of_block(&self, address: usize) -> Option<Entry> {
+        let granule = address.wrapping_sub(self.base.addr()).rotate_right(GRANULE_BYTES.ilog2());
+        // SAFETY: the page is below the reach, so its entry is committed (`View::new`).
+        (granule < self.reach_granules).then(|| unsafe { self.map.get(granule >> PAGE_GRANULES_LOG2) })
+    }
+
     /// The size class of a block, if it is in a small span, whoever owns it.
     #[inline(always)]
     #[must_use]
     pub(crate) fn small_class(&self, address: usize) -> Option<usize> {
-        self.entry(address).and_then(Entry::class)
+        self.entry_of_block(address).and_then(Entry::class)
     }
 }
 

@@ -15,6 +15,7 @@
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected
 //! it is reported.
 
+use crate::misuse::Misuse;
 use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::{Entry, Generation, PageIndex};
@@ -23,7 +24,7 @@ use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::large::{self, NewBlock};
 use crate::thread::locate::{Place, locate};
-use crate::thread::{flush, refill};
+use crate::thread::{double_free, drain, flush, refill};
 use core::ptr;
 use freestone_os::Os;
 
@@ -98,7 +99,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// when memory runs out, and the block is untouched then.
     ///
     /// # Safety
-    /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the answer is null.
+    /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the result is null.
     #[must_use]
     pub(crate) unsafe fn reallocate(self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
         match self.locate(block) {
@@ -133,8 +134,29 @@ impl<O: Os + 'static> Own<'_, O> {
     }
 }
 
+/// Frees a small block of a known class, whoever owns it.
+pub(crate) fn free_sized<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    if own.is_hardened() && block.is_marked() {
+        // SAFETY: the block is free, so no code uses it any more.
+        unsafe { own.free(block.into_node().cast()) };
+    } else {
+        flush::push(own, block);
+    }
+}
+
 /// Frees a small block whose page has this entry.
 fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
+    let is_suspect = own.is_hardened() && block.is_marked();
+    if is_suspect {
+        // Draining puts what other threads have freed into the bins.
+        drain::drain(own);
+        if double_free::is_free(own, &block) {
+            return own.report(Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
+        }
+        if entry.generation() != own.generation() {
+            return flush::free_suspect(own, block);
+        }
+    }
     // A block of an abandoned span may go into any bin.
     if entry.generation() == own.generation() || entry.generation() == Generation::ABANDONED {
         flush::push(own, block);
@@ -146,7 +168,7 @@ fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
 /// Moves a small block, of an entry and a class, to a block of another size.
 ///
 /// # Safety
-/// - The block lies in a small span of that class and entry and is the caller's; it is not used again unless the answer is null.
+/// - The block lies in a small span of that class and entry and is the caller's; it is not used again unless the result is null.
 unsafe fn move_small<O: Os>(
     own: Own<'_, O>,
     (block, entry, class): (*mut u8, Entry, usize),
@@ -167,7 +189,7 @@ unsafe fn move_small<O: Os>(
 /// Resizes the large block that starts at `page`, where it is or by moving it.
 ///
 /// # Safety
-/// - `page` starts the large block, which is the caller's; it is not used again unless the answer is null.
+/// - `page` starts the large block, which is the caller's; it is not used again unless the result is null.
 unsafe fn resize_large<O: Os>(
     own: Own<'_, O>,
     (block, page): (*mut u8, PageIndex),

@@ -3,13 +3,18 @@
 //!
 //! ```text
 //!  offset      0  lookup   which blocks are the heap's own    read by every `free`
-//!             32  heads    [*block; 72]                       first free block of each bin
-//!            608  allocs   [u64; 72]                          blocks handed out, ever
-//!           1184  room     [i64; 72]                          frees until the slow path checks the bin
+//!             32  key      encodes links
+//!             40  heads    [*block; 72]                       first free block of each bin
+//!            616  allocs   [u64; 72]                          blocks handed out, ever
+//!           1192  room     [i64; 72]                          frees until the slow path checks the bin
 //!                 classes  used by slow paths only
 //! ```
 //!
 //! Arrays of fields rather than an array of bins: an index times 8 is an addressing mode, an index times 32 is an instruction.
+//!
+//! A bin ends with [`END_OF_BIN`], as its head or as the last link. Its links are encoded with the heap's key, and its blocks are marked
+//! (`span::free_node`). A link that the program has damaged decodes to a number that is misaligned like the end, or that no memory is at: so the
+//! hot path's one test leaves it for an empty bin and for a damaged one.
 //!
 //! Invariants
 //! - The length of a bin is `moved + frees - allocs`, where `frees = granted - room`. It is exact, and computed only when it is needed.
@@ -22,39 +27,26 @@
 //!
 //! # Safety
 //! The hot paths index the arrays without a check: a class comes from the size class table, a constant, or the page map, and is below
-//! `N_CLASSES` in each. The blocks in a bin are free and belong to the bin, so their first words are its links.
+//! `N_CLASSES` in each. The blocks in a bin are free and belong to the bin, so their first words are its links. A slow path follows a link only
+//! after it has looked the address up in the page map, unless the heap has no key.
 
 use crate::size_class::N_CLASSES;
+use crate::span::free_node::{self, END_OF_BIN, Linked, is_aligned};
+use crate::span::{Generation, View};
 use crate::thread::free_block::{FreeBatch, FreeBlock, FreeChain};
 use crate::thread::lookup::Lookup;
 use core::cell::Cell;
 use core::mem::offset_of;
-use core::ptr;
+use core::{hint, ptr};
 use freestone_base::count::{self, CountsDown};
-use freestone_base::inbox::Node;
+use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::{AtomicI64, AtomicU64, Ordering};
-
-/// The part of a bin's state that only slow paths use.
-#[derive(Debug)]
-struct BinState {
-    /// Frees granted, ever: `room` counts them down.
-    granted: AtomicI64,
-    /// Blocks that came into the bin from spans and the inbox, less those that were flushed out.
-    moved: AtomicI64,
-    /// Frees of blocks of other owners, which did not pass through the bin.
-    remote_frees: AtomicU64,
-    /// Blocks that the bin should hold at most; 0 before its first use.
-    capacity: Cell<u32>,
-    /// Blocks flushed since the bin was last empty.
-    flushed: Cell<u32>,
-    /// `allocs` at the last decay tick: if it has not changed by the next, the bin is idle.
-    allocs_at_tick: Cell<u64>,
-}
 
 /// See the module header.
 #[repr(C)]
 pub(crate) struct Bins {
     lookup: Lookup,
+    key: Cell<LinkKey>,
     heads: [Cell<*mut Node>; N_CLASSES],
     allocs: [AtomicU64; N_CLASSES],
     room: [AtomicI64; N_CLASSES],
@@ -63,9 +55,10 @@ pub(crate) struct Bins {
 
 // `hotpath.golden` has these offsets.
 const _: () = assert!(offset_of!(Bins, lookup) == 0);
-const _: () = assert!(offset_of!(Bins, heads) == 32);
-const _: () = assert!(offset_of!(Bins, allocs) == 32 + 8 * N_CLASSES);
-const _: () = assert!(offset_of!(Bins, room) == 32 + 16 * N_CLASSES);
+const _: () = assert!(offset_of!(Bins, key) == 32);
+const _: () = assert!(offset_of!(Bins, heads) == 40);
+const _: () = assert!(offset_of!(Bins, allocs) == 40 + 8 * N_CLASSES);
+const _: () = assert!(offset_of!(Bins, room) == 40 + 16 * N_CLASSES);
 
 // SAFETY: `room` is an array of `N_CLASSES` counters at that offset.
 unsafe impl CountsDown for Bins {
@@ -78,20 +71,25 @@ impl Bins {
     pub(crate) const fn empty() -> Self {
         Self {
             lookup: Lookup::empty(),
-            heads: [const { Cell::new(ptr::null_mut()) }; N_CLASSES],
+            key: Cell::new(LinkKey::PLAIN),
+            heads: [const { Cell::new(END_OF_BIN) }; N_CLASSES],
             allocs: [const { AtomicU64::new(0) }; N_CLASSES],
             room: [const { AtomicI64::new(0) }; N_CLASSES],
-            classes: [const {
-                BinState {
-                    granted: AtomicI64::new(0),
-                    moved: AtomicI64::new(0),
-                    remote_frees: AtomicU64::new(0),
-                    capacity: Cell::new(0),
-                    flushed: Cell::new(0),
-                    allocs_at_tick: Cell::new(0),
-                }
-            }; N_CLASSES],
+            classes: [const { BinState::new() }; N_CLASSES],
         }
+    }
+
+    /// Makes them those of a heap of this generation. They are empty, or zero in a record that was never used.
+    pub(crate) fn begin(&self, view: View, generation: Generation, key: LinkKey) {
+        self.lookup.begin(view, generation);
+        self.key.set(key);
+        self.heads.iter().for_each(|head| head.set(END_OF_BIN));
+    }
+
+    /// What links are encoded with; plain if hardening is off.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> LinkKey {
+        self.key.get()
     }
 
     /// The lookup that decides whether a block is the heap's own.
@@ -100,7 +98,7 @@ impl Bins {
         &self.lookup
     }
 
-    /// Takes the first block of a bin; null if the bin is empty. The hot half of every allocation. `class` is below `N_CLASSES`.
+    /// Takes the first block of a bin; null if the bin is empty or damaged. The hot half of every allocation. `class` is below `N_CLASSES`.
     #[inline(always)]
     #[must_use]
     pub(crate) fn pop(&self, class: usize) -> *mut u8 {
@@ -108,12 +106,17 @@ impl Bins {
         // SAFETY: the class is below `N_CLASSES` (module header).
         let head = unsafe { self.heads.get_unchecked(class) };
         let block = head.get();
-        if !block.is_null() {
-            // SAFETY: a block in the bin is free, and its first word links to the next.
-            head.set(unsafe { (*block).next });
-            // SAFETY: the class is below `N_CLASSES`.
-            count::increment(unsafe { self.allocs.get_unchecked(class) });
+        if !is_aligned(block) {
+            return ptr::null_mut();
         }
+        // SAFETY: what is aligned is no end, but a block's address.
+        unsafe { hint::assert_unchecked(!block.is_null()) };
+        // SAFETY: a block in the bin is free, and its first word links to the next.
+        head.set(unsafe { free_node::next(block, self.key()) });
+        // SAFETY: the block is free, and no code has it yet.
+        unsafe { free_node::clear_mark(block) };
+        // SAFETY: the class is below `N_CLASSES`.
+        count::increment(unsafe { self.allocs.get_unchecked(class) });
         block.cast()
     }
 
@@ -128,16 +131,16 @@ impl Bins {
         unsafe { count::decrement_is_negative(self, class) }
     }
 
-    /// Puts a freed block into its bin if there is room; gives it back if there is none. Right for every heap, a placeholder too.
+    /// Puts a freed block into its bin if there is room and the block has no mark; else gives it back. Right for every heap, a placeholder too.
     ///
     /// # Errors
-    /// The block, if the bin has no room.
+    /// The block, if the bin has no room, or the block may be free already.
     #[inline(always)]
     pub(crate) fn try_push(&self, block: FreeBlock) -> Result<(), FreeBlock> {
         debug_assert!(block.class() < N_CLASSES);
         // SAFETY: the class of a free block is below `N_CLASSES`.
         let room = unsafe { self.room.get_unchecked(block.class()) };
-        if room.load(Ordering::Relaxed) <= 0 {
+        if room.load(Ordering::Relaxed) <= 0 || block.is_marked() {
             return Err(block);
         }
         self.link(block);
@@ -149,7 +152,7 @@ impl Bins {
     fn link(&self, block: FreeBlock) {
         // SAFETY: the class of a free block is below `N_CLASSES`.
         let head = unsafe { self.heads.get_unchecked(block.class()) };
-        head.set(block.link(head.get()));
+        head.set(block.link(head.get(), self.key()));
     }
 
     /// Puts a remotely freed block into its bin, without using up room.
@@ -163,37 +166,84 @@ impl Bins {
     /// Puts a batch before what is in its bin.
     pub(crate) fn put_batch(&self, batch: FreeBatch) {
         let (head, class, len) = (&self.heads[batch.class()], batch.class(), batch.len());
-        head.set(batch.link(head.get()));
+        head.set(batch.link(head.get(), self.key()));
         self.count_moved(class, i64::from(len));
     }
 
-    /// Takes all but the first `keep` blocks out of a bin; `None` if there are no more than these.
-    pub(crate) fn take_all_but(&self, class: usize, keep: i64) -> Option<FreeChain> {
+    /// Takes all but the first `keep` blocks out of a bin; `None` if there are no more than these. `view` covers them.
+    ///
+    /// # Errors
+    /// A link of those that stay is damaged: the address of the block with the link, or 0 for the head. The blocks before it are in the bin, the
+    /// others are lost.
+    pub(crate) fn take_all_but(&self, class: usize, keep: i64, view: &View) -> Result<Option<FreeChain>, usize> {
         let n = u32::try_from(self.len(class) - keep).unwrap_or(0);
-        let mut link: *mut *mut Node = self.heads[class].as_ptr();
-        for _ in 0..keep {
-            // SAFETY: `link` is the head of the bin or the first word of a block in it.
-            let next = unsafe { *link };
-            if next.is_null() {
-                return None;
+        let mut blocks = self.iter(class, view);
+        for kept in 0..keep {
+            if blocks.next().is_none() {
+                if blocks.at == END_OF_BIN {
+                    return Ok(None);
+                }
+                self.end_behind(class, blocks.before);
+                self.count_moved(class, kept - self.len(class));
+                return Err(blocks.before.addr());
             }
-            // SAFETY: `next` is a block in the bin: free, and its first word is the link behind it.
-            link = unsafe { &raw mut (*next).next };
         }
-        // SAFETY: as above.
-        let first = unsafe { core::mem::replace(&mut *link, ptr::null_mut()) };
+        self.end_behind(class, blocks.before);
         // SAFETY: the blocks behind the cut are linked, free, and in no bin any more; the bin counted `n` of them.
-        Some(unsafe { FreeChain::new(first, n, class) })
+        Ok(Some(unsafe { FreeChain::new(blocks.at, n, class, self.key()) }))
+    }
+
+    /// Ends a bin behind a block in it; empties the bin if the block is null.
+    fn end_behind(&self, class: usize, last: *mut Node) {
+        if last.is_null() {
+            self.heads[class].set(END_OF_BIN);
+        } else {
+            // SAFETY: the block is in the bin: free, and its first word is its link.
+            unsafe { (*last).next = self.key().apply(END_OF_BIN) };
+        }
+    }
+
+    /// The blocks of a bin, up to its end or a damaged link. `view` covers them. The bin does not change meanwhile.
+    fn iter<'a>(&self, class: usize, view: &'a View) -> Linked<'a> {
+        // SAFETY: the blocks in the bin are free, and linked with its key.
+        unsafe { Linked::new(self.heads[class].get(), class, self.key(), view) }
+    }
+
+    /// Whether a block is in a bin. `view` covers the bin's blocks.
+    pub(crate) fn contains(&self, class: usize, block: *mut Node, view: &View) -> bool {
+        let most = usize::try_from(self.len(class)).unwrap_or(0);
+        self.iter(class, view).take(most).any(|at| at == block)
+    }
+
+    /// Ends a bin at the block at `address`, if it is in it: it was freed again meanwhile and linked elsewhere. The blocks behind it are lost.
+    /// `view` covers the blocks.
+    pub(crate) fn end_at(&self, class: usize, address: usize, view: &View) {
+        let (mut blocks, most) = (self.iter(class, view), usize::try_from(self.len(class)).unwrap_or(0));
+        if let Some(at) = blocks.by_ref().take(most).position(|at| at.addr() == address) {
+            // SAFETY: the block is in the bin, and so free.
+            unsafe { free_node::write_in_bin(blocks.before, END_OF_BIN, self.key()) };
+            self.count_moved(class, at as i64 + 1 - self.len(class));
+        }
     }
 
     /// Whether a bin has no block.
     pub(crate) fn is_empty(&self, class: usize) -> bool {
-        self.heads[class].get().is_null()
+        self.heads[class].get() == END_OF_BIN
+    }
+
+    /// Empties a bin whose head is damaged: the link of the block that was allocated last. Its blocks are lost. `false` if the head is not.
+    pub(crate) fn abandon_if_damaged(&self, class: usize) -> bool {
+        let is_damaged = !self.is_empty(class) && !is_aligned(self.heads[class].get());
+        if is_damaged {
+            self.heads[class].set(END_OF_BIN);
+            self.count_moved(class, -self.len(class));
+        }
+        is_damaged
     }
 
     /// The first block of a bin, or null: for checks.
     pub(crate) fn first(&self, class: usize) -> *mut Node {
-        self.heads[class].get()
+        if self.is_empty(class) { ptr::null_mut() } else { self.heads[class].get() }
     }
 
     /// Blocks handed out of a bin, ever.
@@ -289,6 +339,9 @@ impl Bins {
         self.restart_flushed(class);
     }
 }
+
+mod bin_state;
+use bin_state::BinState;
 
 #[cfg(test)]
 mod tests;

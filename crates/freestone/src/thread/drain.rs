@@ -1,26 +1,41 @@
 //! Draining the inbox: moves the blocks that other threads handed over into the bins.
 
-use crate::thread::flush;
+use crate::misuse::Misuse;
+use crate::size_class::{block_bytes, class_of};
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
-use crate::thread::route;
+use crate::thread::{double_free, flush, route};
 use freestone_os::Os;
 
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
 pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
-    let mut blocks = own.remote().mailbox().take();
+    let mut blocks = own.remote().take();
     if blocks.is_empty() {
         return;
     }
     // Each block was allocated before it was handed over, so the newest view covers it.
     let (view, tag) = (own.renew_view(), own.bins().lookup().tag());
-    while let Some(found) = blocks.pop_prefetching(&view, tag) {
+    while let Some(found) = blocks.pop(&view, tag) {
         match found {
+            Found::Own(block) if block.is_suspect() && double_free::is_free(own, &block) => {
+                report(own, Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
+            }
             Found::Own(block) => put(own, block),
+            Found::Other(block, _) if block.is_suspect() => route::route_suspect(own, block),
             Found::Other(block, generation) => route::send(own, block, generation),
+            Found::Wrong(what, address) => report(own, what, address),
             Found::Lost(_) => {}
         }
     }
+}
+
+/// Reports what the program did to a block in transit. If it is in a bin of this heap too, its link there was overwritten: the bin ends with it.
+#[cold]
+fn report<O: Os>(own: Own<'_, O>, what: Misuse, address: usize) {
+    if let Misuse::DoubleFree { block_bytes } = what {
+        own.bins().end_at(class_of(block_bytes), address, &own.renew_view());
+    }
+    own.report(what, address);
 }
 
 /// Puts a block into its bin, which is flushed when it holds twice its capacity.

@@ -85,11 +85,21 @@ pub(crate) fn free_remote<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: 
     route::send(own, block, generation);
 }
 
+/// Frees a block that is not of this heap and may be free already: counts the free, and sends it to where that is found out.
+pub(crate) fn free_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    own.bins().count_remote_frees(block.class(), 1);
+    route::route_suspect(own, block);
+}
+
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.
 pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
     // Blocks of any owner may be in the bin. Each was allocated before it was freed into the bin, so the newest view covers it.
     let view = own.renew_view();
-    let Some(mut chain) = own.bins().take_all_but(class, keep) else { return };
+    let mut chain = match own.bins().take_all_but(class, keep, &view) {
+        Ok(Some(chain)) => chain,
+        Ok(None) => return,
+        Err(address) => return own.report(Misuse::WrittenFree { block_bytes: block_bytes(class) }, address),
+    };
     let n = chain.n_left();
     let mut home: Option<Home<'_>> = None;
     while !chain.first().is_null() {
@@ -122,6 +132,7 @@ fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
         Some(Found::Lost(address)) => {
             own.report(Misuse::DoubleFree { block_bytes: block_bytes(chain.class()) }, address);
         }
+        Some(Found::Wrong(what, address)) => own.report(what, address),
         None => {}
     }
 }

@@ -12,16 +12,17 @@
 //! safe, because a value moves from one holder to the next and is never in two places.
 //!
 //! # Safety
-//! A free block has room for two words (`GRANULE_BYTES`), and only the holder of its value reads or writes them. A program
-//! that frees a block twice breaks this: then two values name one block, and their links may form a ring. So a chain never follows more
-//! links than it counted blocks, and a span refuses a block that it has back already.
+//! A free block has room for two words (`span::free_node`), and the holder of its value is the only one who reads or writes them. A program
+//! that frees a block twice, or writes to a free one, breaks this: two values name one block, and links lead anywhere. So a chain with a key
+//! follows a link only to an address that the page map has as a small block's and that is marked as the chain's; it never follows more
+//! links than it counted blocks; and a span refuses a block that it has back already.
 
-use crate::size_class::GRANULE_BYTES;
-use crate::span::blocks::Chain;
+use crate::misuse::Misuse;
+use crate::size_class::block_bytes;
+use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
 use crate::span::{Entry, Generation, View};
 use core::ptr;
-use freestone_base::inbox::Node;
-use freestone_base::prefetch;
+use freestone_base::inbox::{LinkKey, Node};
 
 /// A small block that is out of its span and that no code uses. See the module header.
 #[derive(Debug)]
@@ -57,11 +58,25 @@ impl FreeBlock {
         self.node.addr()
     }
 
-    /// Links it before `next`.
+    /// Whether it has the mark of a free block: it may have been free before.
     #[inline(always)]
-    pub(crate) fn link(self, next: *mut Node) -> *mut Node {
-        // SAFETY: the block is this value's, and its first word is a link while it is free.
-        unsafe { (*self.node).next = next };
+    pub(crate) fn is_marked(&self) -> bool {
+        // SAFETY: the block was out when the program freed it, or is free.
+        unsafe { free_node::is_marked(self.node) }
+    }
+
+    /// Whether it came out of an inbox with the mark of a block that may have been free before it was sent.
+    #[inline]
+    pub(crate) fn is_suspect(&self) -> bool {
+        // SAFETY: the block is this value's.
+        unsafe { free_node::marked(self.node) == Marked::Suspect }
+    }
+
+    /// Links it before `next`, for a bin.
+    #[inline(always)]
+    pub(crate) fn link(self, next: *mut Node, key: LinkKey) -> *mut Node {
+        // SAFETY: the block is this value's, and its words are link and mark while it is free.
+        unsafe { free_node::write_in_bin(self.node, next, key) };
         self.node
     }
 
@@ -99,10 +114,10 @@ impl FreeBatch {
         self.class
     }
 
-    /// Links the last block before `next`. Returns the first.
-    pub(crate) fn link(self, next: *mut Node) -> *mut Node {
-        // SAFETY: the last block is this value's and free, so its first word is a link.
-        unsafe { (*self.blocks.last).next = next };
+    /// Links the last block before `next`. Returns the first. The others are linked with `key`.
+    pub(crate) fn link(self, next: *mut Node, key: LinkKey) -> *mut Node {
+        // SAFETY: the last block is this value's and free, so its words are link and mark.
+        unsafe { free_node::write_in_bin(self.blocks.last, next, key) };
         self.blocks.first
     }
 }
@@ -114,26 +129,36 @@ pub(crate) struct FreeChain {
     first: *mut Node,
     n_left: u32,
     class: usize,
+    key: LinkKey,
+    /// Address of the block before the first, which is in the chain no more, or 0.
+    before: usize,
 }
 
 impl FreeChain {
     /// The first `n` blocks of those linked from `first`, or fewer where the links end.
     ///
     /// # Safety
-    /// - `first` is null or a free block of `class` that is the caller's to give away, as are the `n - 1` behind it.
-    pub(crate) unsafe fn new(first: *mut Node, n: u32, class: usize) -> Self {
-        Self { first, n_left: n, class }
+    /// - `first` is the end or a free block of `class` that is the caller's to give away, as are the `n - 1` behind it; they came out of a bin
+    ///   with this key.
+    pub(crate) unsafe fn new(first: *mut Node, n: u32, class: usize, key: LinkKey) -> Self {
+        Self { first, n_left: n, class, key, before: 0 }
     }
 
-    /// A chain of one.
+    /// A chain of one, of which no link is read and no mark is asked.
     pub(crate) fn of(block: FreeBlock) -> Self {
-        Self { class: block.class, first: block.link(ptr::null_mut()), n_left: 1 }
+        Self { class: block.class, first: block.into_node(), n_left: 1, key: LinkKey::PLAIN, before: 0 }
     }
 
-    /// The first block, or null when no block is left.
+    /// The first block, or what a damaged link says; null when no block is left.
     #[inline]
     pub(crate) fn first(&self) -> *mut Node {
-        if self.n_left == 0 { ptr::null_mut() } else { self.first }
+        if self.n_left == 0 || self.first == END_OF_BIN { ptr::null_mut() } else { self.first }
+    }
+
+    /// What its links are encoded with; plain if nothing is known of its blocks' marks.
+    #[inline]
+    pub(crate) fn key(&self) -> LinkKey {
+        self.key
     }
 
     /// How many blocks are left, unless the links end before.
@@ -153,43 +178,52 @@ impl FreeChain {
         if node.is_null() {
             return None;
         }
+        let found = Found::find(node, view, tag);
+        if !self.key.is_plain()
+            && let Some(wrong) = found.wrong(view, Marked::InBin, (self.before, self.class))
+        {
+            self.n_left = 0;
+            return Some(wrong);
+        }
+        self.before = node.addr();
         // SAFETY: the block is this chain's, and its first word links to the next.
-        self.first = unsafe { (*node).next };
+        self.first = unsafe { free_node::next(node, self.key) };
         self.n_left -= 1;
-        Some(Found::find(node, view, tag))
+        Some(found)
     }
 
     /// The block behind the first; the chain must not be empty.
     #[inline]
     pub(crate) fn second(&self) -> *mut Node {
         // SAFETY: as in `pop`.
-        unsafe { (*self.first).next }
+        unsafe { free_node::next(self.first, self.key) }
     }
 
-    /// Continues at `first`, with `n` blocks fewer: they went to their span.
+    /// Continues at `first`, with `n` blocks fewer: they went to their span. `before` linked to it.
     #[inline]
-    pub(crate) fn advance(&mut self, n: u32, first: *mut Node) {
+    pub(crate) fn advance(&mut self, n: u32, first: *mut Node, before: *mut Node) {
         self.n_left -= n;
         self.first = first;
+        self.before = before.addr();
+    }
+
+    /// Leaves the blocks that are left where they are, for good: nothing says which they are.
+    pub(crate) fn abandon(&mut self) {
+        self.n_left = 0;
     }
 }
 
-/// A block in an inbox: the layout of its first two words.
-#[derive(Debug)]
-#[repr(C)]
-struct TransitNode {
-    node: Node,
-    /// A block that comes later in the chain, or null. Only ever prefetched, never read.
-    ahead: *mut Node,
+/// Marks a block that is put into an inbox: `ahead` comes later in the chain, or is null.
+#[inline]
+pub(crate) fn mark_in_transit(block: &FreeBlock, ahead: *mut Node) {
+    // SAFETY: the block is the value's.
+    unsafe { free_node::mark_in_transit(block.node, ahead) };
 }
 
-const _: () = assert!(size_of::<TransitNode>() <= GRANULE_BYTES);
-
-/// Writes the hint of a block that is put into an inbox: `ahead` comes later in the chain, or is null.
-#[inline]
-pub(crate) fn set_ahead(block: &FreeBlock, ahead: *mut Node) {
-    // SAFETY: the block is the value's, and has room for two words (asserted above).
-    unsafe { (*block.node.cast::<TransitNode>()).ahead = ahead };
+/// Marks a block that is put into an inbox, and had a mark when the program freed it.
+pub(crate) fn mark_suspect(block: &FreeBlock) {
+    // SAFETY: the block is the value's.
+    unsafe { free_node::mark_suspect(block.node) };
 }
 
 /// Blocks of any class on their way to their spans, as they came out of an inbox. See the module header.
@@ -197,6 +231,9 @@ pub(crate) fn set_ahead(block: &FreeBlock, ahead: *mut Node) {
 #[must_use = "free blocks that are dropped are lost"]
 pub(crate) struct InTransit {
     first: *mut Node,
+    key: LinkKey,
+    /// Address and class of the block before the first, which is in the chain no more, or 0.
+    before: (usize, usize),
 }
 
 /// A block in transit, and its owner according to the page map.
@@ -206,33 +243,57 @@ pub(crate) enum Found {
     Own(FreeBlock),
     /// The block's span has this owner.
     Other(FreeBlock, Generation),
-    /// The block at this address is in no small span: it was freed twice, and its span is gone.
+    /// The block at this address is in no small span: it was freed twice, and its span is gone. With a key, the chain ends here.
     Lost(usize),
+    /// The program did this to the block at this address, and the chain ends here.
+    Wrong(Misuse, usize),
 }
 
 impl Found {
     /// Looks up the owner of a free block. `view` covers the block, and `tag` is the heap's.
     #[inline]
     fn find(node: *mut Node, view: &View, tag: u32) -> Self {
-        let entry = view.entry(node.addr()).unwrap_or(Entry::NONE);
+        let entry = view.entry_of_block(node.addr()).unwrap_or(Entry::NONE);
         match (entry.class_if_owned(tag), entry.class()) {
             (Some(class), _) => Self::Own(FreeBlock { node, class }),
             (None, Some(class)) => Self::Other(FreeBlock { node, class }, entry.generation()),
             (None, None) => Self::Lost(node.addr()),
         }
     }
+
+    /// What is wrong with a block that a link led to, which the block of address and class `before` had: the link is damaged, or the block's mark
+    /// is not that of the chain.
+    #[inline]
+    fn wrong(&self, view: &View, expected: Marked, before: (usize, usize)) -> Option<Self> {
+        let block = match self {
+            Self::Own(block) | Self::Other(block, _) => block,
+            // Of a block whose span is gone nothing can be read.
+            Self::Lost(address) if view.entry_of_block(*address).is_some() => return Some(Self::Lost(*address)),
+            _ => return Some(Self::Wrong(Misuse::WrittenFree { block_bytes: block_bytes(before.1) }, before.0)),
+        };
+        // SAFETY: the block lies in a small span, and is the chain's.
+        let marked = unsafe { free_node::marked(block.node) };
+        if marked == expected || expected == Marked::InTransit && marked == Marked::Suspect {
+            return None;
+        }
+        let block_bytes = block_bytes(block.class);
+        Some(match marked {
+            Marked::No => Self::Wrong(Misuse::WrittenFree { block_bytes }, block.address()),
+            _ => Self::Wrong(Misuse::DoubleFree { block_bytes }, block.address()),
+        })
+    }
 }
 
 impl InTransit {
     /// No blocks.
-    pub(crate) const NONE: Self = Self { first: ptr::null_mut() };
+    pub(crate) const NONE: Self = Self { first: ptr::null_mut(), key: LinkKey::PLAIN, before: (0, 0) };
 
-    /// The blocks linked from `first`, up to a link that is null.
+    /// The blocks linked with `key` from `first`, up to a link that is null.
     ///
     /// # Safety
-    /// - `first` is null or a free small block that is the caller's to give away, with its hint written; so are all that it leads to.
-    pub(crate) unsafe fn new(first: *mut Node) -> Self {
-        Self { first }
+    /// - `first` is null or a free small block that is the caller's to give away, and marked; so are all that it leads to.
+    pub(crate) unsafe fn new(first: *mut Node, key: LinkKey) -> Self {
+        Self { first, key, before: (0, 0) }
     }
 
     /// Whether no block is left.
@@ -243,24 +304,28 @@ impl InTransit {
     /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's. The block that the sender named is
     /// prefetched meanwhile.
     #[inline]
-    pub(crate) fn pop_prefetching(&mut self, view: &View, tag: u32) -> Option<Found> {
-        if self.first.is_null() {
-            return None;
-        }
-        // SAFETY: the block is this chain's, and its sender wrote the hint.
-        prefetch::for_write(unsafe { (*self.first.cast::<TransitNode>()).ahead });
-        self.pop(view, tag)
-    }
-
-    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's.
-    #[inline]
     pub(crate) fn pop(&mut self, view: &View, tag: u32) -> Option<Found> {
         let node = self.first;
         if node.is_null() {
             return None;
         }
-        // SAFETY: the block is this chain's, and its first word links to the next.
-        self.first = unsafe { (*node).next };
-        Some(Found::find(node, view, tag))
+        let found = Found::find(node, view, tag);
+        if !self.key.is_plain()
+            && let Some(wrong) = found.wrong(view, Marked::InTransit, self.before)
+        {
+            self.first = ptr::null_mut();
+            return Some(wrong);
+        }
+        if let Found::Own(block) | Found::Other(block, _) = &found {
+            self.before = (block.address(), block.class);
+        }
+        // SAFETY: the block is this chain's: it is marked, and its first word links to the next.
+        self.first = unsafe { free_node::next(node, self.key) };
+        // SAFETY: as above.
+        unsafe { free_node::prefetch_ahead(node) };
+        Some(found)
     }
 }
+
+#[cfg(test)]
+mod tests;

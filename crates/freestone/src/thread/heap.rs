@@ -12,8 +12,8 @@
 //! Invariants
 //! - A heap has one thread at a time: the thread that it was created for, or the thread that holds the gate in front of it. Only that thread has an
 //!   [`Own`](own::Own) or a [`Current`](own::Current) of it.
-//! - Zero is a valid value of every field: a record's first use writes only fields that are not zero, so that an OS page of the record that no
-//!   size class in use needs costs no memory.
+//! - Zero is a valid value of every field of an unborn heap: a record's first use writes only fields that are not zero, the heads of the bins
+//!   and a few numbers in its first OS page, so that an OS page of the record that no size class in use needs costs no memory.
 //! - A placeholder stands for the heap of a thread that has none. Its bins are empty and have no room, its tag is in no page map entry, and its
 //!   large-run cache has no open slot: every hot path leaves it by a branch that it has anyway, and never writes to it.
 //!
@@ -26,14 +26,16 @@ use crate::span::Generation;
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
+use crate::thread::mailbox::{Life, Mailbox};
 use crate::thread::records::{Record, RecordLinks};
-use crate::thread::remote_frees::{Life, Mailbox, RemoteFrees};
+use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
+use freestone_base::inbox::LinkKey;
 use freestone_os::Os;
 
 /// A heap of one thread, or of the threads that take turns behind a gate. See the module header.
@@ -68,7 +70,7 @@ impl<O: Os + 'static> Record for ThreadHeap<O> {
     }
 }
 
-/// What a heap has counted of a class. Read by another thread, the numbers may be off by what the heap's thread is doing at the moment.
+/// A heap's counts of a class. Read by another thread, the numbers may be off by what the heap's thread is doing at the moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassCounts {
     /// Blocks allocated, ever.
@@ -123,12 +125,17 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.mailbox()
     }
 
+    /// What the links of blocks in transit are encoded with, its inbox included. For the holder of the registry's lock, and a forked child.
+    pub(crate) fn transit_key(&self) -> LinkKey {
+        self.remote.key()
+    }
+
     /// Whether the heap is alive.
     pub(crate) fn life(&self) -> Life {
         self.remote.mailbox().life()
     }
 
-    /// What the heap has counted of a class.
+    /// The heap's counts of a class.
     pub(crate) fn counts(&self, class: usize) -> ClassCounts {
         let remote_frees = self.bins.remote_frees(class);
         ClassCounts {

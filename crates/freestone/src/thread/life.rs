@@ -27,10 +27,12 @@ use crate::thread::gated::GatedHeap;
 use crate::thread::generations::Generations;
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
+use crate::thread::keys::KeySource;
+use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, Records};
-use crate::thread::remote_frees::Life;
 use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
 use core::ptr;
+use freestone_base::inbox::LinkKey;
 use freestone_base::lock::{Forker, Lock};
 use freestone_os::{Futex, Os};
 
@@ -40,6 +42,7 @@ pub(crate) const RANK: u8 = 10;
 struct Registry {
     of_threads: Generations,
     of_explicit: Generations,
+    keys: KeySource,
     n_born: u32,
     n_alive: u32,
 }
@@ -77,6 +80,7 @@ impl<O: Os + 'static> Threads<O> {
         let registry = Registry {
             of_threads: Generations::from(Generation::FIRST),
             of_explicit: Generations::from(Generation::FIRST_EXPLICIT),
+            keys: KeySource::new(),
             n_born: 0,
             n_alive: 0,
         };
@@ -151,8 +155,9 @@ impl<O: Os + 'static> Threads<O> {
             Half::Threads => registry.of_threads.draw(is_in_use),
             Half::Explicit => registry.of_explicit.draw(is_in_use),
         };
+        let keys = registry.keys.draw(shared.settings().harden(), || shared.os().random());
         // SAFETY: the lock is held, and the record is in no heap's use; `shared` outlives the heap (this function's contract).
-        unsafe { heap_of(record).begin(shared, shared.pages.view(), generation) };
+        unsafe { heap_of(record).begin(shared, shared.pages.view(), generation, keys) };
         Some(record)
     }
 
@@ -239,17 +244,18 @@ impl<O: Os + 'static> Threads<O> {
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
             shared.pages.empty_cache(heap.cache());
-            keep_late(shared, heap.mailbox().close());
+            let key = heap.transit_key();
+            keep_late(shared, heap.mailbox().close(key), key);
         }
     }
 }
 
 /// Keeps blocks that were handed over to an orphaned heap.
-fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit) {
+fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
     let view: View = shared.pages.view();
     while let Some(found) = blocks.pop(&view, Generation::NONE.tag()) {
         if let Found::Own(block) | Found::Other(block, _) = found {
-            remote_frees::keep_orphaned(shared, block);
+            remote_frees::keep_orphaned(shared, block, key);
         }
     }
 }
@@ -274,7 +280,7 @@ fn end<O: Os>(own: Own<'_, O>) {
         }
     }
     // From here on handovers are refused, and no span belongs to this heap.
-    let late = own.heap().mailbox().close();
+    let late = own.heap().mailbox().close(own.remote().key());
     route::route_all(own, late);
 }
 

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!  address ─▶ outside the address range, or entry 0 ─▶ wrong
-//!         ├─▶ entry with a size class ─▶ small
+//!         ├─▶ entry with a size class, aligned to the granule ─▶ small
 //!         └─▶ entry LARGE, at its page's start ─▶ large
 //! ```
 
 use crate::misuse::Misuse;
 use crate::shared::Shared;
+use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
 use crate::span::{Entry, Kind, PageIndex};
 use core::ptr;
 use freestone_os::Os;
@@ -15,7 +16,7 @@ use freestone_os::Os;
 /// What an address is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// In a small span. Its span checks whether a block starts there, when the block goes back.
+    /// In a small span, and a multiple of the granule. Its span checks whether a block starts there, when the block goes back.
     Small {
         /// Its page map entry.
         entry: Entry,
@@ -38,13 +39,24 @@ pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
         return Place::Wrong(Misuse::Foreign);
     };
-    if let Some(class) = entry.class() {
-        return Place::Small { entry, class };
+    match entry.class() {
+        Some(class) if block.addr().is_multiple_of(GRANULE_BYTES) => return Place::Small { entry, class },
+        Some(class) => return Place::Wrong(misaligned(shared, page, block.addr(), class)),
+        None => {}
     }
     if entry == Entry::LARGE && ptr::eq(layout.page_start(page), block) {
         return Place::Large { page };
     }
     Place::Wrong(misuse_inside(shared, page, block).unwrap_or(Misuse::Foreign))
+}
+
+/// What is wrong with an address that is no multiple of the granule, and so inside a block: it lies in this page of a small span of `class`.
+#[cold]
+fn misaligned<O: Os>(shared: &Shared<O>, page: PageIndex, address: usize, class: usize) -> Misuse {
+    let first = shared.pages.inspect(|state| state.runs.record(page).first_page());
+    let offset = address - shared.pages.layout().page_start(first).addr();
+    let block_bytes = block_bytes(class);
+    Misuse::Interior { block_bytes, offset: offset - block_at(class, offset).0 * block_bytes }
 }
 
 /// What is wrong with an address that lies inside a large block, or starts a freed one: searches backwards for the start. Only wrong programs pay for

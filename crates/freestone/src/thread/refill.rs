@@ -10,6 +10,7 @@
 //! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass. When memory runs out, refilling
 //! returns null and leaves the bins as they were.
 
+use crate::misuse::Misuse;
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
@@ -18,10 +19,13 @@ use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, route, upkeep};
 use freestone_os::Os;
 
-/// Fills an empty bin and takes a block from it; null when memory runs out.
+/// Fills an empty bin, or one that is found to be damaged, and takes a block from it; null when memory runs out.
 #[cold]
 #[must_use]
 pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
+    if own.bins().abandon_if_damaged(class) {
+        own.report(Misuse::WrittenFree { block_bytes: block_bytes(class) }, 0);
+    }
     drain::drain(own);
     let block = own.bins().pop(class);
     if !block.is_null() {
@@ -57,13 +61,13 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
 fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch> {
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     loop {
-        if let Some((batch, n_reused)) = spans.take(layout, n, shared.os().os_page_bytes()) {
+        if let Some((batch, n_reused)) = spans.take(layout, n, shared.os().os_page_bytes(), own.bins().key()) {
             own.accounts().add_free(class, -i64::from(n_reused));
             return Some(batch);
         }
         if !spans.use_fullest_partial(layout) && !adopt(own, class) {
             if own.holdings().is_none()
-                && let Some(orphaned) = take_orphaned(shared, class)
+                && let Some(orphaned) = take_orphaned(shared, class, own.remote().key(), own.bins().key())
             {
                 return Some(orphaned);
             }

@@ -1,4 +1,4 @@
-//! Remote frees: blocks of other owners, buffered and handed over in batches; and the mailbox into which other threads hand over this heap's.
+//! Remote frees: blocks of other owners, buffered and handed over in batches.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -13,10 +13,12 @@
 //! or until it exits. Blocks of an explicit heap are not buffered: each goes into the heap's inbox at once, with an atomic operation of its own,
 //! so that a heap that is deleted has every block that was freed before.
 //!
-//! Invariants: only this thread has a chain in a slot; its blocks are counted as freed. The owner recorded in a slot may have ended since: a
-//! closed inbox shows that, and the thread that drains an inbox sends on blocks that are not its own.
+//! Links of blocks in transit are encoded with one key that all heaps share.
 //!
-//! Threads: any thread may push to a mailbox and read its state; the rest is for the heap's thread.
+//! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have exited since: a
+//! closed inbox says so, and the thread that drains an inbox passes on blocks that are not its own.
+//!
+//! Threads: only the heap's thread.
 //!
 //! # Safety
 //! `Span::owner` of a small span is null or the mailbox of a thread heap, whose record is never unmapped.
@@ -25,14 +27,15 @@ use crate::central::FreeOutcome;
 use crate::shared::Shared;
 use crate::size_class::{SMALL_MAX, block_bytes};
 use crate::span::PageIndex;
-use crate::span::blocks::{Chain, Refused};
-use crate::thread::free_block::{FreeBatch, FreeBlock, InTransit, set_ahead};
+use crate::span::blocks::Refused;
+use crate::span::free_node::{self, Chain, END_OF_BIN};
+use crate::thread::free_block::{FreeBatch, FreeBlock, InTransit, mark_in_transit, mark_suspect};
+use crate::thread::mailbox::Mailbox;
 use core::cell::Cell;
-use core::ffi::c_void;
 use core::ptr;
 use freestone_base::count;
-use freestone_base::inbox::{Inbox, Node};
-use freestone_base::sync::{AtomicU32, AtomicU64, Ordering};
+use freestone_base::inbox::{LinkKey, Node};
+use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_os::Os;
 
 /// Owners that blocks are buffered for at once.
@@ -49,84 +52,6 @@ const AHEAD: usize = 8;
 
 // One block does not fill a slot.
 const _: () = assert!(SMALL_MAX < BATCH_BYTES);
-
-/// The state of a heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Life {
-    /// Its record is free for the next heap, or was never used.
-    Unborn = 0,
-    /// A thread's, or an explicit heap's.
-    Alive,
-    /// Of a thread that does not exist in this forked child: its spans stay as they are for good.
-    Orphaned,
-}
-
-/// The part of a heap that other threads use, to hand over its blocks. A span's record names it as the span's owner.
-#[derive(Debug)]
-pub(crate) struct Mailbox {
-    inbox: Inbox,
-    life: AtomicU32,
-}
-
-impl Mailbox {
-    const fn new() -> Self {
-        Self { inbox: Inbox::new(), life: AtomicU32::new(Life::Unborn as u32) }
-    }
-
-    /// The pointer that a span's record has as its owner.
-    pub(crate) fn as_owner(&self) -> *const c_void {
-        ptr::from_ref(self).cast()
-    }
-
-    /// The state of the heap.
-    pub(crate) fn life(&self) -> Life {
-        match self.life.load(Ordering::Relaxed) {
-            0 => Life::Unborn,
-            1 => Life::Alive,
-            _ => Life::Orphaned,
-        }
-    }
-
-    /// Sets the state of the heap.
-    pub(crate) fn set_life(&self, life: Life) {
-        self.life.store(life as u32, Ordering::Relaxed);
-    }
-
-    /// Opens the inbox for the record's next heap.
-    pub(crate) fn open(&self) {
-        self.set_life(Life::Alive);
-        self.inbox.open();
-    }
-
-    /// Takes what others have handed over.
-    pub(crate) fn take(&self) -> InTransit {
-        // SAFETY: what is in the inbox was pushed by `hand_over`: free small blocks, each with its hint written.
-        unsafe { InTransit::new(self.inbox.take()) }
-    }
-
-    /// Closes the inbox and takes what was in it. Pushes are refused from here on, and their senders see that no span belongs to this heap.
-    pub(crate) fn close(&self) -> InTransit {
-        // SAFETY: as in `take`.
-        unsafe { InTransit::new(self.inbox.close()) }
-    }
-
-    /// Hands one block over.
-    ///
-    /// # Errors
-    /// The block, if the inbox is closed.
-    pub(crate) fn hand_over(&self, block: FreeBlock) -> Result<(), FreeBlock> {
-        set_ahead(&block, ptr::null_mut());
-        let class = block.class();
-        let node = block.into_node();
-        // SAFETY: the block is free and was the caller's to give.
-        if unsafe { self.inbox.push(node, node) } {
-            return Ok(());
-        }
-        // SAFETY: a refused block is still ours.
-        Err(unsafe { FreeBlock::new(node.cast(), class) })
-    }
-}
 
 /// The owner of the small span that a block is in, and the span's first page. `None`: the span is abandoned.
 pub(crate) fn owner_of<'a, O: Os>(shared: &'a Shared<O>, block: &FreeBlock) -> (PageIndex, Option<&'a Mailbox>) {
@@ -161,16 +86,25 @@ pub(crate) fn free_abandoned<O: Os>(
     }
 }
 
-/// Keeps a block of an orphaned heap, to be handed out again.
-pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock) {
+/// Keeps a block of an orphaned heap, to be handed out again. `key` is that of blocks in transit.
+pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock, key: LinkKey) {
     // SAFETY: the block is ours to give.
-    unsafe { shared.central.keep_orphaned(block.class(), block.node()) };
+    unsafe { shared.central.keep_orphaned(block.class(), block.node(), key) };
 }
 
-/// Takes all blocks of a class whose spans belong to threads that do not exist in this forked child.
-pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize) -> Option<FreeBatch> {
-    // SAFETY: the central lists have these blocks linked, and give them away.
-    unsafe { FreeBatch::new(shared.central.take_orphaned(class), class) }
+/// Takes all blocks of a class whose spans belong to threads that do not exist in this forked child, linked for a bin with the key `bins`.
+pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKey, bins: LinkKey) -> Option<FreeBatch> {
+    let blocks = shared.central.take_orphaned(class);
+    let mut block = blocks.first;
+    while !block.is_null() {
+        // SAFETY: the central lists have the blocks linked with that key, and give them away.
+        let next = unsafe { free_node::next(block, key) };
+        // SAFETY: as above.
+        unsafe { free_node::write_in_bin(block, if next.is_null() { END_OF_BIN } else { next }, bins) };
+        block = next;
+    }
+    // SAFETY: as above.
+    unsafe { FreeBatch::new(blocks, class) }
 }
 
 /// The blocks that are buffered for one owner.
@@ -178,6 +112,8 @@ pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize) -> Option<F
 struct Slot {
     owner: Cell<*const Mailbox>,
     chain: Cell<Chain>,
+    /// The owner's number of suspects when the chain was begun.
+    n_suspects: Cell<u32>,
     bytes: Cell<usize>,
     /// The last blocks that were added, by their number in the chain.
     recent: [Cell<*mut Node>; AHEAD],
@@ -188,28 +124,38 @@ impl Slot {
         Self {
             owner: Cell::new(ptr::null()),
             chain: Cell::new(Chain::EMPTY),
+            n_suspects: Cell::new(0),
             bytes: Cell::new(0),
             recent: [const { Cell::new(ptr::null_mut()) }; AHEAD],
         }
     }
 
     /// Adds a block in front. Returns whether the slot is full.
-    fn push(&self, block: FreeBlock) -> bool {
+    fn push(&self, block: FreeBlock, key: LinkKey) -> bool {
         let mut chain = self.chain.get();
         let (number, bytes) = (chain.len as usize, block_bytes(block.class()));
         let recent = &self.recent[number % AHEAD];
-        set_ahead(&block, if number < AHEAD { ptr::null_mut() } else { recent.get() });
+        mark_in_transit(&block, if number < AHEAD { ptr::null_mut() } else { recent.get() });
         let node = block.into_node();
         recent.set(node);
         // SAFETY: the block is free, and was the caller's to give.
-        unsafe { chain.push(node) };
+        unsafe { chain.push(node, key) };
         self.chain.set(chain);
         self.bytes.set(self.bytes.get() + bytes);
         chain.len >= BATCH || self.bytes.get() >= BATCH_BYTES
     }
 
+    /// Makes an empty slot that of an owner.
+    fn begin(&self, owner: &Mailbox) {
+        self.owner.set(owner);
+        self.n_suspects.set(owner.n_suspects.load(Ordering::Relaxed));
+    }
+
     /// Hands what is buffered over to its owner with one atomic operation. Returns what a closed inbox refused.
-    fn hand_over(&self, n_handovers: &AtomicU64) -> InTransit {
+    ///
+    /// If the owner was sent a suspect meanwhile, that may be a block of this chain, which another thread has freed again and linked elsewhere.
+    /// Then the chain counts as refused, too: its blocks are sent one by one, and the owner gets that block twice and notices.
+    fn hand_over(&self, n_handovers: &AtomicU64, key: LinkKey) -> InTransit {
         self.bytes.set(0);
         let chain = self.chain.replace(Chain::EMPTY);
         if chain.len == 0 {
@@ -218,12 +164,27 @@ impl Slot {
         count::increment(n_handovers);
         // SAFETY: a slot with blocks has an owner, a mailbox in a record that is never unmapped.
         let owner = unsafe { &*self.owner.get() };
+        let n_suspects = owner.n_suspects.load(Ordering::Relaxed);
+        if self.n_suspects.replace(n_suspects) != n_suspects {
+            // SAFETY: the chain is this slot's, ends in null, and `push` marked every block.
+            return unsafe { InTransit::new(chain.first, key) };
+        }
         // SAFETY: the chain is linked from first to last, and was the slot's to give.
-        if unsafe { owner.inbox.push(chain.first, chain.last) } {
+        if unsafe { owner.inbox.push(chain.first, chain.last, key) } {
             return InTransit::NONE;
         }
-        // SAFETY: a refused chain is still ours, ends in null, and `push` wrote every hint.
-        unsafe { InTransit::new(chain.first) }
+        // SAFETY: a refused chain is still ours, ends in null, and `push` marked every block.
+        unsafe { InTransit::new(chain.first, key) }
+    }
+
+    /// Whether a block is buffered here.
+    fn holds(&self, block: *mut Node, key: LinkKey) -> bool {
+        let chain = self.chain.get();
+        let next = |&at: &*mut Node| {
+            // SAFETY: the chain's blocks are this slot's, linked with the key; `len` of them, so that none is read behind the last.
+            Some(unsafe { free_node::next(at, key) })
+        };
+        core::iter::successors(Some(chain.first), next).take(chain.len as usize).any(|at| at == block)
     }
 }
 
@@ -231,6 +192,8 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct RemoteFrees {
     mailbox: Mailbox,
+    /// What all heaps encode the links of blocks in transit with.
+    key: Cell<LinkKey>,
     n_handovers: AtomicU64,
     slots: [Slot; SLOTS],
 }
@@ -238,7 +201,33 @@ pub(crate) struct RemoteFrees {
 impl RemoteFrees {
     /// Nothing buffered, and the mailbox of no heap yet.
     pub(crate) const fn new() -> Self {
-        Self { mailbox: Mailbox::new(), n_handovers: AtomicU64::new(0), slots: [const { Slot::empty() }; SLOTS] }
+        Self {
+            mailbox: Mailbox::new(),
+            key: Cell::new(LinkKey::PLAIN),
+            n_handovers: AtomicU64::new(0),
+            slots: [const { Slot::empty() }; SLOTS],
+        }
+    }
+
+    /// Opens the mailbox for the heap that begins to live here. `key` is that of blocks in transit.
+    pub(crate) fn begin(&self, key: LinkKey) {
+        self.key.set(key);
+        self.mailbox.open();
+    }
+
+    /// What the links of blocks in transit are encoded with.
+    pub(crate) fn key(&self) -> LinkKey {
+        self.key.get()
+    }
+
+    /// Takes what others have handed over.
+    pub(crate) fn take(&self) -> InTransit {
+        self.mailbox.take(self.key())
+    }
+
+    /// Whether a block is buffered for its owner. One that was freed twice may have overwritten what links to it, so it need not be found.
+    pub(crate) fn holds(&self, block: *mut Node) -> bool {
+        self.slots.iter().any(|slot| slot.holds(block, self.key()))
     }
 
     /// This heap's mailbox.
@@ -256,29 +245,35 @@ impl RemoteFrees {
         let slot = &self.slots[(ptr::from_ref(owner).addr() >> 12) % SLOTS];
         let mut refused = InTransit::NONE;
         if !ptr::eq(slot.owner.get(), owner) {
-            refused = slot.hand_over(&self.n_handovers);
-            slot.owner.set(owner);
+            refused = slot.hand_over(&self.n_handovers, self.key());
+            slot.begin(owner);
         }
         // At most one of the two handovers has blocks.
-        if slot.push(block) { slot.hand_over(&self.n_handovers) } else { refused }
+        if slot.push(block, self.key()) { slot.hand_over(&self.n_handovers, self.key()) } else { refused }
     }
 
     /// Hands over what is buffered, slot by slot; calls `refused` with the blocks that closed inboxes refuse.
     pub(crate) fn hand_all_over(&self, mut refused: impl FnMut(InTransit)) {
         for slot in &self.slots {
-            let chain = slot.hand_over(&self.n_handovers);
+            let chain = slot.hand_over(&self.n_handovers, self.key());
             if !chain.is_empty() {
                 refused(chain);
             }
         }
     }
 
-    /// Hands one block over to its owner at once.
+    /// Hands one block over to its owner at once. The owner finds out whether a suspect was free before.
     ///
     /// # Errors
     /// The block, if the owner's inbox is closed.
-    pub(crate) fn hand_one_over(&self, owner: &Mailbox, block: FreeBlock) -> Result<(), FreeBlock> {
-        owner.hand_over(block)?;
+    pub(crate) fn hand_one_over(&self, owner: &Mailbox, block: FreeBlock, is_suspect: bool) -> Result<(), FreeBlock> {
+        if is_suspect {
+            owner.n_suspects.fetch_add(1, Ordering::Relaxed);
+            mark_suspect(&block);
+        } else {
+            mark_in_transit(&block, ptr::null_mut());
+        }
+        owner.hand_over(block, self.key())?;
         count::increment(&self.n_handovers);
         Ok(())
     }

@@ -20,6 +20,10 @@ pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut Fre
     let returned = own.spans().give_back(home, chain, most);
     own.accounts().add_free(home.class, i64::from(returned.n));
     if let Some((block, why)) = returned.refused {
+        if why == Refused::Written {
+            // Its link may be anything, too.
+            chain.abandon();
+        }
         report_refused(own, block.addr(), home.class, home.span.page(), why);
         return true;
     }
@@ -47,6 +51,7 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     let block_bytes = block_bytes(class);
     let what = match why {
         Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
+        Refused::Written => Misuse::WrittenFree { block_bytes },
         Refused::NotABlock => {
             let offset = address - own.layout().page_start(page).addr();
             let start = block_at(class, offset).0 * block_bytes;
@@ -56,7 +61,7 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     own.report(what, address);
 }
 
-/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. What was emptied in the span turned from goes back.
+/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. Purges the OS pages emptied in the span turned from.
 #[inline]
 pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if own.purge().is_at(page.0) && page != PageIndex::NONE {

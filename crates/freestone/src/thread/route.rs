@@ -12,7 +12,8 @@
 use crate::span::{Generation, PageIndex};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
 use crate::thread::heap::own::Own;
-use crate::thread::remote_frees::{Life, free_abandoned, keep_orphaned, owner_of, owner_of_span};
+use crate::thread::mailbox::Life;
+use crate::thread::remote_frees::{free_abandoned, keep_orphaned, owner_of, owner_of_span};
 use crate::thread::{returns, spans};
 use core::ptr;
 use freestone_base::sync::spin_hint;
@@ -45,14 +46,27 @@ pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
         // Another thread may have allocated the block from a page that this heap's view does not cover yet.
         let view = own.renew_view();
         match blocks.pop(&view, tag) {
-            Some(Found::Own(block) | Found::Other(block, _)) => route(own, block),
+            Some(Found::Own(block) | Found::Other(block, _)) => {
+                let is_suspect = block.is_suspect();
+                route_one(own, block, is_suspect);
+            }
+            Some(Found::Wrong(what, address)) => own.report(what, address),
             Some(Found::Lost(_)) | None => {}
         }
     }
 }
 
 /// Sends one block to its span's current owner.
-pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
+pub(crate) fn route<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    route_one(own, block, false);
+}
+
+/// Sends a block that may have been free before to where that is found out: an abandoned span, or its owner.
+pub(crate) fn route_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    route_one(own, block, true);
+}
+
+fn route_one<O: Os>(own: Own<'_, O>, mut block: FreeBlock, is_suspect: bool) {
     let shared = own.shared();
     let (page, mut owner) = owner_of(shared, &block);
     loop {
@@ -66,8 +80,8 @@ pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
                 }
             }
             Some(owner) if ptr::eq(owner, own.heap().mailbox()) => return route_home(own, page, block),
-            Some(owner) if owner.life() == Life::Orphaned => return keep_orphaned(shared, block),
-            Some(owner) => match own.remote().hand_one_over(owner, block) {
+            Some(owner) if owner.life() == Life::Orphaned => return keep_orphaned(shared, block, own.remote().key()),
+            Some(owner) => match own.remote().hand_one_over(owner, block, is_suspect) {
                 Ok(()) => return,
                 Err(refused) => {
                     block = refused;

@@ -23,14 +23,16 @@ use crate::page::{OwnedRun, PageHeap};
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, span_pages};
 use crate::span::blocks::{self, Home, Refused};
+use crate::span::free_node;
 use crate::span::record::Listed;
 use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
-use crate::thread::remote_frees::{Mailbox, owner_of_span};
+use crate::thread::mailbox::Mailbox;
+use crate::thread::remote_frees::owner_of_span;
 use core::cell::Cell;
 use core::ptr;
-use freestone_base::inbox::Node;
+use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::{AtomicI64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -71,15 +73,15 @@ impl ClassSpans {
         }
     }
 
-    /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page that was never carved. Returns them, and how
-    /// many of them had been free before. `None` if there is no current span, or it has no block left: then it is in `full` afterwards.
-    pub(crate) fn take(&self, layout: &Layout, n: u32, os_page_bytes: usize) -> Option<(FreeBatch, u32)> {
+    /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page that was never carved. Returns them, linked
+    /// with `key`, and how many were free before. `None` if there is no current span, or it has no block left: then it is in `full` afterwards.
+    pub(crate) fn take(&self, layout: &Layout, n: u32, os_page_bytes: usize, key: LinkKey) -> Option<(FreeBatch, u32)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(layout, page) };
-        let reused = blocks::take(&span, n);
+        let reused = blocks::take(&span, n, key);
         let n_reused = reused.len;
-        let blocks = if n_reused == 0 { blocks::carve(&span, os_page_bytes) } else { reused };
+        let blocks = if n_reused == 0 { blocks::carve(&span, os_page_bytes, key) } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
             span.listed.set(Listed::Full);
@@ -217,7 +219,7 @@ impl OwnedSpans {
     pub(crate) fn give_back(&self, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> Returned {
         let second = if most == 1 && chain.n_left() > 1 { chain.second() } else { ptr::null_mut() };
         // SAFETY: the span is this heap's, for `home_of` and `home_at` find no other. The chain's blocks are linked and ours to give.
-        let came = unsafe { home.give_back(chain.first(), most) };
+        let came = unsafe { home.give_back(chain.first(), most, chain.key()) };
         self.of(home.class).count_out(-i64::from(came.n));
         if home.span.listed.get() == Listed::Full && came.n > 0 {
             self.list_as_partial(home);
@@ -226,10 +228,10 @@ impl OwnedSpans {
         let behind = match refused {
             _ if most == 1 => second,
             // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
-            Some((block, _)) => unsafe { (*block).next },
+            Some((block, _)) => unsafe { free_node::next(block, chain.key()) },
             None => came.next,
         };
-        chain.advance(came.n + u32::from(refused.is_some()), behind);
+        chain.advance(came.n + u32::from(refused.is_some()), behind, came.before);
         let is_empty = refused.is_none() && home.span.n_out.get() == 0;
         Returned { n: came.n, last: came.last, refused, is_empty }
     }

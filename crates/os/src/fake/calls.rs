@@ -156,6 +156,10 @@ unsafe impl Os for Fake {
         None
     }
 
+    fn random(&self) -> u64 {
+        self.lock().draw()
+    }
+
     fn now_ms(&self) -> u64 {
         self.lock().now_ms
     }

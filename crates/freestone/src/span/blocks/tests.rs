@@ -19,15 +19,15 @@ fn span(world: &World, class: usize) -> OwnedSpan<'_> {
 /// The numbers of the blocks of a chain, as they are linked.
 fn numbers(span: &OwnedSpan<'_>, chain: Chain) -> Vec<usize> {
     let (mut all, mut block) = (Vec::new(), chain.first);
-    while !block.is_null() {
+    while all.len() < chain.len as usize {
         let (number, is_start) = block_at(span.class.get() as usize, block.addr() - span.start().addr());
-        assert!(is_start && all.len() < chain.len as usize);
+        assert!(is_start);
         all.push(number);
         assert_eq!(block == chain.last, all.len() == chain.len as usize, "the last block is the last linked");
         // SAFETY: the block is in the chain, which is the test's: its first word links to the next.
         block = unsafe { (*block).next };
     }
-    assert_eq!(all.len(), chain.len as usize);
+    assert!(chain.len == 0 || block == END_OF_BIN, "the links end with the chain");
     all
 }
 
@@ -37,7 +37,7 @@ fn give_back(span: OwnedSpan<'_>, numbers: &[usize]) -> Vec<Option<Refused>> {
     let bytes = block_bytes(home.class);
     let block = |number: usize| home.span.start().wrapping_add(number * bytes).cast();
     // SAFETY: the blocks lie in the span and are the test's.
-    numbers.iter().map(|&number| unsafe { home.give_back(block(number), 1) }.refused).collect()
+    numbers.iter().map(|&number| unsafe { home.give_back(block(number), 1, LinkKey::PLAIN) }.refused).collect()
 }
 
 /// The counters, after checking that they add up.
@@ -55,7 +55,7 @@ fn carving_hands_out_every_block_once_in_address_order() {
         let span = span(&world, class);
         let mut carved = Vec::new();
         loop {
-            let chain = carve(&span, OS_PAGE_BYTES);
+            let chain = carve(&span, OS_PAGE_BYTES, LinkKey::PLAIN);
             counts(&span);
             if chain.len == 0 {
                 break;
@@ -72,8 +72,9 @@ fn a_block_belongs_to_the_os_page_that_it_starts_in() {
     let span = span(&world, class_of(1536));
     let bytes = block_bytes(class_of(1536));
     for os_page in 0..3 {
-        let starts =
-            numbers(&span, carve(&span, OS_PAGE_BYTES)).into_iter().map(|number| number * bytes / OS_PAGE_BYTES);
+        let starts = numbers(&span, carve(&span, OS_PAGE_BYTES, LinkKey::PLAIN))
+            .into_iter()
+            .map(|number| number * bytes / OS_PAGE_BYTES);
         assert!(starts.into_iter().all(|page| page == os_page));
     }
 }
@@ -83,14 +84,14 @@ fn the_lowest_free_blocks_are_taken_first_and_no_more_than_there_are() {
     let world = World::new(OS_PAGE_BYTES);
     let page = span(&world, class_of(16)).page();
     let at = || span_at(&world, page);
-    assert_eq!(take(&at(), 5).len, 0, "nothing is free in a new span");
-    carve(&at(), OS_PAGE_BYTES);
+    assert_eq!(take(&at(), 5, LinkKey::PLAIN).len, 0, "nothing is free in a new span");
+    carve(&at(), OS_PAGE_BYTES, LinkKey::PLAIN);
     assert_eq!(give_back(at(), &[200, 3, 64, 130]), [None; 4]);
     assert_eq!(counts(&at()), (4, 252));
-    let lowest = take(&at(), 2);
+    let lowest = take(&at(), 2, LinkKey::PLAIN);
     assert_eq!(numbers(&at(), lowest), [3, 64]);
     assert_eq!(give_back(at(), &[1]), [None]);
-    let rest = take(&at(), 100);
+    let rest = take(&at(), 100, LinkKey::PLAIN);
     assert_eq!(numbers(&at(), rest), [1, 130, 200]);
     assert_eq!(counts(&at()), (0, 256));
 }
@@ -100,14 +101,14 @@ fn an_address_that_is_no_allocated_block_is_refused() {
     let world = World::new(OS_PAGE_BYTES);
     let page = span(&world, class_of(1024)).page();
     let at = || span_at(&world, page);
-    carve(&at(), OS_PAGE_BYTES);
+    carve(&at(), OS_PAGE_BYTES, LinkKey::PLAIN);
     let beyond = n_blocks(&at());
     let (again, past) = (Some(Refused::FreeAlready), Some(Refused::NotABlock));
     assert_eq!(give_back(at(), &[0, 0, beyond]), [None, again, past]);
     let home = Home::of(at());
     let inside = home.span.start().wrapping_add(1024 + 16).cast();
     // SAFETY: the address lies in the span, and is no block's.
-    assert_eq!(unsafe { home.give_back(inside, 1) }.refused, past);
+    assert_eq!(unsafe { home.give_back(inside, 1, LinkKey::PLAIN) }.refused, past);
     assert_eq!(give_back(at(), &[1, 2, 3]), [None; 3]);
     assert_eq!(give_back(at(), &[9]), [again], "no block is out any more");
     assert_eq!(counts(&at()), (4, 0));
@@ -118,7 +119,7 @@ fn a_cleared_span_leaves_no_bit_behind() {
     let world = World::new(OS_PAGE_BYTES);
     let page = span(&world, class_of(16)).page();
     let at = || span_at(&world, page);
-    carve(&at(), OS_PAGE_BYTES);
+    carve(&at(), OS_PAGE_BYTES, LinkKey::PLAIN);
     assert_eq!(give_back(at(), &[0, 100, 255]), [None; 3]);
     assert!(is_free(&at(), 100) && !is_free(&at(), 101) && !is_free(&at(), usize::MAX));
     clear(&at());
@@ -130,6 +131,7 @@ fn a_home_contains_only_addresses_of_its_span() {
     let world = World::new(OS_PAGE_BYTES);
     let home = Home::of(span(&world, class_of(64)));
     let at = |offset: usize| home.span.start().wrapping_add(offset).cast::<Node>();
-    assert!(home.holds(at(0)) && home.holds(at(span_bytes(&home.span) - 1)));
+    assert!(home.holds(at(0)) && home.holds(at(span_bytes(&home.span) - GRANULE_BYTES)));
+    assert!(!home.holds(at(1)) && !home.holds(at(span_bytes(&home.span) - 1)), "no block starts there");
     assert!(!home.holds(at(span_bytes(&home.span))) && !home.holds(at(usize::MAX)) && !home.holds(ptr::null_mut()));
 }

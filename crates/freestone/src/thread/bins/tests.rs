@@ -24,6 +24,11 @@ impl Blocks {
     }
 }
 
+/// All but the first `keep` blocks.
+fn cut(bins: &Bins, keep: i64) -> Option<FreeChain> {
+    bins.take_all_but(CLASS, keep, &View::EMPTY).expect("no link is damaged")
+}
+
 /// Pops all blocks.
 fn pop_all(bins: &Bins) -> Vec<*mut u8> {
     core::iter::from_fn(|| Some(bins.pop(CLASS)).filter(|block| !block.is_null())).collect()
@@ -84,10 +89,10 @@ fn a_block_that_was_freed_remotely_is_in_the_bin_and_not_counted_as_a_free() {
 fn a_batch_comes_before_what_is_in_the_bin() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(3));
     bins.put(blocks.free_block(2));
-    let mut chain = crate::span::blocks::Chain::EMPTY;
+    let mut chain = crate::span::free_node::Chain::EMPTY;
     for at in [1, 0] {
         // SAFETY: the block is the test's.
-        unsafe { chain.push(blocks.start(at).cast()) };
+        unsafe { chain.push(blocks.start(at).cast(), LinkKey::PLAIN) };
     }
     // SAFETY: the blocks are the test's.
     bins.put_batch(unsafe { FreeBatch::new(chain, CLASS) }.unwrap());
@@ -100,7 +105,7 @@ fn a_cut_keeps_the_blocks_freed_last() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(5));
     bins.grant(CLASS, 10);
     (0..5).for_each(|at| assert!(!bins.push(blocks.free_block(at))));
-    let mut cut = bins.take_all_but(CLASS, 2).unwrap();
+    let mut cut = cut(&bins, 2).unwrap();
     assert_eq!((cut.n_left(), cut.class()), (3, CLASS));
     let mut taken = Vec::new();
     while !cut.first().is_null() {
@@ -117,8 +122,8 @@ fn a_cut_keeps_the_blocks_freed_last() {
 fn nothing_is_taken_from_a_bin_that_has_no_more_than_it_keeps() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(2));
     (0..2).for_each(|at| bins.put(blocks.free_block(at)));
-    assert!(bins.take_all_but(CLASS, 3).is_none());
-    assert!(bins.take_all_but(CLASS, 2).unwrap().first().is_null());
+    assert!(cut(&bins, 3).is_none());
+    assert!(cut(&bins, 2).unwrap().first().is_null());
     assert_eq!(bins.len(CLASS), 2);
 }
 
@@ -127,7 +132,7 @@ fn nothing_is_taken_from_a_bin_that_has_no_more_than_it_keeps() {
 fn a_cut_ends_after_as_many_blocks_as_were_counted_even_if_the_links_form_a_ring() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(1));
     (0..4).for_each(|_| bins.put(blocks.free_block(0)));
-    let mut cut = bins.take_all_but(CLASS, 0).unwrap();
+    let mut cut = cut(&bins, 0).unwrap();
     assert_eq!(core::iter::from_fn(|| cut.pop(&View::EMPTY, 0)).count(), 4);
 }
 

@@ -16,12 +16,14 @@ use super::ThreadHeap;
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
+use crate::size_class::N_CLASSES;
 use crate::span::{Generation, Layout, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::holdings::Holdings;
+use crate::thread::keys::Keys;
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
@@ -41,13 +43,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// # Safety
     /// - The registry's lock is held, and the record is in no heap's use.
     /// - `shared` outlives every heap that begins with it.
-    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation) {
-        self.bins.lookup().begin(view, generation);
+    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation, keys: Keys) {
+        self.bins.begin(view, generation, keys.of_bins);
         self.shared.set(shared);
         self.generation.set(generation);
         self.exit_rounds.set(0);
         self.spans.reset_pages();
-        self.remote.mailbox().open();
+        self.remote.begin(keys.in_transit);
     }
 
     /// The parts that all heaps share; `None` for a placeholder.
@@ -60,7 +62,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// This thread's heap, or a placeholder, for the hot paths.
     ///
     /// # Safety
-    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the answer is used.
+    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the returned value is used.
     #[inline(always)]
     pub(crate) unsafe fn as_current(&self) -> Current<'_, O> {
         Current { heap: self, not_send: PhantomData }
@@ -69,7 +71,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// The proof that this heap is the calling thread's.
     ///
     /// # Safety
-    /// - The heap is alive and the calling thread's, as long as the answer or a copy of it is used.
+    /// - The heap is alive and the calling thread's, as long as the returned value or a copy of it is used.
     /// - `holdings` are those of the explicit heap that this thread heap is part of; `None` if it is part of none.
     #[inline]
     #[must_use]
@@ -114,7 +116,13 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The class of the block at `address`, and the heap, if the block's span is this heap's.
     #[inline(always)]
     pub(crate) fn own_class(self, address: usize) -> Option<(Own<'a, O>, usize)> {
-        let class = self.heap.bins.lookup().own_class(address)?;
+        self.own_class_below(address, N_CLASSES)
+    }
+
+    /// As [`Current::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
+    #[inline(always)]
+    pub(crate) fn own_class_below(self, address: usize, bound: usize) -> Option<(Own<'a, O>, usize)> {
+        let class = self.heap.bins.lookup().own_class_below(address, bound)?;
         // SAFETY: no entry of the page map has a placeholder's tag, so a heap that owns a span is no placeholder.
         Some((unsafe { self.assume_own() }, class))
     }
@@ -193,6 +201,12 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// Whether the heap's limit, if it has one, lets it have `more`.
     pub(crate) fn has_room(self, more: Pages) -> bool {
         self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), more))
+    }
+
+    /// Whether its links are encoded and its blocks' marks count.
+    #[inline]
+    pub(crate) fn is_hardened(self) -> bool {
+        !self.bins().key().is_plain()
     }
 
     /// Its bins.

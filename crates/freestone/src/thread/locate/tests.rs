@@ -4,11 +4,15 @@ use crate::size_class::class_of;
 use crate::testing::World;
 
 #[test]
-fn every_address_of_a_small_span_is_small_and_has_its_class() {
+fn every_aligned_address_of_a_small_span_is_small_and_has_its_class() {
     let world = World::new(4096);
     let block = world.heap().allocate(100, 1).start;
-    for at in [block, block.wrapping_add(7)] {
+    for at in [block, block.wrapping_add(16)] {
         assert!(matches!(locate(&world.shared, at), Place::Small { class, .. } if class == class_of(100)));
+    }
+    for offset in [1, 7, 111] {
+        let Place::Wrong(what) = locate(&world.shared, block.wrapping_add(offset)) else { panic!("{offset}") };
+        assert_eq!(what, Misuse::Interior { block_bytes: 112, offset }, "no block starts there");
     }
 }
 

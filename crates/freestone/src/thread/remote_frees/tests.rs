@@ -36,7 +36,7 @@ fn blocks_are_buffered_until_there_are_32_and_take_one_handover() {
         assert!(remote.buffer(&owner, block(CLASS)).is_empty());
         assert_eq!(remote.n_handovers(), u64::from(n / BATCH), "after {n} blocks");
     }
-    assert_eq!(addresses(owner.take()).len(), 3 * BATCH as usize);
+    assert_eq!(addresses(owner.take(LinkKey::PLAIN)).len(), 3 * BATCH as usize);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn everything_buffered_is_handed_over_to_its_owner() {
         .collect();
     remote.hand_all_over(|_| panic!("both are open"));
     for (owner, sent) in owners.iter().zip(sent) {
-        let mut arrived = addresses(owner.take());
+        let mut arrived = addresses(owner.take(LinkKey::PLAIN));
         arrived.reverse();
         assert_eq!(arrived, sent);
     }
@@ -81,14 +81,16 @@ fn a_slot_that_another_owner_needs_is_handed_over_first() {
     }
     assert!(remote.n_handovers() > 0);
     remote.hand_all_over(|_| panic!("all are open"));
-    owners.iter().for_each(|owner| assert_eq!(addresses(owner.take()).len(), 1, "each has its own block"));
+    owners
+        .iter()
+        .for_each(|owner| assert_eq!(addresses(owner.take(LinkKey::PLAIN)).len(), 1, "each has its own block"));
 }
 
 #[test]
 fn blocks_that_a_closed_inbox_refuses_are_returned_to_the_sender() {
     let (remote, owner) = (RemoteFrees::new(), open_mailbox());
     (1..BATCH).for_each(|_| assert!(remote.buffer(&owner, block(CLASS)).is_empty()));
-    assert!(owner.close().is_empty());
+    assert!(owner.close(LinkKey::PLAIN).is_empty());
     assert_eq!(addresses(remote.buffer(&owner, block(CLASS))).len(), BATCH as usize);
     let _ = remote.buffer(&owner, block(CLASS));
     let mut n_refused = 0;
@@ -96,15 +98,21 @@ fn blocks_that_a_closed_inbox_refuses_are_returned_to_the_sender() {
     assert_eq!(n_refused, 1);
     let one = block(CLASS);
     let address = one.address();
-    assert_eq!(remote.hand_one_over(&owner, one).unwrap_err().address(), address);
+    assert_eq!(remote.hand_one_over(&owner, one, false).unwrap_err().address(), address);
 }
 
 #[test]
 fn each_block_names_the_one_eight_blocks_behind_it() {
     let (remote, owner) = (RemoteFrees::new(), open_mailbox());
     for batch in 0..2 {
-        (0..BATCH).for_each(|_| assert!(remote.buffer(&owner, block(CLASS)).is_empty()));
-        let chain = addresses(owner.take());
+        // Close together, as in spans.
+        let memory = Box::leak(Box::new([[0u64; 2]; BATCH as usize]));
+        for block in memory {
+            // SAFETY: the memory is leaked, and has room for two words.
+            let block = unsafe { FreeBlock::new(block.as_mut_ptr().cast(), CLASS) };
+            assert!(remote.buffer(&owner, block).is_empty());
+        }
+        let chain = addresses(owner.take(LinkKey::PLAIN));
         assert_eq!(chain.len(), BATCH as usize);
         for (at, address) in chain.iter().enumerate() {
             // SAFETY: the blocks are leaked, and their second word is the hint.
@@ -112,16 +120,6 @@ fn each_block_names_the_one_eight_blocks_behind_it() {
             assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(0), "block {at} of batch {batch}");
         }
     }
-}
-
-#[test]
-fn a_mailbox_has_the_state_of_its_heap() {
-    let mailbox = Mailbox::new();
-    assert_eq!(mailbox.life(), Life::Unborn);
-    mailbox.open();
-    assert_eq!(mailbox.life(), Life::Alive);
-    mailbox.set_life(Life::Orphaned);
-    assert_eq!(mailbox.life(), Life::Orphaned);
 }
 
 #[test]

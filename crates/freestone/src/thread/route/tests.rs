@@ -44,7 +44,7 @@ fn a_drained_block_from_beyond_the_owners_view_is_returned_to_its_span() {
     let start = beyond_the_view(owner, other);
     // As if the span had been the owner's when the block was handed over.
     let mut block = Some(free_block(start));
-    owner.remote().mailbox().hand_over(block.take().unwrap()).unwrap();
+    other.remote().hand_one_over(owner.remote().mailbox(), block.take().unwrap(), false).unwrap();
     drain(owner);
     assert!(owner.bins().lookup().view().page_of(start.addr()).is_some(), "the drain brings the view up to date");
     send_all(owner);
@@ -61,7 +61,7 @@ fn a_block_of_an_explicit_heap_is_handed_over_at_once() {
     // SAFETY: the block is this test's.
     unsafe { heap.free(start) };
     assert_eq!(heap.heap().n_handovers(), 1);
-    assert!(!explicit.gated().heap().mailbox().take().is_empty());
+    assert!(!explicit.gated().heap().mailbox().take(heap.remote().key()).is_empty());
 }
 
 #[test]

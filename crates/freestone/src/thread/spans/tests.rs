@@ -57,11 +57,11 @@ fn blocks_come_from_the_fullest_partial_span() {
     give_back(heap, &spans[2][..5]);
     // The current span, the fourth, has no block left.
     let class = heap.spans().of(class_of(BYTES));
-    assert!(class.take(heap.layout(), 1, 4096).is_none());
+    assert!(class.take(heap.layout(), 1, 4096, heap.bins().key()).is_none());
     assert!(class.use_fullest_partial(heap.layout()));
-    let (batch, n_reused) = class.take(heap.layout(), 10, 4096).unwrap();
+    let (batch, n_reused) = class.take(heap.layout(), 10, 4096, heap.bins().key()).unwrap();
     assert_eq!((batch.len(), n_reused), (2, 2), "no more than the span has");
-    let first = batch.link(ptr::null_mut()).cast();
+    let first = batch.link(ptr::null_mut(), heap.bins().key()).cast();
     assert!(spans[1][..2].contains(&first), "the second span had the most blocks out");
 }
 
@@ -96,7 +96,7 @@ fn blocks_behind_each_other_go_back_together_up_to_the_first_of_another_span() {
         // SAFETY: the block is the test's, and not used any more.
         heap.bins().put(unsafe { FreeBlock::new(block, class) });
     }
-    let mut chain = heap.bins().take_all_but(class, 0).unwrap();
+    let mut chain = heap.bins().take_all_but(class, 0, &heap.renew_view()).unwrap().unwrap();
     let home = home_of(heap.layout(), heap.bins().lookup(), spans[0][0].addr()).unwrap();
     let returned = heap.spans().give_back(&home, &mut chain, 3);
     assert_eq!((returned.n, returned.is_empty, chain.n_left()), (2, false, 1));
@@ -114,7 +114,7 @@ fn a_refused_block_is_returned_and_the_chain_continues_behind_it() {
         // SAFETY: the block is the test's; one was freed before, which is the point.
         heap.bins().put(unsafe { FreeBlock::new(block, class) });
     }
-    let mut chain = heap.bins().take_all_but(class, 0).unwrap();
+    let mut chain = heap.bins().take_all_but(class, 0, &heap.renew_view()).unwrap().unwrap();
     let home = home_of(heap.layout(), heap.bins().lookup(), spans[0][0].addr()).unwrap();
     let returned = heap.spans().give_back(&home, &mut chain, 3);
     assert_eq!(returned.n, 1, "the one before it");

@@ -1,0 +1,281 @@
+//! What a free block holds while it is out of its span: its link, and its mark; and chains of such blocks.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  offset 0   link   the next block of its bin or chain, encoded with a key
+//!         8   mark   MARK                        a program's data is that by chance only
+//!        12   place  0                           in a bin
+//!                    SUSPECT                     in transit, and was marked when it was freed: the owner finds out whether it was free
+//!                    any other number            in transit; a block that comes later is so many granules away: the receiver prefetches it
+//! ```
+//!
+//! `malloc` clears the mark. So a block that is freed and has it was freed before, or the program wrote the same number there: `free` leaves its
+//! hot path, and `thread::double_free` finds out which. The mark needs no secrecy for that.
+//!
+//! A mark also says where the block is. If a block that comes out of a bin or an inbox has another mark than that place gives, the block was
+//! freed again meanwhile, or the program wrote to it.
+//!
+//! # Safety
+//! A free block has room for two words (`GRANULE_BYTES`), and its holder is the only one who reads or writes them. `is_marked` reads a block
+//! that is about to be freed, whose contents the program may not have written: it reads as the processor does, so any contents are a number.
+
+use crate::size_class::GRANULE_BYTES;
+use crate::span::{Entry, View};
+use core::mem::offset_of;
+use core::ptr;
+use freestone_base::inbox::{LinkKey, Node};
+use freestone_base::prefetch;
+
+/// The mark of a free block: any number that is rare in programs, and as a 32-bit immediate operand is not extended by ones.
+const MARK: u32 = 0x2D9B_71E5;
+
+/// A place in a bin.
+const IN_BIN: i32 = 0;
+
+/// A place in transit: see the module header.
+const SUSPECT: i32 = i32::MIN;
+
+/// The end of a bin: no block has this address, and like a damaged link it fails the test for alignment.
+pub(crate) const END_OF_BIN: *mut Node = ptr::without_provenance_mut(1);
+
+/// The layout of the first two words of a free block.
+#[derive(Debug)]
+#[repr(C)]
+struct FreeNode {
+    link: *mut Node,
+    mark: u32,
+    place: i32,
+}
+
+const _: () = assert!(size_of::<FreeNode>() <= GRANULE_BYTES);
+const _: () = assert!(offset_of!(FreeNode, mark) == 8);
+const _: () = assert!(MARK <= i32::MAX as u32);
+
+/// What a block's mark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// It is in a bin.
+    InBin,
+    /// It is in transit.
+    InTransit,
+    /// It is in transit, and may have been free before.
+    Suspect,
+    /// It is none: the program has written to the block.
+    No,
+}
+
+/// Writes the words of a block that goes into a bin before `next`, or before [`END_OF_BIN`].
+///
+/// # Safety
+/// - The block is free and the caller's.
+#[inline(always)]
+pub(crate) unsafe fn write_in_bin(block: *mut Node, next: *mut Node, key: LinkKey) {
+    let node = block.cast::<FreeNode>();
+    // SAFETY: the block is free and the caller's, and has room for two words.
+    unsafe { (*node).link = key.apply(next) };
+    // SAFETY: as above; mark and place are written as one word, as `malloc` clears them.
+    unsafe { second_word(block).write(u64::from(MARK)) };
+}
+
+/// Clears the mark of a block that is handed out.
+///
+/// # Safety
+/// - The block is free and the caller's.
+#[inline(always)]
+pub(crate) unsafe fn clear_mark(block: *mut Node) {
+    // SAFETY: the block is free and the caller's, and its second word is its mark and place.
+    unsafe { second_word(block).write(0) };
+}
+
+/// The mark and the place of a block, as one word.
+#[inline(always)]
+fn second_word(block: *mut Node) -> *mut u64 {
+    block.cast::<u8>().wrapping_add(offset_of!(FreeNode, mark)).cast()
+}
+
+/// Marks a block that goes into an inbox. The caller links it.
+///
+/// # Safety
+/// - The block is free and the caller's.
+#[inline]
+pub(crate) unsafe fn mark_in_transit(block: *mut Node, ahead: *mut Node) {
+    let granules = (ahead.addr() as isize).wrapping_sub(block.addr() as isize) / GRANULE_BYTES as isize;
+    // Without a block ahead, or with one too far away, the receiver prefetches the next granule, which costs it nothing.
+    let place = i32::try_from(granules).ok().filter(|&granules| granules != IN_BIN && granules != SUSPECT);
+    let place = if ahead.is_null() { 1 } else { place.unwrap_or(1) };
+    // SAFETY: the block is free and the caller's.
+    unsafe { write_mark(block, place) };
+}
+
+/// Marks a block that goes into an inbox, and had a mark when the program freed it.
+///
+/// # Safety
+/// - The block is free and the caller's.
+pub(crate) unsafe fn mark_suspect(block: *mut Node) {
+    // SAFETY: the block is free and the caller's.
+    unsafe { write_mark(block, SUSPECT) };
+}
+
+/// # Safety
+/// - The block is free and the caller's.
+#[inline]
+unsafe fn write_mark(block: *mut Node, place: i32) {
+    let node = block.cast::<FreeNode>();
+    // SAFETY: the block is free and the caller's, and has room for two words.
+    unsafe { (*node).mark = MARK };
+    // SAFETY: as above.
+    unsafe { (*node).place = place };
+}
+
+/// Whether a block that the program frees has the mark of a free one.
+///
+/// # Safety
+/// - The block is the start of a small block, or was when the program allocated it.
+#[inline(always)]
+pub(crate) unsafe fn is_marked(block: *mut Node) -> bool {
+    let node = block.cast::<FreeNode>();
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    // SAFETY: the address is in a small span, whose memory is committed: this reads 4 bytes of the block's 16 or more.
+    unsafe {
+        core::arch::asm!(
+            "cmp dword ptr [{node} + 8], {mark}",
+            "je {marked}",
+            node = in(reg) node,
+            mark = const MARK,
+            marked = label { return true },
+            options(nostack, readonly),
+        );
+        false
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+    // SAFETY: as above; what the program has not written was written by `malloc`.
+    unsafe {
+        (&raw const (*node).mark).read_volatile() == MARK
+    }
+}
+
+/// What the mark of a block says, which came out of a bin or an inbox.
+///
+/// # Safety
+/// - The block is free and the caller's.
+#[inline]
+#[must_use]
+pub(crate) unsafe fn marked(block: *mut Node) -> Marked {
+    let node = block.cast::<FreeNode>();
+    // SAFETY: the block is free and the caller's. A program that writes to it meanwhile breaks its contract, and is found by this.
+    let mark = unsafe { (*node).mark };
+    // SAFETY: as above.
+    let place = unsafe { (*node).place };
+    match place {
+        _ if mark != MARK => Marked::No,
+        IN_BIN => Marked::InBin,
+        SUSPECT => Marked::Suspect,
+        _ => Marked::InTransit,
+    }
+}
+
+/// The block that a block of a bin or chain links to.
+///
+/// # Safety
+/// - The block is free and the caller's, and was linked with `key`.
+#[inline(always)]
+#[must_use]
+pub(crate) unsafe fn next(block: *mut Node, key: LinkKey) -> *mut Node {
+    // SAFETY: the block is free and the caller's, so its first word is its link.
+    key.apply(unsafe { (*block).next })
+}
+
+/// Prefetches the block that a block in transit names.
+///
+/// # Safety
+/// - The block is free and the caller's.
+#[inline]
+pub(crate) unsafe fn prefetch_ahead(block: *mut Node) {
+    // SAFETY: the block is free and the caller's.
+    let granules = unsafe { (*block.cast::<FreeNode>()).place } as isize;
+    prefetch::for_write(block.cast::<u8>().wrapping_offset(granules * GRANULE_BYTES as isize));
+}
+
+/// Whether an address can be a block's: the end of a bin is none.
+#[inline(always)]
+pub(crate) fn is_aligned(block: *mut Node) -> bool {
+    block.addr().is_multiple_of(GRANULE_BYTES)
+}
+
+/// Whether an address can be that of a free block of `class` in a bin or a chain: it is aligned, and lies in a small span of blocks that are as
+/// large at least. A Rust program may free a block that was shrunk in place as one of a smaller class.
+#[inline]
+#[must_use]
+pub(crate) fn is_plausible(block: *mut Node, class: usize, view: &View) -> bool {
+    view.entry_of_block(block.addr()).and_then(Entry::class).is_some_and(|of| of >= class)
+}
+
+/// A chain of free blocks, linked through their first words; each link is encoded with the key of the chain's holder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chain {
+    /// First block, or null.
+    pub first: *mut Node,
+    /// Last block, or null.
+    pub last: *mut Node,
+    /// Number of blocks.
+    pub len: u32,
+}
+
+impl Chain {
+    /// No blocks.
+    pub(crate) const EMPTY: Self = Self { first: ptr::null_mut(), last: ptr::null_mut(), len: 0 };
+
+    /// Adds a block in front of the chain, whose links have this key.
+    ///
+    /// # Safety
+    /// - The block is free and the caller's.
+    #[inline]
+    pub(crate) unsafe fn push(&mut self, block: *mut Node, key: LinkKey) {
+        // SAFETY: the block is free and the caller's, so its first word may be written.
+        unsafe { (*block).next = key.apply(self.first) };
+        if self.first.is_null() {
+            self.last = block;
+        }
+        self.first = block;
+        self.len += 1;
+    }
+}
+
+/// The blocks of a bin, up to its end or a link that is damaged, which a key tells.
+#[derive(Debug)]
+pub(crate) struct Linked<'a> {
+    /// The next block, or the end, or what a damaged link says.
+    pub(crate) at: *mut Node,
+    /// The block before, or null.
+    pub(crate) before: *mut Node,
+    class: usize,
+    key: LinkKey,
+    view: &'a View,
+}
+
+impl<'a> Linked<'a> {
+    /// Those linked from `first` on, all of `class` or larger; `view` covers them.
+    ///
+    /// # Safety
+    /// - `first` is the end, or a block of a bin with this key; the bin is the caller's, and does not change meanwhile.
+    pub(crate) unsafe fn new(first: *mut Node, class: usize, key: LinkKey, view: &'a View) -> Self {
+        Self { at: first, before: ptr::null_mut(), class, key, view }
+    }
+}
+
+impl Iterator for Linked<'_> {
+    type Item = *mut Node;
+
+    fn next(&mut self) -> Option<*mut Node> {
+        if self.at == END_OF_BIN || !(self.key.is_plain() || is_plausible(self.at, self.class, self.view)) {
+            return None;
+        }
+        self.before = self.at;
+        // SAFETY: the block is in the bin: free, and its first word is its link.
+        self.at = unsafe { next(self.at, self.key) };
+        Some(self.before)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! What only slow paths need to know of a bin.
+
+use core::cell::Cell;
+use freestone_base::sync::{AtomicI64, AtomicU64};
+
+/// See the module header.
+#[derive(Debug)]
+pub(super) struct BinState {
+    /// Frees granted, ever: `room` counts them down.
+    pub(super) granted: AtomicI64,
+    /// Blocks that came into the bin from spans and the inbox, less those that were flushed out.
+    pub(super) moved: AtomicI64,
+    /// Frees of blocks of other owners, which did not pass through the bin.
+    pub(super) remote_frees: AtomicU64,
+    /// Blocks that the bin should hold at most; 0 before its first use.
+    pub(super) capacity: Cell<u32>,
+    /// Blocks flushed since the bin was last empty.
+    pub(super) flushed: Cell<u32>,
+    /// `allocs` at the last decay tick: if it has not changed by the next, the bin is idle.
+    pub(super) allocs_at_tick: Cell<u64>,
+}
+
+impl BinState {
+    /// Never used.
+    pub(super) const fn new() -> Self {
+        Self {
+            granted: AtomicI64::new(0),
+            moved: AtomicI64::new(0),
+            remote_frees: AtomicU64::new(0),
+            capacity: Cell::new(0),
+            flushed: Cell::new(0),
+            allocs_at_tick: Cell::new(0),
+        }
+    }
+}
