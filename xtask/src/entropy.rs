@@ -132,7 +132,7 @@ fn table(seen: &BTreeMap<String, Seen>) -> String {
         table += &format!(
             "| {name} | {} | {:.1} | {} | {at_least}{:.1} | {digits} |\n",
             seen.n,
-            by_bit.iter().sum::<f64>(),
+            by_bit.iter().fold(0.0, |sum, bit| sum + bit),
             seen.pairs(),
             seen.bits_by_pairs(),
         );

@@ -34,7 +34,7 @@ pub struct Linux;
 /// Size of the address range: larger than any machine's memory. It costs nothing, because nothing in it is mapped before it is needed.
 const RANGE_BYTES: usize = 1 << 44;
 
-/// Where an address range is looked for at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
+/// Where address ranges are tried at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
 /// kernel puts into the upper third of the address space.
 const PLACES: [core::ops::Range<usize>; 3] = [
     // 47 address bits or more, x86-64 and AArch64; above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`).
@@ -48,8 +48,8 @@ const PLACES: [core::ops::Range<usize>; 3] = [
 /// Random places tried in each of [`PLACES`] that is long enough, before the kernel chooses one.
 const RANDOM_ATTEMPTS: u32 = 3;
 
-/// Alignment of a random address range: what one page table of the second level covers, so that the range shares none with other memory.
-const RANGE_ALIGN: usize = 1 << 30;
+/// Alignment of a random address range: no more than a range needs, so that its place has 28 bits.
+const RANGE_ALIGN: usize = freestone_base::units::PAGE_BYTES;
 
 /// What a purge leaves in memory: see [`Linux::purge_zeroes`].
 static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -159,7 +159,7 @@ unsafe impl Os for Linux {
     }
 
     fn huge_page_bytes(&self) -> usize {
-        /// What was found, plus one; 0 before the first time.
+        /// The size found, plus one; 0 before the first call.
         static ANSWER: AtomicUsize = AtomicUsize::new(0);
         let answer = ANSWER.load(Ordering::Relaxed);
         if answer != 0 {

@@ -17,15 +17,16 @@ fn begin(suite: Suite) -> &'static str {
     }
 }
 
-/// A verdict in a table.
+/// A verdict in a table. Whether an attack fails because it is noticed, or because it misses, may depend on where chance has placed the blocks.
 fn word(suite: Suite, verdict: Verdict) -> &'static str {
-    match (verdict, suite) {
-        (Verdict::AtOnce, _) => "at once",
-        (Verdict::Later, _) => "later",
-        (Verdict::NoEffect, _) => "no effect",
-        (Verdict::Breaks, _) => "breaks",
-        (Verdict::Missed, Suite::Crimes) => "–",
-        (Verdict::Missed, Suite::Attacks) => "succeeds",
+    match (suite, verdict) {
+        (_, Verdict::Breaks) => "breaks",
+        (Suite::Crimes, Verdict::AtOnce) => "at once",
+        (Suite::Crimes, Verdict::Later) => "later",
+        (Suite::Crimes, Verdict::NoEffect) => "no effect",
+        (Suite::Crimes, Verdict::Missed) => "–",
+        (Suite::Attacks, Verdict::Missed) => "succeeds",
+        (Suite::Attacks, _) => "fails",
     }
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn table(table: &Table) -> String {
     };
     let (suite, [what, caught]) = match table.suite {
         Suite::Crimes => (table.suite, ["crime", "caught"]),
-        Suite::Attacks => (table.suite, ["what the attacker does", "fails"]),
+        Suite::Attacks => (table.suite, ["what the attacker does", "fail"]),
     };
     let mut page = format!("| {what} | program | {} |\n", columns(&|column| table.allocators[column].name.clone()));
     let _ = writeln!(page, "|---|---|{}", "---|".repeat(table.allocators.len()));
@@ -94,6 +95,6 @@ mod tests {
         let (once, missed) = (Verdict::AtOnce, Verdict::Missed);
         assert_eq!(cell(Suite::Crimes, &[once, once, once]), "at once");
         assert_eq!(cell(Suite::Crimes, &[once, missed, once]), "at once · – · at once");
-        assert_eq!(cell(Suite::Attacks, &[missed]), "succeeds");
+        assert_eq!(cell(Suite::Attacks, &[once, missed, Verdict::NoEffect]), "fails · succeeds · fails");
     }
 }

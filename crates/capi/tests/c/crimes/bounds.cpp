@@ -11,14 +11,15 @@ static Outcome free_victim() {
     return UNNOTICED;
 }
 
+/* Copies bytes that differ from those that are there, in case they are random. */
 static void copy(unsigned char *to, size_t bytes) {
-    memset(pattern, 0xa5, sizeof pattern);
+    for (size_t i = 0; i < bytes; i++) pattern[i] = hide(to)[i] ^ 0xa5;
     memcpy(hide(to), hide(pattern), hide(bytes));
 }
 
 template <size_t bytes> static Outcome overflow() {
     volatile unsigned char *end = hide(victim + size);
-    for (size_t i = 0; i < bytes; i++) end[i] = 0xa5;
+    for (size_t i = 0; i < bytes; i++) end[i] = end[i] ^ 0xa5;
     return free_victim();
 }
 
@@ -29,7 +30,7 @@ template <size_t bytes> static Outcome overflow_by_memcpy() {
 
 template <size_t bytes> static Outcome underflow() {
     volatile unsigned char *start = hide(victim);
-    for (size_t i = 1; i <= bytes; i++) start[-(ptrdiff_t)i] = 0xa5;
+    for (size_t i = 1; i <= bytes; i++) start[-(ptrdiff_t)i] = start[-(ptrdiff_t)i] ^ 0xa5;
     return free_victim();
 }
 

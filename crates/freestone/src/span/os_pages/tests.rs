@@ -121,7 +121,7 @@ fn a_burst_leaves_no_os_page_without_a_block() {
     }
 }
 
-/// What `has_emptied_a_page` says of a free block, by looking at every block of the span.
+/// The expected result of `has_emptied_a_page` for a free block, from a check of every block of the span.
 fn has_emptied_a_page_slowly(span: &OwnedSpan<'_>, index: usize) -> bool {
     let (block, unit, n) = (block_bytes(span.class.get() as usize), carve_bytes(span, 4096), n_blocks(span));
     let is_fresh = |at: usize| span.fresh.get() >> at & 1 == 1;
