@@ -57,6 +57,17 @@ pub(crate) fn c_compiler() -> String {
     target_setting("LINKER").pop().unwrap_or_else(|| "cc".into())
 }
 
+/// The C++ compiler for the target; `None` if there is none.
+pub(crate) fn cpp_compiler() -> Option<String> {
+    match foreign_target() {
+        None => Some("c++".into()),
+        // A musl target's C compiler is a wrapper without a C++ library.
+        Some(_) if is_musl() => None,
+        Some(_) => Some(c_compiler().replace("gcc", "g++")),
+    }
+    .filter(|compiler| installed(compiler))
+}
+
 /// Whether programs run under an emulator; a test that cannot be right there says so and passes.
 pub(crate) fn emulated(why: &str) -> bool {
     let is_emulated = !target_setting("RUNNER").is_empty();
@@ -174,8 +185,12 @@ impl Program {
         static SERIAL: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let serial = SERIAL.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let draft = path.with_extension(format!("{}-{serial}", std::process::id()));
-        let mut compile = Command::new(c_compiler());
+        let is_cpp = source.ends_with(".cpp");
+        let mut compile = Command::new(if is_cpp { cpp_compiler().expect("a C++ compiler") } else { c_compiler() });
         compile.args(["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]);
+        if is_cpp {
+            compile.args(["-std=c++17", "-Wno-noexcept-type", "-Wno-mismatched-new-delete"]);
+        }
         compile.args([
             "-Wno-use-after-free",
             "-Wno-free-nonheap-object",
@@ -186,6 +201,7 @@ impl Program {
         compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(from);
         match way {
             Way::System => {}
+            Way::Preload if is_cpp => {}
             Way::Preload => {
                 compile.arg("-Wl,-z,dynamic-undefined-weak").arg("-include").arg(crate_dir().join("tests/c/weak.h"));
             }

@@ -105,8 +105,15 @@ impl Entry {
     #[inline(always)]
     #[must_use]
     pub(crate) const fn class_if_owned(self, tag: u32) -> Option<usize> {
+        self.class_if_owned_below(tag, N_CLASSES)
+    }
+
+    /// As [`Entry::class_if_owned`], if the class is below `bound`, which is [`N_CLASSES`] or less.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn class_if_owned_below(self, tag: u32, bound: usize) -> Option<usize> {
         let code = self.0.wrapping_sub(tag) as usize;
-        if code < N_CLASSES { Some(code) } else { None }
+        if code < bound { Some(code) } else { None }
     }
 
     /// The size class, if the page is of a small span, whoever owns it.

@@ -17,6 +17,7 @@
 //! Invariant: the view covers every page of the heap's own spans, so `free` finds each of them.
 //! Threads: only the heap's thread reads or writes the cells.
 
+use crate::size_class::N_CLASSES;
 use crate::span::{Generation, View};
 use core::cell::Cell;
 
@@ -43,7 +44,13 @@ impl Lookup {
     /// The class of the block at `address`, if its span is this heap's. `None` for an address that is no multiple of the granule.
     #[inline(always)]
     pub(crate) fn own_class(&self, address: usize) -> Option<usize> {
-        self.view.get().entry_of_block(address)?.class_if_owned(self.tag.get())
+        self.own_class_below(address, N_CLASSES)
+    }
+
+    /// As [`Lookup::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
+    #[inline(always)]
+    pub(crate) fn own_class_below(&self, address: usize, bound: usize) -> Option<usize> {
+        self.view.get().entry_of_block(address)?.class_if_owned_below(self.tag.get(), bound)
     }
 
     /// The heap's view.

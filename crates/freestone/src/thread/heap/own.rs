@@ -16,6 +16,7 @@ use super::ThreadHeap;
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
+use crate::size_class::N_CLASSES;
 use crate::span::{Generation, Layout, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
@@ -115,7 +116,13 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The class of the block at `address`, and the heap, if the block's span is this heap's.
     #[inline(always)]
     pub(crate) fn own_class(self, address: usize) -> Option<(Own<'a, O>, usize)> {
-        let class = self.heap.bins.lookup().own_class(address)?;
+        self.own_class_below(address, N_CLASSES)
+    }
+
+    /// As [`Current::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
+    #[inline(always)]
+    pub(crate) fn own_class_below(self, address: usize, bound: usize) -> Option<(Own<'a, O>, usize)> {
+        let class = self.heap.bins.lookup().own_class_below(address, bound)?;
         // SAFETY: no entry of the page map has a placeholder's tag, so a heap that owns a span is no placeholder.
         Some((unsafe { self.assume_own() }, class))
     }
