@@ -119,7 +119,7 @@ impl Slot {
     }
 }
 
-/// What the word of a slot says is in it; `None` if the slot is closed.
+/// The content that the word of a slot encodes; `None` if the slot is closed.
 fn content(word: u64) -> Option<Content> {
     let content = if word as u32 == 0 { Content::Empty } else { Content::Number(word as u32) };
     (word != 0).then_some(content)

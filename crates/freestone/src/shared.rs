@@ -25,7 +25,7 @@ pub(crate) struct Shared<O: Os> {
     pub pages: PageHeap<O>,
     /// Spans without an owner.
     pub central: CentralLists,
-    /// What is used, summed over all heaps.
+    /// The sums of memory in use, over all heaps.
     pub usage: Usage,
 }
 

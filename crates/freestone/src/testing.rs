@@ -11,6 +11,7 @@ use crate::check::check;
 use crate::shared::Shared;
 use crate::span::{OwnedSpan, PageIndex};
 use crate::thread::explicit::ExplicitHeap;
+use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use freestone_os::fake::Fake;
@@ -57,6 +58,24 @@ impl World {
         unsafe { self.threads.birth_of_explicit(&self.shared) }
     }
 
+    /// Ends a heap of this world, which the test does not use again.
+    pub(crate) fn end(&self, heap: Own<'_, Fake>) {
+        // SAFETY: the heap was born in this world, and the test does not use it again.
+        unsafe { self.threads.death(heap) };
+    }
+
+    /// Destroys an explicit heap of this world: the test uses neither it nor a block of it again.
+    pub(crate) fn destroy(&self, heap: &ExplicitHeap<Fake>) {
+        // SAFETY: the heap was born in this world; the test uses neither it nor a block of it again.
+        unsafe { self.threads.destroy(heap) };
+    }
+
+    /// Goes on as a forked child whose one thread has the heap `own`: the test does not use the other heaps again.
+    pub(crate) fn orphan_others(&self, own: Own<'_, Fake>) {
+        // SAFETY: the test is one thread, which holds no lock and goes on with `own` only.
+        unsafe { self.threads.orphan_others(Some(own)) };
+    }
+
     /// Pages of small spans that are in use.
     pub(crate) fn small_span_pages(&self) -> u64 {
         self.shared.pages.stats().small_pages
@@ -84,12 +103,25 @@ pub(crate) fn free(heap: Own<'_, Fake>, block: *mut u8) {
 
 /// Makes a block of a world's heap hold `bytes` (see [`free`]).
 pub(crate) fn reallocate(heap: Own<'_, Fake>, block: *mut u8, bytes: usize) -> *mut u8 {
-    // SAFETY: the block is the test's, which uses the answer in its place (see `free`).
+    // SAFETY: the block is the test's, which uses the returned value in its place (see `free`).
     unsafe { heap.reallocate(block, bytes, 1) }
+}
+
+/// Makes a large block of a world's heap hold `bytes` where it is; whether it can (see [`free`]).
+pub(crate) fn resize_in_place(heap: Own<'_, Fake>, block: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the block is the test's, which does not use what was cut off (see `free`).
+    unsafe { heap.resize_in_place(block, bytes) }
+}
+
+/// A block that the test frees by its class (see [`free`]).
+pub(crate) fn freed(block: *mut u8, class: usize) -> FreeBlock {
+    // SAFETY: the block is the test's, of this class, and not used again (see `free`).
+    unsafe { FreeBlock::new(block, class) }
 }
 
 /// Writes `byte` to the first `bytes` of a block (see [`free`]).
 pub(crate) fn fill(block: *mut u8, byte: u8, bytes: usize) {
+    assert!(!block.is_null());
     // SAFETY: the block is the test's, and at least as long (see `free`).
     unsafe { block.write_bytes(byte, bytes) };
 }

@@ -46,11 +46,10 @@ impl Block {
     }
 
     fn end(self) {
-        // SAFETY: in use, that long at least; used no more.
-        unsafe {
-            assert_eq!(self.start.read(), self.filling);
-            Freestone.dealloc(self.start, self.layout);
-        }
+        // SAFETY: the block is live, and its first byte was written.
+        assert_eq!(unsafe { self.start.read() }, self.filling);
+        // SAFETY: the block is live, was allocated for this layout, and is not used again.
+        unsafe { Freestone.dealloc(self.start, self.layout) };
     }
 }
 

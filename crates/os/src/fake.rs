@@ -1,6 +1,6 @@
 //! A fake kernel for tests: it fails on demand, completely or half-way, has its own clock and OS page size, and checks every transition.
 //!
-//! What a call leaves behind that fails half-way ([`Fake::plan_half_way`]), as kernels of the last ten years do:
+//! What a call that fails half-way leaves behind ([`Fake::plan_half_way`]), as kernels of the last ten years do:
 //!
 //! | call | half-way |
 //! |---|---|
@@ -43,6 +43,22 @@ pub struct Failure {
 }
 
 /// See the module header.
+///
+/// ```
+/// use freestone_os::fake::{Failure, Fake};
+/// use freestone_os::{Errno, Os};
+///
+/// let kernel = Fake::new(4096, 1 << 20);
+/// let at = kernel.propose_range(1 << 20, 0).expect("the whole range");
+/// kernel.plan(Some(Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false }));
+/// // SAFETY: parts of the proposed range, which only this code uses.
+/// unsafe {
+///     assert_eq!(kernel.commit(at, 4096, false), Ok(()));
+///     assert_eq!(kernel.commit(at.add(4096), 4096, false), Err(Errno::NOMEM));
+///     assert_eq!(kernel.commit(at.add(4096), 4096, false), Ok(()));
+/// }
+/// assert_eq!(kernel.committed_bytes(), 8192);
+/// ```
 pub struct Fake {
     os_page_bytes: usize,
     range_bytes: usize,

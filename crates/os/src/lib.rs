@@ -36,6 +36,8 @@ mod file;
 mod futex;
 mod linux;
 pub mod process;
+#[cfg(test)]
+mod test_range;
 pub mod thread;
 
 pub use append::append;

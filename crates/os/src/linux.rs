@@ -34,7 +34,7 @@ pub struct Linux;
 /// Size of the address range: larger than any machine's memory. It costs nothing, because nothing in it is mapped before it is needed.
 const RANGE_BYTES: usize = 1 << 44;
 
-/// Where an address range is looked for at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
+/// Where address ranges are tried at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
 /// kernel puts into the upper third of the address space.
 const PLACES: [core::ops::Range<usize>; 3] = [
     // 47 address bits or more, x86-64 and AArch64; above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`).
@@ -159,7 +159,7 @@ unsafe impl Os for Linux {
     }
 
     fn huge_page_bytes(&self) -> usize {
-        /// What was found, plus one; 0 before the first time.
+        /// The size found, plus one; 0 before the first call.
         static ANSWER: AtomicUsize = AtomicUsize::new(0);
         let answer = ANSWER.load(Ordering::Relaxed);
         if answer != 0 {

@@ -96,7 +96,7 @@ fn start(handle: &mut MaybeUninit<libc::pthread_t>, main: Main, stack_bytes: usi
     }
     // SAFETY: the attributes were initialised above.
     unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes) };
-    // SAFETY: the attributes were initialised above, `handle` has room for the answer, and `main` is a function of the type asked for.
+    // SAFETY: the attributes were initialised above, `handle` has room for the result, and `main` is a function of the required type.
     let error = unsafe { libc::pthread_create(handle.as_mut_ptr(), attributes.as_ptr(), main, ptr::null_mut()) };
     // SAFETY: the attributes were initialised above, and are not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
@@ -131,7 +131,7 @@ const PTHREAD_CANCEL_DISABLE: c_int = 1;
 /// Sets whether the calling thread can be cancelled. Returns how it was before.
 fn set_cancelability(state: c_int) -> c_int {
     let mut before = 0;
-    // SAFETY: `before` has room for the answer; `state` is one of the two that there are, or what this call returned.
+    // SAFETY: `before` has room for the result; `state` is one of the two that there are, or what this call returned.
     unsafe { pthread_setcancelstate(state, &mut before) };
     before
 }

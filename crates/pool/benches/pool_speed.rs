@@ -150,11 +150,10 @@ fn throughput<S: Subject>(n_threads: usize, make: impl Fn() -> S + Sync) -> f64 
 /// Memory that begins at a cache line, as a block with a line of its own does.
 fn memory(bytes: usize) -> &'static mut [std::mem::MaybeUninit<u8>] {
     let layout = Layout::from_size_align(bytes, 128).expect("a valid layout");
-    // SAFETY: the layout has bytes; the memory is never given back.
-    unsafe {
-        let start = NonNull::new(System.alloc(layout)).expect("memory for a pool");
-        std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes)
-    }
+    // SAFETY: the layout has bytes.
+    let start = NonNull::new(unsafe { System.alloc(layout) }).expect("memory for a pool");
+    // SAFETY: the memory has `bytes`, nobody else knows of it, and it is never given back.
+    unsafe { std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes) }
 }
 
 fn fixed() -> FixedPool<'static> {

@@ -30,18 +30,18 @@ fn a_region_that_is_misaligned_or_too_short_is_refused() {
         let (start, bytes) = unsafe { (memory.start.byte_add(offset), memory.bytes() - offset) };
         let misaligned = Error::RegionMisaligned { address: address(start), align: 16 };
         // SAFETY: as above.
-        unsafe {
-            assert_eq!(FixedPool::new_at(SHAPE, start, bytes).err(), Some(misaligned));
-            assert_eq!(SharedPool::new_at(SHAPE, start, bytes).err(), Some(misaligned));
-        }
+        assert_eq!(unsafe { FixedPool::new_at(SHAPE, start, bytes) }.err(), Some(misaligned));
+        // SAFETY: as above.
+        assert_eq!(unsafe { SharedPool::new_at(SHAPE, start, bytes) }.err(), Some(misaligned));
     }
+    let (bytes, least) = (SHAPE.region_bytes() - 1, SHAPE.region_bytes());
     // SAFETY: as above.
-    unsafe {
-        let (bytes, least) = (SHAPE.region_bytes() - 1, SHAPE.region_bytes());
-        assert_eq!(FixedPool::new_at(SHAPE, memory.start, bytes).err(), Some(Error::RegionTooSmall { bytes, least }));
-        let (bytes, least) = (SHAPE.shared_region_bytes() - 1, SHAPE.shared_region_bytes());
-        assert_eq!(SharedPool::new_at(SHAPE, memory.start, bytes).err(), Some(Error::RegionTooSmall { bytes, least }));
-    }
+    let refused = unsafe { FixedPool::new_at(SHAPE, memory.start, bytes) };
+    assert_eq!(refused.err(), Some(Error::RegionTooSmall { bytes, least }));
+    let (bytes, least) = (SHAPE.shared_region_bytes() - 1, SHAPE.shared_region_bytes());
+    // SAFETY: as above.
+    let refused = unsafe { SharedPool::new_at(SHAPE, memory.start, bytes) };
+    assert_eq!(refused.err(), Some(Error::RegionTooSmall { bytes, least }));
     assert!(matches!(
         FixedPool::new(SHAPE, &mut []).err(),
         Some(Error::RegionTooSmall { .. } | Error::RegionMisaligned { .. })
@@ -128,12 +128,13 @@ fn a_double_free_of_a_block_in_a_magazine_is_reported() {
     let block = mine.allocate().unwrap();
     let double = Err(Error::DoubleFree { block: address(block), bytes: 48 });
     // SAFETY: given back once; the others are refused.
-    unsafe {
-        assert_eq!(mine.deallocate(block), Ok(()));
-        assert_eq!(mine.deallocate(block), double);
-        assert_eq!(theirs.deallocate(block), double);
-        assert_eq!(pool.deallocate(block), double);
-    }
+    assert_eq!(unsafe { mine.deallocate(block) }, Ok(()));
+    // SAFETY: as above.
+    assert_eq!(unsafe { mine.deallocate(block) }, double);
+    // SAFETY: as above.
+    assert_eq!(unsafe { theirs.deallocate(block) }, double);
+    // SAFETY: as above.
+    assert_eq!(unsafe { pool.deallocate(block) }, double);
 }
 
 #[test]
@@ -143,16 +144,15 @@ fn a_write_into_free_blocks_damages_no_bookkeeping() {
     let blocks: Vec<_> = (0..3).map(|_| pool.allocate().unwrap()).collect();
     for block in &blocks[..2] {
         // SAFETY: given back once; the wrong write stays inside the block.
-        unsafe {
-            pool.deallocate(*block).unwrap();
-            block.write_bytes(0x7F, SHAPE.block_bytes());
-        }
+        unsafe { pool.deallocate(*block) }.unwrap();
+        // SAFETY: as above.
+        unsafe { block.write_bytes(0x7F, SHAPE.block_bytes()) };
     }
     assert_eq!(pool.check(), Ok(()));
     let again = [pool.allocate_zeroed().unwrap(), pool.allocate().unwrap()];
     assert_eq!(again, blocks[..2]);
     // SAFETY: in use.
-    unsafe { assert_eq!((again[0].read(), again[1].read()), (0, 0x7F)) };
+    assert_eq!((unsafe { again[0].read() }, unsafe { again[1].read() }), (0, 0x7F));
 }
 
 #[test]
@@ -162,17 +162,16 @@ fn overwritten_bookkeeping_is_found() {
     let blocks: Vec<_> = (0..70).map(|_| pool.allocate().unwrap()).collect();
     // SAFETY: given back once.
     unsafe { pool.deallocate(blocks[66]) }.unwrap();
-    // SAFETY: inside the memory: the bits and the link of the second group.
-    let (bits, link) = unsafe {
-        let group = memory.start.byte_add(70 * SHAPE.spacing() + 16);
-        (group.cast::<u64>(), group.byte_add(8).cast::<usize>())
-    };
-    // SAFETY: the pool is not at work.
-    let damage = |place: NonNull<u64>, wrong: u64| unsafe {
-        let right = place.read();
-        place.write(wrong);
+    // SAFETY: inside the memory: the bits of the second group.
+    let bits = unsafe { memory.start.byte_add(70 * SHAPE.spacing() + 16) }.cast::<u64>();
+    // SAFETY: inside the memory: the link of the second group, behind its bits.
+    let link = unsafe { bits.byte_add(8) }.cast::<usize>();
+    let damage = |place: NonNull<u64>, wrong: u64| {
+        // SAFETY: the place is in the memory, and the pool is not at work.
+        let right = unsafe { place.replace(wrong) };
         let found = pool.check();
-        place.write(right);
+        // SAFETY: as above.
+        unsafe { place.write(right) };
         assert_eq!(pool.check(), Ok(()));
         found
     };
@@ -203,7 +202,7 @@ fn damaged_bookkeeping_never_leads_out_of_the_pool() {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let wrong = [random, random >> 60, 0, u64::MAX][(random >> 33) as usize % 4];
             // SAFETY: inside the memory; the pool is not at work.
-            unsafe { memory.start.byte_add(at).cast::<u64>().write(wrong) };
+            unsafe { memory.start.as_ptr().wrapping_add(at).cast::<u64>().write(wrong) };
         }
         let mut refusal = None;
         for _ in 0..200 {
@@ -250,10 +249,9 @@ fn an_exhausted_pool_falls_through_to_its_heap_and_takes_its_blocks_back() {
     for block in blocks {
         assert!(block.addr().get().is_multiple_of(64));
         // SAFETY: 100 bytes in use; given back once.
-        unsafe {
-            assert!((0..100).all(|offset| block.byte_add(offset).read() == 0));
-            pool.deallocate(block).unwrap();
-        }
+        assert!((0..100).all(|offset| unsafe { block.as_ptr().wrapping_add(offset).read() } == 0));
+        // SAFETY: as above.
+        unsafe { pool.deallocate(block) }.unwrap();
     }
     assert!(pool.close().is_ok());
 }
@@ -281,14 +279,16 @@ fn memory_that_was_never_used_is_not_written() {
     let mut pool = memory.fixed(shape);
     let (first, second) = (pool.allocate().unwrap(), pool.allocate().unwrap());
     // SAFETY: blocks in use; given back once.
-    unsafe {
-        assert_eq!((first.read(), second.read()), (0xA5, 0xA5));
-        pool.deallocate(second).unwrap();
-        pool.deallocate(first).unwrap();
-        assert_eq!(pool.allocate().unwrap(), first);
-        let behind = second.byte_add(256);
-        assert!((0..62 * 256).all(|offset| behind.byte_add(offset).read() == 0xA5));
-    }
+    assert_eq!((unsafe { first.read() }, unsafe { second.read() }), (0xA5, 0xA5));
+    // SAFETY: as above.
+    unsafe { pool.deallocate(second) }.unwrap();
+    // SAFETY: as above.
+    unsafe { pool.deallocate(first) }.unwrap();
+    assert_eq!(pool.allocate().unwrap(), first);
+    // SAFETY: as above.
+    let behind = unsafe { second.byte_add(256) };
+    // SAFETY: as above.
+    assert!((0..62 * 256).all(|offset| unsafe { behind.as_ptr().wrapping_add(offset).read() } == 0xA5));
 }
 
 #[test]

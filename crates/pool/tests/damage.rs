@@ -77,13 +77,12 @@ fn a_wrong_link_of_a_shared_pool_is_found() {
     let link = |block| unsafe { memory.start.byte_add(COUNT * SHAPE.spacing() + 4 * index(block)).cast::<u32>() };
     let mut damage = |block: NonNull<u8>, wrong: u32| {
         // SAFETY: inside the memory; the pool is not at work.
-        unsafe {
-            let right = link(block).replace(wrong);
-            let found = pool.check();
-            link(block).write(right);
-            assert_eq!(pool.check(), Ok(()));
-            found
-        }
+        let right = unsafe { link(block).replace(wrong) };
+        let found = pool.check();
+        // SAFETY: as above.
+        unsafe { link(block).write(right) };
+        assert_eq!(pool.check(), Ok(()));
+        found
     };
     // The list begins with the block freed last.
     let (first, used) = (blocks[2], blocks[5]);
@@ -112,10 +111,9 @@ fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_is_reused() {
             bytes.fill(0xFF);
         }
         // SAFETY: given back once.
-        unsafe {
-            pool.deallocate(block).unwrap();
-            magazine.deallocate(other).unwrap();
-        }
+        unsafe { pool.deallocate(block) }.unwrap();
+        // SAFETY: as above.
+        unsafe { magazine.deallocate(other) }.unwrap();
     }
 }
 
@@ -161,11 +159,10 @@ fn a_block_given_back_unchecked_is_not_in_use() {
     let (kept, listed) = (magazine.allocate().unwrap(), pool.allocate().unwrap());
     assert_eq!(pool.stats().n_used, 2);
     // SAFETY: in use, and given back once.
-    unsafe {
-        magazine.deallocate_unchecked(kept);
-        assert_eq!(pool.stats().n_used, 1);
-        pool.deallocate_unchecked(listed);
-    }
+    unsafe { magazine.deallocate_unchecked(kept) };
+    assert_eq!(pool.stats().n_used, 1);
+    // SAFETY: as above.
+    unsafe { pool.deallocate_unchecked(listed) };
     assert_eq!((pool.stats().n_used, pool.leaks().count()), (0, 0));
     drop(magazine);
     assert_eq!(pool.check(), Ok(()));

@@ -31,17 +31,23 @@ fn the_global_interface_allocates_grows_zeroes_and_refuses() {
     let heap = locked(&mut memory);
     let layout = Layout::from_size_align(100, 64).unwrap();
     // SAFETY: blocks of this heap, given back once.
-    unsafe {
-        let block = heap.alloc_zeroed(layout);
-        assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| block.add(at).read() == 0));
-        block.write_bytes(7, 100);
-        let block = heap.realloc(block, layout, 5000);
-        assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| block.add(at).read() == 7));
-        assert!(heap.realloc(block, Layout::from_size_align(5000, 64).unwrap(), 1 << 20).is_null());
-        heap.dealloc(block, layout);
-        assert!(heap.alloc(Layout::from_size_align(1 << 20, 1).unwrap()).is_null());
-        assert!(heap.alloc(Layout::from_size_align(0, 1).unwrap()).is_null());
-    }
+    let block = unsafe { heap.alloc_zeroed(layout) };
+    // SAFETY: as above.
+    assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| unsafe { block.wrapping_add(at).read() } == 0));
+    // SAFETY: as above.
+    unsafe { block.write_bytes(7, 100) };
+    // SAFETY: as above.
+    let block = unsafe { heap.realloc(block, layout, 5000) };
+    // SAFETY: as above.
+    assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| unsafe { block.wrapping_add(at).read() } == 7));
+    // SAFETY: as above.
+    assert!(unsafe { heap.realloc(block, Layout::from_size_align(5000, 64).unwrap(), 1 << 20) }.is_null());
+    // SAFETY: as above.
+    unsafe { heap.dealloc(block, layout) };
+    // SAFETY: as above.
+    assert!(unsafe { heap.alloc(Layout::from_size_align(1 << 20, 1).unwrap()) }.is_null());
+    // SAFETY: as above.
+    assert!(unsafe { heap.alloc(Layout::from_size_align(0, 1).unwrap()) }.is_null());
     let heap = heap.lock();
     assert_eq!((heap.check(), heap.leaks().count()), (Ok(()), 0));
 }

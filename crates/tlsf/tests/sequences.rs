@@ -33,7 +33,7 @@ struct Live {
 impl Live {
     fn is_intact(self) -> bool {
         // SAFETY: the block is live.
-        (0..self.bytes).all(|at| unsafe { self.block.byte_add(at).read() } == self.mark)
+        (0..self.bytes).all(|at| unsafe { self.block.as_ptr().wrapping_add(at).read() } == self.mark)
     }
 }
 
@@ -64,20 +64,18 @@ impl World {
     fn copied(&self) -> Copied {
         let (mut heap, mut region) = (MaybeUninit::<Heap>::uninit(), vec![MaybeUninit::uninit(); self.region_bytes]);
         // SAFETY: a heap has no destructor, and one of the two copies is used at a time.
-        unsafe {
-            heap.as_mut_ptr().copy_from_nonoverlapping(&raw const self.heap, 1);
-            region.as_mut_ptr().copy_from_nonoverlapping(self.memory.start.cast().as_ptr(), self.region_bytes);
-        }
+        unsafe { heap.as_mut_ptr().copy_from_nonoverlapping(&raw const self.heap, 1) };
+        // SAFETY: as above.
+        unsafe { region.as_mut_ptr().copy_from_nonoverlapping(self.memory.start.cast().as_ptr(), self.region_bytes) };
         Copied { heap, region }
     }
 
     fn put_back(&mut self, copied: &Copied) {
         // SAFETY: as above.
-        unsafe {
-            (&raw mut self.heap).copy_from_nonoverlapping(copied.heap.as_ptr(), 1);
-            let start: NonNull<MaybeUninit<u8>> = self.memory.start.cast();
-            start.as_ptr().copy_from_nonoverlapping(copied.region.as_ptr(), self.region_bytes);
-        }
+        unsafe { (&raw mut self.heap).copy_from_nonoverlapping(copied.heap.as_ptr(), 1) };
+        let start: NonNull<MaybeUninit<u8>> = self.memory.start.cast();
+        // SAFETY: as above.
+        unsafe { start.as_ptr().copy_from_nonoverlapping(copied.region.as_ptr(), self.region_bytes) };
     }
 
     /// Does every step that is possible now, and after each of them all that `left - 1` more can be.

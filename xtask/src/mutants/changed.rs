@@ -222,11 +222,15 @@ fn wrapped(text: &str, wraps: &[Wrap]) -> String {
     result
 }
 
-/// The mutant that a line of the changed text belongs to: the last that begins at or before it, else the first after it.
-pub(crate) fn mutant_at(text: &str, line: usize) -> Option<u32> {
+/// The mutant that the compiler complains of at a line of the changed text: the last that begins at or before it, else the first after it. A `match` that
+/// is no longer exhaustive is the fault of an arm after that line.
+pub(crate) fn mutant_at(text: &str, line: usize, is_not_exhaustive: bool) -> Option<u32> {
     let number = |line: &str| line.strip_prefix("/*mutant ")?.split_once("*/")?.0.parse().ok();
     let lines: Vec<_> = text.lines().collect();
     let (before, after) = lines.split_at(line.min(lines.len()));
+    if is_not_exhaustive {
+        return after.iter().filter(|line| !line.contains("=>")).find_map(|line| number(line));
+    }
     before.iter().rev().find_map(|line| number(line)).or_else(|| after.iter().find_map(|line| number(line)))
 }
 

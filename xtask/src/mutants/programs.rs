@@ -88,7 +88,8 @@ pub(crate) fn constant(package: &str, targets: &[&str], mutant: &Placed) -> Resu
     let changed = with_one(&source, mutant.at, &mutant.change).with_context(|| mutant.file.clone())?;
     scratch.with(&mutant.file, &changed, |scratch| {
         let mut build = cargo(scratch, package, targets, &["--no-run"]);
-        if outcome(build.env("CARGO_TARGET_DIR", target().join("mutants/constants")), Duration::MAX)? != Outcome::Passed
+        if outcome(build.env("CARGO_TARGET_DIR", target().join("mutants/constants")), Duration::from_secs(3600))?
+            != Outcome::Passed
         {
             return Ok("unviable");
         }
@@ -112,11 +113,11 @@ fn cargo(scratch: &Scratch, package: &str, targets: &[&str], more: &[&str]) -> C
 /// The mutants to which the compiler's errors point.
 fn refused(said: &str, written: &BTreeMap<String, String>) -> BTreeSet<u32> {
     let errors = said.lines().filter(|line| line.contains(": error"));
-    let place = |line: &str| {
-        let mut parts = line.split(':');
+    let place = |error: &str| {
+        let mut parts = error.split(':');
         let (file, line) = (parts.next()?, parts.next()?.parse::<usize>().ok()?);
         let (_, text) = written.iter().find(|(name, _)| name.ends_with(file) || file.ends_with(name.as_str()))?;
-        mutant_at(text, line)
+        mutant_at(text, line, error.contains("E0004"))
     };
     errors.filter_map(place).collect()
 }

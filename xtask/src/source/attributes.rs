@@ -1,4 +1,4 @@
-//! What the attributes of an item say: whether it exists in test builds only.
+//! Attributes of items: whether an item exists in test builds only.
 
 use syn::{Attribute, Item};
 

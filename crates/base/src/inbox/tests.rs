@@ -29,14 +29,13 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
     let inbox = Inbox::new();
     let node = node();
     // SAFETY: a chain of one that is ours, each time it was refused or taken back.
-    unsafe {
-        assert!(inbox.push(node, node, LinkKey::PLAIN));
-        assert_eq!(inbox.close(), node);
-        assert!(!inbox.push(node, node, LinkKey::PLAIN));
-        assert!(inbox.take().is_null() && inbox.close().is_null());
-        inbox.open();
-        assert!(inbox.push(node, node, LinkKey::PLAIN));
-    }
+    let push = || unsafe { inbox.push(node, node, LinkKey::PLAIN) };
+    assert!(push());
+    assert_eq!(inbox.close(), node);
+    assert!(!push());
+    assert!(inbox.take().is_null() && inbox.close().is_null());
+    inbox.open();
+    assert!(push());
     assert_eq!(consume(inbox.take()), 1);
 }
 

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn freestone_tlsf_check(heap: *mut Control) -> c_int {
     control.code(result)
 }
 
-/// Why the last call that was refused was refused; all zero if none was.
+/// The error of the last call that was refused; all members are zero if none was.
 ///
 /// # Safety
 /// - `heap` is a live handle.

@@ -152,7 +152,7 @@ impl Heap {
     /// untouched.
     ///
     /// # Safety
-    /// - The block was allocated by Freestone for `old`, and is not freed. It is not used again unless the answer is `None`.
+    /// - The block was allocated by Freestone for `old`, and is not freed. It is not used again unless the result is `None`.
     ///
     /// ```
     /// # use core::alloc::Layout;
@@ -178,7 +178,7 @@ impl Heap {
         let moved = self.allocate(new)?;
         // SAFETY: each block holds the smaller of the two sizes, and they are two.
         unsafe { moved.copy_from_nonoverlapping(block, old.size().min(size)) };
-        // SAFETY: the old block is live, and not used again when the answer is a new one (this function's contract).
+        // SAFETY: the old block is live, and not used again when the result is a new one (this function's contract).
         unsafe { self.deallocate(block) };
         Some(moved)
     }

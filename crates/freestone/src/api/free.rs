@@ -24,11 +24,10 @@ use freestone_os::Linux;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_own` and of `free_slow`.
-    unsafe {
-        if !free_own(block, N_CLASSES) {
-            free_slow(block);
-        }
+    // SAFETY: this function's contract is that of `free_own`.
+    if unsafe { !free_own(block, N_CLASSES) } {
+        // SAFETY: this function's contract is that of `free_slow`.
+        unsafe { free_slow(block) };
     }
 }
 
@@ -107,7 +106,7 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
     }
 }
 
-/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the answer is 0.
+/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the result is 0.
 ///
 /// # Safety
 /// - `block` is null, or was returned by this allocator and is not freed.

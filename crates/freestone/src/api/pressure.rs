@@ -65,7 +65,7 @@ impl Pressure {
         *self.listener.lock() = callback.map(|callback| Listener { callback, argument });
     }
 
-    /// Calls the listener, unless there is none or a call is under way. It may allocate; what it allocates brings no further call.
+    /// Calls the listener, unless there is none or a call is under way. It may allocate; its own allocations do not call it again.
     pub(super) fn notify(&self, in_use_bytes: impl FnOnce() -> usize) {
         if self.notifier.compare_exchange(0, Futex::this_thread(), Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;

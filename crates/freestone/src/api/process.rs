@@ -106,7 +106,7 @@ fn try_start() -> bool {
         return false;
     }
     let mut key = 0;
-    // SAFETY: `key` is a valid place for the answer, and the destructor a function of the type asked for. Creating a key does not allocate.
+    // SAFETY: `key` is a valid place for the result, and the destructor a function of the required type. Creating a key does not allocate.
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }

@@ -21,7 +21,7 @@ use core::ptr;
 /// moved; null and `ENOMEM` when memory runs out, and then the block is untouched.
 ///
 /// # Safety
-/// - `block` was returned by this allocator (it is not null) and is not freed. It is not used again unless the answer is null.
+/// - `block` was returned by this allocator (it is not null) and is not freed. It is not used again unless the result is null.
 /// - `align` is a power of two.
 #[inline]
 #[must_use]

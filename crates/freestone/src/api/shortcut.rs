@@ -40,11 +40,10 @@ impl Shortcut {
     /// # Safety
     /// - No other thread uses the shortcut meanwhile.
     pub unsafe fn close(&self) {
-        // SAFETY: no other thread reads or writes the bounds meanwhile (this function's contract).
-        unsafe {
-            *self.sizes.get() = 0;
-            *self.classes.get() = 0;
-        }
+        // SAFETY: no other thread reads or writes the bound meanwhile (this function's contract).
+        unsafe { *self.sizes.get() = 0 };
+        // SAFETY: as above.
+        unsafe { *self.classes.get() = 0 };
     }
 
     /// What sizes have to be below.
@@ -81,8 +80,10 @@ impl Shortcut {
     #[inline(always)]
     #[must_use]
     pub unsafe fn free(&self, block: *mut u8) -> bool {
+        // SAFETY: nothing writes the bound meanwhile (module header).
+        let bound = unsafe { *self.classes.get() };
         // SAFETY: this function's contract is that of `free_own`; the bound is `N_CLASSES` or 0.
-        unsafe { free_own(block, *self.classes.get()) }
+        unsafe { free_own(block, bound) }
     }
 }
 

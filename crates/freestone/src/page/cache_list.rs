@@ -108,7 +108,7 @@ impl CacheList {
         hold(open_pages == self.open_pages, "the count of cached pages is that of open slots", PageIndex::NONE)
     }
 
-    /// Closes slots of a cache; whether some stay open.
+    /// Closes slots of a cache. Returns whether some stay open.
     fn close_slots(&mut self, cache: &LargeRunCache, close: Close, mut free: impl FnMut(PageIndex)) -> bool {
         let mut stays_open = false;
         for (pages, slot) in cache.slots() {

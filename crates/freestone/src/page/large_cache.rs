@@ -1,4 +1,4 @@
-//! The large-run cache: runs of large blocks that a thread freed a moment ago, for its next blocks of the same length.
+//! The large-run cache: runs of large blocks that a thread has freed, for its next blocks of the same length.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -251,7 +251,7 @@ impl LargeRunCache {
         true
     }
 
-    /// Takes the cache out of the list from its front; the next one.
+    /// Takes the cache out of the front of the list. Returns the next one.
     pub(super) fn leave_list(&self) -> *const Self {
         self.is_listed.set(false);
         self.next.get()

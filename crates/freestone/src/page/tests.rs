@@ -1,5 +1,4 @@
-#![allow(unsafe_code)]
-//! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
+//! Every way of having memory and giving it back, and what the tests of the page heap's files share: over the fake kernel, through whole heaps.
 use crate::config::key;
 use crate::testing::{OneHeap, World, free};
 use crate::thread::heap::own::Own;
@@ -71,8 +70,7 @@ fn under_every_option_and_failing_call_contents_and_invariants_hold() {
             let player = play(&stream, OneHeap { world: &world, heap }, 16);
             assert!(player.is_ok(), "{index}={value}, failing {fails}: {}", player.err().unwrap());
             world.os().plan(None);
-            // SAFETY: the heap is not used afterwards.
-            unsafe { world.threads.death(heap) };
+            world.end(heap);
             world.check().unwrap();
         }
     }

@@ -136,7 +136,7 @@ impl<O: Os> PageHeap<O> {
         let _ = unsafe { self.os.prefault(self.start(tail), tail.bytes(), Prefault::Populate) };
     }
 
-    /// Gives the memory of a run back, without the lock. Whether the kernel took it.
+    /// Gives the memory of a run back, without the lock. Returns whether the kernel took it.
     pub(super) fn purge_memory(&self, run: &PurgingRun) -> bool {
         let pages = run.extent();
         // SAFETY: The run was dirty, hence mapped and free, and was taken out for this thread to purge.

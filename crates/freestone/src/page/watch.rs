@@ -72,3 +72,6 @@ impl Watch {
         Futex::wait_for(&self.purges, seen, Some(most.0));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,7 +74,7 @@ impl Generation {
         self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NONE.0
     }
 
-    /// What to subtract from an entry: see the module header.
+    /// The number to subtract from an entry: see the module header.
     #[must_use]
     #[inline]
     pub(crate) const fn tag(self) -> u32 {

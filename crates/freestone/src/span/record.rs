@@ -107,7 +107,7 @@ pub(crate) struct Span {
     pub younger: Cell<PageIndex>,
     /// Dirty: when it became so, in ms of the kernel's clock, cut to 32 bits.
     pub dirty_since_ms: Cell<u32>,
-    /// What the run is.
+    /// The kind of the run.
     pub kind: Cell<Kind>,
     /// Small: its size class.
     pub class: Cell<u8>,

@@ -99,7 +99,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// when memory runs out, and the block is untouched then.
     ///
     /// # Safety
-    /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the answer is null.
+    /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the result is null.
     #[must_use]
     pub(crate) unsafe fn reallocate(self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
         match self.locate(block) {
@@ -168,7 +168,7 @@ fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
 /// Moves a small block, of an entry and a class, to a block of another size.
 ///
 /// # Safety
-/// - The block lies in a small span of that class and entry and is the caller's; it is not used again unless the answer is null.
+/// - The block lies in a small span of that class and entry and is the caller's; it is not used again unless the result is null.
 unsafe fn move_small<O: Os>(
     own: Own<'_, O>,
     (block, entry, class): (*mut u8, Entry, usize),
@@ -189,7 +189,7 @@ unsafe fn move_small<O: Os>(
 /// Resizes the large block that starts at `page`, where it is or by moving it.
 ///
 /// # Safety
-/// - `page` starts the large block, which is the caller's; it is not used again unless the answer is null.
+/// - `page` starts the large block, which is the caller's; it is not used again unless the result is null.
 unsafe fn resize_large<O: Os>(
     own: Own<'_, O>,
     (block, page): (*mut u8, PageIndex),

@@ -20,7 +20,7 @@ const FEW_THREADS: u32 = 16;
 /// Bytes of one class that all threads together may cache, where there are more threads than that.
 const SHARED_BYTES: usize = 4 << 20;
 
-/// What a bin of `capacity` blocks of `block_bytes` may hold in a process of `n_heaps` heaps.
+/// The most blocks that a bin of `capacity` blocks of `block_bytes` may hold in a process of `n_heaps` heaps.
 pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32) -> u32 {
     if n_heaps <= FEW_THREADS {
         return capacity;

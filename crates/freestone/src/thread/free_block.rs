@@ -320,10 +320,9 @@ impl InTransit {
             self.before = (block.address(), block.class);
         }
         // SAFETY: the block is this chain's: it is marked, and its first word links to the next.
-        unsafe {
-            free_node::prefetch_ahead(node);
-            self.first = free_node::next(node, self.key);
-        }
+        self.first = unsafe { free_node::next(node, self.key) };
+        // SAFETY: as above.
+        unsafe { free_node::prefetch_ahead(node) };
         Some(found)
     }
 }

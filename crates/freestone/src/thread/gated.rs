@@ -44,7 +44,7 @@ impl<O: Os + 'static> GatedHeap<O> {
     /// [`GatedHeap::enter`], for the explicit heap that this is part of.
     pub(crate) fn enter_with<'a>(&'a self, holdings: Option<&'a Holdings>) -> Entered<'a, O> {
         let guard = self.gate.lock();
-        // SAFETY: the heap is alive, and this thread holds its gate as long as the answer is there.
+        // SAFETY: the heap is alive, and this thread holds its gate as long as the returned value exists.
         Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard }
     }
 

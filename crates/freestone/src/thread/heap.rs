@@ -70,7 +70,7 @@ impl<O: Os + 'static> Record for ThreadHeap<O> {
     }
 }
 
-/// What a heap has counted of a class. Read by another thread, the numbers may be off by what the heap's thread is doing at the moment.
+/// A heap's counts of a class. Read by another thread, the numbers may be off by what the heap's thread is doing at the moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassCounts {
     /// Blocks allocated, ever.
@@ -135,7 +135,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.mailbox().life()
     }
 
-    /// What the heap has counted of a class.
+    /// The heap's counts of a class.
     pub(crate) fn counts(&self, class: usize) -> ClassCounts {
         let remote_frees = self.bins.remote_frees(class);
         ClassCounts {

@@ -98,11 +98,10 @@ pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKe
     let mut block = blocks.first;
     while !block.is_null() {
         // SAFETY: the central lists have the blocks linked with that key, and give them away.
-        unsafe {
-            let next = free_node::next(block, key);
-            free_node::write_in_bin(block, if next.is_null() { END_OF_BIN } else { next }, bins);
-            block = next;
-        }
+        let next = unsafe { free_node::next(block, key) };
+        // SAFETY: as above.
+        unsafe { free_node::write_in_bin(block, if next.is_null() { END_OF_BIN } else { next }, bins) };
+        block = next;
     }
     // SAFETY: as above.
     unsafe { FreeBatch::new(blocks, class) }

@@ -61,7 +61,7 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     own.report(what, address);
 }
 
-/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. What was emptied in the span turned from goes back.
+/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. Purges the OS pages emptied in the span turned from.
 #[inline]
 pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if own.purge().is_at(page.0) && page != PageIndex::NONE {

@@ -1,31 +1,23 @@
 extern crate std;
 use super::*;
+use crate::test_range::TestRange;
 
 #[test]
 fn memory_goes_through_its_states() {
-    let os = Linux;
-    let bytes = 1 << 20;
-    let address_range = (0..)
-        .map_while(|attempt| os.propose_range(bytes, attempt))
-        // SAFETY: the place was proposed just now.
-        .find(|&at| unsafe { os.commit(at, bytes, false) }.is_ok())
-        .unwrap();
-    // SAFETY: committed above, used by this test alone.
-    unsafe {
-        assert_eq!(address_range.read(), 0);
-        address_range.write(7);
-        assert_eq!(os.commit(address_range, bytes, false), Err(Errno::EXIST));
-        os.purge(address_range, bytes).unwrap();
-        assert!(os.purge_zeroes());
-        assert_eq!(address_range.read(), 0);
-        address_range.write(9);
-        let half = bytes / 2;
-        os.relocate(address_range, half, address_range.add(half)).unwrap();
-        assert_eq!((address_range.read(), address_range.add(half).read()), (0, 9));
-        os.release(address_range, bytes).unwrap();
-        os.commit(address_range, bytes, true).unwrap();
-        os.release(address_range, bytes).unwrap();
-    }
+    let (bytes, half) = (1 << 20, 1 << 19);
+    let range = TestRange::new(&Linux, bytes, bytes);
+    assert_eq!(range.read(0), 0);
+    range.write(0, 7);
+    assert_eq!(range.commit(0..bytes, false), Err(Errno::EXIST));
+    range.purge(0..bytes).unwrap();
+    assert!(Linux.purge_zeroes());
+    assert_eq!(range.read(0), 0);
+    range.write(0, 9);
+    range.relocate(0..half, half).unwrap();
+    assert_eq!((range.read(0), range.read(half)), (0, 9));
+    range.release(0..bytes).unwrap();
+    range.commit(0..bytes, true).unwrap();
+    range.release(0..bytes).unwrap();
 }
 
 #[test]
@@ -51,11 +43,11 @@ fn address_ranges_are_proposed_wherever_they_fit_and_then_where_the_kernel_has_a
 fn in_a_process_of_its_own(f: impl FnOnce() -> bool) -> bool {
     let mut status = 0;
     // SAFETY: the child, a copy of a process of several threads, makes system calls and nothing else.
-    unsafe {
-        match libc::fork() {
-            0 => libc::_exit(i32::from(!f())),
-            child => assert_eq!(libc::waitpid(child, &mut status, 0), child),
-        }
+    match unsafe { libc::fork() } {
+        // SAFETY: ends the child at once, without what the parent has registered for its own end.
+        0 => unsafe { libc::_exit(i32::from(!f())) },
+        // SAFETY: `status` has room for the answer.
+        child => assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child),
     }
     status == 0
 }
@@ -73,27 +65,25 @@ fn what_the_kernel_places_next_is_not_in_a_range_in_a_gap() {
     }));
 }
 
-/// The program has used up its address space: nothing can be mapped, and the answer is still found.
+/// Sets a limit of this process; whether the kernel took it.
+fn limit(resource: libc::__rlimit_resource_t, most: u64) -> bool {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most.max(4096) };
+    // SAFETY: the call reads one `rlimit`.
+    unsafe { libc::setrlimit(resource, &limit) == 0 }
+}
+
+/// The program has used up all of its address space: nothing can be mapped, and the answer is found all the same.
 #[test]
 fn whether_purging_zeroes_is_found_out_without_a_mapping() {
     assert!(in_a_process_of_its_own(|| {
         let bytes = 1 << 20;
-        // SAFETY: the memory is this process's, which ends with the call.
-        unsafe {
-            let Some(at) = (0..)
-                .map_while(|attempt| Linux.propose_range(bytes, attempt))
-                .find(|&at| Linux.commit(at, bytes, false).is_ok())
-            else {
-                return false;
-            };
-            PURGED.store(UNKNOWN, Ordering::Relaxed);
-            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            libc::setrlimit(libc::RLIMIT_AS, &none) == 0
-                && !Linux.purge_zeroes()
-                && Linux.purge(at, bytes).is_ok()
-                && Linux.purge_zeroes()
-                && at.read() == 0
-        }
+        let range = TestRange::new(&Linux, bytes, bytes);
+        PURGED.store(UNKNOWN, Ordering::Relaxed);
+        limit(libc::RLIMIT_AS, 0)
+            && !Linux.purge_zeroes()
+            && range.purge(0..bytes).is_ok()
+            && Linux.purge_zeroes()
+            && range.read(0) == 0
     }));
 }
 
@@ -101,15 +91,11 @@ fn whether_purging_zeroes_is_found_out_without_a_mapping() {
 #[test]
 fn whether_there_are_huge_pages_is_read_again_after_a_read_that_failed() {
     assert!(in_a_process_of_its_own(|| {
-        let files = |most| libc::rlimit { rlim_cur: most, rlim_max: 4096 };
-        // SAFETY: limits of this process, which ends with the call.
-        unsafe {
-            libc::setrlimit(libc::RLIMIT_NOFILE, &files(0)) == 0
-                && huge_pages::on_request() == Err(Errno(libc::EMFILE))
-                && Linux.huge_page_bytes() == 0
-                && libc::setrlimit(libc::RLIMIT_NOFILE, &files(100)) == 0
-                && Ok(Linux.huge_page_bytes()) == huge_pages::on_request()
-        }
+        limit(libc::RLIMIT_NOFILE, 0)
+            && huge_pages::on_request() == Err(Errno(libc::EMFILE))
+            && Linux.huge_page_bytes() == 0
+            && limit(libc::RLIMIT_NOFILE, 100)
+            && Ok(Linux.huge_page_bytes()) == huge_pages::on_request()
     }));
 }
 

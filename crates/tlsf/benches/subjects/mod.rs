@@ -24,13 +24,16 @@ pub(crate) trait Heap {
 pub(crate) fn region(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     let layout = Layout::from_size_align(bytes, 2 << 20).expect("a valid layout");
     // SAFETY: the layout has bytes; the memory is never given back.
+    let start = NonNull::new(unsafe { std::alloc::alloc(layout) }).expect("memory for a region");
+    // SAFETY: advice changes no contents.
+    #[cfg(target_os = "linux")]
     unsafe {
-        let start = NonNull::new(std::alloc::alloc(layout)).expect("memory for a region");
-        #[cfg(target_os = "linux")]
-        libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
-        start.write_bytes(1, bytes);
-        std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes)
-    }
+        libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE)
+    };
+    // SAFETY: the memory has `bytes`, and nobody else knows of it.
+    unsafe { start.write_bytes(1, bytes) };
+    // SAFETY: as above; the memory is never given back.
+    unsafe { std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes) }
 }
 
 fn layout(bytes: usize) -> Layout {

@@ -25,12 +25,11 @@ extern "C" fn on_step(_signal: i32) {
 }
 
 fn catch_steps() {
+    // SAFETY: a `sigaction` is a structure of integers and a pointer that may be null; zeros are one.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_step as extern "C" fn(i32) as usize;
     // SAFETY: the handler touches one atomic.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_step as extern "C" fn(i32) as usize;
-        assert_eq!(libc::sigaction(libc::SIGTRAP, &raw const action, std::ptr::null_mut()), 0);
-    }
+    assert_eq!(unsafe { libc::sigaction(libc::SIGTRAP, &raw const action, std::ptr::null_mut()) }, 0);
 }
 
 /// Runs `call` with the trap flag set; returns how many instructions were trapped.

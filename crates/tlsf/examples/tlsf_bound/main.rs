@@ -49,17 +49,21 @@ extern "C" fn tlsf_bound_deallocate_unchecked(heap: &mut Tlsf, block: NonNull<u8
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn tlsf_bound_everything(heap: &mut Tlsf<'static>, block: NonNull<u8>, bytes: usize, align: usize) -> usize {
-    // SAFETY: a block of this heap; no code uses the memory behind its region.
-    unsafe {
-        let moved = heap.reallocate(block, bytes, align).unwrap_or(block);
-        let refused = [heap.grow_region(block, bytes), heap.add_region_at(block, bytes), heap.remove_region(block)];
-        let zeroed = heap.allocate_zeroed(bytes, align);
-        heap.usable_size(moved).unwrap_or_default()
-            + refused.iter().filter(|result| result.is_err()).count()
-            + heap.stats().used_blocks
-            + heap.leaks().count()
-            + usize::from(heap.check().is_ok() && zeroed.is_ok())
-    }
+    // SAFETY: a block of this heap; the memory behind its region is nobody's.
+    let moved = unsafe { heap.reallocate(block, bytes, align) }.unwrap_or(block);
+    // SAFETY: as above.
+    let refused = [
+        unsafe { heap.grow_region(block, bytes) },
+        unsafe { heap.add_region_at(block, bytes) },
+        heap.remove_region(block),
+    ];
+    let zeroed = heap.allocate_zeroed(bytes, align);
+    // SAFETY: as above.
+    unsafe { heap.usable_size(moved) }.unwrap_or_default()
+        + refused.iter().filter(|result| result.is_err()).count()
+        + heap.stats().used_blocks
+        + heap.leaks().count()
+        + usize::from(heap.check().is_ok() && zeroed.is_ok())
 }
 
 fn main() {

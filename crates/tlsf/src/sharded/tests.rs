@@ -37,13 +37,15 @@ fn a_block_that_outgrows_its_shard_moves_to_another_with_its_contents() {
     let heap = Sharded::<4>::new(&mut memory.0).unwrap();
     let [first, wall] = [40, 40].map(|bytes| heap.allocate(bytes, 16).unwrap());
     // SAFETY: the block has 40 bytes; the old pointer is not used after it is reallocated.
-    unsafe {
-        first.write_bytes(7, 40);
-        let moved = heap.reallocate(first, 950, 16).unwrap();
-        assert!((0..40).all(|at| moved.byte_add(at).read() == 7));
-        heap.deallocate(moved).unwrap();
-        heap.deallocate(wall).unwrap();
-    }
+    unsafe { first.write_bytes(7, 40) };
+    // SAFETY: as above.
+    let moved = unsafe { heap.reallocate(first, 950, 16) }.unwrap();
+    // SAFETY: as above.
+    assert!((0..40).all(|at| unsafe { moved.as_ptr().wrapping_add(at).read() } == 7));
+    // SAFETY: as above.
+    unsafe { heap.deallocate(moved) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(wall) }.unwrap();
     heap.each_shard(|shard| assert_eq!(shard.stats().used_blocks, 0));
 }
 

@@ -40,12 +40,13 @@ fn a_region_that_grows_gives_its_new_bytes_to_the_top_or_to_a_free_block_at_its_
     let [start, second]: [NonNull<u8>; 2] = [&mut memory.0, &mut other.0].map(|memory| NonNull::from(memory).cast());
     let mut heap = Tlsf::new();
     // SAFETY: the memory outlives the heap, which has it alone.
-    unsafe {
-        heap.add_region_at(start, 1024).unwrap();
-        heap.add_region_at(second, 1024).unwrap();
-        heap.grow_region(start, 512).unwrap();
-        heap.grow_region(second, 1024).unwrap();
-    }
+    unsafe { heap.add_region_at(start, 1024) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.add_region_at(second, 1024) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.grow_region(start, 512) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.grow_region(second, 1024) }.unwrap();
     let stats = heap.stats();
     assert_eq!((heap.check(), heap.region_bytes(), stats.free_blocks), (Ok(()), 1536 + 2048, 2));
     assert_eq!(stats.largest_free_bytes, 2048 - 24);

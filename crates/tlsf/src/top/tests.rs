@@ -39,13 +39,13 @@ fn what_is_left_of_the_top_is_a_block_or_nothing() {
         assert_eq!(heap.check(), Ok(()));
         let stats = heap.stats();
         assert_eq!(stats.free_bytes, if left < 32 { 0 } else { left & !15 });
-        // SAFETY: only this test uses it; a block that grows in place, up to the last byte.
-        unsafe {
-            assert_eq!(heap.reallocate(block, WHOLE, 16), Ok(block));
-            assert_eq!((heap.check(), heap.stats().free_bytes), (Ok(()), 0));
-            assert!(heap.reallocate(block, WHOLE + 1, 16).is_err());
-            heap.deallocate(block).unwrap();
-        }
+        // SAFETY: used by nobody but this test; a block that grows in place, up to the last byte.
+        assert_eq!(unsafe { heap.reallocate(block, WHOLE, 16) }, Ok(block));
+        assert_eq!((heap.check(), heap.stats().free_bytes), (Ok(()), 0));
+        // SAFETY: as above.
+        assert!(unsafe { heap.reallocate(block, WHOLE + 1, 16) }.is_err());
+        // SAFETY: as above.
+        unsafe { heap.deallocate(block) }.unwrap();
         assert_eq!((heap.check(), heap.stats().largest_free_bytes), (Ok(()), WHOLE));
     }
 }
@@ -66,11 +66,10 @@ fn the_top_goes_with_its_region_and_the_next_region_added_has_one() {
     heap.add_region(&mut third.0).unwrap();
     let all_of_third = heap.allocate(WHOLE, 16).unwrap();
     assert_eq!(heap.check(), Ok(()));
-    // SAFETY: no other code uses it.
-    unsafe {
-        heap.deallocate(second_is_listed).unwrap();
-        heap.deallocate(all_of_third).unwrap();
-    }
+    // SAFETY: used by nobody.
+    unsafe { heap.deallocate(second_is_listed) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(all_of_third) }.unwrap();
     assert_eq!((heap.check(), heap.stats().free_blocks, heap.stats().free_bytes), (Ok(()), 2, 2 * (WHOLE + 8)));
 }
 

@@ -102,10 +102,11 @@ fn entering_and_leaving_during_a_fork_changes_nothing_about_what_is_held() {
         drop(list.lock());
         drop(registry.lock());
         IS_FORKING.set(false);
-        let still_held = catch_unwind(core::panic::AssertUnwindSafe(|| drop(registry.lock())));
+        let take = || catch_unwind(core::panic::AssertUnwindSafe(|| drop(registry.lock())));
+        let still_held = take().expect_err("the list is held");
         list.release_raw(forker());
-        drop(registry.lock());
-        std::panic::resume_unwind(still_held.expect_err("the list is held"));
+        take().expect("nothing is held");
+        std::panic::resume_unwind(still_held);
     });
     assert_eq!(said, "a lock of rank 10 is taken while one of rank 20 is held");
 }

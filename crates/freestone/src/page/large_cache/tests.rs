@@ -2,7 +2,7 @@
 use super::*;
 use crate::config::key;
 use crate::span::Kind;
-use crate::testing::{World, free, reallocate};
+use crate::testing::{World, free, reallocate, resize_in_place};
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
@@ -72,14 +72,11 @@ fn a_second_free_of_a_cached_block_is_seen_by_every_heap() {
     world.set(key::MISUSE, "ignore");
     let ((heap, block), other) = (with_one_cached(&world, 300_000), world.heap());
     let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
-    // SAFETY: wrong on purpose; the policy lets it go on.
-    unsafe {
-        for wrong in [heap, other] {
-            free(wrong, block);
-            free(wrong, block.add(PAGE_BYTES));
-            assert_eq!(wrong.usable_bytes(block), None);
-            assert!(reallocate(wrong, block, 100).is_null() && !wrong.resize_in_place(block, MIB));
-        }
+    for wrong in [heap, other] {
+        free(wrong, block);
+        free(wrong, block.wrapping_add(PAGE_BYTES));
+        assert_eq!(wrong.usable_bytes(block), None);
+        assert!(reallocate(wrong, block, 100).is_null() && !resize_in_place(wrong, block, MIB));
     }
     assert_eq!((world.shared.pages.stats(), heap.cache().puts_and_takes()), before);
     world.check().unwrap();
@@ -161,14 +158,10 @@ fn each_function_that_empties_caches_empties_the_large_run_cache() {
     let empties: [(&str, Empties); 5] = [
         ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
         ("flush", |_, heap| upkeep::flush_all(heap)),
-        ("death", |world, heap| {
-            // SAFETY: the heap is not used afterwards.
-            unsafe { world.threads.death(heap) }
-        }),
+        ("death", |world, heap| world.end(heap)),
         ("fork", |world, _| {
             let survivor = world.heap();
-            // SAFETY: no other heap is used afterwards.
-            unsafe { world.threads.orphan_others(Some(survivor)) }
+            world.orphan_others(survivor)
         }),
         ("limit", |world, _| {
             world.set(key::LIMIT, "1m");
@@ -268,15 +261,12 @@ fn explicit_heaps_cache_nothing_and_their_blocks_are_not_cached() {
     let (heap, _) = with_one_cached(&world, 100_000);
     let (puts, _) = heap.cache().puts_and_takes();
     let (listed, own) = (explicit.enter().own().allocate(100_000, 1).start, heap.allocate(100_000, 1).start);
-    // SAFETY: the blocks are this test's.
-    unsafe {
-        free(heap, listed);
-        assert_eq!((heap.cache().cached_pages(), heap.cache().puts_and_takes().0), (0, puts));
-        free(heap, own);
-        assert_eq!(heap.cache().puts_and_takes().0, puts + 1);
-        world.check().unwrap();
-        world.threads.destroy(explicit);
-    }
+    free(heap, listed);
+    assert_eq!((heap.cache().cached_pages(), heap.cache().puts_and_takes().0), (0, puts));
+    free(heap, own);
+    assert_eq!(heap.cache().puts_and_takes().0, puts + 1);
+    world.check().unwrap();
+    world.destroy(explicit);
     world.check().unwrap();
 }
 
@@ -286,22 +276,19 @@ fn the_peak_of_live_memory_does_not_count_cached_runs() {
     let (heap, _) = with_one_cached(&world, MIB);
     let (pages, peak) = (|n: usize| (n * PAGE_BYTES) as u64, || world.shared.usage.peak_live_bytes());
     assert_eq!(peak(), pages(16));
-    // SAFETY: the blocks are this test's.
-    unsafe {
-        let other = heap.allocate(2 * MIB, 1).start;
-        assert_eq!(peak(), pages(32), "1 MiB is cached, 2 are live");
-        let again = heap.allocate(MIB, 1).start;
-        assert_eq!(peak(), pages(48), "3 MiB are live");
-        free(heap, again);
-        assert_eq!(heap.allocate(MIB, 1).start, again);
-        free(heap, again);
-        free(heap, other);
-        let next = world.heap();
-        pairs(heap, MIB, 1);
-        world.threads.death(heap);
-        free(next, next.allocate(3 * MIB, 1).start);
-        assert_eq!(peak(), pages(48), "what a dead thread had cached is not live");
-    }
+    let other = heap.allocate(2 * MIB, 1).start;
+    assert_eq!(peak(), pages(32), "1 MiB is cached, 2 are live");
+    let again = heap.allocate(MIB, 1).start;
+    assert_eq!(peak(), pages(48), "3 MiB are live");
+    free(heap, again);
+    assert_eq!(heap.allocate(MIB, 1).start, again);
+    free(heap, again);
+    free(heap, other);
+    let next = world.heap();
+    pairs(heap, MIB, 1);
+    world.end(heap);
+    free(next, next.allocate(3 * MIB, 1).start);
+    assert_eq!(peak(), pages(48), "what a dead thread had cached is not live");
 }
 
 #[test]

@@ -37,23 +37,20 @@ fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
     let explicit = world.explicit_heap();
     explicit.set_limit(Some(32)).unwrap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let entered = explicit.enter();
-        let heap = entered.own();
-        let large = heap.allocate(MIB, 1).start;
-        assert!(!large.is_null());
-        assert!(reallocate(heap, large, 3 * MIB).is_null(), "growing counts as well");
-        let small: Vec<_> =
-            (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
-        assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
-        small.into_iter().for_each(|block| free(heap, block));
-        upkeep::flush_all(heap);
-        free(heap, large);
-        assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
-        drop(entered);
-        world.threads.destroy(explicit);
-    }
+    let entered = explicit.enter();
+    let heap = entered.own();
+    let large = heap.allocate(MIB, 1).start;
+    assert!(!large.is_null());
+    assert!(reallocate(heap, large, 3 * MIB).is_null(), "growing counts as well");
+    let small: Vec<_> =
+        (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
+    assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
+    small.into_iter().for_each(|block| free(heap, block));
+    upkeep::flush_all(heap);
+    free(heap, large);
+    assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
+    drop(entered);
+    world.destroy(explicit);
     world.check().unwrap();
 }
 

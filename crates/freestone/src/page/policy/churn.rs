@@ -11,7 +11,7 @@ use freestone_base::units::{Millis, Moment, Pages};
 /// Dirty memory of a program that churns is at most this many times what is in use now.
 const DIRTY_FACTOR: u64 = 8;
 
-/// What is in use and dirty together may be this multiple of the recent peak of what was in use: 7/5.
+/// Memory in use and dirty memory together may be this multiple of the recent peak of memory in use: 7/5.
 const PEAK_SHARE: (u64, u64) = (7, 5);
 
 /// Or this much more than the recent peak, if that is more: 64 MiB.

@@ -22,8 +22,8 @@ const FULL: u32 = 256;
 /// Large blocks get huge pages from this density on.
 const DENSE_ENOUGH: u32 = FULL * 3 / 4;
 
-/// Blocks that may get huge pages are rounded up to whole ones if that adds at most this part to them; whether they get them or not, so that
-/// equal requests have equal usable sizes. (What is not written has no memory.)
+/// Blocks long enough for huge pages are rounded up to whole ones if that adds at most one part in this many. They are rounded even if they
+/// get none, so that equal requests have equal usable sizes. (Pages that are not written have no memory.)
 const ROUND_SHARE: u32 = 8;
 
 /// How densely recent large blocks were written: an average in which the last one counts half.

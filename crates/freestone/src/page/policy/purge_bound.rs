@@ -9,7 +9,7 @@
 
 use freestone_base::units::{Millis, Pages};
 
-/// What is beyond the bound is purged in pieces of at least this much: 1 MiB.
+/// Memory beyond the bound is purged in pieces of at least this much: 1 MiB.
 const PIECE_LEAST: Pages = Pages(16);
 
 /// One call gives back at most this much, 2 MiB: a fork, or a thread that maps memory, waits for it in the kernel.

@@ -1,4 +1,3 @@
-#![allow(unsafe_code)]
 use crate::page::tests::MIB;
 use crate::testing::{World, fill, free, is_filled, reallocate};
 use freestone_os::Errno;

@@ -1,10 +1,8 @@
-#![allow(unsafe_code)]
 use super::*;
 use crate::size_class::{N_CLASSES, span_blocks};
 use crate::span::record::Listed;
 use crate::testing::{World, fill, free, is_filled, span_at, span_of};
 use crate::thread::upkeep;
-use freestone_os::Os;
 use std::vec::Vec;
 
 /// Every second block of a class is freed, then the rest of some OS pages: exactly the pages without an allocated block are released,
@@ -25,7 +23,7 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
         let (free_before, mut purged) = (span.n_free.get(), 0);
         let released = release_pages(&span, 4096, |stretch| {
             purged += stretch.bytes();
-            purge(&world, &stretch)
+            purge(&world, stretch)
         });
         assert_eq!(span.n_free.get() + released, free_before);
         assert!(kept.iter().all(|&block| is_filled(block, 0x5A, size)), "a live block was purged");
@@ -38,10 +36,14 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
     }
 }
 
-/// Gives a stretch back, as the page heap does it.
-fn purge(world: &World, stretch: &EmptyStretch) -> bool {
-    // SAFETY: the stretch is made of OS pages of a span in which no block is out: their contents are not needed.
-    unsafe { world.os().purge(stretch.start(), stretch.bytes()) }.is_ok()
+/// Gives a stretch back. The kernel gets it whole, and the page heap counts it.
+fn purge(world: &World, stretch: EmptyStretch) -> bool {
+    let bytes = stretch.bytes() as u64;
+    let counts = || (world.os().purged_bytes(), world.shared.pages.stats().purged_bytes);
+    let (kernel, heap) = counts();
+    let purged = world.shared.pages.purge_inside(stretch);
+    assert_eq!((purged, counts()), (true, (kernel + bytes, heap + bytes)));
+    purged
 }
 
 /// A span made of memory that was something else before holds OS pages that it never carved: they go with the empty ones, all but those
@@ -64,7 +66,7 @@ fn os_pages_that_were_never_carved_are_released_too_if_they_have_memory() {
             let mut bytes = 0;
             release_pages(&span, 4096, |stretch| {
                 bytes += stretch.bytes();
-                !fails && purge(&world, &stretch)
+                !fails && purge(&world, stretch)
             });
             bytes
         };
@@ -119,7 +121,7 @@ fn a_burst_leaves_no_os_page_without_a_block() {
     }
 }
 
-/// What `has_emptied_a_page` says of a free block, by looking at every block of the span.
+/// The expected result of `has_emptied_a_page` for a free block, from a check of every block of the span.
 fn has_emptied_a_page_slowly(span: &OwnedSpan<'_>, index: usize) -> bool {
     let (block, unit, n) = (block_bytes(span.class.get() as usize), carve_bytes(span, 4096), n_blocks(span));
     let is_fresh = |at: usize| span.fresh.get() >> at & 1 == 1;

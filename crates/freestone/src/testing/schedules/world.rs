@@ -133,7 +133,7 @@ impl Stage {
         }
     }
 
-    /// What the program owns. Nothing of the heap is to be called meanwhile.
+    /// What the program owns. The caller must not call the heap while it holds the guard.
     pub(super) fn owned(&self) -> MutexGuard<'_, Owned> {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,7 +1,6 @@
-#![allow(unsafe_code)]
 use super::*;
 use crate::size_class::class_of;
-use crate::testing::World;
+use crate::testing::{World, free, freed};
 use crate::thread::upkeep;
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -21,16 +20,13 @@ proptest! {
         // Some classes never overflow, so the burst needs one that does.
         let many = core::iter::repeat_n(700, if cfg!(miri) { 300 } else { 0 });
         world.shared.usage.set_n_heaps(n_heaps);
-        // SAFETY: the heap and the blocks are this test's.
-        unsafe {
-            let mut blocks: Vec<_> = sizes.iter().copied().chain(many).map(|size| heap.allocate(size, 1).start).collect();
+        let mut blocks: Vec<_> = sizes.iter().copied().chain(many).map(|size| heap.allocate(size, 1).start).collect();
             match order {
                 0 => {}
                 1 => blocks.reverse(),
                 _ => blocks.sort_by_key(|block| block.addr().wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             }
-            blocks.into_iter().for_each(|block| heap.free(block));
-        }
+            blocks.into_iter().for_each(|block| free(heap, block));
         for class in 0..crate::size_class::N_CLASSES {
             prop_assert_eq!(heap.bins().len(class), 0, "bin of class {}", class);
         }
@@ -44,19 +40,16 @@ proptest! {
 fn a_loop_whose_blocks_fit_its_bins_never_frees_its_spans() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let mut held = 0;
-        for round in 0..50 {
-            let blocks: Vec<_> = (0..60).map(|i| heap.allocate(16 + i * 16, 1).start).collect();
-            blocks.into_iter().for_each(|block| heap.free(block));
-            if round == 0 {
-                held = world.shared.pages.stats().small_pages;
-            }
-            assert_eq!(world.shared.pages.stats().small_pages, held, "round {round}");
+    let mut held = 0;
+    for round in 0..50 {
+        let blocks: Vec<_> = (0..60).map(|i| heap.allocate(16 + i * 16, 1).start).collect();
+        blocks.into_iter().for_each(|block| free(heap, block));
+        if round == 0 {
+            held = world.shared.pages.stats().small_pages;
         }
-        assert!(held > 0);
+        assert_eq!(world.shared.pages.stats().small_pages, held, "round {round}");
     }
+    assert!(held > 0);
 }
 
 /// Work that is deferred until a flush turns to another span must be done before the heap loses the span.
@@ -66,17 +59,14 @@ fn a_block_that_is_returned_outside_a_flush_defers_no_work() {
     world.set(crate::config::key::DIRTY_MAX, "0");
     let heap = world.heap();
     let class = crate::size_class::class_of(1024);
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
-        for &block in blocks.iter().skip(1) {
-            free_remote(heap, FreeBlock::new(block, class), heap.generation());
-            assert_eq!(heap.purge().turn_to(0), None, "work was deferred");
-        }
-        assert!(world.os().purged_bytes() > 0, "no OS page was given back");
-        heap.free(blocks[0]);
-        world.threads.death(heap);
+    let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
+    for &block in blocks.iter().skip(1) {
+        free_remote(heap, freed(block, class), heap.generation());
+        assert_eq!(heap.purge().turn_to(0), None, "something is left to do");
     }
+    assert!(world.os().purged_bytes() > 0, "no OS page was given back");
+    free(heap, blocks[0]);
+    world.end(heap);
     world.check().unwrap();
 }
 
@@ -88,8 +78,7 @@ fn blocks(own: Own<'_, freestone_os::fake::Fake>, bytes: usize, n: usize) -> Vec
 /// Pushes freed blocks, of any owner, without checking the bin.
 fn fill_bin(own: Own<'_, freestone_os::fake::Fake>, class: usize, blocks: &[*mut u8]) {
     for &block in blocks {
-        // SAFETY: the block is the test's, and not used any more.
-        let _ = own.bins().push(unsafe { FreeBlock::new(block, class) });
+        let _ = own.bins().push(freed(block, class));
     }
 }
 
@@ -172,8 +161,7 @@ fn a_bin_is_granted_no_more_room_than_it_may_hold() {
     let class = class_of(64);
     let capacity = i64::from(bin_capacity(heap, class));
     for block in blocks(heap, 64, 5000) {
-        // SAFETY: the block is the test's, and not used any more.
-        push(heap, unsafe { FreeBlock::new(block, class) });
+        push(heap, freed(block, class));
         assert!(heap.bins().len(class) <= capacity.max(64) + 1, "{} in a bin of {capacity}", heap.bins().len(class));
         assert!(heap.bins().len(class) + heap.bins().room(class) <= capacity.max(64) + 1);
     }

@@ -62,7 +62,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// This thread's heap, or a placeholder, for the hot paths.
     ///
     /// # Safety
-    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the answer is used.
+    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the returned value is used.
     #[inline(always)]
     pub(crate) unsafe fn as_current(&self) -> Current<'_, O> {
         Current { heap: self, not_send: PhantomData }
@@ -71,7 +71,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// The proof that this heap is the calling thread's.
     ///
     /// # Safety
-    /// - The heap is alive and the calling thread's, as long as the answer or a copy of it is used.
+    /// - The heap is alive and the calling thread's, as long as the returned value or a copy of it is used.
     /// - `holdings` are those of the explicit heap that this thread heap is part of; `None` if it is part of none.
     #[inline]
     #[must_use]

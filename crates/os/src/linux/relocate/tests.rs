@@ -1,89 +1,81 @@
 use super::*;
+use crate::test_range::TestRange;
 use freestone_base::units::PAGE_BYTES;
 
 const MIB: usize = 1 << 20;
 
-/// An address range with `n` MiB committed at its start, in one piece.
-fn address_range(n: usize) -> *mut u8 {
-    let address_range = Linux.propose_range(64 * MIB, 0).unwrap();
-    // SAFETY: no code uses the address range yet.
-    unsafe { Linux.commit(address_range, n * MIB, false).unwrap() };
-    address_range
+/// A source of one MiB, and the target behind a MiB between them.
+const SOURCE: Range<usize> = 0..MIB;
+const TARGET: Range<usize> = 2 * MIB..3 * MIB;
+
+/// The source and the target are committed, in one piece with what is between them, and the source is full of nines.
+fn range() -> TestRange<'static, Linux> {
+    let range = TestRange::new(&Linux, 64 * MIB, 3 * MIB);
+    range.fill(SOURCE, 9);
+    range
 }
 
-/// # Safety
-/// - The MiB at `at` is mapped.
-unsafe fn is_full_of(at: *mut u8, byte: u8) -> bool {
-    // SAFETY: the MiB at `at` is mapped, by this function's contract.
-    unsafe { core::slice::from_raw_parts(at, MIB) }.iter().all(|&it| it == byte)
+/// Where source and target begin.
+fn ends(range: &TestRange<'_, Linux>) -> (*mut u8, *mut u8) {
+    (range.at(SOURCE.start), range.at(TARGET.start))
 }
 
 #[test]
 fn memory_moves_and_leaves_zero_behind() {
-    let address_range = address_range(3);
-    // SAFETY: ranges of this test's address range.
-    unsafe {
-        address_range.write_bytes(9, MIB);
-        let to = address_range.add(2 * MIB);
-        to.write_bytes(5, MIB);
-        relocate(address_range, MIB, to).unwrap();
-        assert!(is_full_of(address_range, 0) && is_full_of(to, 9));
-        Linux.release(address_range, 3 * MIB).unwrap();
-    }
+    let range = range();
+    range.fill(TARGET, 5);
+    range.relocate(SOURCE, TARGET.start).unwrap();
+    assert!(range.is_full_of(SOURCE, 0) && range.is_full_of(TARGET, 9));
+    range.release(0..3 * MIB).unwrap();
 }
 
 /// The source is two mappings, because huge pages are refused in half of it: every kernel refuses to move that.
 #[test]
 fn a_source_of_several_mappings_is_refused_and_nothing_of_it_has_moved() {
-    let address_range = address_range(3);
-    // SAFETY: as above.
-    unsafe {
-        address_range.write_bytes(9, MIB);
-        Linux.advise_huge(address_range, MIB / 2, false).unwrap();
-        let to = address_range.add(2 * MIB);
-        Linux.release(to, MIB).unwrap();
-        assert_eq!(move_to(address_range, MIB, to), Err(Errno::FAULT));
-        assert!(is_full_of(address_range, 9));
-        assert_eq!(commit_again(to, MIB), Target::Committed);
-        to.write_bytes(7, MIB);
-        assert!(is_full_of(to, 7));
-        Linux.release(address_range, 3 * MIB).unwrap();
-    }
+    let range = range();
+    range.advise_huge(0..MIB / 2, false).unwrap();
+    range.release(TARGET).unwrap();
+    let (from, to) = ends(&range);
+    // SAFETY: the source is committed, the target was unmapped above, and both are this test's.
+    assert_eq!(unsafe { move_to(from, MIB, to) }, Err(Errno::FAULT));
+    assert!(range.is_full_of(SOURCE, 9));
+    // SAFETY: the target was unmapped above, and is this test's.
+    assert_eq!(unsafe { commit_again(to, MIB) }, Target::Committed);
+    range.fill(TARGET, 7);
+    assert!(range.is_full_of(TARGET, 7));
+    range.release(0..3 * MIB).unwrap();
 }
 
 /// The first and the last piece are a mapping each, and the one between them two: it is copied.
 #[test]
 fn pieces_are_moved_or_copied_and_leave_zero_behind() {
-    let address_range = address_range(3);
-    // SAFETY: as above.
-    unsafe {
-        address_range.write_bytes(9, MIB);
-        Linux.advise_huge(address_range.add(MIB / 4), MIB / 4, false).unwrap();
-        let to = address_range.add(2 * MIB);
-        to.write_bytes(5, MIB);
-        Linux.release(to, MIB).unwrap();
-        move_pieces(address_range, to, [0..MIB / 4, MIB / 4..MIB - PAGE_BYTES, MIB - PAGE_BYTES..MIB]).unwrap();
-        assert!(is_full_of(address_range, 0) && is_full_of(to, 9));
-        Linux.release(address_range, 3 * MIB).unwrap();
-    }
+    let range = range();
+    range.advise_huge(MIB / 4..MIB / 2, false).unwrap();
+    range.fill(TARGET, 5);
+    range.release(TARGET).unwrap();
+    let (from, to) = ends(&range);
+    let pieces = [0..MIB / 4, MIB / 4..MIB - PAGE_BYTES, MIB - PAGE_BYTES..MIB];
+    // SAFETY: the source is committed, the target was unmapped above, and both are this test's.
+    unsafe { move_pieces(from, to, pieces) }.unwrap();
+    assert!(range.is_full_of(SOURCE, 0) && range.is_full_of(TARGET, 9));
+    range.release(0..3 * MIB).unwrap();
 }
 
 /// Another thread maps something in the place of the second piece while the first is moved.
 #[test]
 fn pieces_that_were_moved_come_back_when_another_has_no_place() {
-    let address_range = address_range(3);
-    // SAFETY: as above.
-    unsafe {
-        address_range.write_bytes(9, MIB);
-        let to = address_range.add(2 * MIB);
-        Linux.release(to, MIB).unwrap();
-        Linux.commit(to.add(MIB / 2), PAGE_BYTES, false).unwrap();
-        let moved = move_pieces(address_range, to, [0..MIB / 4, MIB / 4..MIB, MIB..MIB]);
-        assert_eq!(moved, Err(Target::Taken));
-        assert!(is_full_of(address_range, 9));
-        assert_eq!(Linux.commit(to, MIB / 4, false), Ok(()), "what was moved there is unmapped");
-        Linux.release(address_range, 3 * MIB).unwrap();
-    }
+    let range = range();
+    range.release(TARGET).unwrap();
+    let (from, to) = ends(&range);
+    let middle = TARGET.start + MIB / 2;
+    range.commit(middle..middle + PAGE_BYTES, false).unwrap();
+    // SAFETY: the source is committed, and both ranges are this test's; the kernel does not replace the mapping in the target.
+    let moved = unsafe { move_pieces(from, to, [0..MIB / 4, MIB / 4..MIB, MIB..MIB]) };
+    assert_eq!(moved, Err(Target::Taken));
+    assert!(range.is_full_of(SOURCE, 9));
+    let first = TARGET.start..TARGET.start + MIB / 4;
+    assert_eq!(range.commit(first, false), Ok(()), "what was moved there is unmapped");
+    range.release(0..3 * MIB).unwrap();
 }
 
 #[test]
@@ -96,17 +88,18 @@ fn pieces_are_cut_at_whole_huge_pages() {
 /// Another mapping is where the memory was to go.
 #[test]
 fn what_the_kernel_moved_elsewhere_is_brought_back() {
-    let address_range = address_range(3);
-    // SAFETY: as above; the kernel replaces nothing.
-    unsafe {
-        address_range.write_bytes(9, MIB);
-        let elsewhere = move_near(address_range, MIB, address_range.add(MIB + PAGE_BYTES)).unwrap();
-        assert!(elsewhere.addr().abs_diff(address_range.addr()) >= 3 * MIB && is_full_of(address_range, 0));
-        bring_back(elsewhere, MIB, address_range);
-        assert!(is_full_of(address_range, 9));
-        assert_eq!(commit_again(address_range.add(2 * MIB), MIB), Target::Taken);
-        Linux.release(address_range.add(2 * MIB), MIB).unwrap();
-        assert_eq!(commit_again(address_range.add(2 * MIB), MIB), Target::Committed);
-        Linux.release(address_range, 3 * MIB).unwrap();
-    }
+    let range = range();
+    let (from, to) = ends(&range);
+    // SAFETY: the source is committed, and this test's; the kernel replaces nothing.
+    let elsewhere = unsafe { move_near(from, MIB, range.at(MIB + PAGE_BYTES)) }.unwrap();
+    assert!(elsewhere.addr().abs_diff(from.addr()) >= 3 * MIB && range.is_full_of(SOURCE, 0));
+    // SAFETY: the memory at `from` was moved to `elsewhere` above.
+    unsafe { bring_back(elsewhere, MIB, from) };
+    assert!(range.is_full_of(SOURCE, 9));
+    // SAFETY: committing replaces nothing, and the range is this test's.
+    let again = || unsafe { commit_again(to, MIB) };
+    assert_eq!(again(), Target::Taken);
+    range.release(TARGET).unwrap();
+    assert_eq!(again(), Target::Committed);
+    range.release(0..3 * MIB).unwrap();
 }

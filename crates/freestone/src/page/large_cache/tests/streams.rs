@@ -1,7 +1,6 @@
 //! Streams of large blocks in several threads, with time that passes.
-#![allow(unsafe_code)]
 use super::{MIB, open_pages};
-use crate::testing::{OneHeap, World, free};
+use crate::testing::{OneHeap, World, fill, free, is_filled};
 use core::sync::atomic::{AtomicU64, Ordering};
 use freestone_base::units::PAGE_BYTES;
 use freestone_testkit::ops::{Op, Player};
@@ -56,8 +55,7 @@ proptest! {
                     world.shared.pages.purge();
                 }
                 Step::Rebirth(turn) => {
-                    // SAFETY: the heap is not used afterwards.
-                    unsafe { world.threads.death(heaps[turn]) };
+                    world.end(heaps[turn]);
                     heaps[turn] = world.heap();
                 }
             }
@@ -68,8 +66,7 @@ proptest! {
         player.subject.heap = heaps[0];
         player.drain().unwrap();
         for heap in heaps {
-            // SAFETY: no heap is used afterwards.
-            unsafe { world.threads.death(heap) };
+            world.end(heap);
         }
         world.check().unwrap();
         let stats = world.shared.pages.stats();
@@ -92,13 +89,10 @@ fn a_thread_and_the_threads_that_empty_its_cache_never_have_the_same_run() {
             for round in 0..n {
                 let size = (1 + round / 20 % 3) * PAGE_BYTES;
                 let block = keeper.allocate(size, 1).start;
-                // SAFETY: the block is this thread's; if another thread had it as well, the contents would differ, which the test checks.
-                unsafe {
-                    block.write(round as u8);
-                    block.add(size - 1).write(round as u8);
-                    assert_eq!((block.read(), block.add(size - 1).read()), (round as u8, round as u8));
-                    free(keeper, block);
-                }
+                let ends = [block, block.wrapping_add(size - 1)];
+                ends.iter().for_each(|&end| fill(end, round as u8, 1));
+                assert!(ends.iter().all(|&end| is_filled(end, round as u8, 1)));
+                free(keeper, block);
             }
             assert!(keeper.cache().puts_and_takes().1 > 0, "nothing was ever cached");
             done.store(1, Ordering::Release);
@@ -106,14 +100,11 @@ fn a_thread_and_the_threads_that_empty_its_cache_never_have_the_same_run() {
         let other = world.heap();
         while done.load(Ordering::Acquire) == 0 {
             let block = other.allocate(PAGE_BYTES, 1).start;
-            // SAFETY: as above.
-            unsafe {
-                block.write(0xA5);
-                world.shared.pages.purge();
-                (0..500).for_each(|_| core::hint::spin_loop());
-                assert_eq!(block.read(), 0xA5);
-                free(other, block);
-            }
+            fill(block, 0xA5, 1);
+            world.shared.pages.purge();
+            (0..500).for_each(|_| core::hint::spin_loop());
+            assert!(is_filled(block, 0xA5, 1));
+            free(other, block);
         }
     });
     world.check().unwrap();
