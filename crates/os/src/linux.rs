@@ -48,8 +48,8 @@ const PLACES: [core::ops::Range<usize>; 3] = [
 /// Random places tried in each of [`PLACES`] that is long enough, before the kernel chooses one.
 const RANDOM_ATTEMPTS: u32 = 3;
 
-/// Alignment of a random address range: what one page table of the second level covers, so that the range shares none with other memory.
-const RANGE_ALIGN: usize = 1 << 30;
+/// Alignment of a random address range: no more than a range needs, so that its place has 28 bits.
+const RANGE_ALIGN: usize = freestone_base::units::PAGE_BYTES;
 
 /// What a purge leaves in memory: see [`Linux::purge_zeroes`].
 static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);

@@ -18,8 +18,7 @@ pub(crate) struct TestRange<'o, O: Os> {
 impl<'o, O: Os> TestRange<'o, O> {
     /// A range of `bytes`, of which the first `committed` are committed in one piece.
     pub(crate) fn new(os: &'o O, bytes: usize, committed: usize) -> Self {
-        let at =
-            |attempt| Self { os, start: os.propose_window(bytes, attempt).expect("there is another place"), bytes };
+        let at = |attempt| Self { os, start: os.propose_range(bytes, attempt).expect("there is another place"), bytes };
         let mut ranges = (0..).map(at);
         let is_free = |range: &Self| committed == 0 || range.commit(0..committed, false).is_ok();
         ranges.find(is_free).expect("there is another place")

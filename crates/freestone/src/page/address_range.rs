@@ -10,8 +10,8 @@ use crate::span::layout::PAGES_UNIT;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::Os;
 
-/// Smaller ranges are not worth trying: one unit of pages with its metadata.
-const BYTES_LEAST: usize = PAGES_UNIT * PAGE_BYTES + (1 << 20);
+/// Smaller ranges are not worth trying: one unit of pages with its metadata, and the place for that.
+const BYTES_LEAST: usize = PAGES_UNIT * PAGE_BYTES / 4 * 5;
 
 /// Finds an address range, and commits its first metadata.
 pub(super) fn open<O: Os>(os: &O) -> Option<MetadataArrays> {
@@ -19,7 +19,7 @@ pub(super) fn open<O: Os>(os: &O) -> Option<MetadataArrays> {
     while bytes >= BYTES_LEAST {
         let mut attempt = 0;
         while let Some(base) = os.propose_range(bytes, attempt) {
-            if let Some(metadata) = Layout::new(base, bytes).and_then(|layout| MetadataArrays::begin(os, layout)) {
+            if let Some(metadata) = lay_out(os, base, bytes) {
                 return Some(metadata);
             }
             attempt += 1;
@@ -27,6 +27,11 @@ pub(super) fn open<O: Os>(os: &O) -> Option<MetadataArrays> {
         bytes /= 2;
     }
     None
+}
+
+/// Lays out a range, and commits its first metadata.
+fn lay_out<O: Os>(os: &O, base: *mut u8, bytes: usize) -> Option<MetadataArrays> {
+    MetadataArrays::begin(os, Layout::new(base, bytes, os.os_page_bytes(), os.random())?)
 }
 
 #[cfg(test)]

@@ -213,7 +213,7 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn metadata_bytes(&self) -> u64 {
         let state = self.state.lock();
         let records = u64::from(state.runs.high_water().0) * METADATA_BYTES_PER_PAGE;
-        state.runs.counts().of(crate::span::Kind::Metadata).to_bytes().0 as u64 + records
+        state.runs.counts().of(crate::span::Kind::Metadata).to_bytes().0 as u64 + state.storage as u64 + records
     }
 
     /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see

@@ -101,6 +101,14 @@ impl Runs {
         self.records.metadata()
     }
 
+    /// Commits the first `bytes` of the storage for thread heaps and the like.
+    ///
+    /// # Errors
+    /// The kernel's, or there is no more.
+    pub(super) fn extend_storage<O: Os>(&mut self, os: &O, bytes: usize) -> Result<(), Errno> {
+        self.records.extend_storage(os, bytes)
+    }
+
     /// The first page that was never used.
     pub(crate) fn high_water(&self) -> PageIndex {
         self.records.high_water()

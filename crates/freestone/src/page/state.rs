@@ -35,8 +35,8 @@ pub(crate) struct State {
     pub(super) n_waiting: u32,
     /// Counts of events.
     pub(super) events: Events,
-    /// Where the next piece of metadata storage is cut, and how many bytes are left there.
-    pub(super) storage: (PageIndex, usize),
+    /// Bytes of the storage that are handed out.
+    pub(super) storage: usize,
 }
 
 impl State {
@@ -51,7 +51,7 @@ impl State {
             pressure: Pressure::NONE,
             n_waiting: 0,
             events: Events::NONE,
-            storage: (PageIndex::NONE, 0),
+            storage: 0,
         }
     }
 

@@ -1,40 +1,22 @@
-//! Storage for the heap's own metadata: records of heaps. It is never freed.
+//! Storage for records of heaps: a part of the address range of its own, with gaps around it, so that a program that writes past the end of a block
+//! does not reach it. It is never freed.
 
-use crate::page::page_heap::{OwnedRun, PageHeap};
-use crate::page::runs::Extent;
-use crate::span::Kind;
+use crate::page::page_heap::PageHeap;
 use core::ffi::c_void;
 use freestone_base::align;
-use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::Os;
 
 /// Pieces of storage are aligned to this many bytes.
 const ALIGN_BYTES: usize = 64;
 
 impl<O: Os> PageHeap<O> {
-    /// Storage for `bytes` of metadata, at most a page: zeroed, aligned to 64 bytes, never freed; `None` when memory runs out.
+    /// Storage for `bytes`: zeroed, aligned to 64 bytes, never freed; `None` when memory runs out.
     pub(crate) fn metadata(&self, bytes: usize) -> Option<*mut c_void> {
-        let bytes = align::up(bytes, ALIGN_BYTES);
-        debug_assert!(bytes <= PAGE_BYTES);
-        loop {
-            if let Some(piece) = self.cut(bytes) {
-                return Some(piece.cast());
-            }
-            let run = self.allocate(Pages(1), Pages(1), Kind::Metadata)?;
-            let page = Extent::new(run.page, Pages(1));
-            if !run.zero {
-                self.zero(&OwnedRun::taken(page));
-            }
-            self.state.lock().storage = (page.first, PAGE_BYTES);
-        }
-    }
-
-    /// The next `bytes` of the current page, if it has as many left.
-    fn cut(&self, bytes: usize) -> Option<*mut u8> {
         let mut state = self.state.lock();
-        let (page, left) = state.storage;
-        let left_then = left.checked_sub(bytes)?;
-        state.storage = (page, left_then);
-        Some(self.layout().page_start(page).wrapping_add(PAGE_BYTES - left))
+        let start = state.storage;
+        let end = start + align::up(bytes, ALIGN_BYTES);
+        state.runs.extend_storage(self.os(), end).ok()?;
+        state.storage = end;
+        Some(self.layout().storage().0.wrapping_add(start).cast())
     }
 }

@@ -120,13 +120,6 @@ impl<O: Os> PageHeap<O> {
         unsafe { self.os.relocate(self.start(source), source.bytes(), self.start(target)) }
     }
 
-    /// Writes zeros to a run in use.
-    pub(super) fn zero(&self, run: &OwnedRun) {
-        let pages = self.extent(run);
-        // SAFETY: The run is in use, hence mapped, and the caller's.
-        unsafe { self.start(pages).write_bytes(0, pages.bytes()) };
-    }
-
     /// Faults in the last `pages` of a large block, which were clean until now. If the kernel refuses, they are faulted in when they are
     /// written.
     pub(super) fn populate(&self, block: &OwnedRun, pages: Pages) {

@@ -2,20 +2,23 @@
 //!
 //! ```text
 //! base
-//!  │ pages 0 … n-1, 64 KiB each                   │ records     │ bitmaps        │ page map
-//!  ├───────────────▶ high water ──────────────────┼────▶────────┼────▶───────────┼────▶────────┤
-//!   n × 65536                                       n × 64        n × 512          n × 4  bytes
+//!  │ pages 0 … n-1, 64 KiB each     │ gap │ records     │ bitmaps        │ page map    │ gap │ storage │ gap
+//!  ├──────────▶ high water ─────────┼─────┼────▶────────┼────▶───────────┼────▶────────┼─────┼──▶──────┼─────
+//!   n × 65536                             n × 64        n × 512          n × 4               n × 4096  bytes
 //! ```
 //!
-//! Nothing in the range is mapped at first. Pages, records, bitmaps and page map are each committed from their start on, as the page heap
-//! grows (`page::runs::metadata`): the size of the range counts against no limit of the process.
+//! Nothing in the range is mapped at first. Pages, records, bitmaps, page map and storage (for thread heaps and the like) are each committed from
+//! their start on, as the page heap grows (`page::runs::metadata`): the size of the range counts against no limit of the process.
+//!
+//! The gaps are never mapped: a program that writes past the last page faults before it comes to metadata. The first gap is of random length, at least a
+//! page and up to an eighth of the range in steps of an OS page: so the address of a block says nothing of where metadata is.
 //!
 //! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which also has how far the page map is committed,
 //! its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an address beyond its reach is then looked
 //! up again in the newest view (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
 //! Invariants
-//! - `n` pages and their metadata fit between base and end.
+//! - `n` pages, their metadata and the gaps fit between base and end.
 //! - Page 0 is never handed out, so that 0 can mean "none".
 //! - The entries of all pages below a view's reach are committed, and stay so.
 
@@ -24,13 +27,24 @@ use crate::span::page_index::PageIndex;
 use crate::span::page_map::{Entry, PageMap};
 use crate::span::record::Span;
 use core::mem::size_of;
+use core::ptr;
+use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 
 /// Bytes of bitmap for each page: one bit per granule.
 pub(crate) const BITMAP_BYTES: usize = 512;
 
-/// Bytes of the range for each page: the page, its record, its bitmap and its page map entry.
-const RANGE_BYTES_PER_PAGE: usize = PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES + size_of::<u32>();
+/// Bytes of storage for each page of the range: with as many pages as are wanted, room for millions of thread heaps.
+const STORAGE_BYTES: usize = 4096;
+
+/// Bytes of the range for each page: the page, its record, its bitmap, its page map entry, and storage.
+const RANGE_BYTES_PER_PAGE: usize = PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES + size_of::<u32>() + STORAGE_BYTES;
+
+/// Bytes of the gaps of fixed length, and of what rounding up to whole pages takes.
+const GAPS_BYTES: usize = 4 * PAGE_BYTES;
+
+/// At least this part of a range is where its metadata may be.
+const SLACK_SHARE: usize = 8;
 
 /// A range has a multiple of this many pages, so that records, bitmaps and page map start at OS pages of any size.
 pub(crate) const PAGES_UNIT: usize = PAGE_BYTES / size_of::<Span>();
@@ -44,11 +58,13 @@ pub(crate) struct Layout {
     pub(crate) base: *mut u8,
     /// Number of pages.
     pub(crate) n_pages: usize,
+    /// Record of page 0.
+    records: *mut Span,
     /// Entry of page 0.
     pub(crate) map: PageMap,
 }
 
-// SAFETY: a `Layout` is three numbers: its functions compute addresses, and access no memory.
+// SAFETY: a `Layout` is four numbers: its functions compute addresses, and access no memory.
 #[allow(unsafe_code)]
 unsafe impl Send for Layout {}
 // SAFETY: as above.
@@ -57,19 +73,31 @@ unsafe impl Sync for Layout {}
 
 impl Layout {
     /// No address range.
-    pub(crate) const EMPTY: Self = Self { base: core::ptr::null_mut(), n_pages: 0, map: PageMap::EMPTY };
+    pub(crate) const EMPTY: Self =
+        Self { base: ptr::null_mut(), n_pages: 0, records: ptr::null_mut(), map: PageMap::EMPTY };
 
-    /// Lays out an address range of `range_bytes` at `base`; `None` if it is too small to be of use, or has too many pages.
+    /// Lays out an address range of `range_bytes` at `base`, in an address space of OS pages of `os_page_bytes`; `None` if it is too small to be of
+    /// use, or has too many pages. `random` says where in the range metadata is.
     #[must_use]
-    pub(crate) fn new(base: *mut u8, range_bytes: usize) -> Option<Self> {
-        // Each array may be committed to the end of an OS page: one page of room for the last one.
-        let n_pages = (range_bytes.checked_sub(PAGE_BYTES)? / RANGE_BYTES_PER_PAGE) & !(PAGES_UNIT - 1);
+    pub(crate) fn new(base: *mut u8, range_bytes: usize, os_page_bytes: usize, random: u64) -> Option<Self> {
+        let usable = range_bytes.checked_sub(GAPS_BYTES)?;
+        let n_pages = ((usable - usable / SLACK_SHARE) / RANGE_BYTES_PER_PAGE) & !(PAGES_UNIT - 1);
         // Page numbers have 32 bits.
         if n_pages < PAGES_UNIT || n_pages > u32::MAX as usize {
             return None;
         }
-        let map_offset = n_pages * (PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES);
-        Some(Self { base, n_pages, map: PageMap::at(base.wrapping_add(map_offset)) })
+        let places = (usable - n_pages * RANGE_BYTES_PER_PAGE) / os_page_bytes;
+        let gap = PAGE_BYTES + random as usize % (places + 1) * os_page_bytes;
+        let records = base.wrapping_add((n_pages << PAGE_BYTES_LOG2) + gap);
+        let map = PageMap::at(records.wrapping_add(n_pages * (size_of::<Span>() + BITMAP_BYTES)));
+        Some(Self { base, n_pages, records: records.cast(), map })
+    }
+
+    /// Start of the storage for thread heaps and the like, and its bytes.
+    #[must_use]
+    pub(crate) fn storage(&self) -> (*mut u8, usize) {
+        let map_bytes = align::up(self.n_pages * size_of::<u32>(), PAGE_BYTES);
+        (self.map.start().wrapping_add(map_bytes + PAGE_BYTES), self.n_pages * STORAGE_BYTES)
     }
 
     /// Start of a page.
@@ -83,20 +111,15 @@ impl Layout {
     #[inline]
     #[must_use]
     pub(crate) fn record(&self, page: PageIndex) -> *mut Span {
-        self.records().wrapping_add(page.0 as usize)
+        self.records.wrapping_add(page.0 as usize)
     }
 
     /// First word of a page's bitmap. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
     pub(crate) fn bitmap(&self, page: PageIndex) -> *mut u64 {
-        let bitmaps = self.records().wrapping_add(self.n_pages).cast::<u8>();
+        let bitmaps = self.records.wrapping_add(self.n_pages).cast::<u8>();
         bitmaps.wrapping_add(page.0 as usize * BITMAP_BYTES).cast()
-    }
-
-    #[inline]
-    fn records(&self) -> *mut Span {
-        self.base.wrapping_add(self.n_pages << PAGE_BYTES_LOG2).cast()
     }
 }
 
@@ -123,7 +146,7 @@ unsafe impl Sync for View {}
 
 impl View {
     /// No address range: every address is outside.
-    pub(crate) const EMPTY: Self = Self { base: core::ptr::null_mut(), reach_granules: 0, map: PageMap::EMPTY };
+    pub(crate) const EMPTY: Self = Self { base: ptr::null_mut(), reach_granules: 0, map: PageMap::EMPTY };
 
     /// A view of the first `reach` pages.
     ///

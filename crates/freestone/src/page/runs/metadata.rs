@@ -1,4 +1,4 @@
-//! The metadata of pages: records, bitmaps and page map, and how far each is committed.
+//! The metadata of pages: records, bitmaps and page map, and how far each is committed; and the storage for what else the heap keeps.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -19,6 +19,7 @@
 use crate::span::layout::BITMAP_BYTES;
 use crate::span::{Layout, PageIndex, Span};
 use freestone_base::align;
+use freestone_base::units::PAGE_BYTES;
 use freestone_os::{Errno, Os};
 
 /// Metadata is committed for this many pages at first: one OS page of records, 4 MiB of pages.
@@ -37,6 +38,7 @@ pub(crate) struct MetadataArrays {
     bitmaps: usize,
     records: usize,
     map: usize,
+    storage: usize,
 }
 
 impl MetadataArrays {
@@ -44,7 +46,7 @@ impl MetadataArrays {
     pub(super) const NONE: Self = Self::uncommitted(Layout::EMPTY);
 
     const fn uncommitted(layout: Layout) -> Self {
-        Self { layout, bitmaps: 0, records: 0, map: 0 }
+        Self { layout, bitmaps: 0, records: 0, map: 0, storage: 0 }
     }
 
     /// Commits the first metadata of an unused address range; `None`, and nothing stays mapped, if the kernel refuses.
@@ -75,7 +77,7 @@ impl MetadataArrays {
     /// Committed bytes in all.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        self.bitmaps + self.records + self.map
+        self.bitmaps + self.records + self.map + self.storage
     }
 
     /// Commits the metadata of the first `n_pages`, and ahead of that if the kernel allows it.
@@ -89,6 +91,24 @@ impl MetadataArrays {
         let ahead = (n_pages / AHEAD_SHARE).clamp(PAGES_FIRST, AHEAD_PAGES_MOST);
         let wanted = (n_pages + ahead).min(self.layout.n_pages);
         self.extend_to(os, wanted).or_else(|_| self.extend_to(os, n_pages))
+    }
+
+    /// Commits the first `bytes` of the storage, in steps of a page.
+    ///
+    /// # Errors
+    /// The kernel's, or there is no more.
+    pub(super) fn extend_storage<O: Os>(&mut self, os: &O, bytes: usize) -> Result<(), Errno> {
+        let ((start, most), wanted) = (self.layout.storage(), align::up(bytes, PAGE_BYTES));
+        if wanted > most {
+            return Err(Errno::NOMEM);
+        }
+        if wanted > self.storage {
+            // SAFETY: the bytes lie in the storage, beyond its watermark, where nothing of ours is mapped.
+            unsafe { os.commit(start.wrapping_add(self.storage), wanted - self.storage, true) }
+                .map_err(as_no_memory)?;
+            self.storage = wanted;
+        }
+        Ok(())
     }
 
     /// Commits what is missing for the first `n_pages`, the longest array first: if the kernel refuses that, no other was committed for nothing.

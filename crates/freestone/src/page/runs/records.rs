@@ -57,6 +57,11 @@ impl Records {
         self.metadata.extend(os, self.high_water.0 as usize + pages.0 as usize)
     }
 
+    /// Commits the first `bytes` of the storage.
+    pub(super) fn extend_storage<O: Os>(&mut self, os: &O, bytes: usize) -> Result<(), Errno> {
+        self.metadata.extend_storage(os, bytes)
+    }
+
     /// Raises the high-water mark by `pages`, but not beyond the pages that have metadata.
     pub(super) fn raise(&mut self, pages: Pages) {
         let raised = self.high_water + pages;

@@ -12,7 +12,7 @@ const N_PAGES: u32 = 200;
 fn runs(os: &Fake) -> Runs {
     let base = os.propose_range(RANGE_BYTES, 0).unwrap();
     let mut runs = Runs::empty();
-    runs.begin(MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES).unwrap()).unwrap());
+    runs.begin(MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap());
     runs.extend_metadata(os, Pages(N_PAGES)).unwrap();
     runs.add(Pages(N_PAGES), FreeState::CLEAN);
     runs

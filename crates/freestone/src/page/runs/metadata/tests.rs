@@ -6,7 +6,7 @@ const OS_PAGES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
 
 fn begin(os: &Fake) -> MetadataArrays {
     let base = os.propose_range(RANGE_BYTES, 0).unwrap();
-    MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES).unwrap()).unwrap()
+    MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap()
 }
 
 /// After `extend`, the metadata of each page can be written; all of it takes at most a hundredth of the pages.
