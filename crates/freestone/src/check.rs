@@ -142,6 +142,7 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
 fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
     hold(own.accounts().unpublished_large() <= 0, "the shared count knows of every large block", 0)?;
+    check_watched(shared, own)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
         let mut result = Ok(());
@@ -151,7 +152,7 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
             let (span, entry) = unsafe { (shared.span(page), layout.map.get(page as usize)) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             hold(
-                entry.class_if_owned(own.bins().lookup().tag()) == Some(class),
+                entry.class_if_owned(own.lookup().tag()) == Some(class),
                 "the page map names the heap as the owner of its span",
                 page,
             )?;
@@ -166,6 +167,31 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
         check_bin(shared, own, class)?;
     }
     Ok(n_spans)
+}
+
+/// Checks that a watched heap's bins are closed, and that what waits in its quarantine is out of its spans, in no list twice.
+fn check_watched<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<(), Broken> {
+    let Some(watch) = own.watch() else { return Ok(()) };
+    for class in 0..N_CLASSES {
+        let is_closed = own.bins().is_empty(class) && own.bins().room(class) == 0;
+        hold(is_closed, "the bins of a watched heap are empty and have no room", 0)?;
+    }
+    let view = shared.pages.view();
+    for block in watch.quarantine().iter() {
+        let (page, entry) = (view.page_of(block.addr()).unwrap_or(0), view.entry(block.addr()).unwrap_or(Entry::NONE));
+        let Some(class) = entry.class() else {
+            hold(entry == Entry::CACHED, "a large block in a quarantine is not the program's", page as u32)?;
+            continue;
+        };
+        // SAFETY: the entry has a class, so the page is in a span and has a record, and so has the span's first page.
+        let first = unsafe { shared.span(page as u32) }.first.load(Ordering::Relaxed);
+        let (index, is_start) = block_at(class, block.addr() - shared.pages.layout().page_start(first).addr());
+        hold(is_start, "blocks in a quarantine start where blocks start", first)?;
+        // SAFETY: the span has a block of this number, and no other thread changes it now.
+        let is_free = unsafe { blocks::is_free(shared.pages.layout(), first, index) };
+        hold(!is_free, "blocks in a quarantine are out of their spans", first)?;
+    }
+    Ok(())
 }
 
 fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result<(), Broken> {

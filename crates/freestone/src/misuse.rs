@@ -1,4 +1,4 @@
-//! Reporting invalid frees.
+//! Reporting what a program did to the heap that it must not do.
 //!
 //! Writes one line to standard error that says what happened to which block, then aborts or returns as the option `misuse` says. The block is
 //! left alone in any case.
@@ -25,6 +25,45 @@ pub(crate) enum Misuse {
     },
     /// No allocation returned it.
     Foreign,
+    /// It is a block behind whose end was written.
+    Overflow {
+        /// Bytes of the block.
+        block_bytes: usize,
+        /// Bytes that the program asked for, if that is still known.
+        size: Option<usize>,
+        /// Bytes from the block's start to the first that was seen to be wrong.
+        offset: usize,
+    },
+    /// It is a freed block that was written.
+    WriteAfterFree {
+        /// Bytes of the block.
+        block_bytes: usize,
+        /// Bytes that the program had asked for, if that is still known.
+        size: Option<usize>,
+        /// Bytes from the block's start to the first that was seen to be wrong.
+        offset: usize,
+    },
+    /// It is a block of another size than the program says.
+    WrongSize {
+        /// Bytes that the program asked for.
+        size: usize,
+        /// Bytes that it says it asked for.
+        claimed: usize,
+    },
+    /// It is a block of another alignment than the program says.
+    WrongAlign {
+        /// Bytes that the program asked for.
+        size: usize,
+        /// The alignment that it asked for.
+        align: usize,
+        /// The alignment that it says it asked for.
+        claimed: usize,
+    },
+    /// It is a block that other functions allocated than those that free it.
+    WrongFamily {
+        /// Bytes that the program asked for.
+        size: usize,
+    },
 }
 
 impl fmt::Display for Misuse {
@@ -33,6 +72,11 @@ impl fmt::Display for Misuse {
             Self::DoubleFree { .. } => f.write_str("double free"),
             Self::Interior { .. } => f.write_str("free of an address inside a block"),
             Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
+            Self::Overflow { .. } => f.write_str("write behind the end of a block"),
+            Self::WriteAfterFree { .. } => f.write_str("write to a freed block"),
+            Self::WrongSize { .. } => f.write_str("free of a block of another size"),
+            Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
+            Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
         }
     }
 }
@@ -72,5 +116,29 @@ fn report(misuse: Misuse, address: usize, thread: u32) {
             "{misuse}: {address:#x} is {offset} bytes into a {block_bytes}-byte block (freed by thread {thread})"
         )),
         Misuse::Foreign => freestone_os::report(format_args!("{misuse}: {address:#x} (freed by thread {thread})")),
+        Misuse::Overflow { block_bytes, size, offset } | Misuse::WriteAfterFree { block_bytes, size, offset } => {
+            freestone_os::report(format_args!(
+                "{misuse}: {address:#x} ({}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})",
+                Asked(size)
+            ));
+        }
+        Misuse::WrongSize { size, claimed } => freestone_os::report(format_args!(
+            "{misuse}: {address:#x} ({size} bytes requested), freed as {claimed} bytes by thread {thread}"
+        )),
+        Misuse::WrongAlign { size, align, claimed } => freestone_os::report(format_args!(
+            "{misuse}: {address:#x} ({size} bytes requested, aligned to {align}), freed as aligned to {claimed} by thread {thread}"
+        )),
+        Misuse::WrongFamily { size } => freestone_os::report(format_args!(
+            "{misuse}: {address:#x} ({size} bytes requested, freed by thread {thread})"
+        )),
+    }
+}
+
+/// What the program asked for, if it is known, as the first words of a description.
+struct Asked(Option<usize>);
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |size| write!(f, "{size} bytes requested, "))
     }
 }

@@ -10,15 +10,23 @@
 //! | [`record`] | what is known of a span, kept outside it |
 //! | [`list`] | lists of spans |
 //! | [`blocks`] | the blocks of a small span: free, out, or never carved |
+//! | [`single_block`] | the blocks of a watched span, one at a time |
+//! | [`trailer`] | what a block of a watched span says about itself |
+//! | [`canary`] | the bytes behind what the program asked for |
+//! | [`fill`] | what a freed block of a watched span is filled with |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;
+pub(crate) mod canary;
+pub(crate) mod fill;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod os_pages;
 pub(crate) mod page_index;
 pub(crate) mod page_map;
 pub(crate) mod record;
+pub(crate) mod single_block;
+pub(crate) mod trailer;
 
 pub(crate) use layout::{Layout, View};
 pub(crate) use list::SpanList;

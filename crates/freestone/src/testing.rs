@@ -8,6 +8,7 @@
 mod schedules;
 
 use crate::check::check;
+use crate::config::Harden;
 use crate::shared::Shared;
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::heap::own::Own;
@@ -31,6 +32,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(os_page_bytes: usize) -> Self {
         let shared = Box::new(Shared::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
+        if std::env::var_os("TMP_HARDEN").is_some() { shared.settings().set(crate::config::key::HARDEN, b"checks").unwrap(); }
         Self { shared, threads: Threads::new() }
     }
 
@@ -53,7 +55,7 @@ impl World {
 
     pub(crate) fn try_explicit_heap(&self) -> Option<&ExplicitHeap<Fake>> {
         // SAFETY: what the heaps share is boxed and outlives the borrow.
-        unsafe { self.threads.birth_of_explicit(&self.shared) }
+        unsafe { self.threads.birth_of_explicit(&self.shared, Harden::Off) }
     }
 
     /// Pages of small spans that are in use.

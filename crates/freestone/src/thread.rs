@@ -41,6 +41,7 @@
 //! | [`generations`] | the numbers that tell owners apart |
 //! | [`records`] | what heaps are kept in |
 //! | [`life`] | birth and end of heaps, and the list of all |
+//! | [`watched`] | heaps that take the slow way in every operation, where it is checked |
 //! | [`current`] | which heap is this thread's |
 
 pub(crate) mod accounts;
@@ -71,3 +72,4 @@ pub(crate) mod span_purge;
 pub(crate) mod spans;
 pub(crate) mod ticks;
 pub(crate) mod upkeep;
+pub(crate) mod watched;

@@ -189,6 +189,9 @@ pub unsafe trait Os: Sync {
     /// The limit in bytes that the process's control group sets on its memory; `None` if there is none, or it cannot be read.
     fn memory_limit_bytes(&self) -> Option<u64>;
 
+    /// A random number.
+    fn random(&self) -> u64;
+
     /// Milliseconds since a fixed moment: monotonic, with a resolution of a few milliseconds.
     fn now_ms(&self) -> u64;
 }

@@ -174,6 +174,10 @@ unsafe impl Os for Linux {
         cgroup::memory_limit_bytes()
     }
 
+    fn random(&self) -> u64 {
+        random()
+    }
+
     fn now_ms(&self) -> u64 {
         let now = clock(libc::CLOCK_MONOTONIC_COARSE);
         now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000

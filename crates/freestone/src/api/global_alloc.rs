@@ -12,7 +12,10 @@ use crate::api::process::{self, PROCESS};
 use crate::api::{alloc, free, local_heap, realloc};
 use crate::config::Mistake;
 use crate::size_class::{GRANULE_BYTES, class_of_aligned};
+use crate::span::trailer::Family;
 use crate::stats::Stats;
+use crate::thread::current;
+use crate::thread::watched::request::Claim;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
 
@@ -160,10 +163,10 @@ unsafe impl GlobalAlloc for Freestone {
     #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() <= GRANULE_BYTES {
-            alloc::allocate(layout.size())
+            alloc::allocate_as(layout.size(), Family::Rust)
         } else {
             // SAFETY: the alignment of a layout is a power of two.
-            unsafe { alloc::allocate_aligned(layout.size(), layout.align()) }
+            unsafe { alloc::allocate_aligned_as(layout.size(), layout.align(), Family::Rust) }
         }
     }
 
@@ -172,31 +175,32 @@ unsafe impl GlobalAlloc for Freestone {
         // SAFETY: `block` was allocated for `layout` and no code uses it any more (the trait's contract); the class is the one `alloc` took.
         unsafe {
             match class_of_aligned(layout.size(), layout.align()) {
-                Some(class) => free::free_sized(block, class),
-                None => free::free_slow(block),
+                Some(class) => free::free_layout(block, class, layout),
+                None => free::free_slow_as(block, Claim::Layout(layout.size(), layout.align())),
             }
         }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the alignment of a layout is a power of two.
-        unsafe { alloc::allocate_zeroed(layout.size(), layout.align()) }
+        unsafe { alloc::allocate_zeroed_as(layout.size(), layout.align(), Family::Rust) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         if let (Some(old), Some(new)) =
             (class_of_aligned(layout.size(), layout.align()), class_of_aligned(new_size, layout.align()))
         {
-            if old == new {
+            // A watched heap knows the size that was asked for, and has to hear of another.
+            if old == new && current::get().is_plain() {
                 return block;
             }
             // SAFETY: the alignment of a layout is a power of two.
-            let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
+            let moved = unsafe { alloc::allocate_aligned_as(new_size, layout.align(), Family::Rust) };
             if !moved.is_null() {
                 // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is of class `old`, and given up.
                 unsafe {
                     moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
-                    free::free_sized(block, old);
+                    free::free_layout(block, old, layout);
                 }
             }
             return moved;
@@ -219,12 +223,12 @@ unsafe fn realloc_large(block: *mut u8, layout: Layout, new_size: usize) -> *mut
         return unsafe { realloc::reallocate(block, new_size, layout.align()) };
     }
     // SAFETY: the alignment of a layout is a power of two.
-    let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
+    let moved = unsafe { alloc::allocate_aligned_as(new_size, layout.align(), Family::Rust) };
     if !moved.is_null() {
         // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
         unsafe {
             moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
-            free::free(block);
+            free::free_slow_as(block, Claim::Layout(layout.size(), layout.align()));
         }
     }
     moved

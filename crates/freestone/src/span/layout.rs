@@ -167,11 +167,11 @@ impl View {
         self.page_of(address).map(|page| unsafe { self.map.get(page) })
     }
 
-    /// The size class of a block, if it is in a small span, whoever owns it.
+    /// The size class of a block, if it is in a small span of any owner but an explicit heap.
     #[inline(always)]
     #[must_use]
     pub(crate) fn small_class(&self, address: usize) -> Option<usize> {
-        self.entry(address).and_then(Entry::class)
+        self.entry(address).filter(|entry| !entry.generation().is_explicit()).and_then(Entry::class)
     }
 }
 

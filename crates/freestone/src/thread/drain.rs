@@ -3,7 +3,8 @@
 use crate::thread::flush;
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
-use crate::thread::route;
+use crate::thread::watched::homecoming::take_home;
+use crate::thread::{returns, route};
 use freestone_os::Os;
 
 /// Takes what other threads handed over into the bins. A block whose span has another owner by now is sent on.
@@ -13,13 +14,19 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
         return;
     }
     // Each block was allocated before it was handed over, so the newest view covers it.
-    let (view, tag) = (own.renew_view(), own.bins().lookup().tag());
+    let (view, tag) = (own.renew_view(), own.lookup().tag());
     while let Some(found) = blocks.pop_prefetching(&view, tag) {
         match found {
-            Found::Own(block) => put(own, block),
+            Found::Own(block) => match own.watch() {
+                Some(watch) => take_home(own, watch, block),
+                None => put(own, block),
+            },
             Found::Other(block, generation) => route::send(own, block, generation),
             Found::Lost(_) => {}
         }
+    }
+    if own.watch().is_some() {
+        returns::turn_to(own, 0);
     }
 }
 

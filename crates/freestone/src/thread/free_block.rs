@@ -125,9 +125,9 @@ impl FreeChain {
         Self { first, n_left: n, class }
     }
 
-    /// A chain of one.
-    pub(crate) fn of(block: FreeBlock) -> Self {
-        Self { class: block.class, first: block.link(ptr::null_mut()), n_left: 1 }
+    /// A chain of one, whose link is not written: for those who give it back alone.
+    pub(crate) fn alone(block: FreeBlock) -> Self {
+        Self { class: block.class, first: block.node, n_left: 1 }
     }
 
     /// The first block, or null when no block is left.

@@ -13,6 +13,7 @@ use crate::span::Generation;
 use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
 use crate::thread::heap::own::Own;
 use crate::thread::remote_frees::{Life, free_abandoned, keep_orphaned, owner_of, owner_of_span};
+use crate::thread::watched::homecoming::fill_head;
 use crate::thread::{returns, spans};
 use core::ptr;
 use freestone_base::sync::spin_hint;
@@ -40,7 +41,7 @@ pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
 
 /// Sends each block to wherever its span is now.
 pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
-    let tag = own.bins().lookup().tag();
+    let tag = own.lookup().tag();
     while !blocks.is_empty() {
         // Another thread may have allocated the block from a page that this heap's view does not cover yet.
         let view = own.renew_view();
@@ -59,6 +60,7 @@ pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
         match owner {
             None => {
                 let (class, address) = (block.class(), block.address());
+                fill_head(shared, &block);
                 match free_abandoned(shared, page, block) {
                     Ok(None) => return,
                     Ok(Some(why)) => return returns::report_refused(own, address, class, page, why),
@@ -82,8 +84,9 @@ pub(crate) fn route<O: Os>(own: Own<'_, O>, mut block: FreeBlock) {
 /// Gives a block back to the span of this heap that starts at `page`.
 fn route_home<O: Os>(own: Own<'_, O>, page: u32, block: FreeBlock) {
     let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
+    fill_head(own.shared(), &block);
     returns::turn_to(own, page);
-    returns::give_back(own, &home, &mut FreeChain::of(block), 1);
+    returns::give_back(own, &home, &mut FreeChain::alone(block), 1);
     // This is no flush: by the next one the span may have another owner.
     returns::turn_to(own, 0);
 }

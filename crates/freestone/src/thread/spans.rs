@@ -24,7 +24,7 @@ use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, span_pages};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::record::Listed;
-use crate::span::{Entry, Generation, Kind, Layout, Span, SpanList, os_pages};
+use crate::span::{Entry, Generation, Kind, Layout, Span, SpanList, os_pages, single_block};
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
 use crate::thread::remote_frees::{Mailbox, owner_of_span};
@@ -84,14 +84,49 @@ impl ClassSpans {
         };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
-            span.listed.set(Listed::Full);
-            // SAFETY: the current span is in no list, and it and the list are this heap's.
-            unsafe { self.full.push(layout, page) };
-            self.current.set(0);
+            self.retire_current(layout, span, page);
             return None;
         };
         self.count_out(i64::from(batch.len()));
         Some((batch, n_reused))
+    }
+
+    /// Takes one block out of the current span, which of its free ones a random number says; carves the next OS page first if it has none:
+    /// `prepare` is called with each block that is carved. Returns the block, and how many were carved. `None` if there is no current span, or
+    /// it has no block left: then it is in `full` afterwards.
+    pub(crate) fn take_single(
+        &self,
+        layout: &Layout,
+        random: u32,
+        os_page_bytes: usize,
+        prepare: impl FnMut(*mut u8),
+    ) -> Option<(*mut u8, u32)> {
+        let page = self.current.get();
+        if page == 0 {
+            return None;
+        }
+        // SAFETY: the current span is this heap's, so it has a record and is this thread's.
+        let span = unsafe { &*layout.record(page) };
+        let mut n_carved = 0;
+        if span.n_free.get() == 0 {
+            // SAFETY: the span is this heap's.
+            n_carved = unsafe { single_block::carve(layout, page, os_page_bytes, prepare) };
+            if n_carved == 0 {
+                self.retire_current(layout, span, page);
+                return None;
+            }
+        }
+        self.count_out(1);
+        // SAFETY: the span is this heap's, and has a free block.
+        Some((unsafe { single_block::take(layout, page, random) }, n_carved))
+    }
+
+    /// Lists the current span, which has no block left, as full.
+    fn retire_current(&self, layout: &Layout, span: &Span, page: u32) {
+        span.listed.set(Listed::Full);
+        // SAFETY: the current span is in no list, and it and the list are this heap's.
+        unsafe { self.full.push(layout, page) };
+        self.current.set(0);
     }
 
     /// Makes the fullest of the first few partial spans the current one, so that the emptier ones may become empty. `false` if there is none.
@@ -186,13 +221,14 @@ impl OwnedSpans {
         span_pages(class).0.max(shared.settings().span_pages())
     }
 
-    /// Makes a run from the page heap the current span of a class; `false` when memory runs out.
+    /// Makes a run from the page heap the current span of a class; `false` when memory runs out. `is_watched`: its blocks will have trailers.
     pub(crate) fn allocate<O: Os>(
         &self,
         shared: &Shared<O>,
         class: usize,
         owner: &Mailbox,
         generation: Generation,
+        is_watched: bool,
     ) -> bool {
         let (pages, layout) = (&shared.pages, shared.pages.layout());
         let n_pages = Self::new_span_pages(shared, class);
@@ -206,6 +242,7 @@ impl OwnedSpans {
         for page in run.page..run.page + n_pages {
             record(page).first.store(run.page, Ordering::Relaxed);
         }
+        record(run.page).is_watched.set(is_watched);
         record(run.page).owner.store(owner.as_owner().cast_mut(), Ordering::Release);
         // SAFETY: the pages are this heap's, and their entries committed.
         unsafe { layout.map.set(run.page, n_pages, Entry::small(generation, class as u8)) };

@@ -156,6 +156,10 @@ unsafe impl Os for Fake {
         None
     }
 
+    fn random(&self) -> u64 {
+        0x5EED_0F_F1C7_1045
+    }
+
     fn now_ms(&self) -> u64 {
         self.lock().now_ms
     }

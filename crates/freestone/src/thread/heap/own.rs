@@ -22,10 +22,12 @@ use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::holdings::Holdings;
+use crate::thread::lookup::Lookup;
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
+use crate::thread::watched::seat::Watch;
 use core::marker::PhantomData;
 use freestone_os::Os;
 
@@ -35,13 +37,28 @@ unsafe impl<O: Os> Sync for ThreadHeap<O> {}
 unsafe impl<O: Os> Send for ThreadHeap<O> {}
 
 impl<O: Os + 'static> ThreadHeap<O> {
-    /// Begins a heap of `generation` in a record that is zero, or was used before.
+    /// Begins a heap of `generation` in a record that is zero, or was used before. It is watched if it gets a random number for that.
     ///
     /// # Safety
     /// - The registry's lock is held, and the record is in no heap's use.
     /// - `shared` outlives every heap that is born with it.
-    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation) {
-        self.bins.lookup().begin(view, generation);
+    pub(crate) unsafe fn begin(
+        &self,
+        shared: *const Shared<O>,
+        view: View,
+        generation: Generation,
+        watched: Option<u64>,
+    ) {
+        match watched {
+            Some(random) => {
+                self.bins.lookup().begin(View::EMPTY, Generation::NONE);
+                self.watched.begin(view, generation, random);
+            }
+            None => {
+                self.bins.lookup().begin(view, generation);
+                self.watched.leave();
+            }
+        }
         self.shared.set(shared);
         self.generation.set(generation);
         self.exit_rounds.set(0);
@@ -118,7 +135,14 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         Some((unsafe { self.assume_own() }, class))
     }
 
-    /// The class of the small block at `address`, whoever owns its span, as far as the heap's view reaches.
+    /// Whether the heap is neither a placeholder nor watched.
+    #[inline(always)]
+    pub(crate) fn is_plain(self) -> bool {
+        self.heap.bins.lookup().view().reach() != 0
+    }
+
+    /// The class of the small block at `address`, whoever owns its span, as far as the heap's view reaches. Of an explicit heap's block, which may
+    /// have a trailer, nothing is said.
     #[inline(always)]
     pub(crate) fn small_class(self, address: usize) -> Option<usize> {
         self.heap.bins.lookup().view().small_class(address)
@@ -200,6 +224,18 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         &self.heap.bins
     }
 
+    /// What tells which blocks are its own.
+    #[inline(always)]
+    pub(crate) fn lookup(self) -> &'a Lookup {
+        self.heap.watched.lookup().unwrap_or(self.heap.bins.lookup())
+    }
+
+    /// What it has if it is watched.
+    #[inline]
+    pub(crate) fn watch(self) -> Option<&'a Watch> {
+        self.heap.watched.get()
+    }
+
     /// The spans that it owns.
     #[inline]
     pub(crate) fn spans(self) -> &'a OwnedSpans {
@@ -246,7 +282,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[inline]
     pub(crate) fn renew_view(self) -> View {
         let pages = &self.shared().pages;
-        self.heap.bins.lookup().renew(pages.reach(), || pages.view())
+        self.lookup().renew(pages.reach(), || pages.view())
     }
 
     /// The generation that owns its spans.

@@ -23,7 +23,7 @@ fn give_back(heap: Own<'_, Fake>, blocks: &[*mut u8]) {
     for &block in blocks {
         let home = home_of(heap.layout(), heap.bins().lookup(), block.addr()).unwrap();
         // SAFETY: the block is the test's, and not used any more.
-        let mut chain = FreeChain::of(unsafe { FreeBlock::new(block, class_of(BYTES)) });
+        let mut chain = FreeChain::alone(unsafe { FreeBlock::new(block, class_of(BYTES)) });
         let returned = heap.spans().give_back(heap.layout(), &home, &mut chain, 1);
         assert_eq!((returned.n, returned.refused.is_none()), (1, true));
         assert!(chain.first().is_null());

@@ -1,0 +1,113 @@
+//! The quarantine: blocks that the program freed, and that are not handed out again for a while.
+//!
+//! First in, first out, bounded in blocks and in bytes. A block that is used after it was freed is most likely used soon: as long as it waits,
+//! nobody else has it, and when it leaves, its contents show whether it was written.
+//!
+//! Threads: only the heap's thread. Any thread may read what large blocks count.
+
+use core::cell::Cell;
+use core::ptr;
+use freestone_base::count;
+use freestone_base::sync::{AtomicU64, Ordering};
+
+/// Most blocks.
+const BLOCKS_MOST: usize = 2048;
+
+/// Most bytes: what the second-level cache of one core holds, so that a block is still there when its contents are checked.
+const BYTES_MOST: usize = 512 * 1024;
+
+/// Blocks longer than this do not wait.
+const LONGEST_BYTES: usize = BYTES_MOST * 3 / 4;
+
+/// Blocks that leave at once when there is no room: what is done per span and per batch is done less often.
+const BATCH: u32 = 16;
+
+#[derive(Debug)]
+struct Waiting {
+    start: Cell<*mut u8>,
+    bytes: Cell<u32>,
+}
+
+/// See the module header. Zero is an empty one.
+#[derive(Debug)]
+pub(crate) struct Quarantine {
+    ring: [Waiting; BLOCKS_MOST],
+    first: Cell<u32>,
+    len: Cell<u32>,
+    bytes: Cell<usize>,
+    /// Large blocks that came, ever, and their pages; and those that left.
+    large_came: [AtomicU64; 2],
+    large_left: [AtomicU64; 2],
+}
+
+impl Quarantine {
+    /// Whether a block of `bytes` may wait at all.
+    pub(crate) fn takes(bytes: usize) -> bool {
+        bytes <= LONGEST_BYTES
+    }
+
+    /// Adds a block of `bytes`, which [`Quarantine::takes`] allows; there is room for it.
+    #[inline]
+    pub(crate) fn push(&self, start: *mut u8, bytes: usize) {
+        let at = (self.first.get() + self.len.get()) as usize % BLOCKS_MOST;
+        let waiting = &self.ring[at];
+        debug_assert!((self.len.get() as usize) < BLOCKS_MOST);
+        waiting.start.set(start);
+        waiting.bytes.set(bytes as u32);
+        self.len.set(self.len.get() + 1);
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    /// Takes out the block that came first.
+    #[inline]
+    pub(crate) fn pop(&self) -> Option<*mut u8> {
+        let len = self.len.get().checked_sub(1)?;
+        let first = self.first.get() as usize;
+        let waiting = &self.ring[first];
+        self.len.set(len);
+        self.first.set(((first + 1) % BLOCKS_MOST) as u32);
+        self.bytes.set(self.bytes.get() - waiting.bytes.get() as usize);
+        Some(waiting.start.replace(ptr::null_mut()))
+    }
+
+    /// How many blocks have to leave before one of `bytes` comes.
+    #[inline]
+    pub(crate) fn n_to_leave(&self, bytes: usize) -> u32 {
+        if (self.len.get() as usize) < BLOCKS_MOST && self.bytes.get() + bytes <= BYTES_MOST { 0 } else { BATCH }
+    }
+
+    /// Blocks that wait.
+    pub(crate) fn len(&self) -> u32 {
+        self.len.get()
+    }
+
+    /// The blocks, for checks.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = *mut u8> {
+        let first = self.first.get() as usize;
+        (first..first + self.len.get() as usize).map(|at| self.ring[at % BLOCKS_MOST].start.get())
+    }
+
+    /// Counts a large block of `n_pages` that comes.
+    pub(crate) fn count_large(&self, n_pages: u32) {
+        count::increment(&self.large_came[0]);
+        count::add(&self.large_came[1], u64::from(n_pages));
+    }
+
+    /// Counts a large block of `n_pages` that leaves.
+    pub(crate) fn discount_large(&self, n_pages: u32) {
+        count::increment(&self.large_left[0]);
+        count::add(&self.large_left[1], u64::from(n_pages));
+    }
+
+    /// Large blocks that wait, and their pages. Any thread may ask.
+    pub(crate) fn large(&self) -> (u64, u64) {
+        let [blocks, pages] = [0, 1].map(|at: usize| {
+            let left = self.large_left[at].load(Ordering::Relaxed);
+            self.large_came[at].load(Ordering::Relaxed).saturating_sub(left)
+        });
+        (blocks, pages)
+    }
+}
+
+#[cfg(test)]
+mod tests;
