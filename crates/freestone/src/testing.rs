@@ -32,7 +32,9 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(os_page_bytes: usize) -> Self {
         let shared = Box::new(Shared::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
-        if std::env::var_os("TMP_HARDEN").is_some() { shared.settings().set(crate::config::key::HARDEN, b"checks").unwrap(); }
+        if std::env::var_os("TMP_HARDEN").is_some() {
+            shared.settings().set(crate::config::key::HARDEN, b"checks").unwrap();
+        }
         Self { shared, threads: Threads::new() }
     }
 

@@ -16,8 +16,8 @@ use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
 use crate::span::trailer::Family;
 use crate::thread::any_block::is_possible;
-use crate::thread::large::{self, NewBlock};
 use crate::thread::current;
+use crate::thread::large::{self, NewBlock};
 use crate::thread::watched::request::Request;
 use core::ptr;
 
@@ -143,9 +143,8 @@ fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
 /// Allocates a block of any size with this thread's heap.
 fn allocate_any(request: Request) -> NewBlock {
     let attempt = || with_heap(|own| own.allocate_for(request)).unwrap_or(NewBlock::NONE);
-    let is_short = |block: &NewBlock| {
-        block.start.is_null() && is_possible(&PROCESS.shared.pages, request.size, request.align)
-    };
+    let is_short =
+        |block: &NewBlock| block.start.is_null() && is_possible(&PROCESS.shared.pages, request.size, request.align);
     let block = shortage::handle(attempt(), is_short, attempt);
     PROCESS.background.start_if_due(&PROCESS.shared);
     block

@@ -148,17 +148,28 @@ pub(crate) unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
+    // SAFETY: this function's contract is that of `try_usable_size`.
+    unsafe { try_usable_size(block) }.unwrap_or(0)
+}
+
+/// As [`usable_size`]; `None` for null and for an invalid pointer, which is reported.
+///
+/// # Safety
+/// - As for [`usable_size`].
+#[inline]
+#[must_use]
+pub unsafe fn try_usable_size(block: *mut u8) -> Option<usize> {
     match current::get().small_class(block.addr()) {
-        Some(class) => block_bytes(class),
+        Some(class) => Some(block_bytes(class)),
         None => usable_size_slow(block),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn usable_size_slow(block: *mut u8) -> usize {
+fn usable_size_slow(block: *mut u8) -> Option<usize> {
     if block.is_null() {
-        return 0;
+        return None;
     }
-    with_heap(|own| own.usable_bytes(block)).flatten().unwrap_or(0)
+    with_heap(|own| own.usable_bytes(block)).flatten()
 }

@@ -26,12 +26,7 @@ pub(crate) enum Whereabouts {
 ///
 /// # Safety
 /// - See the module header.
-pub(crate) unsafe fn carve(
-    layout: &Layout,
-    page: u32,
-    os_page_bytes: usize,
-    mut prepare: impl FnMut(*mut u8),
-) -> u32 {
+pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize, mut prepare: impl FnMut(*mut u8)) -> u32 {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let span = unsafe { &*layout.record(page) };
     let (block, unit) = (block_bytes(span.class.get() as usize), carve_bytes(span, os_page_bytes));

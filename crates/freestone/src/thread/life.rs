@@ -97,7 +97,8 @@ impl<O: Os + 'static> Threads<O> {
     /// - The answer is used by one thread at a time, and not after [`Threads::death`].
     pub(crate) unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
-        let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, (Half::Threads, shared.settings().harden())) }?;
+        let heap =
+            unsafe { self.begin(shared, &self.threads, |heap| heap, (Half::Threads, shared.settings().harden())) }?;
         // SAFETY: the heap is alive, and the calling thread's (this function's contract).
         Some(unsafe { heap.as_own(None) })
     }

@@ -88,13 +88,7 @@ pub(crate) fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     route::send_all(own);
     own.publish_live(class);
     own.has_room(OwnedSpans::new_span_pages(own.shared(), class))
-        && own.spans().allocate(
-            own.shared(),
-            class,
-            own.heap().mailbox(),
-            own.generation(),
-            own.watch().is_some(),
-        )
+        && own.spans().allocate(own.shared(), class, own.heap().mailbox(), own.generation(), own.watch().is_some())
 }
 
 #[cfg(test)]

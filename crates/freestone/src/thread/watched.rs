@@ -33,8 +33,8 @@
 //! - A block in a quarantine is out of its span, and in no bin, buffer or inbox. One of an explicit heap is in that heap's quarantine only.
 
 pub(crate) mod allocate;
-pub(crate) mod examine;
 pub(crate) mod exact_free;
+pub(crate) mod examine;
 pub(crate) mod homecoming;
 pub(crate) mod large_block;
 pub(crate) mod large_marks;

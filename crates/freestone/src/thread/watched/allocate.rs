@@ -9,6 +9,7 @@ use crate::span::trailer::{LEAST_BLOCK_BYTES, Marked, State, TRAILER_BYTES, Trai
 use crate::thread::heap::own::Own;
 use crate::thread::large::NewBlock;
 use crate::thread::remote_frees::take_one_orphaned;
+use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::Watch;
 use crate::thread::watched::{large_block, release};
@@ -23,6 +24,7 @@ fn class_for(request: &Request) -> Option<usize> {
 
 /// Allocates what is asked for; its start is null when memory runs out.
 pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &Watch, request: Request) -> NewBlock {
+    watch.count_alloc();
     let Some(class) = class_for(&request) else { return large_block::allocate(own, request) };
     let Some(start) = take(own, watch, class) else { return NewBlock::NONE };
     // SAFETY: the block of a watched span just left it for us.
@@ -61,6 +63,7 @@ fn take<O: Os>(own: Own<'_, O>, watch: &Watch, class: usize) -> Option<*mut u8> 
             if own.holdings().is_none()
                 && let Some(block) = take_one_orphaned(shared, class)
             {
+                fill_head(shared, &block);
                 return Some(block.into_node().cast());
             }
             if !refill::use_new_span(own, class) {

@@ -10,6 +10,7 @@
 //! # Safety
 //! A block that was examined is out of its span and the program's; with the free it is this thread's.
 
+use crate::size_class::block_bytes;
 use crate::span::trailer::{State, Trailer};
 use crate::span::{Entry, Generation, fill};
 use crate::thread::free_block::FreeBlock;
@@ -17,7 +18,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine};
 use crate::thread::watched::large_marks;
 use crate::thread::watched::quarantine::Quarantine;
-use crate::thread::watched::release::quarantine;
+use crate::thread::watched::release::{count_free, quarantine};
 use crate::thread::watched::request::Claim;
 use crate::thread::{large, route, upkeep};
 use freestone_base::sync::Ordering;
@@ -51,7 +52,8 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
     }
     match own.watch() {
         Some(watch) if is_own || !generation.is_explicit() => {
-            quarantine(own, watch, block.start(), block.capacity());
+            quarantine(own, watch, block.start(), block_bytes(class));
+            count_free(own, watch);
         }
         _ => {
             // SAFETY: the block is of `class`, out of its span, and no code uses it any more (this function's contract).
@@ -82,4 +84,5 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: u32, claim: Claim)
     large::publish(own, -(Pages(n_pages).to_bytes().0 as i64));
     upkeep::tick(own, own.now_ms());
     quarantine(own, watch, start, asked.size);
+    count_free(own, watch);
 }

@@ -17,8 +17,8 @@ use freestone_os::Os;
 pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &Watch, block: FreeBlock) {
     fill_head(own.shared(), &block);
     let waiting = watch.quarantine();
-    if own.holdings().is_some() && waiting.n_to_leave(block_bytes(block.class())) == 0 {
-        let bytes = block_bytes(block.class());
+    let bytes = block_bytes(block.class());
+    if own.holdings().is_some() && waiting.n_to_leave(bytes, own.shared().usage.n_heaps()) == 0 {
         return waiting.push(block.into_node().cast(), bytes);
     }
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {

@@ -29,8 +29,7 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, request: Request) -> NewBlock {
         large::allocate(own, bytes_for(request.room), request.align)
     };
     if let Some(page) = own.renew_view().page_of(block.start.addr()).filter(|_| !block.start.is_null()) {
-        let asked =
-            Asked { size: request.size, align_log2: request.align.trailing_zeros(), family: request.family };
+        let asked = Asked { size: request.size, align_log2: request.align.trailing_zeros(), family: request.family };
         // SAFETY: the page starts the large block that was just allocated.
         unsafe { mark(own, page as u32, asked) };
     }

@@ -11,10 +11,14 @@ use freestone_base::count;
 use freestone_base::sync::{AtomicU64, Ordering};
 
 /// Most blocks.
-const BLOCKS_MOST: usize = 2048;
+const BLOCKS_MOST: usize = 1024;
 
-/// Most bytes: what the second-level cache of one core holds, so that a block is still there when its contents are checked.
+/// Most bytes, in a process of few threads: what the second-level cache of one core holds, so that a block is still there when its contents are
+/// checked.
 const BYTES_MOST: usize = 512 * 1024;
+
+/// Most bytes in all quarantines of a process of many threads: those that sleep keep theirs.
+const BYTES_OF_ALL: usize = 4 << 20;
 
 /// Blocks longer than this do not wait.
 const LONGEST_BYTES: usize = BYTES_MOST * 3 / 4;
@@ -22,16 +26,10 @@ const LONGEST_BYTES: usize = BYTES_MOST * 3 / 4;
 /// Blocks that leave at once when there is no room: what is done per span and per batch is done less often.
 const BATCH: u32 = 16;
 
-#[derive(Debug)]
-struct Waiting {
-    start: Cell<*mut u8>,
-    bytes: Cell<u32>,
-}
-
 /// See the module header. Zero is an empty one.
 #[derive(Debug)]
 pub(crate) struct Quarantine {
-    ring: [Waiting; BLOCKS_MOST],
+    ring: [Cell<*mut u8>; BLOCKS_MOST],
     first: Cell<u32>,
     len: Cell<u32>,
     bytes: Cell<usize>,
@@ -50,30 +48,36 @@ impl Quarantine {
     #[inline]
     pub(crate) fn push(&self, start: *mut u8, bytes: usize) {
         let at = (self.first.get() + self.len.get()) as usize % BLOCKS_MOST;
-        let waiting = &self.ring[at];
         debug_assert!((self.len.get() as usize) < BLOCKS_MOST);
-        waiting.start.set(start);
-        waiting.bytes.set(bytes as u32);
+        self.ring[at].set(start);
         self.len.set(self.len.get() + 1);
         self.bytes.set(self.bytes.get() + bytes);
     }
 
-    /// Takes out the block that came first.
+    /// Takes out the block that came first. The caller finds out its length, and says it to [`Quarantine::discount`].
     #[inline]
     pub(crate) fn pop(&self) -> Option<*mut u8> {
         let len = self.len.get().checked_sub(1)?;
         let first = self.first.get() as usize;
-        let waiting = &self.ring[first];
         self.len.set(len);
-        self.first.set(((first + 1) % BLOCKS_MOST) as u32);
-        self.bytes.set(self.bytes.get() - waiting.bytes.get() as usize);
-        Some(waiting.start.replace(ptr::null_mut()))
+        // An empty ring starts anew, so that a heap that rarely frees touches little of it.
+        self.first.set(if len == 0 { 0 } else { ((first + 1) % BLOCKS_MOST) as u32 });
+        Some(self.ring[first].replace(ptr::null_mut()))
     }
 
-    /// How many blocks have to leave before one of `bytes` comes.
+    /// Discounts a block of `bytes` that was taken out.
     #[inline]
-    pub(crate) fn n_to_leave(&self, bytes: usize) -> u32 {
-        if (self.len.get() as usize) < BLOCKS_MOST && self.bytes.get() + bytes <= BYTES_MOST { 0 } else { BATCH }
+    pub(crate) fn discount(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get().saturating_sub(bytes));
+    }
+
+    /// How many blocks have to leave before one of `bytes` comes, in a process of so many heaps.
+    #[inline]
+    pub(crate) fn n_to_leave(&self, bytes: usize, n_heaps: u32) -> u32 {
+        let most = BYTES_MOST.min(BYTES_OF_ALL / n_heaps.max(1) as usize);
+        let has_room =
+            self.len.get() == 0 || ((self.len.get() as usize) < BLOCKS_MOST && self.bytes.get() + bytes <= most);
+        if has_room { 0 } else { BATCH }
     }
 
     /// Blocks that wait.
@@ -84,7 +88,7 @@ impl Quarantine {
     /// The blocks, for checks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = *mut u8> {
         let first = self.first.get() as usize;
-        (first..first + self.len.get() as usize).map(|at| self.ring[at % BLOCKS_MOST].start.get())
+        (first..first + self.len.get() as usize).map(|at| self.ring[at % BLOCKS_MOST].get())
     }
 
     /// Counts a large block of `n_pages` that comes.

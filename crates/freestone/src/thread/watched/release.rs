@@ -22,13 +22,28 @@ use freestone_os::Os;
 pub(crate) fn quarantine<O: Os>(own: Own<'_, O>, watch: &Watch, start: *mut u8, bytes: usize) {
     let waiting = watch.quarantine();
     loop {
-        let n = waiting.n_to_leave(bytes);
+        let n = waiting.n_to_leave(bytes, own.shared().usage.n_heaps());
         if n == 0 {
             break;
         }
         release(own, watch, n);
     }
     waiting.push(start, bytes);
+}
+
+/// Counts a free. With the last block of a burst, nothing of which is live any more, what waits is released, and memory goes back: the thread may
+/// sleep from now on.
+#[inline]
+pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &Watch) {
+    if watch.count_free() {
+        end_burst(own, watch);
+    }
+}
+
+#[cold]
+fn end_burst<O: Os>(own: Own<'_, O>, watch: &Watch) {
+    release(own, watch, u32::MAX);
+    returns::sweep(own);
 }
 
 /// Releases everything that waits.
@@ -53,7 +68,10 @@ fn release_one<O: Os>(own: Own<'_, O>, waiting: &Quarantine, start: *mut u8) {
     let view = own.renew_view();
     let (Some(entry), Some(page)) = (view.entry(start.addr()), view.page_of(start.addr())) else { return };
     match entry.class() {
-        Some(class) => release_small(own, start, entry, class),
+        Some(class) => {
+            waiting.discount(block_bytes(class));
+            release_small(own, start, entry, class);
+        }
         None => release_large(own, waiting, page as u32),
     }
 }
@@ -92,6 +110,7 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &Marked) {
 
 /// Gives a large block to the page heap. It is counted as freed already.
 fn release_large<O: Os>(own: Own<'_, O>, waiting: &Quarantine, page: u32) {
+    waiting.discount(large_marks::asked(own, page).size);
     large_marks::check_freed(own, page);
     // SAFETY: the page starts a large block in the quarantine, so it has a record.
     waiting.discount_large(unsafe { own.shared().span(page) }.pages.get());

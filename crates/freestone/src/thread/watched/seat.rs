@@ -19,13 +19,34 @@ use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
 pub(crate) struct Watch {
     quarantine: Quarantine,
     random: Cell<u64>,
+    /// Blocks that the heap handed out, less those that its thread freed.
+    live: Cell<i64>,
+    /// Blocks handed out since nothing was live.
+    burst: Cell<u32>,
 }
+
+/// So many blocks are a burst.
+const BURST_LEAST: u32 = 1024;
 
 impl Watch {
     /// Freed blocks that wait.
     #[inline]
     pub(crate) fn quarantine(&self) -> &Quarantine {
         &self.quarantine
+    }
+
+    /// Counts a block that is handed out.
+    #[inline]
+    pub(crate) fn count_alloc(&self) {
+        self.live.set(self.live.get() + 1);
+        self.burst.set(self.burst.get().saturating_add(1));
+    }
+
+    /// Counts a block that is freed. Returns whether it was the last one of a burst.
+    #[inline]
+    pub(crate) fn count_free(&self) -> bool {
+        self.live.set(self.live.get() - 1);
+        self.live.get() <= 0 && self.burst.get() >= BURST_LEAST && self.burst.replace(0) > 0
     }
 
     /// The next random number.
@@ -70,6 +91,8 @@ impl WatchSeat {
         self.lookup.begin(view, generation);
         if let Some(watch) = self.get() {
             watch.random.set(random | 1);
+            watch.live.set(0);
+            watch.burst.set(0);
         }
     }
 
