@@ -84,6 +84,8 @@ impl fmt::Display for Misuse {
 /// Reports `misuse` of `address` by the thread whose heap has the number `thread`, and aborts, as the option `misuse` says.
 #[cold]
 pub(crate) fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
+    #[cfg(test)]
+    seen::add(misuse, address);
     match settings.misuse() {
         MisusePolicy::Abort => {
             report(misuse, address, thread);
@@ -140,5 +142,26 @@ struct Asked(Option<usize>);
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |size| write!(f, "{size} bytes requested, "))
+    }
+}
+
+/// What was reported in the thread of a test.
+#[cfg(test)]
+pub(crate) mod seen {
+    use super::Misuse;
+    use std::cell::RefCell;
+    use std::vec::Vec;
+
+    std::thread_local! {
+        static SEEN: RefCell<Vec<(Misuse, usize)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn add(misuse: Misuse, address: usize) {
+        SEEN.with_borrow_mut(|seen| seen.push((misuse, address)));
+    }
+
+    /// Takes what was reported since the last call.
+    pub(crate) fn take() -> Vec<(Misuse, usize)> {
+        SEEN.take()
     }
 }

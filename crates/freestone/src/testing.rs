@@ -32,10 +32,14 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(os_page_bytes: usize) -> Self {
         let shared = Box::new(Shared::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
-        if std::env::var_os("TMP_HARDEN").is_some() {
-            shared.settings().set(crate::config::key::HARDEN, b"checks").unwrap();
-        }
         Self { shared, threads: Threads::new() }
+    }
+
+    /// A world whose heaps are hardened as the text `level` says.
+    pub(crate) fn hardened(os_page_bytes: usize, level: &str) -> Self {
+        let world = Self::new(os_page_bytes);
+        world.set(crate::config::key::HARDEN, level);
+        world
     }
 
     pub(crate) fn os(&self) -> &Fake {
@@ -75,6 +79,9 @@ impl World {
         unsafe { check(&self.shared, &self.threads) }.map_err(|broken| format!("{broken:?}"))
     }
 }
+
+/// The levels of hardening that make a heap take different ways.
+pub(crate) const LEVELS: [&str; 2] = ["default", "checks"];
 
 /// One heap of a world, as a subject of operation streams.
 pub(crate) struct OneHeap<'world> {

@@ -60,7 +60,7 @@ pub(crate) unsafe fn take(layout: &Layout, page: u32, random: u32) -> *mut u8 {
     debug_assert!(span.n_free.get() > 0);
     let (bitmap, n_words) = (layout.bitmap(page), n_blocks(span).div_ceil(64));
     let first = (span.first_word.get() as usize).min(n_words - 1);
-    let mut word = first + ((random >> 6) as usize * (n_words - first) >> 26);
+    let mut word = first + (((random >> 6) as usize * (n_words - first)) >> 26);
     let mut bit = random % 64;
     loop {
         // SAFETY: the word is one of the span's bitmap.
@@ -87,14 +87,14 @@ pub(crate) unsafe fn take(layout: &Layout, page: u32, random: u32) -> *mut u8 {
 pub(crate) unsafe fn whereabouts(layout: &Layout, page: u32, index: usize, os_page_bytes: usize) -> Whereabouts {
     // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
     let (span, word): (&Span, u64) = unsafe { (&*layout.record(page), *layout.bitmap(page).add(index / 64)) };
-    let unit = index * block_bytes(span.class.get() as usize) / carve_bytes(span, os_page_bytes);
     if word >> (index % 64) & 1 == 1 {
-        Whereabouts::Free
-    } else if span.fresh.get() >> unit & 1 == 1 {
-        Whereabouts::Uncarved
-    } else {
-        Whereabouts::Out
+        return Whereabouts::Free;
     }
+    if span.fresh.get() == 0 {
+        return Whereabouts::Out;
+    }
+    let unit = (index * block_bytes(span.class.get() as usize)) >> carve_bytes(span, os_page_bytes).ilog2();
+    if span.fresh.get() >> unit & 1 == 1 { Whereabouts::Uncarved } else { Whereabouts::Out }
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@
 
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX};
 use crate::span::{canary, fill};
+use core::ops::Range;
+use core::slice;
 use freestone_base::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a trailer.
@@ -171,74 +173,76 @@ impl Marked {
         page_of(start) != page_of(start + self.bytes - 1) && self.cell().load(Ordering::Acquire) == 0
     }
 
-    /// As [`Marked::canary_damage`], of a free block: its OS pages but the first may have been purged.
-    #[inline]
-    pub(crate) fn freed_canary_damage(&self, size: usize, os_page_bytes: usize) -> Option<usize> {
-        let offset = self.canary_damage(size)?;
-        let to = self.capacity().min(size + canary::MOST_BYTES);
-        // SAFETY: the bytes of the canary are the block's, which is free.
-        unsafe { fill::explain(self.start, offset, to, os_page_bytes) }
-    }
-
     /// Writes the trailer.
     #[inline]
     pub(crate) fn set_trailer(&self, trailer: Trailer) {
         self.cell().store(trailer.encode(self.word), Ordering::Release);
     }
 
+    /// Bytes of the block, of which the program was given the first [`Marked::capacity`].
+    #[inline]
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        debug_assert!(range.start <= range.end && range.end <= self.capacity());
+        // SAFETY: the range is below the block's trailer; whoever may call what reads them knows that nobody writes them meanwhile (module header).
+        unsafe { slice::from_raw_parts(self.start.add(range.start), range.len()) }
+    }
+
+    /// As [`Marked::bytes`], to be written.
+    #[inline]
+    #[allow(clippy::mut_from_ref)]
+    fn bytes_mut(&self, range: Range<usize>) -> &mut [u8] {
+        debug_assert!(range.start <= range.end && range.end <= self.capacity());
+        // SAFETY: the range is below the block's trailer; only the block's holder calls what writes them, one at a time (module header).
+        unsafe { slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    }
+
     /// Writes what the canary behind the first `size` bytes lacks of that behind the first `held`.
     #[inline]
     pub(crate) fn lengthen_canary(&self, size: usize, held: usize) {
-        // SAFETY: these bytes are the program's, which gives them up.
-        unsafe { canary::write(self.start, size, held, self.word) }
+        canary::write(self.bytes_mut(canary::range(size, held)), size, self.word);
     }
 
     /// Writes the canary behind the first `size` bytes.
     #[inline]
     pub(crate) fn write_canary(&self, size: usize) {
-        // SAFETY: the canary lies between what the program asked for and the trailer, inside the block.
-        unsafe { canary::write(self.start, size, self.capacity(), self.word) }
+        canary::write(self.bytes_mut(canary::range(size, self.capacity())), size, self.word);
     }
 
     /// The offset of the first byte of the canary behind `size` bytes that was written over.
     #[inline]
     pub(crate) fn canary_damage(&self, size: usize) -> Option<usize> {
-        // SAFETY: as in `write_canary`.
-        unsafe { canary::damage(self.start, size, self.capacity(), self.word) }
+        canary::damage(self.bytes(canary::range(size, self.capacity())), size, self.word)
     }
 
-    /// As [`Marked::canary_damage`], of the canary's last bytes only: another thread may be freeing the block, and write links into its first.
+    /// As [`Marked::canary_damage`], of the canary's last bytes only, for the owner of the block's span: the block's holder may be freeing it, and
+    /// write links into its first bytes; to its last it writes only what is there already.
     #[inline]
     pub(crate) fn late_damage(&self, size: usize) -> Option<usize> {
-        if self.capacity() > size + canary::MOST_BYTES {
+        let from = size.max(self.capacity() - canary::LATE_BYTES).max(GRANULE_BYTES);
+        if canary::range(size, self.capacity()).end < self.capacity() {
             return None;
         }
-        let from = size.max(self.capacity() - canary::LATE_BYTES).max(GRANULE_BYTES);
-        // SAFETY: as in `write_canary`. The holder writes here only as it shrinks the block, and then what is there already.
-        unsafe { canary::damage(self.start, from, self.capacity(), self.word) }
+        canary::damage(self.bytes(from.min(self.capacity())..self.capacity()), from, self.word)
     }
 
     /// Fills the `size` bytes that the program had.
     #[inline]
     pub(crate) fn fill(&self, size: usize) {
-        // SAFETY: the program gave these bytes of the block up.
-        unsafe { fill::write(self.start, size) }
+        fill::write(self.bytes_mut(0..size));
     }
 
-    /// Fills the bytes that links were written to.
+    /// Makes the first bytes of a free block, where links were, what they were before: filled, and canary behind `size`.
     #[inline]
     pub(crate) fn fill_head(&self, size: usize) {
-        // SAFETY: the block is free, and its holder's.
-        unsafe { fill::write(self.start, size.min(GRANULE_BYTES)) };
-        // SAFETY: the canary lies between what the program asked for and the trailer, inside the block.
-        unsafe { canary::write(self.start, size, GRANULE_BYTES, self.word) }
+        let head = size.min(GRANULE_BYTES);
+        fill::write(self.bytes_mut(0..head));
+        canary::write(self.bytes_mut(head..GRANULE_BYTES), head, self.word);
     }
 
     /// The offset of the first of the block's first `size` bytes that was written since it was filled.
     #[inline]
     pub(crate) fn fill_damage(&self, size: usize, os_page_bytes: usize) -> Option<usize> {
-        // SAFETY: these bytes are the block's, which is free.
-        unsafe { fill::damage(self.start, size, os_page_bytes) }
+        fill::damage(self.bytes(0..size), os_page_bytes)
     }
 }
 

@@ -151,7 +151,7 @@ impl<O: Os + 'static> Threads<O> {
             shared.secret.draw(|| shared.os().random());
             shared.os().random() ^ u64::from(registry.n_born)
         });
-        if watched.is_some() && !heap_of(record).watched().prepare(|bytes| shared.pages.metadata(bytes)) {
+        if watched.is_some() && !heap_of(record).watched().prepare(|bytes| Some(shared.pages.metadata(bytes)?.cast())) {
             records.put_back(record);
             return None;
         }

@@ -6,6 +6,8 @@
 //!                       └──────────── no block is out any more ────────────────────┴─▶ page heap
 //! ```
 //!
+//! Long because: all that moves a span from one place to another is here, beside the lists.
+//!
 //! Invariants
 //! - A span in `current`, `partial` or `full` is a small span of this class, has this heap's generation in the page map, and has this heap's
 //!   mailbox as its owner. It is in one of the three, and `listed` in its record says in which.

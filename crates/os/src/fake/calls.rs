@@ -157,7 +157,7 @@ unsafe impl Os for Fake {
     }
 
     fn random(&self) -> u64 {
-        0x5EED_0F_F1C7_1045
+        0x5EED_0FF1_C710_4500
     }
 
     fn now_ms(&self) -> u64 {

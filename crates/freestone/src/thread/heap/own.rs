@@ -27,7 +27,7 @@ use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
-use crate::thread::watched::seat::Watch;
+use crate::thread::watched::seat::WatchedHeap;
 use core::marker::PhantomData;
 use freestone_os::Os;
 
@@ -232,7 +232,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
 
     /// What it has if it is watched.
     #[inline]
-    pub(crate) fn watch(self) -> Option<&'a Watch> {
+    pub(crate) fn watch(self) -> Option<&'a WatchedHeap> {
         self.heap.watched.get()
     }
 

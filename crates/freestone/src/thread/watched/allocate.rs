@@ -11,7 +11,7 @@ use crate::thread::large::NewBlock;
 use crate::thread::remote_frees::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::request::Request;
-use crate::thread::watched::seat::Watch;
+use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, release};
 use crate::thread::{drain, refill};
 use freestone_os::Os;
@@ -23,7 +23,7 @@ fn class_for(request: &Request) -> Option<usize> {
 }
 
 /// Allocates what is asked for; its start is null when memory runs out.
-pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &Watch, request: Request) -> NewBlock {
+pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
     watch.count_alloc();
     let Some(class) = class_for(&request) else { return large_block::allocate(own, request) };
     let Some(start) = take(own, watch, class) else { return NewBlock::NONE };
@@ -43,7 +43,7 @@ fn mark(block: &Marked, request: &Request) {
 }
 
 /// A block of a class, from the first source that has any; `None` when memory runs out.
-fn take<O: Os>(own: Own<'_, O>, watch: &Watch, class: usize) -> Option<*mut u8> {
+fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     let bytes = block_bytes(class);
     let mut has_drained = false;

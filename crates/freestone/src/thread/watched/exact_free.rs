@@ -21,6 +21,7 @@ use crate::thread::watched::quarantine::Quarantine;
 use crate::thread::watched::release::{count_free, quarantine};
 use crate::thread::watched::request::Claim;
 use crate::thread::{large, route, upkeep};
+use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -77,7 +78,7 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: u32, claim: Claim)
     };
     let (start, n_pages) = (own.layout().page_start(page), record.pages.get());
     // SAFETY: no code uses the block any more (this function's contract).
-    unsafe { fill::write(start, asked.size) };
+    fill::write(unsafe { slice::from_raw_parts_mut(start, asked.size) });
     // SAFETY: the block is this thread's now, and its first page has an entry.
     unsafe { own.layout().map.set_one(page, Entry::CACHED) };
     watch.quarantine().count_large(n_pages);

@@ -64,16 +64,21 @@ pub(crate) fn examine<O: Os>(
     claim: Claim,
 ) -> Option<Examined> {
     let is_own = entry.generation() == own.generation();
-    let found = find(own, (start, class), page, is_own);
-    let examined = match found {
-        Ok((block, trailer)) => Examined { block, trailer, class, entry, is_own },
+    let (block, trailer) = match find(own, (start, class), page, is_own) {
+        Ok(found) => found,
         Err(what) => {
             own.report(what, start.addr());
             return None;
         }
     };
-    for what in [claim_damage(&examined, claim), canary_damage(&examined)].into_iter().flatten() {
+    let examined = Examined { block, trailer, class, entry, is_own };
+    if let Some(what) = claim_damage(&examined, claim) {
         own.report(what, start.addr());
+    }
+    if let Some(what) = canary_damage(&examined) {
+        own.report(what, start.addr());
+        // A crime is reported once.
+        block.write_canary(trailer.size);
     }
     Some(examined)
 }

@@ -9,12 +9,12 @@ use crate::span::trailer::{Marked, State, Trailer};
 use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::watched_span;
-use crate::thread::watched::seat::Watch;
+use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::{returns, spans};
 use freestone_os::Os;
 
 /// Takes a block home that another thread freed.
-pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &Watch, block: FreeBlock) {
+pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: FreeBlock) {
     fill_head(own.shared(), &block);
     let waiting = watch.quarantine();
     let bytes = block_bytes(block.class());

@@ -15,6 +15,7 @@ use crate::span::{canary, fill};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::claim_mismatch;
 use crate::thread::watched::request::Claim;
+use core::slice;
 use freestone_os::Os;
 
 /// What the program asked for.
@@ -44,8 +45,10 @@ pub(crate) unsafe fn mark<O: Os>(own: Own<'_, O>, page: u32, asked: Asked) {
     record.is_watched.set(true);
     record.fresh.set(asked.size as u64 | u64::from(asked.align_log2) << 48 | (asked.family as u64) << 56);
     let (start, bytes) = (own.layout().page_start(page), record.n_pages().to_bytes().0);
-    // SAFETY: the canary lies in the run of the block.
-    unsafe { canary::write(start, asked.size, bytes, own.shared().secret.word(start.addr())) };
+    let range = canary::range(asked.size, bytes);
+    // SAFETY: the canary lies in the run of the block, which is the caller's.
+    let canary = unsafe { slice::from_raw_parts_mut(start.add(range.start), range.len()) };
+    canary::write(canary, asked.size, own.shared().secret.word(start.addr()));
 }
 
 /// What was asked for.
@@ -72,8 +75,10 @@ fn overflow<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> Option<Misuse> {
     let start = own.layout().page_start(page);
     // SAFETY: the page starts a large block, so it has a record.
     let block_bytes = unsafe { own.shared().span(page) }.n_pages().to_bytes().0;
-    // SAFETY: the canary lies in the run of the block.
-    let offset = unsafe { canary::damage(start, size, block_bytes, own.shared().secret.word(start.addr())) }?;
+    let range = canary::range(size, block_bytes);
+    // SAFETY: the canary lies in the run of the block, and the program has no business to write it.
+    let canary = unsafe { slice::from_raw_parts(start.add(range.start), range.len()) };
+    let offset = canary::damage(canary, size, own.shared().secret.word(start.addr()))?;
     Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
 }
 
@@ -81,9 +86,9 @@ fn overflow<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> Option<Misuse> {
 pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, page: u32) {
     let size = asked(own, page).size;
     let start = own.layout().page_start(page);
-    // SAFETY: the block is in a quarantine.
-    let damage = unsafe { fill::damage(start, size, own.shared().os().os_page_bytes()) };
-    if let Some(offset) = damage {
+    // SAFETY: the block is in a quarantine, so the bytes are nobody's.
+    let block = unsafe { slice::from_raw_parts(start, size) };
+    if let Some(offset) = fill::damage(block, own.shared().os().os_page_bytes()) {
         // SAFETY: the page starts a large block, so it has a record.
         let block_bytes = unsafe { own.shared().span(page) }.n_pages().to_bytes().0;
         own.report(Misuse::WriteAfterFree { block_bytes, size: Some(size), offset }, start.addr());

@@ -24,7 +24,7 @@ const BYTES_OF_ALL: usize = 4 << 20;
 const LONGEST_BYTES: usize = BYTES_MOST * 3 / 4;
 
 /// Blocks that leave at once when there is no room: what is done per span and per batch is done less often.
-const BATCH: u32 = 16;
+const LEAVE_AT_ONCE: u32 = 16;
 
 /// See the module header. Zero is an empty one.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Quarantine {
         let most = BYTES_MOST.min(BYTES_OF_ALL / n_heaps.max(1) as usize);
         let has_room =
             self.len.get() == 0 || ((self.len.get() as usize) < BLOCKS_MOST && self.bytes.get() + bytes <= most);
-        if has_room { 0 } else { BATCH }
+        if has_room { 0 } else { LEAVE_AT_ONCE }
     }
 
     /// Blocks that wait.

@@ -13,13 +13,13 @@ use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::large_marks;
 use crate::thread::watched::quarantine::Quarantine;
-use crate::thread::watched::seat::Watch;
+use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::{returns, route, spans};
 use freestone_os::Os;
 
 /// Lets a freed block of `bytes` wait in the heap's quarantine; those that came first leave if there is no room.
 #[inline]
-pub(crate) fn quarantine<O: Os>(own: Own<'_, O>, watch: &Watch, start: *mut u8, bytes: usize) {
+pub(crate) fn quarantine<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, start: *mut u8, bytes: usize) {
     let waiting = watch.quarantine();
     loop {
         let n = waiting.n_to_leave(bytes, own.shared().usage.n_heaps());
@@ -34,14 +34,14 @@ pub(crate) fn quarantine<O: Os>(own: Own<'_, O>, watch: &Watch, start: *mut u8, 
 /// Counts a free. With the last block of a burst, nothing of which is live any more, what waits is released, and memory goes back: the thread may
 /// sleep from now on.
 #[inline]
-pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &Watch) {
+pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
     if watch.count_free() {
         end_burst(own, watch);
     }
 }
 
 #[cold]
-fn end_burst<O: Os>(own: Own<'_, O>, watch: &Watch) {
+fn end_burst<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
     release(own, watch, u32::MAX);
     returns::sweep(own);
 }
@@ -55,7 +55,7 @@ pub(crate) fn release_all<O: Os>(own: Own<'_, O>) {
 
 /// Releases at most `n` blocks.
 #[cold]
-fn release<O: Os>(own: Own<'_, O>, watch: &Watch, n: u32) {
+fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, n: u32) {
     for _ in 0..n {
         let Some(start) = watch.quarantine().pop() else { break };
         release_one(own, watch.quarantine(), start);
@@ -80,6 +80,13 @@ fn release_small<O: Os>(own: Own<'_, O>, start: *mut u8, entry: Entry, class: us
     // SAFETY: a block of a watched span is there, and it is this heap's quarantine's.
     let block = unsafe { Marked::at(start, block_bytes(class), &own.shared().secret) };
     check_freed(own, &block);
+    if let Some(Trailer { state: State::Freed, size, .. }) = block.trailer()
+        && let Some(offset) = block.canary_damage(size)
+    {
+        let what = Misuse::WriteAfterFree { block_bytes: block_bytes(class), size: Some(size), offset };
+        own.report(what, start.addr());
+        block.write_canary(size);
+    }
     // SAFETY: the block is of `class`, out of its span, and in the quarantine no more.
     let free = unsafe { FreeBlock::new(start, class) };
     match spans::home_of(own.layout(), own.lookup(), start.addr()) {
@@ -96,15 +103,16 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &Marked) {
     let os_page_bytes = own.shared().os().os_page_bytes();
     let block_bytes = block.capacity() + crate::span::trailer::TRAILER_BYTES;
     let (size, offset) = match block.trailer() {
-        Some(Trailer { state: State::Freed, size, .. }) => {
-            let damage = block.fill_damage(size, os_page_bytes);
-            (Some(size), damage.or_else(|| block.freed_canary_damage(size, os_page_bytes)))
-        }
+        Some(Trailer { state: State::Freed, size, .. }) => (Some(size), block.fill_damage(size, os_page_bytes)),
         Some(Trailer { state: State::Fresh, .. }) => (None, None),
         _ => (None, (!block.is_tail_purged(os_page_bytes)).then_some(block.capacity())),
     };
     if let Some(offset) = offset {
         own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, block.start().addr());
+        // A crime is reported once.
+        if let Some(size) = size {
+            block.fill(size);
+        }
     }
 }
 

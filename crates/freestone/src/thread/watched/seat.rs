@@ -4,19 +4,18 @@
 //! The quarantine is made at the first watched birth of a heap's record, and stays with the record: metadata is never freed.
 //!
 //! # Safety
-//! The pointer is null or that of a [`Watch`] in metadata, which is never unmapped.
+//! The pointer is null or that of a [`WatchedHeap`] in metadata, which is never unmapped.
 
 use crate::span::{Generation, View};
 use crate::thread::lookup::Lookup;
 use crate::thread::watched::quarantine::Quarantine;
 use core::cell::Cell;
-use core::ffi::c_void;
 use core::ptr;
 use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
 
 /// What a watched heap has. Zero is valid.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct WatchedHeap {
     quarantine: Quarantine,
     random: Cell<u64>,
     /// Blocks that the heap handed out, less those that its thread freed.
@@ -28,7 +27,7 @@ pub(crate) struct Watch {
 /// So many blocks are a burst.
 const BURST_LEAST: u32 = 1024;
 
-impl Watch {
+impl WatchedHeap {
     /// Freed blocks that wait.
     #[inline]
     pub(crate) fn quarantine(&self) -> &Quarantine {
@@ -65,7 +64,7 @@ impl Watch {
 /// See the module header. Zero is valid: the heap is not watched.
 #[derive(Debug)]
 pub(crate) struct WatchSeat {
-    watch: AtomicPtr<Watch>,
+    watch: AtomicPtr<WatchedHeap>,
     is_on: AtomicBool,
     lookup: Lookup,
 }
@@ -76,11 +75,11 @@ impl WatchSeat {
         Self { watch: AtomicPtr::new(ptr::null_mut()), is_on: AtomicBool::new(false), lookup: Lookup::empty() }
     }
 
-    /// Has a [`Watch`] from now on; `false` when memory runs out. `storage` gives zeroed bytes that are never unmapped, aligned to 64.
-    pub(crate) fn prepare(&self, storage: impl FnOnce(usize) -> Option<*mut c_void>) -> bool {
+    /// Has a [`WatchedHeap`] from now on; `false` when memory runs out. `storage` gives zeroed bytes that are never unmapped, aligned to 64.
+    pub(crate) fn prepare(&self, storage: impl FnOnce(usize) -> Option<*mut WatchedHeap>) -> bool {
         if self.watch.load(Ordering::Relaxed).is_null() {
-            let Some(storage) = storage(size_of::<Watch>()) else { return false };
-            self.watch.store(storage.cast(), Ordering::Release);
+            let Some(storage) = storage(size_of::<WatchedHeap>()) else { return false };
+            self.watch.store(storage, Ordering::Release);
         }
         true
     }
@@ -103,11 +102,11 @@ impl WatchSeat {
 
     /// What the heap has if it is watched. Any thread may read the counters of it.
     #[inline]
-    pub(crate) fn get(&self) -> Option<&Watch> {
+    pub(crate) fn get(&self) -> Option<&WatchedHeap> {
         if !self.is_on.load(Ordering::Relaxed) {
             return None;
         }
-        // SAFETY: null, or in metadata, which is zeroed, aligned, and never unmapped; zero is a valid `Watch`.
+        // SAFETY: null, or in metadata, which is zeroed, aligned, and never unmapped; zero is a valid `WatchedHeap`.
         unsafe { self.watch.load(Ordering::Acquire).as_ref() }
     }
 
@@ -118,4 +117,4 @@ impl WatchSeat {
     }
 }
 
-const _: () = assert!(size_of::<Watch>() <= freestone_base::units::PAGE_BYTES);
+const _: () = assert!(size_of::<WatchedHeap>() <= freestone_base::units::PAGE_BYTES);
