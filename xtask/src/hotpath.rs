@@ -2,7 +2,7 @@
 //!
 //! The hot path of a function is its longest path from entry to `ret` that makes no call and does not leave the function. A slow path that
 //! gets inlined makes it longer; if every path makes a call, there is none. `hotpath.golden` contains the instructions of that path without
-//! addresses, so that somebody reads each change of the machine code.
+//! addresses, so that each change of the machine code shows in review.
 //!
 //! `malloc` and `free` are counted whole, including `ret`. `Box::new` and its drop are inlined into their callers; the frame of the caller in
 //! the example (`push`, `pop`, `ret`) is not counted.

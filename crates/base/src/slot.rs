@@ -24,6 +24,17 @@ const OPEN: u64 = 1 << 32;
 const IDLE: u64 = 1 << 33;
 
 /// See the module header. Zeroed memory is a closed slot.
+///
+/// ```
+/// use freestone_base::slot::{Content, Slot};
+///
+/// let slot = Slot::closed();
+/// assert!(!slot.put(7), "a closed slot refuses");
+/// slot.open(7);
+/// assert_eq!(slot.take(), Some(7));
+/// assert!(slot.put(7));
+/// assert_eq!(slot.close(), Some(Content::Number(7)));
+/// ```
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Slot(AtomicU64);

@@ -1,4 +1,4 @@
-//! The shared library as the loader sees it, and the header as compilers do.
+//! The shared library's symbols, segments and dependencies, and the header under compilers.
 
 mod harness;
 
@@ -42,7 +42,7 @@ fn every_exported_symbol_is_declared_and_every_declared_one_exported() {
 }
 
 #[test]
-fn the_archive_shows_what_the_headers_declare_and_nothing_else() {
+fn the_archive_exports_exactly_what_the_headers_declare() {
     let symbols = succeed(Command::new("readelf").args(["--wide", "--symbols"]).arg(archive()));
     let visible: BTreeSet<String> = symbols
         .lines()
@@ -79,7 +79,7 @@ fn thread_local_storage_is_at_most_16_bytes_and_needs_no_call() {
 }
 
 #[test]
-fn the_library_needs_the_c_library_alone_and_is_never_unloaded() {
+fn the_library_needs_only_the_c_library_and_is_never_unloaded() {
     let dynamic = readelf("--dynamic");
     let needed: Vec<&str> = dynamic.lines().filter(|line| line.contains("(NEEDED)")).collect();
     assert_eq!(needed.len(), 1, "{needed:?}");

@@ -7,10 +7,10 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  fork  options  pressure  report  snapshot  pin  stdio
+//!  parts          background  fork  options  pressure  report  snapshot  pin  weak_symbols
 //! ```
 //!
-//! A file names only files below it. The parts do not know that there is one of each: they are given what they need.
+//! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
 //!
 //! Layer: the top of the heap.
 //!
@@ -30,8 +30,8 @@
 //! | `pressure` | the function the program has called when memory is short |
 //! | `report` | the lines that `freestone run` reads |
 //! | `snapshot` | statistics |
-//! | `pin` | keeping the object that has the allocator in it loaded |
-//! | `stdio` | the C library's lock that is taken before ours at a fork |
+//! | `pin` | keeping the shared object that contains the allocator loaded |
+//! | `weak_symbols` | what the program or its C library may define |
 
 pub(crate) mod alloc;
 mod background;
@@ -48,4 +48,4 @@ pub(crate) mod realloc;
 mod report;
 mod shortage;
 mod snapshot;
-mod stdio;
+mod weak_symbols;

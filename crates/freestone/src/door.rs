@@ -9,7 +9,7 @@
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
-//! Layer: above everything.
+//! Layer: above `api`.
 //!
 //! # Safety
 //! The allocating functions trust their caller as C's do. An [`Instance`] must stay where it is while it has heaps.
@@ -33,7 +33,7 @@ pub struct Instance<O: Os + 'static> {
 }
 
 impl<O: Os + 'static> Instance<O> {
-    /// Default settings; nothing has been asked of the operating system.
+    /// Default settings. Makes no system call.
     #[must_use]
     pub const fn new(os: O) -> Self {
         Self { shared: Shared::new(os), threads: Threads::new() }

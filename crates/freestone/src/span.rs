@@ -8,8 +8,9 @@
 //! | [`page_index`] | the number of a page |
 //! | [`page_map`] | address → owner and size class, in one load |
 //! | [`record`] | what is known of a span, kept outside it |
+//! | [`owned`] | the proof that a span is the holder's, and what may be done with it |
 //! | [`list`] | lists of spans |
-//! | [`blocks`] | the blocks of a small span: free, out, or never carved |
+//! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`single_block`] | the blocks of a watched span, one at a time |
 //! | [`trailer`] | what a block of a watched span says about itself |
 //! | [`canary`] | the bytes behind what the program asked for |
@@ -22,6 +23,7 @@ pub(crate) mod fill;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod os_pages;
+pub(crate) mod owned;
 pub(crate) mod page_index;
 pub(crate) mod page_map;
 pub(crate) mod record;
@@ -30,6 +32,7 @@ pub(crate) mod trailer;
 
 pub(crate) use layout::{Layout, View};
 pub(crate) use list::SpanList;
+pub(crate) use owned::OwnedSpan;
 pub(crate) use page_index::PageIndex;
 pub(crate) use page_map::{Entry, Generation, PageMap};
 pub(crate) use record::{Kind, Span};

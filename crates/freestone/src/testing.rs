@@ -10,6 +10,7 @@ mod schedules;
 use crate::check::check;
 use crate::config::Harden;
 use crate::shared::Shared;
+use crate::span::{OwnedSpan, PageIndex};
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
@@ -21,7 +22,7 @@ use std::ptr::NonNull;
 use std::string::String;
 
 /// Bytes of a world's address range: more than one unit of pages, and smaller where tests are slow.
-pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
+pub(crate) const RANGE_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// What heaps share, over a fake kernel, and the heaps.
 pub(crate) struct World {
@@ -31,7 +32,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(os_page_bytes: usize) -> Self {
-        let shared = Box::new(Shared::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
+        let shared = Box::new(Shared::new(Fake::new(os_page_bytes, RANGE_BYTES)));
         Self { shared, threads: Threads::new() }
     }
 
@@ -82,6 +83,45 @@ impl World {
 
 /// The levels of hardening that make a heap take different ways.
 pub(crate) const LEVELS: [&str; 2] = ["default", "checks"];
+
+/// Frees a block of a world's heap with `heap`.
+///
+/// This and the functions below are safe so that a test reads as what it does. A test passes blocks that it allocated, uses none after freeing it,
+/// and frees one twice only to see what the heap says of that.
+pub(crate) fn free(heap: Own<'_, Fake>, block: *mut u8) {
+    // SAFETY: the block is the test's, which does not use it again (see above).
+    unsafe { heap.free(block) };
+}
+
+/// Makes a block of a world's heap hold `bytes` (see [`free`]).
+pub(crate) fn reallocate(heap: Own<'_, Fake>, block: *mut u8, bytes: usize) -> *mut u8 {
+    // SAFETY: the block is the test's, which uses the answer in its place (see `free`).
+    unsafe { heap.reallocate(block, bytes, 1) }
+}
+
+/// Writes `byte` to the first `bytes` of a block (see [`free`]).
+pub(crate) fn fill(block: *mut u8, byte: u8, bytes: usize) {
+    // SAFETY: the block is the test's, and at least as long (see `free`).
+    unsafe { block.write_bytes(byte, bytes) };
+}
+
+/// Whether the first `bytes` of a block are all `byte` (see [`free`]).
+pub(crate) fn is_filled(block: *const u8, byte: u8, bytes: usize) -> bool {
+    // SAFETY: the block is the test's, written before, and at least as long (see `free`).
+    unsafe { core::slice::from_raw_parts(block, bytes) }.iter().all(|&found| found == byte)
+}
+
+/// The span or run that starts at `page` in a world that no other thread uses meanwhile.
+pub(crate) fn span_at(world: &World, page: PageIndex) -> OwnedSpan<'_> {
+    // SAFETY: the test took the page from a heap of the world, so it is below the high-water mark; no other thread uses the world.
+    unsafe { OwnedSpan::at(world.shared.pages.layout(), page) }
+}
+
+/// The small span that a block lies in (see [`span_at`]).
+pub(crate) fn span_of(world: &World, block: *const u8) -> OwnedSpan<'_> {
+    let page = world.shared.pages.view().page_of(block.addr()).expect("the block is of this world");
+    span_at(world, span_at(world, page).first_page())
+}
 
 /// One heap of a world, as a subject of operation streams.
 pub(crate) struct OneHeap<'world> {

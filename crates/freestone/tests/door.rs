@@ -8,7 +8,7 @@ use freestone_os::fake::Fake;
 const RANGE_BYTES: usize = 80 << 20;
 
 #[test]
-fn an_instance_is_whole_while_its_blocks_outlive_their_heap() {
+fn every_invariant_of_an_instance_holds_while_its_blocks_outlive_their_heap() {
     let instance = Box::new(Instance::new(Fake::new(4096, RANGE_BYTES)));
     instance.settings().set(key::BIN_MAX, b"4").unwrap();
     // SAFETY: the instance stays in its box.

@@ -10,7 +10,7 @@ use std::thread;
 #[global_allocator]
 static ALLOCATOR: Freestone = Freestone;
 
-/// A block on its way to the thread that frees it.
+/// A block that is sent to the thread that frees it.
 struct Passed(NonNull<u8>);
 
 // SAFETY: the receiver is the only one who uses the block from then on.

@@ -18,7 +18,7 @@ use freestone_base::prefetch;
 /// Smaller blocks are not prefetched: they are cleared before the lines could arrive.
 const LEAST_AHEAD_BYTES: usize = 512;
 
-/// The number of cache lines to prefetch: with more the gain is the same.
+/// The number of cache lines to prefetch: more gain nothing.
 const LINES_AHEAD: usize = 4;
 
 /// The blocks of one region.

@@ -1,4 +1,4 @@
-//! What a wrong caller is told: the error names the block, and the pool is as it was.
+//! Bad input: the error names the block, and the pool is unchanged.
 #![allow(unsafe_code, reason = "bad input is given on purpose")]
 
 mod subject;
@@ -23,7 +23,7 @@ fn address(block: NonNull<u8>) -> usize {
 }
 
 #[test]
-fn a_region_that_is_crooked_or_short_is_refused() {
+fn a_region_that_is_misaligned_or_too_short_is_refused() {
     let memory = memory();
     for offset in [1, 8] {
         // SAFETY: nothing is written to a refused region.
@@ -121,7 +121,7 @@ fn exhaustion_is_an_error_and_passes() {
 }
 
 #[test]
-fn a_block_freed_again_while_it_waits_in_a_magazine_is_named() {
+fn a_double_free_of_a_block_in_a_magazine_is_reported() {
     let memory = memory();
     let pool = memory.shared(SHAPE);
     let (mut mine, mut theirs) = (pool.magazine(), pool.magazine());
@@ -137,7 +137,7 @@ fn a_block_freed_again_while_it_waits_in_a_magazine_is_named() {
 }
 
 #[test]
-fn a_write_into_free_blocks_harms_nobody() {
+fn a_write_into_free_blocks_damages_no_bookkeeping() {
     let memory = memory();
     let mut pool = memory.fixed(SHAPE);
     let blocks: Vec<_> = (0..3).map(|_| pool.allocate().unwrap()).collect();
@@ -156,7 +156,7 @@ fn a_write_into_free_blocks_harms_nobody() {
 }
 
 #[test]
-fn bookkeeping_written_over_is_found() {
+fn overwritten_bookkeeping_is_found() {
     let memory = memory();
     let mut pool = memory.fixed(SHAPE);
     let blocks: Vec<_> = (0..70).map(|_| pool.allocate().unwrap()).collect();
@@ -183,7 +183,7 @@ fn bookkeeping_written_over_is_found() {
     assert_eq!(damage(link.cast(), 1), damaged(64), "a group twice");
 }
 
-/// Whatever a write past the last block leaves in the bookkeeping, the pool hands out its own blocks or refuses.
+/// Whatever a write past the last block does to the bookkeeping, the pool hands out its own blocks or refuses.
 #[test]
 fn damaged_bookkeeping_never_leads_out_of_the_pool() {
     const SHAPE: Shape = match Shape::new(64, 150) {
@@ -226,7 +226,7 @@ fn damaged_bookkeeping_never_leads_out_of_the_pool() {
 }
 
 #[test]
-fn blocks_come_from_where_one_came_back_last_and_side_by_side() {
+fn blocks_come_from_the_group_of_the_last_free_and_are_adjacent() {
     let shape = Shape::new(16, 300).unwrap();
     let memory = Memory::new(shape.region_bytes(), 0xA5);
     let mut pool = memory.fixed(shape);
@@ -302,12 +302,12 @@ fn zeroing_clears_the_block_and_nothing_behind_it() {
 }
 
 #[test]
-fn every_error_says_what_happened_to_what() {
+fn every_error_names_what_happened_and_the_block() {
     let mut memory = [MaybeUninit::uninit(); 8];
     let error = FixedPool::new(SHAPE, &mut memory[..]).err().unwrap();
     assert!(error.to_string().contains("region"), "{error}");
     let errors = [
-        (Error::ZeroBlockSize, "a pool of blocks of 0 bytes was asked for: ask for at least 1"),
+        (Error::ZeroBlockSize, "a pool of blocks of 0 bytes was requested: request at least 1"),
         (Error::DoubleFree { block: 0x40, bytes: 48 }, "double free of 0x40: the block of 48 bytes is free already"),
         (
             Error::Interior { address: 0x48, block: 0x40, bytes: 48 },

@@ -1,4 +1,4 @@
-//! Bookkeeping: what was written over is named and never believed, and blocks at the edges of what was carved count right.
+//! Overwritten bookkeeping is reported and never followed; blocks at the edges of what was carved count right.
 #![allow(unsafe_code, reason = "damage is done on purpose")]
 
 mod subject;
@@ -38,7 +38,7 @@ fn a_list_that_ends_too_soon_is_found() {
 }
 
 #[test]
-fn a_list_that_leads_nowhere_is_damage_and_not_exhaustion() {
+fn a_list_that_leads_out_of_the_groups_is_reported_as_damage_not_exhaustion() {
     let memory = Memory::new(SHAPE.region_bytes(), 0xA5);
     let (mut pool, blocks, link) = two_groups(&memory);
     // SAFETY: as above.
@@ -85,7 +85,7 @@ fn a_wrong_link_of_a_shared_pool_is_found() {
             found
         }
     };
-    // The list begins with the last that came back.
+    // The list begins with the block freed last.
     let (first, used) = (blocks[2], blocks[5]);
     let named = |block: NonNull<u8>| Err(Error::Damaged { block: block.addr().get() });
     assert_eq!(damage(first, KEPT), named(memory.start), "a list cut short");
@@ -96,11 +96,11 @@ fn a_wrong_link_of_a_shared_pool_is_found() {
     assert!(damage(first, index(first) as u32 + 1).is_err(), "a circle");
 }
 
-/// A block that comes back is cleared, also in memory that began as zeroes; a fresh one need not be.
+/// A reused block is cleared, also in memory that began as zeros; a fresh one need not be.
 #[test]
-fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_comes_again() {
+fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_is_reused() {
     let memory = Memory::new(SHAPE.shared_region_bytes(), 0);
-    // SAFETY: zero, and nobody else's.
+    // SAFETY: the memory is zero, and no other code uses it.
     let pool = unsafe { SharedPool::new_zeroed_at(SHAPE, memory.start, memory.bytes()) }.unwrap();
     let mut magazine = pool.magazine();
     for _ in 0..3 * COUNT {

@@ -1,4 +1,4 @@
-//! Threads on one shared pool: no block is two threads', and none is lost.
+//! Threads on one shared pool: no block is handed to two threads, and none is lost.
 #![allow(unsafe_code, reason = "blocks are written to")]
 
 mod subject;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use subject::Memory;
 
 struct Sent(NonNull<u8>);
-// SAFETY: a block is whoever's holds it.
+// SAFETY: only the thread that has the value uses the block.
 unsafe impl Send for Sent {}
 
 /// Each thread allocates, marks, verifies and frees; some blocks change threads on the way through `crossing`.
@@ -77,7 +77,7 @@ fn a_block_belongs_to_one_thread_at_a_time() {
     });
     assert_eq!(pool.check(), Ok(()));
     for block in crossing.into_inner().unwrap() {
-        // SAFETY: nobody's but this test's.
+        // SAFETY: only this test uses the memory.
         unsafe { pool.deallocate(block.0) }.unwrap();
     }
     assert_eq!(pool.check(), Ok(()));

@@ -1,4 +1,4 @@
-//! The standard ways in: `GlobalAlloc`, and with the feature `allocator-api2` the collections that take an allocator.
+//! The standard interfaces: `GlobalAlloc`, and with the feature `allocator-api2` the collections that take an allocator.
 #![allow(unsafe_code, reason = "the traits' own interface")]
 
 use freestone_tlsf::{Locked, Sharded, Tlsf};
@@ -82,7 +82,7 @@ mod api2 {
     use allocator_api2::vec::Vec as VecIn;
 
     #[test]
-    fn a_vector_and_a_box_live_in_a_locked_heap_and_leave_nothing() {
+    fn a_vector_and_a_box_are_allocated_from_a_locked_heap_and_leave_no_block() {
         let mut memory = Memory::new(1 << 16);
         let heap = locked(&mut memory);
         let mut numbers = VecIn::new_in(&heap);
@@ -100,7 +100,7 @@ mod api2 {
     }
 
     #[test]
-    fn a_vector_that_outgrows_its_heap_is_told_and_keeps_its_elements() {
+    fn a_vector_that_outgrows_its_heap_gets_an_error_and_keeps_its_elements() {
         let mut memory = Memory::new(1 << 14);
         let heap = Sharded::<2>::new(memory.bytes()).unwrap();
         let mut bytes = VecIn::new_in(&heap);

@@ -1,8 +1,8 @@
 //! Every short sequence of operations on the smallest heaps, with every invariant checked after each operation.
 //!
-//! A step allocates one of 9 sizes at one of 4 alignments, or frees one of the live blocks. What a heap does next depends on its own
-//! bytes and its region's alone, so both are copied before a step and put back after it. Two requests that are given the same
-//! block of the same length leave the same heap: what can follow is played for the first of them.
+//! A step allocates one of 9 sizes at one of 4 alignments, or frees one of the live blocks. What a heap does next depends only on its own
+//! bytes and its region's, so both are copied before a step and restored after it. Two requests that get the same
+//! block of the same length leave the same heap: continuations are played for the first of them.
 //! `cargo xtask tlsf-sequences` plays length 6.
 #![allow(unsafe_code, reason = "the heap's own interface")]
 

@@ -3,6 +3,8 @@
 //!
 //! With `CAPI_TEST_TARGET` (`cargo xtask platforms` sets it) all of that is for another target than this machine's: cargo's
 //! `CARGO_TARGET_…_LINKER` names its C compiler, `CARGO_TARGET_…_RUNNER` what runs its programs.
+//!
+//! With `CAPI_TEST_HARDEN` (`cargo xtask alarms` sets it) the programs run at that level of the option `harden`.
 #![allow(dead_code, reason = "each test binary uses its share")]
 
 use std::env;
@@ -14,7 +16,7 @@ use std::sync::OnceLock;
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Not at all: the system's allocator.
+    /// Without the library: the system's allocator.
     System,
     /// `LD_PRELOAD`.
     Preload,
@@ -42,7 +44,7 @@ pub(crate) fn is_musl() -> bool {
     foreign_target().is_some_and(|target| target.ends_with("-musl"))
 }
 
-/// What cargo's variable for the foreign target says, word by word; nothing if there is no such target or variable.
+/// The words of cargo's variable for the foreign target; none if there is no such target or variable.
 fn target_setting(name: &str) -> Vec<String> {
     let variable =
         foreign_target().map(|target| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_")));
@@ -245,6 +247,7 @@ fn clear_options(command: &mut Command) {
             command.env_remove(name);
         }
     }
+    command.envs(env::var("CAPI_TEST_HARDEN").ok().map(|level| ("FREESTONE_HARDEN", level)));
 }
 
 /// Compiles and runs a program with one argument in each way; it must succeed without a word on standard error.

@@ -143,8 +143,7 @@ fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
 /// Allocates a block of any size with this thread's heap.
 fn allocate_any(request: Request) -> NewBlock {
     let attempt = || with_heap(|own| own.allocate_for(request)).unwrap_or(NewBlock::NONE);
-    let is_short =
-        |block: &NewBlock| block.start.is_null() && is_possible(&PROCESS.shared.pages, request.size, request.align);
+    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(request.size, request.align);
     let block = shortage::handle(attempt(), is_short, attempt);
     PROCESS.background.start_if_due(&PROCESS.shared);
     block

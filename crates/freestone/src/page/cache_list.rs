@@ -19,7 +19,7 @@ pub(super) type Close = fn(&Slot) -> Option<Content>;
 pub(super) struct CacheList {
     /// The first cache, or null.
     first: *const LargeRunCache,
-    /// Pages of all open slots, whether their run is there or with the program.
+    /// Pages of all open slots, full or empty.
     open_pages: Pages,
     /// When slots were last checked for use.
     checked: Moment,

@@ -1,8 +1,8 @@
-//! Storage for the heap's own metadata: thread heaps and the like. It is never freed.
+//! Storage for the heap's own metadata: records of heaps. It is never freed.
 
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::runs::Extent;
-use crate::span::{Kind, PageIndex};
+use crate::span::Kind;
 use core::ffi::c_void;
 use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES, Pages};
@@ -20,8 +20,8 @@ impl<O: Os> PageHeap<O> {
             if let Some(piece) = self.cut(bytes) {
                 return Some(piece.cast());
             }
-            let run = self.allocate(1, 1, Kind::Metadata)?;
-            let page = Extent::new(PageIndex(run.page), Pages(1));
+            let run = self.allocate(Pages(1), Pages(1), Kind::Metadata)?;
+            let page = Extent::new(run.page, Pages(1));
             if !run.zero {
                 self.zero(&OwnedRun::taken(page));
             }
@@ -29,12 +29,12 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// The next `bytes` of the present page, if they are left.
+    /// The next `bytes` of the current page, if it has as many left.
     fn cut(&self, bytes: usize) -> Option<*mut u8> {
         let mut state = self.state.lock();
         let (page, left) = state.storage;
         let left_then = left.checked_sub(bytes)?;
         state.storage = (page, left_then);
-        Some(self.layout().page_start(page.0).wrapping_add(PAGE_BYTES - left))
+        Some(self.layout().page_start(page).wrapping_add(PAGE_BYTES - left))
     }
 }

@@ -10,7 +10,7 @@
 //! Nothing in the range is mapped at first. Pages, records, bitmaps and page map are each committed from their start on, as the page heap
 //! grows (`page::runs::metadata`): the size of the range counts against no limit of the process.
 //!
-//! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which knows how far the page map is committed,
+//! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which also has how far the page map is committed,
 //! its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an address beyond its reach is then looked
 //! up again in the newest view (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
@@ -19,6 +19,7 @@
 //! - Page 0 is never handed out, so that 0 can mean "none".
 //! - The entries of all pages below a view's reach are committed, and stay so.
 
+use crate::span::page_index::PageIndex;
 use crate::span::page_map::{Entry, PageMap};
 use crate::span::record::Span;
 use core::mem::size_of;
@@ -73,23 +74,23 @@ impl Layout {
     /// Start of a page.
     #[inline]
     #[must_use]
-    pub(crate) fn page_start(&self, page: u32) -> *mut u8 {
-        self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
+    pub(crate) fn page_start(&self, page: PageIndex) -> *mut u8 {
+        self.base.wrapping_add((page.0 as usize) << PAGE_BYTES_LOG2)
     }
 
     /// Record of a page. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
-    pub(crate) fn record(&self, page: u32) -> *mut Span {
-        self.records().wrapping_add(page as usize)
+    pub(crate) fn record(&self, page: PageIndex) -> *mut Span {
+        self.records().wrapping_add(page.0 as usize)
     }
 
     /// First word of a page's bitmap. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
-    pub(crate) fn bitmap(&self, page: u32) -> *mut u64 {
+    pub(crate) fn bitmap(&self, page: PageIndex) -> *mut u64 {
         let bitmaps = self.records().wrapping_add(self.n_pages).cast::<u8>();
-        bitmaps.wrapping_add(page as usize * BITMAP_BYTES).cast()
+        bitmaps.wrapping_add(page.0 as usize * BITMAP_BYTES).cast()
     }
 
     #[inline]
@@ -139,8 +140,8 @@ impl View {
     /// Start of a page.
     #[inline(always)]
     #[must_use]
-    pub(crate) fn page_start(&self, page: u32) -> *mut u8 {
-        self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
+    pub(crate) fn page_start(&self, page: PageIndex) -> *mut u8 {
+        self.base.wrapping_add((page.0 as usize) << PAGE_BYTES_LOG2)
     }
 
     /// Pages whose entries can be read.
@@ -153,7 +154,14 @@ impl View {
     /// The page that holds `address`, or `None` beyond the reach, and outside the range.
     #[inline(always)]
     #[must_use]
-    pub(crate) fn page_of(&self, address: usize) -> Option<usize> {
+    pub(crate) fn page_of(&self, address: usize) -> Option<PageIndex> {
+        // The reach is at most `u32::MAX` (`Layout::new`).
+        self.number_of(address).map(|page| PageIndex(page as u32))
+    }
+
+    /// As [`View::page_of`], as wide as an address: the fast path of `free` needs no conversion.
+    #[inline(always)]
+    fn number_of(&self, address: usize) -> Option<usize> {
         let page = address.wrapping_sub(self.base.addr()) >> PAGE_BYTES_LOG2;
         if page < self.reach { Some(page) } else { None }
     }
@@ -164,14 +172,14 @@ impl View {
     #[allow(unsafe_code)]
     pub(crate) fn entry(&self, address: usize) -> Option<Entry> {
         // SAFETY: the page is below the reach, so its entry is committed (`View::new`).
-        self.page_of(address).map(|page| unsafe { self.map.get(page) })
+        self.number_of(address).map(|page| unsafe { self.map.get(page) })
     }
 
-    /// The size class of a block, if it is in a small span of any owner but an explicit heap.
+    /// The size class of a block, if it is in a small span, whoever owns it.
     #[inline(always)]
     #[must_use]
     pub(crate) fn small_class(&self, address: usize) -> Option<usize> {
-        self.entry(address).filter(|entry| !entry.generation().is_explicit()).and_then(Entry::class)
+        self.entry(address).and_then(Entry::class)
     }
 }
 

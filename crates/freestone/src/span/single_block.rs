@@ -1,14 +1,10 @@
 //! The blocks of a small span one at a time, as watched heaps take them: any of the free ones, and none that passes through a bin.
-#![allow(unsafe_code)]
 //!
 //! A watched span carves an OS page into free blocks, not into a chain: each is a bit of the bitmap until it is handed out.
-//!
-//! # Safety
-//! As in `blocks`.
 
 use crate::size_class::block_bytes;
-use crate::span::blocks::{carve_bytes, n_blocks};
-use crate::span::{Layout, Span};
+use crate::span::OwnedSpan;
+use crate::span::blocks::{carve_bytes, is_free, n_blocks};
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +19,7 @@ pub(crate) enum Whereabouts {
 
 /// Carves the next OS page with a block in it: calls `prepare` with the start of each block, which is free then. Returns how many; 0 if every
 /// page has been carved.
-///
-/// # Safety
-/// - See the module header.
-pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize, mut prepare: impl FnMut(*mut u8)) -> u32 {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    let span = unsafe { &*layout.record(page) };
+pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize, mut prepare: impl FnMut(*mut u8)) -> u32 {
     let (block, unit) = (block_bytes(span.class.get() as usize), carve_bytes(span, os_page_bytes));
     while span.fresh.get() != 0 {
         let unit_index = span.fresh.get().trailing_zeros() as usize;
@@ -36,9 +27,10 @@ pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize, mut
         let from = (unit_index * unit).div_ceil(block);
         let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
         for index in from..to {
-            prepare(layout.page_start(page).wrapping_add(index * block));
-            // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap.
-            unsafe { *layout.bitmap(page).add(index / 64) |= 1 << (index % 64) };
+            prepare(span.start().wrapping_add(index * block));
+            if let Some(word) = span.bitmap().get(index / 64) {
+                word.set(word.get() | 1 << (index % 64));
+            }
         }
         if from < to {
             let n = (to - from) as u32;
@@ -50,44 +42,32 @@ pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize, mut
     0
 }
 
-/// Takes one free block, that at or behind a place that `random` names; the span has one.
-///
-/// # Safety
-/// - See the module header.
-pub(crate) unsafe fn take(layout: &Layout, page: u32, random: u32) -> *mut u8 {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    let span = unsafe { &*layout.record(page) };
-    debug_assert!(span.n_free.get() > 0);
-    let (bitmap, n_words) = (layout.bitmap(page), n_blocks(span).div_ceil(64));
-    let first = (span.first_word.get() as usize).min(n_words - 1);
-    let mut word = first + (((random >> 6) as usize * (n_words - first)) >> 26);
+/// Takes one free block, that at or behind a place that `random` names; `None` if the span has none.
+pub(crate) fn take(span: &OwnedSpan<'_>, random: u32) -> Option<*mut u8> {
+    let n_free = span.n_free.get().checked_sub(1)?;
+    let n_words = n_blocks(span).div_ceil(64);
+    let words = span.bitmap().get((span.first_word.get() as usize).min(n_words - 1)..n_words)?;
+    let from = ((random >> 6) as usize * words.len()) >> 26;
     let mut bit = random % 64;
-    loop {
-        // SAFETY: the word is one of the span's bitmap.
-        let bits = unsafe { *bitmap.add(word) };
+    // No word below the first has a bit.
+    for at in (from..words.len()).chain(0..=from) {
+        let bits = words.get(at)?.get();
         if bits != 0 {
-            let at = (bits.rotate_right(bit).trailing_zeros() + bit) % 64;
-            // SAFETY: as above.
-            unsafe { *bitmap.add(word) = bits & !(1 << at) };
-            span.n_free.set(span.n_free.get() - 1);
+            let chosen = (bits.rotate_right(bit).trailing_zeros() + bit) % 64;
+            words.get(at)?.set(bits & !(1 << chosen));
+            span.n_free.set(n_free);
             span.n_out.set(span.n_out.get() + 1);
-            let index = word * 64 + at as usize;
-            return layout.page_start(page).wrapping_add(index * block_bytes(span.class.get() as usize));
+            let index = (n_words - words.len() + at) * 64 + chosen as usize;
+            return Some(span.start().wrapping_add(index * block_bytes(span.class.get() as usize)));
         }
         bit = 0;
-        // No word below the first has a bit.
-        word = if word + 1 == n_words { first } else { word + 1 };
     }
+    None
 }
 
-/// Where the block with `index` is.
-///
-/// # Safety
-/// - See the module header; the index is below the span's number of blocks.
-pub(crate) unsafe fn whereabouts(layout: &Layout, page: u32, index: usize, os_page_bytes: usize) -> Whereabouts {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    let (span, word): (&Span, u64) = unsafe { (&*layout.record(page), *layout.bitmap(page).add(index / 64)) };
-    if word >> (index % 64) & 1 == 1 {
+/// Where the block with `index` is, which is below the span's number of blocks.
+pub(crate) fn whereabouts(span: &OwnedSpan<'_>, index: usize, os_page_bytes: usize) -> Whereabouts {
+    if is_free(span, index) {
         return Whereabouts::Free;
     }
     if span.fresh.get() == 0 {

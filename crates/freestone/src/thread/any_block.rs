@@ -1,4 +1,4 @@
-//! Any block, small or large: the slow ways of allocating, freeing and resizing, for every heap alike.
+//! Any block, small or large: the slow paths of allocating, freeing and resizing, for every heap.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -12,13 +12,13 @@
 //! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was.
 //!
 //! # Safety
-//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. Where a program breaks that and it can be seen,
+//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected
 //! it is reported.
 
-use crate::page::{Moved, PageHeap};
+use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::trailer::Family;
-use crate::span::{Entry, Generation};
+use crate::span::{Entry, Generation, PageIndex};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
@@ -29,20 +29,19 @@ use crate::thread::watched::request::{Claim, Request};
 use crate::thread::watched::{self, exact_free, large_block, large_marks, resize};
 use crate::thread::{flush, refill};
 use core::ptr;
-use freestone_base::units::{Bytes, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
 const RELOCATE_LEAST: usize = 256 * 1024;
 
-/// Whether there could be a block of `size` bytes aligned to `align`, if all memory were free. For an impossible request no memory is given back,
-/// and the program's callback is not told that memory is short.
+/// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
+const SIZE_LIMIT: usize = 1 << 56;
+
+/// Whether some machine could have a block of `size` bytes aligned to `align`. For an impossible request no memory is given back, and the
+/// program's callback is not called.
 #[must_use]
-pub(crate) fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
-    let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
-    size <= isize::MAX as usize
-        && align <= ALIGN_MAX
-        && u32::try_from(align >> PAGE_BYTES_LOG2).is_ok_and(|align_pages| pages.could_hold(n_pages, align_pages))
+pub(crate) fn is_possible(size: usize, align: usize) -> bool {
+    size < SIZE_LIMIT && align <= ALIGN_MAX
 }
 
 impl<O: Os + 'static> Own<'_, O> {
@@ -70,7 +69,7 @@ impl<O: Os + 'static> Own<'_, O> {
         }
     }
 
-    /// Frees a block, not null. Never fails; a wrong pointer is reported.
+    /// Frees a block, not null. Never fails; an invalid pointer is reported.
     ///
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, is not freed, and no code uses it any more.
@@ -115,13 +114,13 @@ impl<O: Os + 'static> Own<'_, O> {
         unsafe { self.free_as(block.into_node().cast(), Claim::Layout(size, align)) }
     }
 
-    /// Finds out what an address is; from now on the hot paths see as far.
+    /// Finds out what an address is, in the newest view, which the hot paths then use.
     fn locate(self, block: *mut u8) -> Place {
         self.renew_view();
         locate(self.shared(), block)
     }
 
-    /// Bytes that a block, not null, has from its start to its end; `None` for a wrong pointer, which is reported.
+    /// Bytes that a block, not null, has from its start to its end; `None` for an invalid pointer, which is reported.
     #[must_use]
     pub(crate) fn usable_bytes(self, block: *mut u8) -> Option<usize> {
         match self.locate(block) {
@@ -191,7 +190,7 @@ impl<O: Os + 'static> Own<'_, O> {
 
 /// Frees a small block whose page has this entry.
 fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
-    // A block whose span is abandoned is as good in this bin as anywhere.
+    // A block of an abandoned span may go into any bin.
     if entry.generation() == own.generation() || entry.generation() == Generation::ABANDONED {
         flush::push(own, block);
     } else {
@@ -244,7 +243,12 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
 ///
 /// # Safety
 /// - `page` starts the large block, which is the caller's; it is not used again unless the answer is null.
-unsafe fn resize_large<O: Os>(own: Own<'_, O>, (block, page): (*mut u8, u32), size: usize, align: usize) -> *mut u8 {
+unsafe fn resize_large<O: Os>(
+    own: Own<'_, O>,
+    (block, page): (*mut u8, PageIndex),
+    size: usize,
+    align: usize,
+) -> *mut u8 {
     let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::Nothing));
     // SAFETY: the page starts a large block, which is the caller's (this function's contract).
     if class_of_aligned(size, align).is_none() && unsafe { own.resize_in_place(block, size) } {
@@ -277,7 +281,7 @@ unsafe fn resize_large<O: Os>(own: Own<'_, O>, (block, page): (*mut u8, u32), si
 ///
 /// # Safety
 /// - `page` starts a large block that no code uses any more.
-unsafe fn free_large<O: Os>(own: Own<'_, O>, page: u32) {
+unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
     // SAFETY: no code uses the block any more (this function's contract).
     unsafe {
         if large_marks::is_watched(own, page) {
@@ -319,7 +323,7 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) 
 ///
 /// # Safety
 /// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
-unsafe fn relocate<O: Os>(own: Own<'_, O>, page: u32, moved: *mut u8) -> Moved {
+unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> Moved {
     let large_bytes = |page| {
         // SAFETY: both pages start large blocks.
         unsafe { large::bytes(own, page) }

@@ -1,5 +1,6 @@
-//! The inbox: what other threads handed over goes into the bins.
+//! Draining the inbox: moves the blocks that other threads handed over into the bins.
 
+use crate::span::PageIndex;
 use crate::thread::flush;
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
@@ -7,7 +8,7 @@ use crate::thread::watched::homecoming::take_home;
 use crate::thread::{returns, route};
 use freestone_os::Os;
 
-/// Takes what other threads handed over into the bins. A block whose span has another owner by now is sent on.
+/// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
 pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     let mut blocks = own.remote().mailbox().take();
     if blocks.is_empty() {
@@ -26,7 +27,7 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
         }
     }
     if own.watch().is_some() {
-        returns::turn_to(own, 0);
+        returns::turn_to(own, PageIndex::NONE);
     }
 }
 

@@ -8,11 +8,11 @@
 //!  InTransit   blocks of any class and any owner, as they come out of an inbox; the page map tells them apart
 //! ```
 //!
-//! The constructors are unsafe: they trust the program that it does not use a block that it freed. What is done with the value after that is
+//! The constructors are unsafe: they rely on the program not to use a block that it freed. What is done with the value after that is
 //! safe, because a value moves from one holder to the next and is never in two places.
 //!
 //! # Safety
-//! A free block has room for two words (`GRANULE_BYTES`), and the holder of its value is the only one who reads or writes them. A program
+//! A free block has room for two words (`GRANULE_BYTES`), and only the holder of its value reads or writes them. A program
 //! that frees a block twice breaks this: then two values name one block, and their links may form a ring. So a chain never follows more
 //! links than it counted blocks, and a span refuses a block that it has back already.
 
@@ -147,7 +147,7 @@ impl FreeChain {
         self.class
     }
 
-    /// Takes the first block off and finds out whose it is: `view` covers it, and `tag` is the heap's.
+    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's.
     pub(crate) fn pop(&mut self, view: &View, tag: u32) -> Option<Found> {
         let node = self.first();
         if node.is_null() {
@@ -159,14 +159,14 @@ impl FreeChain {
         Some(Found::find(node, view, tag))
     }
 
-    /// The block behind the first, which is there.
+    /// The block behind the first; the chain must not be empty.
     #[inline]
     pub(crate) fn second(&self) -> *mut Node {
         // SAFETY: as in `pop`.
         unsafe { (*self.first).next }
     }
 
-    /// Goes on at `first`, with `n` blocks fewer: they went to their span.
+    /// Continues at `first`, with `n` blocks fewer: they went to their span.
     #[inline]
     pub(crate) fn advance(&mut self, n: u32, first: *mut Node) {
         self.n_left -= n;
@@ -199,19 +199,19 @@ pub(crate) struct InTransit {
     first: *mut Node,
 }
 
-/// A block in transit, and what the page map says of it.
+/// A block in transit, and its owner according to the page map.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// Its span is this heap's.
+    /// The block's span belongs to this heap.
     Own(FreeBlock),
-    /// Its span has this owner.
+    /// The block's span has this owner.
     Other(FreeBlock, Generation),
     /// The block at this address is in no small span: it was freed twice, and its span is gone.
     Lost(usize),
 }
 
 impl Found {
-    /// Finds out what the page map says of a free block. `view` covers it, and `tag` is the heap's.
+    /// Looks up the owner of a free block. `view` covers the block, and `tag` is the heap's.
     #[inline]
     fn find(node: *mut Node, view: &View, tag: u32) -> Self {
         let entry = view.entry(node.addr()).unwrap_or(Entry::NONE);
@@ -240,8 +240,8 @@ impl InTransit {
         self.first.is_null()
     }
 
-    /// Takes the first block off and finds out whose it is: `view` covers it, and `tag` is the heap's. The block that the sender named is
-    /// fetched into the cache meanwhile.
+    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's. The block that the sender named is
+    /// prefetched meanwhile.
     #[inline]
     pub(crate) fn pop_prefetching(&mut self, view: &View, tag: u32) -> Option<Found> {
         if self.first.is_null() {
@@ -252,7 +252,7 @@ impl InTransit {
         self.pop(view, tag)
     }
 
-    /// Takes the first block off and finds out whose it is: `view` covers it, and `tag` is the heap's.
+    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's.
     #[inline]
     pub(crate) fn pop(&mut self, view: &View, tag: u32) -> Option<Found> {
         let node = self.first;

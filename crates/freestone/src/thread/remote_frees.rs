@@ -1,4 +1,4 @@
-//! Remote frees: blocks of other owners, buffered and handed over in batches; and the mailbox in which others hand over this heap's.
+//! Remote frees: blocks of other owners, buffered and handed over in batches; and the mailbox into which other threads hand over this heap's.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -6,17 +6,17 @@
 //!                                                                       └▶ closed: route each block (`route`)
 //! ```
 //!
-//! What arrives lies in the sender's cache: reading each block's link is a cross-core cache miss. So a block also names one that comes
+//! Blocks that arrive are in the sender's cache: reading each block's link is a cross-core cache miss. So a block also names one that comes
 //! `AHEAD` blocks behind it, and the owner prefetches that one when it drains its inbox (`drain`).
 //!
 //! Blocks stay in the buffer until their slot is full, or is needed for another owner, until the thread needs a new span, until its decay tick,
 //! or until it exits. Blocks of an explicit heap are not buffered: each goes into the heap's inbox at once, with an atomic operation of its own,
 //! so that a heap that is deleted has every block that was freed before.
 //!
-//! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have exited since: a
-//! closed inbox says so, and the thread that drains an inbox passes on blocks that are not its own.
+//! Invariants: only this thread has a chain in a slot; its blocks are counted as freed. The owner recorded in a slot may have ended since: a
+//! closed inbox shows that, and the thread that drains an inbox sends on blocks that are not its own.
 //!
-//! Threads: any thread pushes to a mailbox and reads its life; the rest is for the heap's thread.
+//! Threads: any thread may push to a mailbox and read its state; the rest is for the heap's thread.
 //!
 //! # Safety
 //! `Span::owner` of a small span is null or the mailbox of a thread heap, whose record is never unmapped.
@@ -24,6 +24,7 @@
 use crate::central::FreeOutcome;
 use crate::shared::Shared;
 use crate::size_class::{SMALL_MAX, block_bytes};
+use crate::span::PageIndex;
 use crate::span::blocks::{Chain, Refused};
 use crate::thread::free_block::{FreeBatch, FreeBlock, InTransit, set_ahead};
 use core::cell::Cell;
@@ -40,7 +41,7 @@ const SLOTS: usize = 8;
 /// Blocks that are handed over together.
 const BATCH: u32 = 32;
 
-/// A slot is handed over when it holds this much, however few blocks that is.
+/// A slot is handed over when its blocks have this many bytes, however few they are.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// How many blocks before its turn a block is prefetched.
@@ -49,11 +50,11 @@ const AHEAD: usize = 8;
 // One block does not fill a slot.
 const _: () = assert!(SMALL_MAX < BATCH_BYTES);
 
-/// Where a heap is in its life.
+/// The state of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Life {
-    /// Its record is free for the next birth, or was never used.
+    /// Its record is free for the next heap, or was never used.
     Unborn = 0,
     /// A thread's, or an explicit heap's.
     Alive,
@@ -61,7 +62,7 @@ pub(crate) enum Life {
     Orphaned,
 }
 
-/// What other threads know of a heap: where to hand over its blocks. A span's record names it as the span's owner.
+/// The part of a heap that other threads use, to hand over its blocks. A span's record names it as the span's owner.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     inbox: Inbox,
@@ -73,12 +74,12 @@ impl Mailbox {
         Self { inbox: Inbox::new(), life: AtomicU32::new(Life::Unborn as u32) }
     }
 
-    /// What a span's record names as its owner.
+    /// The pointer that a span's record has as its owner.
     pub(crate) fn as_owner(&self) -> *const c_void {
         ptr::from_ref(self).cast()
     }
 
-    /// Where the heap is in its life.
+    /// The state of the heap.
     pub(crate) fn life(&self) -> Life {
         match self.life.load(Ordering::Relaxed) {
             0 => Life::Unborn,
@@ -87,12 +88,12 @@ impl Mailbox {
         }
     }
 
-    /// Moves the heap on in its life.
+    /// Sets the state of the heap.
     pub(crate) fn set_life(&self, life: Life) {
         self.life.store(life as u32, Ordering::Relaxed);
     }
 
-    /// Opens the inbox for the heap that begins to live here.
+    /// Opens the inbox for the record's next heap.
     pub(crate) fn open(&self) {
         self.set_life(Life::Alive);
         self.inbox.open();
@@ -104,7 +105,7 @@ impl Mailbox {
         unsafe { InTransit::new(self.inbox.take()) }
     }
 
-    /// Closes the inbox and takes what was in it. Pushes are refused from here on, and find that no span is this heap's.
+    /// Closes the inbox and takes what was in it. Pushes are refused from here on, and their senders see that no span belongs to this heap.
     pub(crate) fn close(&self) -> InTransit {
         // SAFETY: as in `take`.
         unsafe { InTransit::new(self.inbox.close()) }
@@ -128,17 +129,17 @@ impl Mailbox {
 }
 
 /// The owner of the small span that a block is in, and the span's first page. `None`: the span is abandoned.
-pub(crate) fn owner_of<'a, O: Os>(shared: &'a Shared<O>, block: &FreeBlock) -> (u32, Option<&'a Mailbox>) {
-    let page = shared.pages.view().page_of(block.address()).unwrap_or(0) as u32;
+pub(crate) fn owner_of<'a, O: Os>(shared: &'a Shared<O>, block: &FreeBlock) -> (PageIndex, Option<&'a Mailbox>) {
+    let page = shared.pages.view().page_of(block.address()).unwrap_or_default();
     // SAFETY: the block is out of its span, so its page is in use and has a record; `first` is right in all pages of a small span.
-    let first = unsafe { shared.span(page) }.first.load(Ordering::Relaxed);
+    let first = unsafe { shared.pages.span(page) }.first_page();
     (first, owner_of_span(shared, first))
 }
 
 /// The owner of the small span that starts at `page`, whose block the caller has.
-pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: u32) -> Option<&Mailbox> {
+pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: PageIndex) -> Option<&Mailbox> {
     // SAFETY: a block of the span is out, so the span is there and has a record.
-    let owner = unsafe { shared.span(page) }.owner.load(Ordering::Acquire).cast::<Mailbox>();
+    let owner = unsafe { shared.pages.span(page) }.owner.load(Ordering::Acquire).cast::<Mailbox>();
     // SAFETY: the owner of a small span is null or a mailbox in a record that is never unmapped (module header).
     unsafe { owner.as_ref() }
 }
@@ -149,7 +150,7 @@ pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: u32) -> Option<&Mai
 /// The block, if another heap has adopted the span meanwhile.
 pub(crate) fn free_abandoned<O: Os>(
     shared: &Shared<O>,
-    page: u32,
+    page: PageIndex,
     block: FreeBlock,
 ) -> Result<Option<Refused>, FreeBlock> {
     // SAFETY: the page map says that the block lies in a small span of its class, which starts at `page`; and the block is ours to give.
@@ -160,7 +161,7 @@ pub(crate) fn free_abandoned<O: Os>(
     }
 }
 
-/// Keeps a block of an orphan, to be handed out again.
+/// Keeps a block of an orphaned heap, to be handed out again.
 pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock) {
     // SAFETY: the block is ours to give.
     unsafe { shared.central.keep_orphaned(block.class(), block.node()) };
@@ -185,7 +186,7 @@ struct Slot {
     owner: Cell<*const Mailbox>,
     chain: Cell<Chain>,
     bytes: Cell<usize>,
-    /// The last blocks of the chain, by their number in it.
+    /// The last blocks that were added, by their number in the chain.
     recent: [Cell<*mut Node>; AHEAD],
 }
 
@@ -247,17 +248,17 @@ impl RemoteFrees {
         Self { mailbox: Mailbox::new(), n_handovers: AtomicU64::new(0), slots: [const { Slot::empty() }; SLOTS] }
     }
 
-    /// What other threads know of this heap.
+    /// This heap's mailbox.
     pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.mailbox
     }
 
-    /// Times that blocks were handed over, ever: atomic operations that remote frees cost. Any thread may ask.
+    /// How often blocks were handed over, ever: the atomic operations that remote frees cost. Any thread may read it.
     pub(crate) fn n_handovers(&self) -> u64 {
         self.n_handovers.load(Ordering::Relaxed)
     }
 
-    /// Buffers a block of `owner`. Returns blocks that had to be handed over for it and that a closed inbox refused.
+    /// Buffers a block of `owner`. Returns the blocks that this handed over and that a closed inbox refused.
     pub(crate) fn buffer(&self, owner: &Mailbox, block: FreeBlock) -> InTransit {
         let slot = &self.slots[(ptr::from_ref(owner).addr() >> 12) % SLOTS];
         let mut refused = InTransit::NONE;
@@ -269,7 +270,7 @@ impl RemoteFrees {
         if slot.push(block) { slot.hand_over(&self.n_handovers) } else { refused }
     }
 
-    /// Hands over what is buffered in one slot after the other; calls `refused` with what closed inboxes refuse.
+    /// Hands over what is buffered, slot by slot; calls `refused` with the blocks that closed inboxes refuse.
     pub(crate) fn hand_all_over(&self, mut refused: impl FnMut(InTransit)) {
         for slot in &self.slots {
             let chain = slot.hand_over(&self.n_handovers);

@@ -1,4 +1,4 @@
-//! Pools over memory of their own, as the shared streams want them.
+//! Pools over memory of their own, as subjects of the shared streams.
 #![allow(unsafe_code, dead_code, reason = "each test binary uses its part of this")]
 
 use freestone_pool::{Error, FixedPool, Magazine, Shape, SharedPool};
@@ -111,7 +111,7 @@ impl Blocks for Magazines<'_> {
     }
 }
 
-/// A pool as an allocator: what does not fit in a block is refused. Every second block is asked for zeroed.
+/// A pool as an allocator: what does not fit in a block is refused. Every second block is requested zeroed.
 pub(crate) struct AsHeap<B> {
     pub(crate) pool: B,
     n_live: usize,

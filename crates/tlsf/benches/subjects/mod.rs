@@ -1,4 +1,4 @@
-//! The heaps that are measured, behind one interface that the compiler sees through.
+//! The measured heaps, behind one interface that the compiler inlines.
 
 use freestone_tlsf::{Standard, Tlsf, WithFooters};
 use std::alloc::Layout;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 /// A heap over one region, for blocks aligned to 16.
 pub(crate) trait Heap {
-    /// What tables call it.
+    /// Its name in tables.
     const NAME: &'static str;
     fn over(region: &'static mut [MaybeUninit<u8>]) -> Self;
     /// A block, or none if the heap is full.
@@ -20,7 +20,7 @@ pub(crate) trait Heap {
 }
 
 /// Memory for one heap, aligned to 2 MiB and touched: on huge pages where the kernel has them, so that one process's figures do not differ
-/// from another's by where in the processor's caches the pages happen to lie.
+/// from another's because its pages lie elsewhere in the processor's caches.
 pub(crate) fn region(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     let layout = Layout::from_size_align(bytes, 2 << 20).expect("a valid layout");
     // SAFETY: the layout has bytes; the memory is never given back.
@@ -101,7 +101,7 @@ impl Heap for Rlsf {
         self.0.allocate(layout(bytes))
     }
     fn deallocate(&mut self, block: NonNull<u8>, _: usize) {
-        // SAFETY: a block of this heap, with the alignment it was asked for with.
+        // SAFETY: a block of this heap, with the alignment that it was requested with.
         unsafe { self.0.deallocate(block, 16) };
     }
 }

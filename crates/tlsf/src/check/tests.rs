@@ -13,7 +13,7 @@ fn heap<P: Policy>(memory: &mut Memory) -> (Tlsf<'_, P>, [NonNull<u8>; 2]) {
     let mut heap = Tlsf::<P>::with_policy();
     heap.add_region(&mut memory.0).unwrap();
     let blocks: [_; 4] = core::array::from_fn(|_| heap.allocate(40, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe {
         heap.deallocate(blocks[0]).unwrap();
         heap.deallocate(blocks[2]).unwrap();
@@ -51,7 +51,7 @@ fn every_byte_of_bookkeeping_that_is_flipped_is_noticed() {
 }
 
 #[test]
-fn one_byte_past_the_request_is_named_in_a_heap_with_footers_and_the_next_header_in_any() {
+fn a_write_one_byte_past_the_request_is_found_with_footers_and_one_into_the_next_header_always() {
     let mut memory = Memory([MaybeUninit::uninit(); 1024]);
     let (heap, used) = heap::<WithFooters>(&mut memory);
     // SAFETY: the byte behind the request is inside the block.
@@ -70,7 +70,7 @@ fn listed(memory: &mut Memory) -> (Tlsf<'_>, [NonNull<u8>; 2]) {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     let blocks = [(); 4].map(|()| heap.allocate(40, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe {
         heap.deallocate(blocks[0]).unwrap();
         heap.deallocate(blocks[2]).unwrap();
@@ -79,7 +79,7 @@ fn listed(memory: &mut Memory) -> (Tlsf<'_>, [NonNull<u8>; 2]) {
 }
 
 #[test]
-fn a_list_that_lost_a_block_is_noticed_and_a_free_block_is_named() {
+fn a_list_that_lost_a_block_is_noticed_and_the_error_names_a_free_block() {
     let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
     let (mut heap, [head, next]) = listed(&mut memory);
     // SAFETY: the block's link and header are in the region.

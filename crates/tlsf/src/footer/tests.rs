@@ -14,13 +14,13 @@ fn block_in(memory: &mut Memory) -> Block {
 }
 
 #[test]
-fn what_was_requested_is_read_back_up_to_the_longest_slack() {
+fn the_requested_size_is_read_back_up_to_the_longest_slack() {
     let sealer = Sealer::new(5);
     for slack in 0..80 {
         let mut memory = Memory([0; SIZE + 16]);
         let block = block_in(&mut memory);
         let requested = SIZE - HEADER_BYTES - FOOTER_BYTES - slack;
-        // SAFETY: the block has `SIZE` bytes and nobody uses it.
+        // SAFETY: the block has `SIZE` bytes and no code uses it.
         let read = unsafe {
             write(block, SIZE, requested, sealer);
             read(block, SIZE, sealer)
@@ -51,7 +51,7 @@ fn a_footer_of_another_heap_or_another_place_is_refused() {
     let mut memory = Memory([0; SIZE + 16]);
     let block = block_in(&mut memory);
     let requested = SIZE - HEADER_BYTES - FOOTER_BYTES;
-    // SAFETY: the block has `SIZE` bytes and nobody uses it; its last word is the footer.
+    // SAFETY: the block has `SIZE` bytes and no code uses it; its last word is the footer.
     unsafe {
         write(block, SIZE, requested, Sealer::new(5));
         assert_eq!(read(block, SIZE, Sealer::new(6)), None);

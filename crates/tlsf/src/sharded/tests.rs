@@ -9,7 +9,7 @@ use std::vec::Vec;
 struct Memory([MaybeUninit<u8>; 4096]);
 
 #[test]
-fn every_shard_is_looked_at_once_and_has_an_equal_part() {
+fn each_shard_is_visited_once_and_has_an_equal_part() {
     let mut memory = Memory([MaybeUninit::uninit(); 4096]);
     let heap = Sharded::<4>::new(&mut memory.0).unwrap();
     let mut parts = Vec::new();
@@ -18,7 +18,7 @@ fn every_shard_is_looked_at_once_and_has_an_equal_part() {
 }
 
 #[test]
-fn all_shards_serve_one_thread_and_each_block_goes_home() {
+fn all_shards_serve_one_thread_and_each_block_returns_to_its_shard() {
     let mut memory = Memory([MaybeUninit::uninit(); 4096]);
     let heap = Sharded::<4>::new(&mut memory.0).unwrap();
     let blocks: Vec<_> = core::iter::from_fn(|| heap.allocate(900, 16).ok()).collect();

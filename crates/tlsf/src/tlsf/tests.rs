@@ -12,11 +12,11 @@ fn a_region_whose_first_block_is_free_but_which_has_a_block_in_use_is_kept() {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     let [first, second] = [40, 40].map(|bytes| heap.allocate(bytes, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(first).unwrap() };
     assert_eq!(heap.remove_region(start), Err(Error::RegionInUse { block: second.addr().get(), bytes: 40 }));
     assert_eq!((heap.check(), heap.region_bytes()), (Ok(()), 2048));
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(second).unwrap() };
     assert_eq!((heap.remove_region(start), heap.region_bytes()), (Ok(()), 0));
 }
@@ -64,6 +64,6 @@ fn heaps_over_the_same_memory_choose_different_seals() {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     assert_ne!(heap.sealer.key(), first_key);
-    // SAFETY: refused, for the block was another heap's.
+    // SAFETY: refused, because the block was another heap's.
     assert!(unsafe { heap.deallocate(block) }.is_err());
 }

@@ -1,4 +1,4 @@
-//! A heap over memory of its own, as the shared streams want it.
+//! A heap over memory of its own, as a subject of the shared streams.
 #![allow(unsafe_code, dead_code, reason = "each test binary uses its part of this")]
 
 use freestone_testkit::ops::Subject;
@@ -63,7 +63,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> G
         // SAFETY: the same obligation.
         let usable = unsafe { self.heap.usable_size(block).unwrap() };
         let most = if P::FOOTER { 0 } else { (bytes * 5 / 32).clamp(16, 512) + 31 };
-        assert!((bytes..=bytes + most).contains(&usable), "{usable} bytes where {bytes} were asked for");
+        assert!((bytes..=bytes + most).contains(&usable), "{usable} bytes where {bytes} were requested");
     }
 
     /// The same memory as `regions` regions of equal length.

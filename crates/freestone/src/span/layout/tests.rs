@@ -2,7 +2,7 @@
 use super::*;
 use freestone_base::ptr::from_exposed;
 
-/// Windows that nothing is mapped in: only arithmetic is done.
+/// Address ranges in which nothing is mapped: the layout is arithmetic.
 fn layouts() -> impl Iterator<Item = (usize, Layout)> {
     let base = from_exposed(0x2800_0000_0000);
     [65 << 20, 80 << 20, 256 << 20, 1 << 36, 1 << 44]
@@ -11,10 +11,11 @@ fn layouts() -> impl Iterator<Item = (usize, Layout)> {
 }
 
 #[test]
-fn pages_and_their_metadata_lie_in_the_window_one_behind_the_other_at_os_pages_of_any_size() {
+fn pages_and_their_metadata_lie_in_the_range_one_behind_the_other_at_os_pages_of_any_size() {
     for (bytes, layout) in layouts() {
-        let end_of_pages = layout.page_start(0).addr() + layout.n_pages * PAGE_BYTES;
-        let starts = [layout.record(0).addr(), layout.bitmap(0).addr(), layout.map.start().addr()];
+        let end_of_pages = layout.page_start(PageIndex(0)).addr() + layout.n_pages * PAGE_BYTES;
+        let starts =
+            [layout.record(PageIndex(0)).addr(), layout.bitmap(PageIndex(0)).addr(), layout.map.start().addr()];
         assert_eq!(starts[0], end_of_pages);
         assert_eq!(starts[1], starts[0] + layout.n_pages * size_of::<Span>());
         assert_eq!(starts[2], starts[1] + layout.n_pages * BITMAP_BYTES);
@@ -25,7 +26,7 @@ fn pages_and_their_metadata_lie_in_the_window_one_behind_the_other_at_os_pages_o
 }
 
 #[test]
-fn windows_that_are_too_small_or_have_too_many_pages_are_refused() {
+fn ranges_that_are_too_small_or_have_too_many_pages_are_refused() {
     let base = from_exposed(1 << 40);
     assert!(Layout::new(base, 64 << 20).is_none());
     assert!(Layout::new(base, 1 << 50).is_none());
@@ -37,8 +38,8 @@ fn a_view_sees_as_far_as_its_reach_and_nothing_without_one() {
     let (_, layout) = layouts().next().unwrap();
     // SAFETY: no entry is read.
     let view = unsafe { View::new(&layout, 10) };
-    let address = |page| layout.page_start(page).addr();
-    assert_eq!(view.page_of(address(9) + PAGE_BYTES - 1), Some(9));
+    let address = |page| layout.page_start(PageIndex(page)).addr();
+    assert_eq!(view.page_of(address(9) + PAGE_BYTES - 1), Some(PageIndex(9)));
     assert_eq!((view.page_of(address(10)), view.entry(address(10))), (None, None));
     assert_eq!(view.page_of(address(0) - 1), None);
     assert_eq!((View::EMPTY.page_of(0), View::EMPTY.small_class(address(5))), (None, None));

@@ -14,7 +14,7 @@ fn only_the_owner_recognises_its_pages() {
 }
 
 #[test]
-fn nobody_recognises_large_blocks_or_foreign_pages() {
+fn no_heap_recognises_large_blocks_or_foreign_pages_as_its_own() {
     for entry in [Entry::NONE, Entry::LARGE, Entry::CACHED] {
         assert_eq!(entry.class(), None);
         for owner in [Generation::FIRST, Generation::ABANDONED, Generation::NONE, Generation::FIRST.next()] {

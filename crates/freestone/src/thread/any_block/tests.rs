@@ -13,7 +13,7 @@ proptest! {
 
     /// Contents, alignment and disjointness by the shadow; every invariant every few operations; on several OS page sizes.
     #[test]
-    fn any_stream_keeps_every_promise(
+    fn any_stream_keeps_contents_and_invariants(
         stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
         os_page_log2 in 12u32..=16,
         bin_max in BIN_MAX,
@@ -49,7 +49,7 @@ proptest! {
         }
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        prop_assert_eq!((stats.large_pages, world.small_span_pages()), (0, 0), "everything came home");
+        prop_assert_eq!((stats.large_pages, world.small_span_pages()), (0, 0), "every block was returned");
     }
 }
 
@@ -68,9 +68,10 @@ fn mixed(n_ops: usize) -> freestone_testkit::ops::Stream {
     generate(mix, 0, n_ops, 7)
 }
 
-/// Fails every call of the kernel in turn, with each errno, once and for good: null or success, the heap whole, nothing lost.
+/// Fails every call of the kernel in turn, with each errno, once and for good: each operation returns null or succeeds, every invariant
+/// holds, and no block is lost.
 #[test]
-fn every_failing_call_of_the_kernel_leaves_the_heap_whole() {
+fn after_each_failing_call_of_the_kernel_every_invariant_holds() {
     let stream = mixed(if cfg!(miri) { 30 } else { 200 });
     for level in LEVELS {
         fail_every_call(&stream, level);
@@ -92,7 +93,7 @@ fn fail_every_call(stream: &freestone_testkit::ops::Stream, level: &str) {
                 let world = World::hardened(4096, level);
                 world.os().plan(Some(Failure { nth_call, errno, for_good }));
                 let heap = world.try_heap();
-                // The window itself may have failed; the next attempt must not remember that.
+                // The address range itself may have failed; the next attempt must not depend on that.
                 let Some(heap) = heap else {
                     world.os().plan(None);
                     assert!(world.try_heap().is_some());
@@ -127,7 +128,7 @@ fn absurd_requests_are_refused() {
 }
 
 #[test]
-fn alignments_are_given_up_to_the_window() {
+fn alignments_are_served_up_to_the_size_of_the_address_range() {
     let world = World::new(4096);
     let heap = world.heap();
     for align_log2 in 0..=if cfg!(miri) { 20 } else { 24 } {
@@ -158,7 +159,7 @@ fn a_batch_of_32_remote_frees_costs_one_handover() {
 }
 
 #[test]
-fn orphans_blocks_are_handed_out_again() {
+fn blocks_of_orphaned_heaps_are_handed_out_again() {
     let world = World::new(4096);
     let (own, lost) = (world.heap(), world.heap());
     // SAFETY: the heaps and the blocks are this test's; the orphan is not used.

@@ -9,7 +9,7 @@ use std::vec::Vec;
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 1 } else { 24 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A thread has a burst of many sizes, frees all of it in any order, and sleeps: no bin and no span stays with it.
+    /// A thread has a burst of many sizes, frees all of it in any order, and sleeps: its bins are empty and it owns no span.
     #[test]
     fn a_thread_whose_burst_is_over_keeps_nothing_of_it(
         sizes in proptest::collection::vec(16usize..1100, if cfg!(miri) { 400..401 } else { 4000..9000 }),
@@ -39,9 +39,9 @@ proptest! {
     }
 }
 
-/// The bins of a program that does the same again and again are not emptied each time: what fits them stays.
+/// The bins of a program that repeats a loop are not emptied each time: blocks that fit them stay.
 #[test]
-fn a_loop_whose_blocks_fit_its_bins_never_gives_its_spans_back() {
+fn a_loop_whose_blocks_fit_its_bins_never_frees_its_spans() {
     let world = World::new(4096);
     let heap = world.heap();
     // SAFETY: the heap and the blocks are this test's.
@@ -59,9 +59,9 @@ fn a_loop_whose_blocks_fit_its_bins_never_gives_its_spans_back() {
     }
 }
 
-/// What is put off until a flush turns to another span must not outlast the heap's hold on the span.
+/// Work that is deferred until a flush turns to another span must be done before the heap loses the span.
 #[test]
-fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
+fn a_block_that_is_returned_outside_a_flush_defers_no_work() {
     let world = World::new(4096);
     world.set(crate::config::key::DIRTY_MAX, "0");
     let heap = world.heap();
@@ -71,7 +71,7 @@ fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
         let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
         for &block in blocks.iter().skip(1) {
             free_remote(heap, FreeBlock::new(block, class), heap.generation());
-            assert_eq!(heap.purge().turn_to(0), None, "something is left to do");
+            assert_eq!(heap.purge().turn_to(0), None, "work was deferred");
         }
         assert!(world.os().purged_bytes() > 0, "no OS page was given back");
         heap.free(blocks[0]);
@@ -85,7 +85,7 @@ fn blocks(own: Own<'_, freestone_os::fake::Fake>, bytes: usize, n: usize) -> Vec
     (0..n).map(|_| own.allocate(bytes, 1).start).collect()
 }
 
-/// Pushes freed blocks, of whatever owner, without looking at the bin.
+/// Pushes freed blocks, of any owner, without checking the bin.
 fn fill_bin(own: Own<'_, freestone_os::fake::Fake>, class: usize, blocks: &[*mut u8]) {
     for &block in blocks {
         // SAFETY: the block is the test's, and not used any more.
@@ -114,7 +114,7 @@ fn a_flush_gives_own_blocks_to_their_spans_and_others_to_their_owners_in_any_ord
 }
 
 #[test]
-fn a_flush_keeps_the_hotter_blocks_it_is_told_to_keep() {
+fn a_flush_keeps_as_many_of_the_hottest_blocks_as_it_should() {
     let world = World::new(4096);
     let heap = world.heap();
     let class = class_of(64);
@@ -128,7 +128,7 @@ fn a_flush_keeps_the_hotter_blocks_it_is_told_to_keep() {
 }
 
 #[test]
-fn a_block_freed_twice_is_refused_and_the_rest_of_the_bin_goes_home() {
+fn a_block_freed_twice_is_refused_and_the_rest_of_the_bin_is_returned() {
     let world = World::new(4096);
     world.set(crate::config::key::MISUSE, "ignore");
     let heap = world.heap();
@@ -147,9 +147,9 @@ fn a_block_freed_twice_is_refused_and_the_rest_of_the_bin_goes_home() {
     assert_eq!(world.small_span_pages(), 0);
 }
 
-/// Sparse and small: with nothing allowed to stay, each OS page goes back as its last block comes home, whatever the order.
+/// Few small blocks and a bound of 0: each OS page goes back as its last block is returned, whatever the order.
 #[test]
-fn what_a_flush_empties_goes_back_to_the_operating_system_above_the_bound() {
+fn above_the_bound_the_os_pages_that_a_flush_empties_go_back_to_the_operating_system() {
     let world = World::new(4096);
     world.set(crate::config::key::DIRTY_MAX, "0");
     let heap = world.heap();
@@ -160,7 +160,7 @@ fn what_a_flush_empties_goes_back_to_the_operating_system_above_the_bound() {
     fill_bin(heap, class, &live[1..]);
     flush(heap, class, 0);
     flush(heap, class, 0);
-    assert!(world.os().purged_bytes() >= before + 8 * 4096, "OS pages without a block out stay");
+    assert!(world.os().purged_bytes() >= before + 8 * 4096, "OS pages without an allocated block stay");
     assert!(heap.purge().is_at(0) && heap.purge().turn_to(0).is_none(), "nothing is left to do");
     world.check().unwrap();
 }

@@ -31,7 +31,7 @@ fn allocate_in(heap: &ExplicitHeap<freestone_os::fake::Fake>) -> *mut u8 {
 }
 
 #[test]
-fn deleting_an_explicit_heap_leaves_the_blocks_of_a_dead_threads_span_alone() {
+fn deleting_an_explicit_heap_changes_no_block_of_an_abandoned_span() {
     let world = World::new(4096);
     let (dying, other) = (world.heap(), world.heap());
     let kept: Vec<_> = (0..40).map(|_| allocate(dying)).collect();
@@ -50,7 +50,7 @@ fn deleting_an_explicit_heap_leaves_the_blocks_of_a_dead_threads_span_alone() {
 }
 
 #[test]
-fn an_explicit_heap_takes_no_loose_blocks() {
+fn an_explicit_heap_takes_no_orphaned_blocks() {
     let world = World::new(4096);
     let (own, gone) = (world.heap(), world.heap());
     let blocks: Vec<_> = (0..10).map(|_| allocate(gone)).collect();
@@ -96,7 +96,7 @@ fn blocks_freed_before_their_explicit_heap_was_deleted_never_come_back() {
 }
 
 #[test]
-fn a_child_counts_only_the_heaps_that_came_along() {
+fn a_child_counts_only_the_heaps_that_exist_in_it() {
     let world = World::new(4096);
     let heaps: Vec<_> = (0..400).map(|_| world.heap()).collect();
     let explicit = world.explicit_heap();
@@ -113,7 +113,7 @@ fn a_child_counts_only_the_heaps_that_came_along() {
 }
 
 #[test]
-fn the_page_map_tells_blocks_of_explicit_heaps_from_others() {
+fn the_page_map_distinguishes_blocks_of_explicit_heaps_from_others() {
     let world = World::new(4096);
     let (thread, explicit) = (world.heap(), world.explicit_heap());
     assert!(!thread.generation().is_explicit() && explicit.gated().heap().generation().is_explicit());
@@ -127,10 +127,10 @@ fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
     // SAFETY: the heaps and the blocks are this test's.
     unsafe {
         let block = explicit.enter().own().allocate(20 * PAGE_BYTES, 1).start;
-        assert!(!heap.resize_in_place(block, 21 * PAGE_BYTES), "another heap knows no limit");
+        assert!(!heap.resize_in_place(block, 21 * PAGE_BYTES), "another heap does not check the limit");
         assert!(explicit.enter().own().resize_in_place(block, 30 * PAGE_BYTES));
         assert!(!explicit.enter().own().resize_in_place(block, 33 * PAGE_BYTES), "beyond the limit");
-        assert!(heap.resize_in_place(block, 10 * PAGE_BYTES), "anybody may cut a block short");
+        assert!(heap.resize_in_place(block, 10 * PAGE_BYTES), "any heap may shrink a block");
         let own = heap.allocate(20 * PAGE_BYTES, 1).start;
         assert!(!explicit.enter().own().resize_in_place(own, 21 * PAGE_BYTES), "it would not count towards the limit");
         heap.free(own);
@@ -140,7 +140,7 @@ fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
 }
 
 #[test]
-fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
+fn the_spans_of_an_ended_heap_are_adopted_and_its_late_blocks_are_returned() {
     let world = World::new(4096);
     let other = world.heap();
     // SAFETY: the heaps and the blocks are this test's; a dead heap is not used.
@@ -149,7 +149,7 @@ fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
             let dying = world.heap();
             let kept = dying.allocate(48, 1).start;
             let also = dying.allocate(48, 1).start;
-            // Collected for an owner that dies before it is handed over.
+            // Buffered for an owner that ends before the handover.
             other.free(also);
             world.threads.death(dying);
             world.check().unwrap();
@@ -168,7 +168,7 @@ fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
 }
 
 #[test]
-fn generations_that_wrapped_pass_over_those_in_use() {
+fn generations_that_wrapped_skip_those_in_use() {
     let world = World::new(4096);
     let kept = world.heap();
     for _ in 0..50 {
@@ -188,7 +188,7 @@ proptest! {
     })]
 
     /// Thread heaps and explicit heaps take turns with one stream, each freeing and resizing blocks of all; from time to time a thread ends
-    /// and another is born, and an explicit heap whose blocks nobody holds is deleted and made anew.
+    /// and another begins, and an explicit heap without live blocks is deleted and made anew.
     #[test]
     fn explicit_heaps_live_beside_thread_heaps(
         stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
@@ -201,7 +201,7 @@ proptest! {
         let mut threads = [world.heap(), world.heap(), world.heap()];
         let mut player = Player::new(OneHeap { world: &world, heap: threads[0] });
         for (op, (turn, event)) in stream.ops.iter().zip(&turns) {
-            // The stream's blocks live in thread heaps; an explicit heap comes and goes beside them, with blocks freed by all.
+            // The stream's blocks are in thread heaps; an explicit heap is made and deleted beside them, with blocks freed by all.
             if let Some(heap) = threads.get_mut(*turn) {
                 if *event == 0 {
                     // SAFETY: the dead heap is not used again.
@@ -234,6 +234,6 @@ proptest! {
         }
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        prop_assert_eq!(stats.large_pages, 0, "everything came home");
+        prop_assert_eq!(stats.large_pages, 0, "every block was returned");
     }
 }

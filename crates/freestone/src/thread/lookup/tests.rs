@@ -11,7 +11,7 @@ use crate::thread::upkeep;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
 
-/// A block, and how much of it is filled with what.
+/// A block, and how much of it is filled with which byte.
 struct Block {
     start: *mut u8,
     size: usize,
@@ -32,7 +32,7 @@ impl Block {
     }
 }
 
-/// The quick way of `free`; whether it was open.
+/// The fast path of `free`. Returns whether it applied.
 unsafe fn free_quickly(heap: Own<'_, Fake>, block: *mut u8) -> bool {
     let class = heap
         .bins()
@@ -40,7 +40,7 @@ unsafe fn free_quickly(heap: Own<'_, Fake>, block: *mut u8) -> bool {
         .view()
         .entry(block.addr())
         .and_then(|entry| entry.class_if_owned(heap.bins().lookup().tag()));
-    // SAFETY: the block is of this heap, and nobody uses it.
+    // SAFETY: the block is of this heap, and no code uses it.
     class.map(|class| unsafe { flush::push(heap, FreeBlock::new(block, class)) }).is_some()
 }
 
@@ -56,13 +56,13 @@ impl Random {
 }
 
 #[test]
-fn a_heap_sees_its_own_spans_and_finds_those_of_others_when_it_looks() {
+fn a_heap_finds_its_own_spans_at_once_and_those_of_others_in_the_newest_view() {
     let world = World::new(4096);
     let (first, second) = (world.heap(), world.heap());
     {
         let own = first.allocate(100, 1).start;
         assert_eq!(first.bins().lookup().view().small_class(own.addr()), Some(class_of(100)));
-        // The second heap has made the window grow: the first one's view is old.
+        // The second heap has extended the committed pages: the first one's view is old.
         let other = (0..)
             .map(|_| second.allocate(30_000, 1).start)
             .find(|at| first.bins().lookup().view().page_of(at.addr()).is_none());
@@ -75,7 +75,7 @@ fn a_heap_sees_its_own_spans_and_finds_those_of_others_when_it_looks() {
 
 /// As Rust's `dealloc` of a known layout does: nothing is looked up before the bin is flushed.
 #[test]
-fn a_block_beyond_the_view_that_went_into_a_bin_finds_home_when_the_bin_is_flushed() {
+fn a_block_beyond_the_view_that_went_into_a_bin_is_returned_when_the_bin_is_flushed() {
     let world = World::new(4096);
     let (first, second) = (world.heap(), world.heap());
     // SAFETY: the heaps and the blocks are this test's.
@@ -115,7 +115,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                         assert!(sees || !is_own, "a heap sees its own spans");
                         blocks.push(Block::new(start, size, byte));
                     }
-                    // A heap dies, its spans are another's from then on, and a new one is born.
+                    // A heap ends, another adopts its spans, and a new one begins.
                     15 if random.below(20) == 0 => {
                         let at = random.below(4);
                         world.threads.death(heaps[at]);
@@ -127,7 +127,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                         block.check();
                         let class = world.shared.pages.view().small_class(block.start.addr());
                         match way {
-                            // As Rust does, of a size that it knows: into the bin, whoever owns it.
+                            // As Rust's `dealloc` does with a known layout: into the bin, whichever heap owns it.
                             9..12 if let Some(class) = class => flush::push(heap, FreeBlock::new(block.start, class)),
                             12 => {
                                 let size = 1 + random.below(5_000);
@@ -157,6 +157,6 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
         unsafe { heaps.into_iter().for_each(|heap| world.threads.death(heap)) };
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        assert_eq!((stats.large_pages, stats.small_pages), (0, 0), "something was lost on its way");
+        assert_eq!((stats.large_pages, stats.small_pages), (0, 0), "a block was lost");
     }
 }

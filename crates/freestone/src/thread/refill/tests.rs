@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use std::vec::Vec;
 
 /// The class's span is used up, so the batch comes from a new one, and with it the tick, which drains the inbox into the same bin. (The
-/// inbox was empty when the refill looked at it: another thread filled it a moment later.)
+/// inbox was empty when the refill drained it: another thread filled it a moment later.)
 #[test]
-fn what_the_tick_drains_into_a_bin_stays_there_when_its_batch_arrives() {
+fn blocks_that_the_tick_drains_into_a_bin_stay_there_when_its_batch_arrives() {
     const BLOCK: usize = 64;
     let world = World::new(4096);
     let (owner, sender) = (world.heap(), world.heap());
@@ -44,7 +44,7 @@ fn burst(heap: Own<'_, Fake>, n: usize) {
 }
 
 #[test]
-fn a_bin_that_was_flushed_has_room_for_what_was_flushed_when_it_is_refilled() {
+fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
     let world = World::new(4096);
     let heap = world.heap();
     let class = class_of(64);
@@ -57,7 +57,7 @@ fn a_bin_that_was_flushed_has_room_for_what_was_flushed_when_it_is_refilled() {
 }
 
 #[test]
-fn a_thread_that_wants_more_than_its_bins_have_is_in_no_burst_that_ended() {
+fn a_refill_from_a_span_cancels_the_end_of_a_burst() {
     let world = World::new(4096);
     let heap = world.heap();
     burst(heap, 2000);
@@ -80,7 +80,7 @@ fn blocks_come_from_the_inbox_before_any_span() {
     crate::thread::route::send_all(other);
     let n_out = owner.spans().of(class).n_out();
     assert_eq!(refill(owner, class), block);
-    assert_eq!(owner.spans().of(class).n_out(), n_out, "no span was asked");
+    assert_eq!(owner.spans().of(class).n_out(), n_out, "no span was used");
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn an_abandoned_span_is_adopted_before_a_new_one_is_made_but_not_by_an_explicit_
     assert!(world.small_span_pages() > pages, "the explicit heap has a span of its own");
     let pages = world.small_span_pages();
     let _block = heir.allocate(64, 1);
-    assert_eq!(world.small_span_pages(), pages, "the heir has adopted one");
+    assert_eq!(world.small_span_pages(), pages, "the other heap has adopted one");
     world.check().unwrap();
 }
 
 #[test]
-fn when_memory_is_short_the_answer_is_null_and_the_bins_are_as_they_were() {
+fn when_memory_runs_out_a_refill_returns_null_and_the_bins_are_unchanged() {
     let world = World::new(4096);
     let heap = world.heap();
     let block = heap.allocate(1000, 1).start;

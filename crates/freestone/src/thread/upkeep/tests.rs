@@ -5,7 +5,7 @@ use crate::testing::World;
 use std::vec::Vec;
 
 #[test]
-fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_another() {
+fn unused_caches_are_flushed_at_a_decay_tick_and_their_memory_is_purged_after_another() {
     let world = World::new(4096);
     let heap = world.heap();
     // SAFETY: the heap and the blocks are this test's.
@@ -25,7 +25,7 @@ fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_anot
 }
 
 #[test]
-fn a_tick_empties_bins_that_nothing_was_taken_from_and_leaves_active_ones() {
+fn a_tick_empties_idle_bins_and_leaves_active_ones() {
     let world = World::new(4096);
     let heap = world.heap();
     let (idle, active) = (class_of(64), class_of(1000));

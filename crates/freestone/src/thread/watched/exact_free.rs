@@ -12,7 +12,7 @@
 
 use crate::size_class::block_bytes;
 use crate::span::trailer::{State, Trailer};
-use crate::span::{Entry, Generation, fill};
+use crate::span::{Entry, Generation, PageIndex, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine};
@@ -23,14 +23,13 @@ use crate::thread::watched::request::Claim;
 use crate::thread::{large, route, upkeep};
 use core::slice;
 use freestone_base::sync::Ordering;
-use freestone_base::units::Pages;
 use freestone_os::Os;
 
 /// Frees the block at `start`, in the watched span at `page`, if it is one that is out.
 ///
 /// # Safety
 /// - If a block that is out starts there, no code uses it any more.
-pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), page: u32, claim: Claim) {
+pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), page: PageIndex, claim: Claim) {
     if let Some(examined) = examine(own, at, page, claim) {
         // SAFETY: no code uses the block any more (this function's contract).
         unsafe { free_examined(own, &examined) };
@@ -67,10 +66,10 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
 ///
 /// # Safety
 /// - No code uses the block any more.
-pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: u32, claim: Claim) {
+pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: Claim) {
     let asked = large_marks::examine(own, page, claim);
     // SAFETY: the page starts a large block, so it has a record.
-    let record = unsafe { own.shared().span(page) };
+    let record = unsafe { own.shared().pages.span(page) };
     let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
     let Some(watch) = own.watch().filter(|_| !is_listed && Quarantine::takes(asked.size)) else {
         // SAFETY: no code uses the block any more (this function's contract).
@@ -82,7 +81,7 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: u32, claim: Claim)
     // SAFETY: the block is this thread's now, and its first page has an entry.
     unsafe { own.layout().map.set_one(page, Entry::CACHED) };
     watch.quarantine().count_large(n_pages);
-    large::publish(own, -(Pages(n_pages).to_bytes().0 as i64));
+    large::publish(own, -(n_pages.to_bytes().0 as i64));
     upkeep::tick(own, own.now_ms());
     quarantine(own, watch, start, asked.size);
     count_free(own, watch);

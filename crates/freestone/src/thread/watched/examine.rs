@@ -13,10 +13,9 @@ use crate::shared::Shared;
 use crate::size_class::{block_at, block_bytes};
 use crate::span::single_block::{Whereabouts, whereabouts};
 use crate::span::trailer::{Family, Marked, State, Trailer};
-use crate::span::{Entry, blocks};
+use crate::span::{Entry, OwnedSpan, PageIndex, blocks};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::request::{Claim, Request};
-use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
 /// A block of a watched span that is out, and whose trailer is whole.
@@ -47,12 +46,12 @@ impl Examined {
 
 /// The first page of the small span that holds `address`, if its blocks have trailers.
 #[inline]
-pub(crate) fn watched_span<O: Os>(shared: &Shared<O>, address: usize) -> Option<u32> {
-    let page = shared.pages.view().page_of(address)? as u32;
+pub(crate) fn watched_span<O: Os>(shared: &Shared<O>, address: usize) -> Option<PageIndex> {
+    let page = shared.pages.view().page_of(address)?;
     // SAFETY: the page has an entry of a small span, so it has a record, and so has the span's first page.
     unsafe {
-        let first = shared.span(page).first.load(Ordering::Relaxed);
-        shared.span(first).is_watched.get().then_some(first)
+        let first = shared.pages.span(page).first_page();
+        shared.pages.span(first).is_watched.get().then_some(first)
     }
 }
 
@@ -60,7 +59,7 @@ pub(crate) fn watched_span<O: Os>(shared: &Shared<O>, address: usize) -> Option<
 pub(crate) fn examine<O: Os>(
     own: Own<'_, O>,
     (start, entry, class): (*mut u8, Entry, usize),
-    page: u32,
+    page: PageIndex,
     claim: Claim,
 ) -> Option<Examined> {
     let is_own = entry.generation() == own.generation();
@@ -87,7 +86,7 @@ pub(crate) fn examine<O: Os>(
 fn find<O: Os>(
     own: Own<'_, O>,
     (start, class): (*mut u8, usize),
-    page: u32,
+    page: PageIndex,
     is_own: bool,
 ) -> Result<(Marked, Trailer), Misuse> {
     let (layout, shared) = (own.layout(), own.shared());
@@ -95,7 +94,7 @@ fn find<O: Os>(
     let span_start = layout.page_start(page);
     let (index, is_start) = block_at(class, start.addr() - span_start.addr());
     // SAFETY: the span is there, and its length does not change.
-    if index >= blocks::n_blocks(unsafe { shared.span(page) }) {
+    if index >= blocks::n_blocks(unsafe { shared.pages.span(page) }) {
         return Err(Misuse::Foreign);
     }
     if !is_start {
@@ -103,16 +102,16 @@ fn find<O: Os>(
     }
     if is_own {
         let os_page_bytes = shared.os().os_page_bytes();
-        // SAFETY: the span is this heap's, and has a block of this number.
-        match unsafe { whereabouts(layout, page, index, os_page_bytes) } {
+        // SAFETY: the page has this heap's tag, so the small span is this heap's.
+        let span = unsafe { OwnedSpan::at(layout, page) };
+        match whereabouts(&span, index, os_page_bytes) {
             Whereabouts::Free => return Err(Misuse::DoubleFree { block_bytes: bytes }),
             Whereabouts::Uncarved => return Err(Misuse::Foreign),
             Whereabouts::Out => {}
         }
         if index > 0 {
             let left = span_start.wrapping_add((index - 1) * bytes);
-            // SAFETY: as above: the block before is one of this heap's span.
-            if unsafe { whereabouts(layout, page, index - 1, os_page_bytes) } == Whereabouts::Out {
+            if whereabouts(&span, index - 1, os_page_bytes) == Whereabouts::Out {
                 look_left(own, left, bytes);
             }
         }

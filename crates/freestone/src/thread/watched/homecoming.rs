@@ -22,7 +22,7 @@ pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: Free
         return waiting.push(block.into_node().cast(), bytes);
     }
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
-        returns::turn_to(own, home.page);
+        returns::turn_to(own, home.span.page());
         returns::give_back(own, &home, &mut FreeChain::alone(block), 1);
     }
 }

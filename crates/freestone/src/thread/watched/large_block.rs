@@ -4,6 +4,7 @@
 //! # Safety
 //! A page that is passed in starts a large block of a watched heap, so it has a record, and the run is the block's.
 
+use crate::span::PageIndex;
 use crate::thread::heap::own::Own;
 use crate::thread::large::{self, NewBlock};
 use crate::thread::watched::large_marks::{Asked, asked, mark};
@@ -31,7 +32,7 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, request: Request) -> NewBlock {
     if let Some(page) = own.renew_view().page_of(block.start.addr()).filter(|_| !block.start.is_null()) {
         let asked = Asked { size: request.size, align_log2: request.align.trailing_zeros(), family: request.family };
         // SAFETY: the page starts the large block that was just allocated.
-        unsafe { mark(own, page as u32, asked) };
+        unsafe { mark(own, page, asked) };
     }
     block
 }
@@ -40,7 +41,7 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, request: Request) -> NewBlock {
 ///
 /// # Safety
 /// - The block is the program's, which gives up what is cut off.
-pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> bool {
+pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> bool {
     let asked = asked(own, page);
     // SAFETY: the block is the program's (this function's contract).
     let is_resized = unsafe { large::resize(own, page, bytes_for(size)) };

@@ -9,6 +9,7 @@ use core::cell::Cell;
 use core::ptr;
 use freestone_base::count;
 use freestone_base::sync::{AtomicU64, Ordering};
+use freestone_base::units::Pages;
 
 /// Most blocks.
 const BLOCKS_MOST: usize = 1024;
@@ -92,15 +93,15 @@ impl Quarantine {
     }
 
     /// Counts a large block of `n_pages` that comes.
-    pub(crate) fn count_large(&self, n_pages: u32) {
+    pub(crate) fn count_large(&self, n_pages: Pages) {
         count::increment(&self.large_came[0]);
-        count::add(&self.large_came[1], u64::from(n_pages));
+        count::add(&self.large_came[1], u64::from(n_pages.0));
     }
 
     /// Counts a large block of `n_pages` that leaves.
-    pub(crate) fn discount_large(&self, n_pages: u32) {
+    pub(crate) fn discount_large(&self, n_pages: Pages) {
         count::increment(&self.large_left[0]);
-        count::add(&self.large_left[1], u64::from(n_pages));
+        count::add(&self.large_left[1], u64::from(n_pages.0));
     }
 
     /// Large blocks that wait, and their pages. Any thread may ask.

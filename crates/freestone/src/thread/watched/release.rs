@@ -7,8 +7,8 @@
 use crate::misuse::Misuse;
 use crate::page::OwnedRun;
 use crate::size_class::block_bytes;
-use crate::span::Entry;
 use crate::span::trailer::{Marked, State, Trailer};
+use crate::span::{Entry, PageIndex};
 use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::large_marks;
@@ -60,7 +60,7 @@ fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, n: u32) {
         let Some(start) = watch.quarantine().pop() else { break };
         release_one(own, watch.quarantine(), start);
     }
-    returns::turn_to(own, 0);
+    returns::turn_to(own, PageIndex::NONE);
 }
 
 /// Checks a block that leaves the quarantine, and gives it back.
@@ -72,7 +72,7 @@ fn release_one<O: Os>(own: Own<'_, O>, waiting: &Quarantine, start: *mut u8) {
             waiting.discount(block_bytes(class));
             release_small(own, start, entry, class);
         }
-        None => release_large(own, waiting, page as u32),
+        None => release_large(own, waiting, page),
     }
 }
 
@@ -91,7 +91,7 @@ fn release_small<O: Os>(own: Own<'_, O>, start: *mut u8, entry: Entry, class: us
     let free = unsafe { FreeBlock::new(start, class) };
     match spans::home_of(own.layout(), own.lookup(), start.addr()) {
         Some(home) => {
-            returns::turn_to(own, home.page);
+            returns::turn_to(own, home.span.page());
             returns::give_back(own, &home, &mut FreeChain::alone(free), 1);
         }
         None => route::send(own, free, entry.generation()),
@@ -117,11 +117,11 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &Marked) {
 }
 
 /// Gives a large block to the page heap. It is counted as freed already.
-fn release_large<O: Os>(own: Own<'_, O>, waiting: &Quarantine, page: u32) {
+fn release_large<O: Os>(own: Own<'_, O>, waiting: &Quarantine, page: PageIndex) {
     waiting.discount(large_marks::asked(own, page).size);
     large_marks::check_freed(own, page);
     // SAFETY: the page starts a large block in the quarantine, so it has a record.
-    waiting.discount_large(unsafe { own.shared().span(page) }.pages.get());
+    waiting.discount_large(unsafe { own.shared().pages.span(page) }.pages.get());
     // SAFETY: the block is the quarantine's, and its first page has an entry.
     unsafe { own.layout().map.set_one(page, Entry::LARGE) };
     // SAFETY: the page starts a large block that no code uses any more.
