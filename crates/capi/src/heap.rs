@@ -123,11 +123,10 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_v
         return ptr::null_mut();
     }
     // SAFETY: the block is live.
-    let usable = unsafe { door::usable_size(old.as_ptr()) };
-    if usable == 0 {
+    let Some(usable) = (unsafe { door::try_usable_size(old.as_ptr()) }) else {
         // The pointer is invalid. That was reported, and the option `misuse` says to continue.
         return fail(Errno::INVAL);
-    }
+    };
     if size <= usable && size >= usable / 2 {
         return block;
     }

@@ -145,19 +145,19 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
 /// Frees a block of `size` bytes from `malloc`, `calloc` or `realloc` (C23).
 ///
 /// # Safety
-/// - As for [`free`]; `size` is the requested size. (It is not checked.)
+/// - As for [`free`]; `size` is the requested size. (The level `checks` of the option `harden` checks it.)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
+pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
     // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { door::free(block.cast()) }
+    unsafe { door::free_sized(block.cast(), size) }
 }
 
 /// Frees a block of `size` bytes from `aligned_alloc` (C23).
 ///
 /// # Safety
-/// - As for [`free`]; `align` and `size` are those of the request. (They are not checked.)
+/// - As for [`free`]; `align` and `size` are those of the request. (The level `checks` of the option `harden` checks them.)
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
+pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
     // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { door::free(block.cast()) }
+    unsafe { door::free_aligned_sized(block.cast(), align, size) }
 }

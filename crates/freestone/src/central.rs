@@ -192,6 +192,19 @@ impl CentralLists {
         }
     }
 
+    /// Takes one orphaned block of `class`; null if there is none, or another thread holds the lock of the class.
+    pub(crate) fn take_one_orphaned(&self, class: usize) -> *mut Node {
+        let Some(mut lists) = self.classes[class].try_lock() else { return ptr::null_mut() };
+        let first = lists.orphaned.first;
+        if !first.is_null() {
+            // SAFETY: the block is in the chain, so its first word links to the next.
+            let next = unsafe { (*first).next };
+            let len = lists.orphaned.len - 1;
+            lists.orphaned = if len == 0 { Chain::EMPTY } else { Chain { first: next, len, ..lists.orphaned } };
+        }
+        first
+    }
+
     /// Calls `visit` with each span of `class` that has no owner, under the lock: its first page, its record, and whether it is listed as full.
     pub(crate) fn inspect(&self, layout: &Layout, class: usize, mut visit: impl FnMut(PageIndex, &Span, bool)) {
         let lists = self.classes[class].lock();

@@ -136,6 +136,7 @@ fn check_span(layout: &Layout, page: PageIndex, os_page_bytes: usize) -> Result<
 fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
     hold(own.accounts().unpublished_large() <= 0, "the shared count includes every large block", PageIndex::NONE)?;
+    check_watched(shared, own)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
         let mut result = Ok(());
@@ -145,7 +146,7 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
             let span = unsafe { OwnedSpan::at(&layout, page) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             hold(
-                span.entry(0).class_if_owned(own.bins().lookup().tag()) == Some(class),
+                span.entry(0).class_if_owned(own.lookup().tag()) == Some(class),
                 "the page map names the heap as the owner of its span",
                 page,
             )?;
@@ -160,6 +161,32 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
         check_bin(shared, own, class)?;
     }
     Ok(n_spans)
+}
+
+/// Checks that a watched heap's bins are closed, and that what waits in its quarantine is out of its spans, in no list twice.
+fn check_watched<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<(), Broken> {
+    let Some(watch) = own.watch() else { return Ok(()) };
+    for class in 0..N_CLASSES {
+        let is_closed = own.bins().is_empty(class) && own.bins().room(class) == 0;
+        hold(is_closed, "the bins of a watched heap are empty and have no room", PageIndex::NONE)?;
+    }
+    let view = shared.pages.view();
+    for block in watch.quarantine().iter() {
+        let (page, entry) =
+            (view.page_of(block.addr()).unwrap_or_default(), view.entry(block.addr()).unwrap_or(Entry::NONE));
+        let Some(class) = entry.class() else {
+            hold(entry == Entry::CACHED, "a large block in a quarantine is not the program's", page)?;
+            continue;
+        };
+        // SAFETY: the entry has a class, so the page is in a span and has a record, and so has the span's first page.
+        let first = unsafe { shared.pages.span(page) }.first_page();
+        let (index, is_start) = block_at(class, block.addr() - shared.pages.layout().page_start(first).addr());
+        hold(is_start, "blocks in a quarantine start where blocks start", first)?;
+        // SAFETY: the span starts there, and no other thread is inside the allocator (the contract of `check`).
+        let span = unsafe { OwnedSpan::at(shared.pages.layout(), first) };
+        hold(!blocks::is_free(&span, index), "blocks in a quarantine are out of their spans", first)?;
+    }
+    Ok(())
 }
 
 fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result<(), Broken> {

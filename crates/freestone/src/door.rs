@@ -21,7 +21,7 @@ use crate::thread::life::Threads;
 use freestone_os::Os;
 
 pub use crate::api::alloc::{allocate, allocate_aligned, allocate_zeroed};
-pub use crate::api::free::{free, usable_size};
+pub use crate::api::free::{free, free_aligned_sized, free_sized, try_usable_size, usable_size};
 pub use crate::api::realloc::reallocate;
 pub use crate::api::shortcut::Shortcut;
 pub use crate::check::Broken;

@@ -1,4 +1,4 @@
-//! Reporting invalid frees.
+//! Reporting what a program did to the heap that it must not do.
 //!
 //! Writes one line to standard error that says what happened to which block, then aborts or returns as the option `misuse` says. The block is
 //! left alone in any case.
@@ -31,6 +31,45 @@ pub(crate) enum Misuse {
         /// Bytes of the block.
         block_bytes: usize,
     },
+    /// It is a block behind whose end was written.
+    Overflow {
+        /// Bytes of the block.
+        block_bytes: usize,
+        /// Bytes that the program asked for, if that is still known.
+        size: Option<usize>,
+        /// Bytes from the block's start to the first that was seen to be wrong.
+        offset: usize,
+    },
+    /// It is a freed block that was written.
+    WriteAfterFree {
+        /// Bytes of the block.
+        block_bytes: usize,
+        /// Bytes that the program had asked for, if that is still known.
+        size: Option<usize>,
+        /// Bytes from the block's start to the first that was seen to be wrong.
+        offset: usize,
+    },
+    /// It is a block of another size than the program says.
+    WrongSize {
+        /// Bytes that the program asked for.
+        size: usize,
+        /// Bytes that it says it asked for.
+        claimed: usize,
+    },
+    /// It is a block of another alignment than the program says.
+    WrongAlign {
+        /// Bytes that the program asked for.
+        size: usize,
+        /// The alignment that it asked for.
+        align: usize,
+        /// The alignment that it says it asked for.
+        claimed: usize,
+    },
+    /// It is a block that other functions allocated than those that free it.
+    WrongFamily {
+        /// Bytes that the program asked for.
+        size: usize,
+    },
 }
 
 impl fmt::Display for Misuse {
@@ -40,6 +79,11 @@ impl fmt::Display for Misuse {
             Self::Interior { .. } => f.write_str("free of an address inside a block"),
             Self::WrittenFree { .. } => f.write_str("write to a freed block"),
             Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
+            Self::Overflow { .. } => f.write_str("write behind the end of a block"),
+            Self::WriteAfterFree { .. } => f.write_str("write to a freed block"),
+            Self::WrongSize { .. } => f.write_str("free of a block of another size"),
+            Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
+            Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
         }
     }
 }
@@ -48,7 +92,7 @@ impl fmt::Display for Misuse {
 #[cold]
 pub(crate) fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
     #[cfg(test)]
-    seen::SEEN.with_borrow_mut(|seen| seen.push((misuse, address)));
+    seen::add(misuse, address);
     match settings.misuse() {
         MisusePolicy::Abort => {
             report(misuse, address, thread);
@@ -87,21 +131,49 @@ fn report(misuse: Misuse, address: usize, thread: u32) {
             "a freed block of {block_bytes} bytes was written to: {address:#x} (found by thread {thread})"
         )),
         Misuse::Foreign => freestone_os::report(format_args!("{misuse}: {address:#x} (freed by thread {thread})")),
+        Misuse::Overflow { block_bytes, size, offset } | Misuse::WriteAfterFree { block_bytes, size, offset } => {
+            freestone_os::report(format_args!(
+                "{misuse}: {address:#x} ({}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})",
+                Asked(size)
+            ));
+        }
+        Misuse::WrongSize { size, claimed } => freestone_os::report(format_args!(
+            "{misuse}: {address:#x} ({size} bytes requested), freed as {claimed} bytes by thread {thread}"
+        )),
+        Misuse::WrongAlign { size, align, claimed } => freestone_os::report(format_args!(
+            "{misuse}: {address:#x} ({size} bytes requested, aligned to {align}), freed as aligned to {claimed} by thread {thread}"
+        )),
+        Misuse::WrongFamily { size } => freestone_os::report(format_args!(
+            "{misuse}: {address:#x} ({size} bytes requested, freed by thread {thread})"
+        )),
     }
 }
 
-/// What was reported in this thread, for tests: they set `misuse` to go on.
+/// What the program asked for, if it is known, as the first words of a description.
+struct Asked(Option<usize>);
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |size| write!(f, "{size} bytes requested, "))
+    }
+}
+
+/// What was reported in the thread of a test.
 #[cfg(test)]
 pub(crate) mod seen {
     use super::Misuse;
-    use core::cell::RefCell;
+    use std::cell::RefCell;
     use std::vec::Vec;
 
     std::thread_local! {
-        pub(super) static SEEN: RefCell<Vec<(Misuse, usize)>> = const { RefCell::new(Vec::new()) };
+        static SEEN: RefCell<Vec<(Misuse, usize)>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// What was reported since this was last asked, with addresses.
+    pub(super) fn add(misuse: Misuse, address: usize) {
+        SEEN.with_borrow_mut(|seen| seen.push((misuse, address)));
+    }
+
+    /// Takes what was reported since the last call.
     pub(crate) fn take() -> Vec<(Misuse, usize)> {
         SEEN.take()
     }

@@ -4,7 +4,8 @@
 //!  thread heap ─┐
 //!  thread heap ─┼─▶ Shared ─┬─ pages     the page heap, which has the settings and the operating system
 //!  explicit  ───┘           ├─ central   abandoned spans, one list per size class
-//!                           └─ usage     heaps alive, live bytes, bytes free inside spans
+//!                           ├─ usage     heaps alive, live bytes, bytes free inside spans
+//!                           └─ secret    what canaries of watched heaps are made of
 //! ```
 //!
 //! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
@@ -15,6 +16,7 @@
 use crate::central::CentralLists;
 use crate::config::Settings;
 use crate::page::PageHeap;
+use crate::span::trailer::Secret;
 use crate::usage::Usage;
 use freestone_base::lock::Forker;
 use freestone_os::Os;
@@ -27,13 +29,15 @@ pub(crate) struct Shared<O: Os> {
     pub central: CentralLists,
     /// The sums of memory in use, over all heaps.
     pub usage: Usage,
+    /// What canaries are made of, once there is a watched heap.
+    pub secret: Secret,
 }
 
 impl<O: Os> Shared<O> {
     /// Default settings. Makes no system call.
     #[must_use]
     pub(crate) const fn new(os: O) -> Self {
-        Self { pages: PageHeap::new(os), central: CentralLists::new(), usage: Usage::new() }
+        Self { pages: PageHeap::new(os), central: CentralLists::new(), usage: Usage::new(), secret: Secret::new() }
     }
 
     /// The options.

@@ -12,9 +12,15 @@
 //! | [`list`] | lists of spans |
 //! | [`free_node`] | the contents of a free block: its link, and its mark |
 //! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
+//! | [`single_block`] | the blocks of a watched span, one at a time |
+//! | [`trailer`] | what a block of a watched span says about itself |
+//! | [`canary`] | the bytes behind what the program asked for |
+//! | [`fill`] | what a freed block of a watched span is filled with |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;
+pub(crate) mod canary;
+pub(crate) mod fill;
 pub(crate) mod free_node;
 pub(crate) mod layout;
 pub(crate) mod list;
@@ -23,6 +29,8 @@ pub(crate) mod owned;
 pub(crate) mod page_index;
 pub(crate) mod page_map;
 pub(crate) mod record;
+pub(crate) mod single_block;
+pub(crate) mod trailer;
 
 pub(crate) use layout::{Layout, View};
 pub(crate) use list::SpanList;

@@ -8,6 +8,7 @@
 mod schedules;
 
 use crate::check::check;
+use crate::config::Harden;
 use crate::shared::Shared;
 use crate::span::{OwnedSpan, PageIndex};
 use crate::thread::explicit::ExplicitHeap;
@@ -36,6 +37,13 @@ impl World {
         Self { shared, threads: Threads::new() }
     }
 
+    /// A world whose heaps are hardened as the text `level` says.
+    pub(crate) fn hardened(os_page_bytes: usize, level: &str) -> Self {
+        let world = Self::new(os_page_bytes);
+        world.set(crate::config::key::HARDEN, level);
+        world
+    }
+
     pub(crate) fn os(&self) -> &Fake {
         self.shared.os()
     }
@@ -55,7 +63,7 @@ impl World {
 
     pub(crate) fn try_explicit_heap(&self) -> Option<&ExplicitHeap<Fake>> {
         // SAFETY: what the heaps share is boxed and outlives the borrow.
-        unsafe { self.threads.birth_of_explicit(&self.shared) }
+        unsafe { self.threads.birth_of_explicit(&self.shared, Harden::Off) }
     }
 
     /// Ends a heap of this world, which the test does not use again.
@@ -91,6 +99,9 @@ impl World {
         unsafe { check(&self.shared, &self.threads) }.map_err(|broken| format!("{broken:?}"))
     }
 }
+
+/// The levels of hardening that make a heap take different ways.
+pub(crate) const LEVELS: [&str; 2] = ["default", "checks"];
 
 /// Frees a block of a world's heap with `heap`.
 ///

@@ -44,6 +44,7 @@
 //! | [`records`] | the storage of heaps |
 //! | [`keys`] | the keys that encode links in free blocks |
 //! | [`life`] | creation and end of heaps, and the list of all |
+//! | [`watched`] | heaps that take the slow way in every operation, where it is checked |
 //! | [`current`] | which heap is this thread's |
 
 pub(crate) mod accounts;
@@ -77,3 +78,4 @@ pub(crate) mod span_purge;
 pub(crate) mod spans;
 pub(crate) mod ticks;
 pub(crate) mod upkeep;
+pub(crate) mod watched;

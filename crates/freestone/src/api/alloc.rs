@@ -14,36 +14,42 @@ use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
+use crate::span::trailer::Family;
 use crate::thread::any_block::is_possible;
+use crate::thread::current;
 use crate::thread::large::{self, NewBlock};
-use crate::thread::{current, refill};
+use crate::thread::watched::request::Request;
 use core::ptr;
 
 /// Allocates `size` bytes aligned to 16; null when memory runs out.
 #[inline(always)]
 #[must_use]
 pub fn allocate(size: usize) -> *mut u8 {
+    allocate_as(size, Family::C)
+}
+
+/// Allocates `size` bytes aligned to 16, which functions of `family` will free; null when memory runs out.
+#[inline(always)]
+#[must_use]
+pub(crate) fn allocate_as(size: usize, family: Family) -> *mut u8 {
     if size <= SMALL_MAX {
         let class = class_of(size);
         let block = current::get().pop(class);
         if !block.is_null() {
             return block;
         }
-        return allocate_small(class);
+        return allocate_small(size, 1, family);
     }
-    allocate_large(size)
+    allocate_large(size, family)
 }
 
-/// Allocates a block of `class` when the bin was empty, or the thread has no heap.
+/// Allocates a small block when the bin was empty, or the thread has no heap. `align` is a power of two.
 #[cold]
 #[inline(never)]
 #[must_use]
-fn allocate_small(class: usize) -> *mut u8 {
+fn allocate_small(size: usize, align: usize, family: Family) -> *mut u8 {
     let attempt = || {
-        let block = with_heap(|own| {
-            let block = own.bins().pop(class);
-            if block.is_null() { refill::refill(own, class) } else { block }
-        });
+        let block = with_heap(|own| own.allocate_for(Request::new(size, align, family)).start);
         block.unwrap_or(ptr::null_mut())
     };
     let block = shortage::handle(attempt(), |block| block.is_null(), attempt);
@@ -55,16 +61,15 @@ fn allocate_small(class: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 #[must_use]
-fn allocate_large(size: usize) -> *mut u8 {
+fn allocate_large(size: usize, family: Family) -> *mut u8 {
     let cached = large::take_cached(current::get(), size);
-    if cached.is_null() { allocate_large_slow(size) } else { cached }
+    if cached.is_null() { allocate_large_slow(size, family) } else { cached }
 }
 
 #[cold]
 #[inline(never)]
-fn allocate_large_slow(size: usize) -> *mut u8 {
-    // SAFETY: 1 is a power of two.
-    or_enomem(unsafe { allocate_any(size, 1) }.start)
+fn allocate_large_slow(size: usize, family: Family) -> *mut u8 {
+    or_enomem(allocate_any(Request::new(size, 1, family)).start)
 }
 
 /// Allocates `size` bytes aligned to `align` bytes; null when memory runs out.
@@ -74,13 +79,23 @@ fn allocate_large_slow(size: usize) -> *mut u8 {
 #[inline]
 #[must_use]
 pub unsafe fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
+    // SAFETY: `align` is a power of two (this function's contract).
+    unsafe { allocate_aligned_as(size, align, Family::C) }
+}
+
+/// As [`allocate_aligned`], to be freed by functions of `family`.
+///
+/// # Safety
+/// - `align` is a power of two.
+#[inline]
+#[must_use]
+pub(crate) unsafe fn allocate_aligned_as(size: usize, align: usize, family: Family) -> *mut u8 {
     match class_of_aligned(size, align) {
         Some(class) => {
             let block = current::get().pop(class);
-            if block.is_null() { allocate_small(class) } else { block }
+            if block.is_null() { allocate_small(size, align, family) } else { block }
         }
-        // SAFETY: `align` is a power of two (this function's contract).
-        None => or_enomem(unsafe { allocate_any(size, align) }.start),
+        None => or_enomem(allocate_any(Request::new(size, align, family)).start),
     }
 }
 
@@ -92,6 +107,17 @@ pub unsafe fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
 #[inline]
 #[must_use]
 pub unsafe fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
+    // SAFETY: `align` is a power of two (this function's contract).
+    unsafe { allocate_zeroed_as(size, align, Family::C) }
+}
+
+/// As [`allocate_zeroed`], to be freed by functions of `family`.
+///
+/// # Safety
+/// - `align` is a power of two.
+#[inline]
+#[must_use]
+pub(crate) unsafe fn allocate_zeroed_as(size: usize, align: usize, family: Family) -> *mut u8 {
     if let Some(class) = class_of_aligned(size, align) {
         let block = current::get().pop(class);
         if !block.is_null() {
@@ -100,17 +126,13 @@ pub unsafe fn allocate_zeroed(size: usize, align: usize) -> *mut u8 {
             return block;
         }
     }
-    // SAFETY: `align` is a power of two (this function's contract).
-    unsafe { allocate_zeroed_slow(size, align) }
+    allocate_zeroed_slow(size, align, family)
 }
 
-/// # Safety
-/// - `align` is a power of two.
 #[cold]
 #[inline(never)]
-unsafe fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
-    // SAFETY: `align` is a power of two (this function's contract).
-    let block = unsafe { allocate_any(size, align) };
+fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
+    let block = allocate_any(Request::new(size, align, family));
     if !block.zero && !block.start.is_null() {
         // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
         unsafe { block.start.write_bytes(0, size) };
@@ -119,12 +141,9 @@ unsafe fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
 }
 
 /// Allocates a block of any size with this thread's heap.
-///
-/// # Safety
-/// - `align` is a power of two.
-unsafe fn allocate_any(size: usize, align: usize) -> NewBlock {
-    let attempt = || with_heap(|own| own.allocate(size, align)).unwrap_or(NewBlock::NONE);
-    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(size, align);
+fn allocate_any(request: Request) -> NewBlock {
+    let attempt = || with_heap(|own| own.allocate_for(request)).unwrap_or(NewBlock::NONE);
+    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(request.size, request.align);
     let block = shortage::handle(attempt(), is_short, attempt);
     PROCESS.background.start_if_due(&PROCESS.shared);
     block

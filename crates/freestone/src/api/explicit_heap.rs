@@ -20,7 +20,7 @@
 
 use crate::api::process::{self, PROCESS};
 use crate::api::{free, shortage};
-use crate::config::Mistake;
+use crate::config::{Harden, Mistake};
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::{any_block, upkeep};
@@ -78,7 +78,7 @@ impl Heap {
             return None;
         }
         // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
-        let record = unsafe { PROCESS.threads.birth_of_explicit(&PROCESS.shared) }?;
+        let record = unsafe { PROCESS.threads.birth_of_explicit(&PROCESS.shared, Harden::Off) }?;
         Some(Self { record })
     }
 

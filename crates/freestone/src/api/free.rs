@@ -13,9 +13,12 @@
 
 use crate::api::local_heap::{keep_freed, with_heap};
 use crate::size_class::{N_CLASSES, block_bytes};
+use crate::span::trailer::Family;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Current;
-use crate::thread::{any_block, current, flush};
+use crate::thread::watched::request::Claim;
+use crate::thread::{current, flush};
+use core::alloc::Layout;
 use freestone_os::Linux;
 
 /// Frees a block; does nothing for null.
@@ -51,15 +54,50 @@ pub(crate) unsafe fn free_own(block: *mut u8, bound: usize) -> bool {
     true
 }
 
-/// Frees a small block of a known class without looking up its owner: flushing the bin does that.
+/// Frees a block of `size` bytes from C's functions, as [`free`]; the size is checked if the block's heap is watched.
 ///
 /// # Safety
-/// - `block` was returned by this allocator for a size of `class`, and is not freed; no code uses it any more.
+/// - As for [`free`].
+#[inline]
+pub unsafe fn free_sized(block: *mut u8, size: usize) {
+    // SAFETY: this function's contract is that of `free_as`.
+    unsafe { free_as(block, Claim::Size(size)) }
+}
+
+/// As [`free_sized`], of a block that was allocated with an alignment.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline]
+pub unsafe fn free_aligned_sized(block: *mut u8, align: usize, size: usize) {
+    // SAFETY: this function's contract is that of `free_as`.
+    unsafe { free_as(block, Claim::SizeAndAlign(size, align)) }
+}
+
+/// Frees a block of which the program says something.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline]
+unsafe fn free_as(block: *mut u8, claim: Claim) {
+    if current::get().is_plain() && current::get().own_class(block.addr()).is_some() {
+        // SAFETY: this function's contract is that of `free`.
+        unsafe { free(block) }
+    } else {
+        // SAFETY: this function's contract is that of `free_slow_as`.
+        unsafe { free_slow_as(block, claim) }
+    }
+}
+
+/// Frees a small block of a known layout, and of its class, without looking up its owner: flushing the bin does that.
+///
+/// # Safety
+/// - `block` was returned by this allocator for the layout, and is not freed; no code uses it any more.
 #[inline(always)]
-pub(crate) unsafe fn free_sized(block: *mut u8, class: usize) {
+pub(crate) unsafe fn free_layout(block: *mut u8, class: usize, layout: Layout) {
     // SAFETY: the block is one of `class` that no code uses any more (this function's contract).
     if let Err(block) = current::get().try_push(unsafe { FreeBlock::new(block, class) }) {
-        free_sized_slow(block);
+        free_layout_slow(block, layout.size(), layout.align());
     }
 }
 
@@ -75,11 +113,12 @@ fn overflow(heap: Current<'_, Linux>, class: usize) {
 /// Frees a block of a known class when the bin had no room, the block may be free already, or the thread has no heap.
 #[cold]
 #[inline(never)]
-fn free_sized_slow(block: FreeBlock) {
+fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
     let mut block = Some(block);
     with_heap(|own| {
         if let Some(block) = block.take() {
-            any_block::free_sized(own, block);
+            // SAFETY: the block was allocated for this layout (the contract of `free_layout`).
+            unsafe { own.free_layout(block, size, align) };
         }
     });
     if let Some(block) = block {
@@ -95,11 +134,22 @@ fn free_sized_slow(block: FreeBlock) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
+    // SAFETY: this function's contract is that of `free_slow_as`.
+    unsafe { free_slow_as(block, Claim::From(Family::C)) }
+}
+
+/// As [`free_slow`], of a block of which the program says something.
+///
+/// # Safety
+/// - As for [`free`].
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
     if block.is_null() {
         return;
     }
     // SAFETY: the block is live and no code uses it any more (this function's contract).
-    let freed = with_heap(|own| unsafe { own.free(block) });
+    let freed = with_heap(|own| unsafe { own.free_as(block, claim) });
     if freed.is_none() {
         // SAFETY: no code uses the block any more (this function's contract).
         unsafe { keep_freed(block) };
@@ -113,17 +163,28 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[inline]
 #[must_use]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
+    // SAFETY: this function's contract is that of `try_usable_size`.
+    unsafe { try_usable_size(block) }.unwrap_or(0)
+}
+
+/// As [`usable_size`]; `None` for null and for an invalid pointer, which is reported.
+///
+/// # Safety
+/// - As for [`usable_size`].
+#[inline]
+#[must_use]
+pub unsafe fn try_usable_size(block: *mut u8) -> Option<usize> {
     match current::get().small_class(block.addr()) {
-        Some(class) => block_bytes(class),
+        Some(class) => Some(block_bytes(class)),
         None => usable_size_slow(block),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn usable_size_slow(block: *mut u8) -> usize {
+fn usable_size_slow(block: *mut u8) -> Option<usize> {
     if block.is_null() {
-        return 0;
+        return None;
     }
-    with_heap(|own| own.usable_bytes(block)).flatten().unwrap_or(0)
+    with_heap(|own| own.usable_bytes(block)).flatten()
 }

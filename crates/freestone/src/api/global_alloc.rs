@@ -12,7 +12,10 @@ use crate::api::process::{self, PROCESS};
 use crate::api::{alloc, free, local_heap, realloc};
 use crate::config::Mistake;
 use crate::size_class::{GRANULE_BYTES, class_of_aligned};
+use crate::span::trailer::Family;
 use crate::stats::Stats;
+use crate::thread::current;
+use crate::thread::watched::request::Claim;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
 
@@ -160,10 +163,10 @@ unsafe impl GlobalAlloc for Freestone {
     #[inline(always)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() <= GRANULE_BYTES {
-            alloc::allocate(layout.size())
+            alloc::allocate_as(layout.size(), Family::Rust)
         } else {
             // SAFETY: the alignment of a layout is a power of two.
-            unsafe { alloc::allocate_aligned(layout.size(), layout.align()) }
+            unsafe { alloc::allocate_aligned_as(layout.size(), layout.align(), Family::Rust) }
         }
     }
 
@@ -171,31 +174,32 @@ unsafe impl GlobalAlloc for Freestone {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match class_of_aligned(layout.size(), layout.align()) {
             // SAFETY: `block` was allocated for `layout`, hence of this class, and no code uses it any more (the trait's contract).
-            Some(class) => unsafe { free::free_sized(block, class) },
+            Some(class) => unsafe { free::free_layout(block, class, layout) },
             // SAFETY: `block` was allocated here, and no code uses it any more (the trait's contract).
-            None => unsafe { free::free_slow(block) },
+            None => unsafe { free::free_slow_as(block, Claim::Layout(layout.size(), layout.align())) },
         }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the alignment of a layout is a power of two.
-        unsafe { alloc::allocate_zeroed(layout.size(), layout.align()) }
+        unsafe { alloc::allocate_zeroed_as(layout.size(), layout.align(), Family::Rust) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         if let (Some(old), Some(new)) =
             (class_of_aligned(layout.size(), layout.align()), class_of_aligned(new_size, layout.align()))
         {
-            if old == new {
+            // A watched heap knows the size that was asked for, and has to hear of another.
+            if old == new && current::get().is_plain() {
                 return block;
             }
             // SAFETY: the alignment of a layout is a power of two.
-            let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
+            let moved = unsafe { alloc::allocate_aligned_as(new_size, layout.align(), Family::Rust) };
             if !moved.is_null() {
                 // SAFETY: each block holds the smaller of the two sizes, and they are two.
                 unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(new_size)) };
                 // SAFETY: the old block was allocated for `layout`, hence of class `old`, and is not used again (the trait's contract).
-                unsafe { free::free_sized(block, old) };
+                unsafe { free::free_layout(block, old, layout) };
             }
             return moved;
         }
@@ -217,12 +221,12 @@ unsafe fn realloc_large(block: *mut u8, layout: Layout, new_size: usize) -> *mut
         return unsafe { realloc::reallocate(block, new_size, layout.align()) };
     }
     // SAFETY: the alignment of a layout is a power of two.
-    let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
+    let moved = unsafe { alloc::allocate_aligned_as(new_size, layout.align(), Family::Rust) };
     if !moved.is_null() {
         // SAFETY: each block holds the smaller of the two sizes, and they are two.
         unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(new_size)) };
         // SAFETY: the old block was allocated here, and is not used again (this function's contract).
-        unsafe { free::free(block) };
+        unsafe { free::free_slow_as(block, Claim::Layout(layout.size(), layout.align())) };
     }
     moved
 }

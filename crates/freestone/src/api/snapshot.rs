@@ -46,6 +46,11 @@ pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) ->
         stats.n_frees += puts;
         stats.n_handovers += heap.n_handovers();
         kept_pages += heap.cache().cached_pages();
+        if let Some(watch) = heap.watched().get() {
+            let (waiting, pages) = watch.quarantine().large();
+            stats.n_frees += waiting;
+            kept_pages += pages;
+        }
     }
     let [spans, large, kept] =
         [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);

@@ -96,6 +96,7 @@ pub(crate) struct Span {
     /// The one before, likewise.
     pub prev: Cell<PageIndex>,
     /// Small: a bit for each OS page, from the start, in which no block has been carved; or for each 64th of the span, if it has more than 64.
+    /// Large and watched: what the program asked for (`thread::watched::large_block`).
     pub fresh: Cell<u64>,
     /// Small: set bits of the bitmap.
     pub n_free: Cell<u32>,
@@ -117,6 +118,8 @@ pub(crate) struct Span {
     pub is_huge: Cell<bool>,
     /// Small: uncarved OS pages may have memory behind them, from an earlier use of the run.
     pub fresh_has_memory: Cell<bool>,
+    /// Small and large: it is served with trailers, or what was asked for is recorded: by a watched heap.
+    pub is_watched: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,
 }
@@ -142,6 +145,7 @@ impl Span {
             listed: Cell::new(Listed::No),
             is_huge: Cell::new(false),
             fresh_has_memory: Cell::new(false),
+            is_watched: Cell::new(false),
             first_word: Cell::new(0),
         }
     }

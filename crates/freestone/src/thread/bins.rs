@@ -267,6 +267,19 @@ impl Bins {
         count::add(&self.classes[class].remote_frees, n);
     }
 
+    /// Counts a block that was allocated without passing through the bin.
+    pub(crate) fn count_single_alloc(&self, class: usize) {
+        count::increment(&self.allocs[class]);
+        self.count_moved(class, 1);
+    }
+
+    /// Counts a block that was freed and does not come into the bin.
+    pub(crate) fn count_single_free(&self, class: usize) {
+        let granted = &self.classes[class].granted;
+        granted.store(granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.count_moved(class, -1);
+    }
+
     /// Frees until the slow path checks a bin.
     pub(crate) fn room(&self, class: usize) -> i64 {
         self.room[class].load(Ordering::Relaxed)

@@ -2,9 +2,11 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_bytes, class_of};
+use crate::span::PageIndex;
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
-use crate::thread::{double_free, flush, route};
+use crate::thread::watched::homecoming::take_home;
+use crate::thread::{double_free, flush, returns, route};
 use freestone_os::Os;
 
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
@@ -14,9 +16,10 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
         return;
     }
     // Each block was allocated before it was handed over, so the newest view covers it.
-    let (view, tag) = (own.renew_view(), own.bins().lookup().tag());
+    let (view, tag) = (own.renew_view(), own.lookup().tag());
     while let Some(found) = blocks.pop(&view, tag) {
         match found {
+            Found::Own(block) if let Some(watch) = own.watch() => take_home(own, watch, block),
             Found::Own(block) if block.is_suspect() && double_free::is_free(own, &block) => {
                 report(own, Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
             }
@@ -26,6 +29,9 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
             Found::Wrong(what, address) => report(own, what, address),
             Found::Lost(_) => {}
         }
+    }
+    if own.watch().is_some() {
+        returns::turn_to(own, PageIndex::NONE);
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
     while !chain.first().is_null() {
         home = match home {
             Some(same) if same.holds(chain.first()) => Some(same),
-            _ => spans::home_of(own.layout(), own.bins().lookup(), chain.first().addr()),
+            _ => spans::home_of(own.layout(), own.lookup(), chain.first().addr()),
         };
         match &home {
             Some(found) => {
@@ -125,7 +125,7 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
 
 /// Sends the first block of a chain, which has another owner.
 fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
-    match chain.pop(view, own.bins().lookup().tag()) {
+    match chain.pop(view, own.lookup().tag()) {
         Some(Found::Other(block, generation)) => route::send(own, block, generation),
         Some(Found::Own(block)) => route::route(own, block),
         // The block was freed again after its span went to the page heap.

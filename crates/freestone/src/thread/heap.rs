@@ -14,6 +14,8 @@
 //!   [`Own`](own::Own) or a [`Current`](own::Current) of it.
 //! - Zero is a valid value of every field of an unborn heap: a record's first use writes only fields that are not zero, the heads of the bins
 //!   and a few numbers in its first OS page, so that an OS page of the record that no size class in use needs costs no memory.
+//! - A watched heap (`watched`) keeps its bins empty and without room, the lookup in them empty, and its large-run cache closed: every hot path
+//!   leaves it as it leaves a placeholder.
 //! - A placeholder stands for the heap of a thread that has none. Its bins are empty and have no room, its tag is in no page map entry, and its
 //!   large-run cache has no open slot: every hot path leaves it by a branch that it has anyway, and never writes to it.
 //!
@@ -32,6 +34,7 @@ use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
+use crate::thread::watched::seat::WatchSeat;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
@@ -49,6 +52,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     purge: SpanPurge,
     accounts: Accounts,
     ticks: Ticks,
+    watched: WatchSeat,
     shared: Cell<*const Shared<O>>,
     generation: Cell<Generation>,
     number: Cell<u32>,
@@ -96,6 +100,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             purge: SpanPurge::new(),
             accounts: Accounts::new(),
             ticks: Ticks::new(),
+            watched: WatchSeat::empty(),
             shared: Cell::new(ptr::null()),
             generation: Cell::new(Generation::NONE),
             number: Cell::new(0),
@@ -149,6 +154,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Times that blocks of other owners were handed over, ever.
     pub(crate) fn n_handovers(&self) -> u64 {
         self.remote.n_handovers()
+    }
+
+    /// What the heap has if it is watched. Any thread may read its counters.
+    pub(crate) fn watched(&self) -> &WatchSeat {
+        &self.watched
     }
 
     /// The large-run cache. Any thread may read its counters, and close its slots under the page heap's lock.

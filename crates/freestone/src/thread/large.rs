@@ -16,6 +16,9 @@ use core::ptr;
 use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
+/// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
+pub(crate) const ALIGN_MAX: usize = 1 << 40;
+
 /// A block, just allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewBlock {
@@ -95,6 +98,8 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
         // SAFETY: an explicit heap's record stays where it is.
         pages.list_large(&owned, unsafe { holdings.large().pinned() });
     }
+    // SAFETY: the run was just handed out, so its first page has a record.
+    unsafe { own.shared().pages.span(run.page) }.is_watched.set(false);
     publish(own, run_bytes(run.pages));
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
 }
@@ -118,9 +123,9 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: PageIndex) {
     upkeep::tick(own, own.now_ms());
     // SAFETY: the page starts a run in use, so it has a record.
     let n_pages = unsafe { own.shared().pages.span(page) }.n_pages();
-    // What is in an explicit heap is deleted with it: it caches nothing.
+    // What is in an explicit heap is deleted with it, and a watched heap takes no hot path: they cache nothing.
     // SAFETY: the cache is in a record that is never unmapped.
-    let cache = own.holdings().is_none().then(|| unsafe { own.cache().permanent() });
+    let cache = (own.holdings().is_none() && own.watch().is_none()).then(|| unsafe { own.cache().permanent() });
     // SAFETY: the page starts a block that no code uses any more (this function's contract).
     let run = unsafe { OwnedRun::at(page) };
     if own.shared().pages.free_or_cache(run, cache) {

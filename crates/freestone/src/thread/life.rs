@@ -18,6 +18,7 @@
 //! # Safety
 //! As stated at each function.
 
+use crate::config::Harden;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Generation, View};
@@ -30,6 +31,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, Records};
+use crate::thread::watched::release;
 use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
 use core::ptr;
 use freestone_base::inbox::LinkKey;
@@ -99,7 +101,8 @@ impl<O: Os + 'static> Threads<O> {
     /// - The heap is used by one thread at a time, and not after [`Threads::death`].
     pub(crate) unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
-        let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, Half::Threads) }?;
+        let heap =
+            unsafe { self.begin(shared, &self.threads, |heap| heap, (Half::Threads, shared.settings().harden())) }?;
         // SAFETY: the heap is alive, and the calling thread's (this function's contract).
         Some(unsafe { heap.as_own(None) })
     }
@@ -110,21 +113,22 @@ impl<O: Os + 'static> Threads<O> {
     /// - As for [`Threads::birth`]; any number of threads may use the heap.
     pub(crate) unsafe fn birth_of_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
-        unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, Half::Threads) }
+        unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, (Half::Threads, shared.settings().harden())) }
     }
 
-    /// An explicit heap without a limit; `None` when memory runs out.
+    /// An explicit heap without a limit, hardened as `level` says or as the process is, whichever is higher; `None` when memory runs out.
     ///
     /// # Safety
     /// - As for [`Threads::birth`]; any number of threads may use the heap, until [`Threads::destroy`].
-    pub(crate) unsafe fn birth_of_explicit(&self, shared: &Shared<O>) -> Option<&ExplicitHeap<O>> {
+    pub(crate) unsafe fn birth_of_explicit(&self, shared: &Shared<O>, level: Harden) -> Option<&ExplicitHeap<O>> {
+        let level = level.max(shared.settings().harden());
         // SAFETY: `shared` outlives the heap (this function's contract).
-        let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), Half::Explicit) }?;
+        let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), (Half::Explicit, level)) }?;
         heap.lift_limit();
         Some(heap)
     }
 
-    /// Begins a heap in a record of a kind, a used one if there is one.
+    /// Begins a heap in a record of a kind, a used one if there is one. From the level `checks` on it is watched.
     ///
     /// # Safety
     /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
@@ -133,7 +137,7 @@ impl<O: Os + 'static> Threads<O> {
         shared: &Shared<O>,
         records: &'a Records<T>,
         heap_of: impl Fn(&T) -> &ThreadHeap<O>,
-        half: Half,
+        (half, level): (Half, Harden),
     ) -> Option<&'a T> {
         shared.pages.open()?;
         let mut registry = self.registry.lock();
@@ -147,6 +151,14 @@ impl<O: Os + 'static> Threads<O> {
                 unsafe { records.add(storage, |record| heap_of(record).set_number(number)) }
             }
         };
+        let watched = (level >= Harden::Checks).then(|| {
+            shared.secret.draw(|| shared.os().random());
+            shared.os().random() ^ u64::from(registry.n_born)
+        });
+        if watched.is_some() && !heap_of(record).watched().prepare(|bytes| Some(shared.pages.metadata(bytes)?.cast())) {
+            records.put_back(record);
+            return None;
+        }
         registry.n_alive += 1;
         shared.usage.set_n_heaps(registry.n_alive);
         let is_in_use =
@@ -157,7 +169,7 @@ impl<O: Os + 'static> Threads<O> {
         };
         let keys = registry.keys.draw(shared.settings().harden(), || shared.os().random());
         // SAFETY: the lock is held, and the record is in no heap's use; `shared` outlives the heap (this function's contract).
-        unsafe { heap_of(record).begin(shared, shared.pages.view(), generation, keys) };
+        unsafe { heap_of(record).begin(shared, shared.pages.view(), generation, keys, watched) };
         Some(record)
     }
 
@@ -264,6 +276,7 @@ fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
 fn end<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     drain::drain(own);
+    release::release_all(own);
     for class in 0..N_CLASSES {
         flush::flush(own, class, 0);
         own.publish_live(class);

@@ -81,18 +81,18 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 }
 
 /// Makes an abandoned span the current one of a class; `false` if there is none, or this is an explicit heap.
-fn adopt<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+pub(crate) fn adopt<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     own.holdings().is_none() && own.spans().adopt(own.shared(), class, own.heap().mailbox(), own.generation())
 }
 
 /// Makes a new span from the page heap the current one of a class; `false` when memory runs out. On this rare path everything buffered
 /// for other owners is handed over, and live bytes are published.
-fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+pub(crate) fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     upkeep::tick(own, own.now_ms());
     route::send_all(own);
     own.publish_live(class);
     own.has_room(OwnedSpans::new_span_pages(own.shared(), class))
-        && own.spans().allocate(own.shared(), class, own.heap().mailbox(), own.generation())
+        && own.spans().allocate(own.shared(), class, own.heap().mailbox(), own.generation(), own.watch().is_some())
 }
 
 #[cfg(test)]

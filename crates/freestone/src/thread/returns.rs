@@ -77,7 +77,7 @@ pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: PageIndex) {
 
 /// Gives back the OS pages of a span in which no block is out.
 fn release_os_pages<O: Os>(own: Own<'_, O>, page: PageIndex) {
-    if let Some((class, n)) = spans::release_os_pages(own.shared(), own.bins().lookup(), page) {
+    if let Some((class, n)) = spans::release_os_pages(own.shared(), own.lookup(), page) {
         own.accounts().add_free(class, -i64::from(n));
     }
 }

@@ -14,6 +14,7 @@ use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
 use crate::thread::heap::own::Own;
 use crate::thread::mailbox::Life;
 use crate::thread::remote_frees::{free_abandoned, keep_orphaned, owner_of, owner_of_span};
+use crate::thread::watched::homecoming::fill_head;
 use crate::thread::{returns, spans};
 use core::ptr;
 use freestone_base::sync::spin_hint;
@@ -41,7 +42,7 @@ pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
 
 /// Sends each block to its span's current owner.
 pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
-    let tag = own.bins().lookup().tag();
+    let tag = own.lookup().tag();
     while !blocks.is_empty() {
         // Another thread may have allocated the block from a page that this heap's view does not cover yet.
         let view = own.renew_view();
@@ -73,6 +74,7 @@ fn route_one<O: Os>(own: Own<'_, O>, mut block: FreeBlock, is_suspect: bool) {
         match owner {
             None => {
                 let (class, address) = (block.class(), block.address());
+                fill_head(shared, &block);
                 match free_abandoned(shared, page, block) {
                     Ok(None) => return,
                     Ok(Some(why)) => return returns::report_refused(own, address, class, page, why),
@@ -96,6 +98,7 @@ fn route_one<O: Os>(own: Own<'_, O>, mut block: FreeBlock, is_suspect: bool) {
 /// Gives a block back to the span of this heap that starts at `page`.
 fn route_home<O: Os>(own: Own<'_, O>, page: PageIndex, block: FreeBlock) {
     let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
+    fill_head(own.shared(), &block);
     returns::turn_to(own, page);
     returns::give_back(own, &home, &mut FreeChain::of(block), 1);
     // This is no flush: by the next one the span may have another owner.

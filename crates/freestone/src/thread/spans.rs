@@ -6,6 +6,8 @@
 //!                       └──────────── no block is out any more ────────────────────┴─▶ page heap
 //! ```
 //!
+//! Long because: all that moves a span from one place to another is here, beside the lists.
+//!
 //! Invariants
 //! - A span in `current`, `partial` or `full` is a small span of this class, has this heap's generation in the page map, and has this heap's
 //!   mailbox as its owner. It is in one of the three, and `listed` in its record says in which.
@@ -25,7 +27,7 @@ use crate::size_class::{N_CLASSES, span_pages};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::free_node;
 use crate::span::record::Listed;
-use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
+use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
 use crate::thread::mailbox::Mailbox;
@@ -84,13 +86,40 @@ impl ClassSpans {
         let blocks = if n_reused == 0 { blocks::carve(&span, os_page_bytes, key) } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
-            span.listed.set(Listed::Full);
-            self.full.push(&span);
-            self.current.set(PageIndex::NONE);
+            self.retire_current(&span);
             return None;
         };
         self.count_out(i64::from(batch.len()));
         Some((batch, n_reused))
+    }
+
+    /// Takes one block out of the current span, which of its free ones a random number says; carves the next OS page first if it has none:
+    /// `prepare` is called with each block that is carved. Returns the block, and how many were carved. `None` if there is no current span, or
+    /// it has no block left: then it is in `full` afterwards.
+    pub(crate) fn take_single(
+        &self,
+        layout: &Layout,
+        random: u32,
+        os_page_bytes: usize,
+        prepare: impl FnMut(*mut u8),
+    ) -> Option<(*mut u8, u32)> {
+        let page = self.current.get().some()?;
+        // SAFETY: the current span is this heap's, so it has a record and is this thread's.
+        let span = unsafe { OwnedSpan::at(layout, page) };
+        let n_carved = if span.n_free.get() == 0 { single_block::carve(&span, os_page_bytes, prepare) } else { 0 };
+        let Some(block) = single_block::take(&span, random) else {
+            self.retire_current(&span);
+            return None;
+        };
+        self.count_out(1);
+        Some((block, n_carved))
+    }
+
+    /// Lists the current span, which has no block left, as full.
+    fn retire_current(&self, span: &OwnedSpan<'_>) {
+        span.listed.set(Listed::Full);
+        self.full.push(span);
+        self.current.set(PageIndex::NONE);
     }
 
     /// Makes the fullest of the first few partial spans the current one, so that emptier ones may become empty. `false` if there is none.
@@ -179,13 +208,14 @@ impl OwnedSpans {
         span_pages(class).max(Pages(shared.settings().span_pages()))
     }
 
-    /// Makes a run from the page heap the current span of a class; `false` when memory runs out.
+    /// Makes a run from the page heap the current span of a class; `false` when memory runs out. `is_watched`: its blocks will have trailers.
     pub(crate) fn allocate<O: Os>(
         &self,
         shared: &Shared<O>,
         class: usize,
         owner: &Mailbox,
         generation: Generation,
+        is_watched: bool,
     ) -> bool {
         let (pages, layout) = (&shared.pages, shared.pages.layout());
         let n_pages = Self::new_span_pages(shared, class);
@@ -194,6 +224,7 @@ impl OwnedSpans {
         let span = unsafe { OwnedSpan::at(layout, run.page) };
         blocks::format(&span, class, shared.os().os_page_bytes(), !run.zero);
         span.records().iter().for_each(|record| record.first.store(run.page.0, Ordering::Relaxed));
+        span.is_watched.set(is_watched);
         span.owner.store(owner.as_owner().cast_mut(), Ordering::Release);
         span.set_entries(Entry::small(generation, class as u8));
         self.n_pages.set(self.n_pages.get() + u64::from(n_pages.0));

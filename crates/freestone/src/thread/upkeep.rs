@@ -5,6 +5,7 @@ use crate::thread::drain::drain;
 use crate::thread::flush::flush;
 use crate::thread::heap::own::Own;
 use crate::thread::route::send_all;
+use crate::thread::watched::release::release_all;
 use freestone_os::Os;
 
 /// The decay tick: once in a decay time, when the heap needs a new span, empties the bins that nothing was allocated from since the last one and
@@ -24,12 +25,13 @@ pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
     send_all(own);
 }
 
-/// Empties the bins, the large-run cache and the remote-free buffer.
+/// Empties the bins, the quarantine, the large-run cache and the remote-free buffer.
 pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
     drain(own);
     for class in 0..N_CLASSES {
         flush(own, class, 0);
     }
+    release_all(own);
     own.shared().pages.empty_cache(own.cache());
     send_all(own);
 }

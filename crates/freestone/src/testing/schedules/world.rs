@@ -99,6 +99,9 @@ impl Stage {
     /// Draws a world.
     pub(super) fn draw(seams: Seams, random: &mut SplitMix) -> Self {
         let world = World::new([4096, 16384][random.below(2)]);
+        if random.below(2) == 0 && seams != Seams::Limits {
+            world.set(key::HARDEN, "checks");
+        }
         let n_threads = if seams == Seams::Limits { 2 } else { 2 + random.below(3) };
         let pick = |random: &mut SplitMix, values: &[&'static str]| values[random.below(values.len())];
         world.set(key::DECAY_MS, pick(random, &["0", "1", "1", "10", "1000"]));

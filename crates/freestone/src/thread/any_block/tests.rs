@@ -1,4 +1,4 @@
-use crate::testing::{OneHeap, World, fill, free, is_filled, reallocate};
+use crate::testing::{LEVELS, OneHeap, World, fill, free, is_filled, reallocate};
 use crate::thread::route;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
@@ -17,8 +17,9 @@ proptest! {
         stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
         os_page_log2 in 12u32..=16,
         bin_max in BIN_MAX,
+        level in proptest::sample::select(&LEVELS[..]),
     ) {
-        let world = World::new(1 << os_page_log2);
+        let world = World::hardened(1 << os_page_log2, level);
         small_bins(&world, bin_max);
         let player = play(&stream, OneHeap { world: &world, heap: world.heap() }, 16);
         prop_assert!(player.is_ok(), "{}", player.err().unwrap());
@@ -30,8 +31,9 @@ proptest! {
         stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
         turns in proptest::collection::vec(0usize..3, 400),
         bin_max in BIN_MAX,
+        level in proptest::sample::select(&LEVELS[..]),
     ) {
-        let world = World::new(4096);
+        let world = World::hardened(4096, level);
         small_bins(&world, bin_max);
         let heaps = [world.heap(), world.heap(), world.heap()];
         let mut player = Player::new(OneHeap { world: &world, heap: heaps[0] });
@@ -70,9 +72,15 @@ fn mixed(n_ops: usize) -> freestone_testkit::ops::Stream {
 #[test]
 fn after_each_failing_call_of_the_kernel_every_invariant_holds() {
     let stream = mixed(if cfg!(miri) { 30 } else { 200 });
+    for level in LEVELS {
+        fail_every_call(&stream, level);
+    }
+}
+
+fn fail_every_call(stream: &freestone_testkit::ops::Stream, level: &str) {
     let n_calls = {
-        let world = World::new(4096);
-        let player = play(&stream, OneHeap { world: &world, heap: world.heap() }, usize::MAX);
+        let world = World::hardened(4096, level);
+        let player = play(stream, OneHeap { world: &world, heap: world.heap() }, usize::MAX);
         assert!(player.is_ok());
         world.os().n_calls()
     };
@@ -81,7 +89,7 @@ fn after_each_failing_call_of_the_kernel_every_invariant_holds() {
     for nth_call in (0..n_calls).step_by(stride) {
         for errno in [Errno::NOMEM, Errno::AGAIN, Errno::INVAL] {
             for for_good in [false, true] {
-                let world = World::new(4096);
+                let world = World::hardened(4096, level);
                 world.os().plan(Some(Failure { nth_call, errno, for_good }));
                 let heap = world.try_heap();
                 // The address range itself may have failed; the next attempt must not depend on that.
@@ -90,7 +98,7 @@ fn after_each_failing_call_of_the_kernel_every_invariant_holds() {
                     assert!(world.try_heap().is_some());
                     continue;
                 };
-                let player = play(&stream, OneHeap { world: &world, heap }, 64);
+                let player = play(stream, OneHeap { world: &world, heap }, 64);
                 assert!(
                     player.is_ok(),
                     "call {nth_call} fails with {errno:?}, for good: {for_good}: {}",

@@ -24,10 +24,12 @@ use crate::thread::burst::BurstPolicy;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::holdings::Holdings;
 use crate::thread::keys::Keys;
+use crate::thread::lookup::Lookup;
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
+use crate::thread::watched::seat::WatchedHeap;
 use core::marker::PhantomData;
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -38,13 +40,29 @@ unsafe impl<O: Os> Sync for ThreadHeap<O> {}
 unsafe impl<O: Os> Send for ThreadHeap<O> {}
 
 impl<O: Os + 'static> ThreadHeap<O> {
-    /// Begins a heap of `generation` in a record that is zero, or was used before.
+    /// Begins a heap of `generation` in a record that is zero, or was used before. It is watched if it gets a random number for that.
     ///
     /// # Safety
     /// - The registry's lock is held, and the record is in no heap's use.
     /// - `shared` outlives every heap that begins with it.
-    pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation, keys: Keys) {
-        self.bins.begin(view, generation, keys.of_bins);
+    pub(crate) unsafe fn begin(
+        &self,
+        shared: *const Shared<O>,
+        view: View,
+        generation: Generation,
+        keys: Keys,
+        watched: Option<u64>,
+    ) {
+        match watched {
+            Some(random) => {
+                self.bins.begin(View::EMPTY, Generation::NONE, keys.of_bins);
+                self.watched.begin(view, generation, random);
+            }
+            None => {
+                self.bins.begin(view, generation, keys.of_bins);
+                self.watched.leave();
+            }
+        }
         self.shared.set(shared);
         self.generation.set(generation);
         self.exit_rounds.set(0);
@@ -127,10 +145,18 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         Some((unsafe { self.assume_own() }, class))
     }
 
-    /// The class of the small block at `address`, whoever owns its span, as far as the heap's view reaches.
+    /// Whether the heap is neither a placeholder nor watched.
+    #[inline(always)]
+    pub(crate) fn is_plain(self) -> bool {
+        self.heap.bins.lookup().view().reach() != 0
+    }
+
+    /// The class of the small block at `address`, whoever owns its span, as far as the heap's view reaches. Of an explicit heap's block, which may
+    /// have a trailer, nothing is said.
     #[inline(always)]
     pub(crate) fn small_class(self, address: usize) -> Option<usize> {
-        self.heap.bins.lookup().view().small_class(address)
+        let entry = self.heap.bins.lookup().view().entry(address)?;
+        if entry.generation().is_explicit() { None } else { entry.class() }
     }
 
     /// The heap, unless it is a placeholder.
@@ -215,6 +241,18 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         &self.heap.bins
     }
 
+    /// What tells which blocks are its own.
+    #[inline(always)]
+    pub(crate) fn lookup(self) -> &'a Lookup {
+        self.heap.watched.lookup().unwrap_or(self.heap.bins.lookup())
+    }
+
+    /// What it has if it is watched.
+    #[inline]
+    pub(crate) fn watch(self) -> Option<&'a WatchedHeap> {
+        self.heap.watched.get()
+    }
+
     /// The spans that it owns.
     #[inline]
     pub(crate) fn spans(self) -> &'a OwnedSpans {
@@ -261,7 +299,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[inline]
     pub(crate) fn renew_view(self) -> View {
         let pages = &self.shared().pages;
-        self.heap.bins.lookup().renew(pages.reach(), || pages.view())
+        self.lookup().renew(pages.reach(), || pages.view())
     }
 
     /// The generation that owns its spans.

@@ -1,0 +1,250 @@
+//! What a block of a watched span says about itself: its last four bytes.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  start                     size                    bytes - 4     bytes
+//!  │ what the program asked for │ canary (`canary`)        │ trailer  │
+//!
+//!  trailer   31      22 21    18 17   15 14          0     xored with 32 bits made of the secret and the block's address
+//!           │ check    │ align  │ state │ size        │    align: logarithm; check: 10 bits made of the others, the secret and the address
+//! ```
+//!
+//! Every block of a watched span has a trailer from the moment its OS page is carved: an overflow that reaches it is seen, and a block that is
+//! free, or waits in a quarantine, is told from one that is out.
+//!
+//! Threads: whoever holds the block writes its trailer; the owner of its span reads it when it looks at the block's right neighbour. So a
+//! trailer is read and written as one atomic number.
+//!
+//! # Safety
+//! A [`Marked`] is made for a block of a watched span, which is mapped; what its methods read and write lies in the block.
+
+use crate::size_class::{GRANULE_BYTES, SMALL_MAX};
+use crate::span::{canary, fill};
+use core::ops::Range;
+use core::slice;
+use freestone_base::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a trailer.
+pub(crate) const TRAILER_BYTES: usize = size_of::<u32>();
+
+/// The smallest block of a watched span: two links and a trailer do not overlap.
+pub(crate) const LEAST_BLOCK_BYTES: usize = 2 * GRANULE_BYTES;
+
+const _: () = assert!(SMALL_MAX <= 1 << 15);
+
+/// What canaries and trailers are made of: a number that the program does not know. The same for all heaps that share the same parts.
+#[derive(Debug)]
+pub(crate) struct Secret(AtomicU64);
+
+impl Secret {
+    /// Not drawn yet.
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Makes `random` the secret unless there is one.
+    pub(crate) fn draw(&self, random: impl FnOnce() -> u64) {
+        if self.0.load(Ordering::Relaxed) == 0 {
+            self.0.store(random() | 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The number that belongs to an address.
+    #[inline]
+    pub(crate) fn word(&self, address: usize) -> u64 {
+        let mixed = (address as u64 ^ self.0.load(Ordering::Relaxed)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+    }
+}
+
+/// Which functions allocate and free a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// C's, and an explicit heap's.
+    C = 2,
+    /// Rust's global allocator.
+    Rust = 3,
+}
+
+/// What a block of a watched span is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It was never handed out since its OS page was carved.
+    Fresh,
+    /// It was handed out and freed.
+    Freed,
+    /// The program has it.
+    Live(Family),
+}
+
+/// See the module header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Trailer {
+    /// What the block is.
+    pub(crate) state: State,
+    /// Bytes that the program asked for.
+    pub(crate) size: usize,
+    /// Logarithm of the alignment that the program asked for.
+    pub(crate) align_log2: u32,
+}
+
+impl Trailer {
+    /// That of a block that was never handed out.
+    pub(crate) const FRESH: Self = Self { state: State::Fresh, size: 0, align_log2: 0 };
+
+    fn encode(self, word: u64) -> u32 {
+        let state = match self.state {
+            State::Fresh => 0,
+            State::Freed => 1,
+            State::Live(family) => family as u32,
+        };
+        let fields = self.size as u32 | state << 15 | self.align_log2 << 18;
+        (fields | check(fields, word) << 22) ^ (word >> 32) as u32
+    }
+
+    fn decode(stored: u32, word: u64) -> Option<Self> {
+        let plain = stored ^ (word >> 32) as u32;
+        let fields = plain & ((1 << 22) - 1);
+        if plain >> 22 != check(fields, word) {
+            return None;
+        }
+        let state = match fields >> 15 & 7 {
+            0 => State::Fresh,
+            1 => State::Freed,
+            2 => State::Live(Family::C),
+            3 => State::Live(Family::Rust),
+            _ => return None,
+        };
+        Some(Self { state, size: (fields & 0x7fff) as usize, align_log2: fields >> 18 & 15 })
+    }
+}
+
+/// Ten bits that belong to the other fields and the address.
+fn check(fields: u32, word: u64) -> u32 {
+    (fields ^ word as u32).wrapping_mul(0x9E37_79B1) >> 22
+}
+
+/// A block of a watched span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marked {
+    start: *mut u8,
+    bytes: usize,
+    word: u64,
+}
+
+impl Marked {
+    /// The block of `bytes` at `start`.
+    ///
+    /// # Safety
+    /// - A block of a watched span of that size is there, and what is called of this value is called by one that may: the block's holder may
+    ///   call everything, the span's owner what only reads.
+    #[inline]
+    pub(crate) unsafe fn at(start: *mut u8, bytes: usize, secret: &Secret) -> Self {
+        Self { start, bytes, word: secret.word(start.addr()) }
+    }
+
+    /// Where it starts.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Most bytes that the program may ask for and get in this block.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes - TRAILER_BYTES
+    }
+
+    #[inline]
+    fn cell(&self) -> &AtomicU32 {
+        // SAFETY: the last four bytes of a mapped block, aligned to four, and only accessed as an atomic (module header).
+        unsafe { &*self.start.add(self.capacity()).cast::<AtomicU32>() }
+    }
+
+    /// What the trailer says; `None` if it was written over.
+    #[inline]
+    pub(crate) fn trailer(&self) -> Option<Trailer> {
+        let trailer = Trailer::decode(self.cell().load(Ordering::Acquire), self.word)?;
+        (trailer.size <= self.capacity()).then_some(trailer)
+    }
+
+    /// Whether the trailer, of a free block, may be zero because its OS page was purged.
+    pub(crate) fn is_tail_purged(&self, os_page_bytes: usize) -> bool {
+        let page_of = |address: usize| address & !(os_page_bytes - 1);
+        let start = self.start.addr();
+        page_of(start) != page_of(start + self.bytes - 1) && self.cell().load(Ordering::Acquire) == 0
+    }
+
+    /// Writes the trailer.
+    #[inline]
+    pub(crate) fn set_trailer(&self, trailer: Trailer) {
+        self.cell().store(trailer.encode(self.word), Ordering::Release);
+    }
+
+    /// Bytes of the block, of which the program was given the first [`Marked::capacity`].
+    #[inline]
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        debug_assert!(range.start <= range.end && range.end <= self.capacity());
+        // SAFETY: the range is below the block's trailer; whoever may call what reads them knows that nobody writes them meanwhile (module header).
+        unsafe { slice::from_raw_parts(self.start.add(range.start), range.len()) }
+    }
+
+    /// As [`Marked::bytes`], to be written.
+    #[inline]
+    #[allow(clippy::mut_from_ref)]
+    fn bytes_mut(&self, range: Range<usize>) -> &mut [u8] {
+        debug_assert!(range.start <= range.end && range.end <= self.capacity());
+        // SAFETY: the range is below the block's trailer; only the block's holder calls what writes them, one at a time (module header).
+        unsafe { slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+    }
+
+    /// Writes what the canary behind the first `size` bytes lacks of that behind the first `held`.
+    #[inline]
+    pub(crate) fn lengthen_canary(&self, size: usize, held: usize) {
+        canary::write(self.bytes_mut(canary::range(size, held)), size, self.word);
+    }
+
+    /// Writes the canary behind the first `size` bytes.
+    #[inline]
+    pub(crate) fn write_canary(&self, size: usize) {
+        canary::write(self.bytes_mut(canary::range(size, self.capacity())), size, self.word);
+    }
+
+    /// The offset of the first byte of the canary behind `size` bytes that was written over.
+    #[inline]
+    pub(crate) fn canary_damage(&self, size: usize) -> Option<usize> {
+        canary::damage(self.bytes(canary::range(size, self.capacity())), size, self.word)
+    }
+
+    /// As [`Marked::canary_damage`], of the canary's last bytes only, for the owner of the block's span: the block's holder may be freeing it, and
+    /// write links into its first bytes; to its last it writes only what is there already.
+    #[inline]
+    pub(crate) fn late_damage(&self, size: usize) -> Option<usize> {
+        let from = size.max(self.capacity() - canary::LATE_BYTES).max(GRANULE_BYTES);
+        if canary::range(size, self.capacity()).end < self.capacity() {
+            return None;
+        }
+        canary::damage(self.bytes(from.min(self.capacity())..self.capacity()), from, self.word)
+    }
+
+    /// Fills the `size` bytes that the program had.
+    #[inline]
+    pub(crate) fn fill(&self, size: usize) {
+        fill::write(self.bytes_mut(0..size));
+    }
+
+    /// Makes the first bytes of a free block, where links were, what they were before: filled, and canary behind `size`.
+    #[inline]
+    pub(crate) fn fill_head(&self, size: usize) {
+        let head = size.min(GRANULE_BYTES);
+        fill::write(self.bytes_mut(0..head));
+        canary::write(self.bytes_mut(head..GRANULE_BYTES), head, self.word);
+    }
+
+    /// The offset of the first of the block's first `size` bytes that was written since it was filled.
+    #[inline]
+    pub(crate) fn fill_damage(&self, size: usize, os_page_bytes: usize) -> Option<usize> {
+        fill::damage(self.bytes(0..size), os_page_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Handing out a block of a watched heap: a random one of the free blocks of its current span.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! A block that was taken out of a span of this heap is the caller's.
+
+use crate::size_class::{block_bytes, class_of_aligned};
+use crate::span::trailer::{LEAST_BLOCK_BYTES, Marked, State, TRAILER_BYTES, Trailer};
+use crate::thread::heap::own::Own;
+use crate::thread::large::NewBlock;
+use crate::thread::remote_frees::take_one_orphaned;
+use crate::thread::watched::homecoming::fill_head;
+use crate::thread::watched::request::Request;
+use crate::thread::watched::seat::WatchedHeap;
+use crate::thread::watched::{large_block, release};
+use crate::thread::{drain, refill};
+use freestone_os::Os;
+
+/// The class whose blocks hold what is asked for and a trailer; `None` if that takes a large block.
+fn class_for(request: &Request) -> Option<usize> {
+    let bytes = request.room.checked_add(TRAILER_BYTES)?.max(LEAST_BLOCK_BYTES);
+    class_of_aligned(bytes, request.align)
+}
+
+/// Allocates what is asked for; its start is null when memory runs out.
+pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
+    watch.count_alloc();
+    let Some(class) = class_for(&request) else { return large_block::allocate(own, request) };
+    let Some(start) = take(own, watch, class) else { return NewBlock::NONE };
+    // SAFETY: the block of a watched span just left it for us.
+    let block = unsafe { Marked::at(start, block_bytes(class), &own.shared().secret) };
+    release::check_freed(own, &block);
+    mark(&block, &request);
+    own.bins().count_single_alloc(class);
+    NewBlock { start, zero: false }
+}
+
+/// Makes a block one of the program's.
+fn mark(block: &Marked, request: &Request) {
+    block.write_canary(request.size);
+    let align_log2 = request.align.trailing_zeros();
+    block.set_trailer(Trailer { state: State::Live(request.family), size: request.size, align_log2 });
+}
+
+/// A block of a class, from the first source that has any; `None` when memory runs out.
+fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
+    let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
+    let bytes = block_bytes(class);
+    let mut has_drained = false;
+    loop {
+        let carve = |start: *mut u8| {
+            // SAFETY: the block was neither free nor out until now, and is mapped.
+            unsafe { Marked::at(start, bytes, &shared.secret) }.set_trailer(Trailer::FRESH);
+        };
+        if let Some((start, n_carved)) = spans.take_single(layout, watch.random(), shared.os().os_page_bytes(), carve) {
+            own.accounts().add_free(class, i64::from(n_carved) - 1);
+            return Some(start);
+        }
+        if !core::mem::replace(&mut has_drained, true) {
+            drain::drain(own);
+        }
+        if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
+            if own.holdings().is_none()
+                && let Some(block) = take_one_orphaned(shared, class)
+            {
+                fill_head(shared, &block);
+                return Some(block.into_node().cast());
+            }
+            if !refill::use_new_span(own, class) {
+                // Memory is short: what waits gives way.
+                if watch.quarantine().len() == 0 {
+                    return None;
+                }
+                release::release_all(own);
+            }
+        }
+        own.renew_view();
+    }
+}

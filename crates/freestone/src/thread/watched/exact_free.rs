@@ -1,0 +1,88 @@
+//! Freeing a block of a watched heap.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  examine ─▶ marked as freed, filled ─▶ this heap's quarantine                    (it is watched)
+//!                                     ├▶ the explicit heap's inbox, at once        (an explicit heap is deleted with all it has)
+//!                                     └▶ its owner                                 (this heap is not watched)
+//! ```
+//!
+//! # Safety
+//! A block that was examined is out of its span and the program's; with the free it is this thread's.
+
+use crate::size_class::block_bytes;
+use crate::span::trailer::{State, Trailer};
+use crate::span::{Entry, Generation, PageIndex, fill};
+use crate::thread::free_block::FreeBlock;
+use crate::thread::heap::own::Own;
+use crate::thread::watched::examine::{Examined, examine};
+use crate::thread::watched::large_marks;
+use crate::thread::watched::quarantine::Quarantine;
+use crate::thread::watched::release::{count_free, quarantine};
+use crate::thread::watched::request::Claim;
+use crate::thread::{large, route, upkeep};
+use core::slice;
+use freestone_base::sync::Ordering;
+use freestone_os::Os;
+
+/// Frees the block at `start`, in the watched span at `page`, if it is one that is out.
+///
+/// # Safety
+/// - If a block that is out starts there, no code uses it any more.
+pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), page: PageIndex, claim: Claim) {
+    if let Some(examined) = examine(own, at, page, claim) {
+        // SAFETY: no code uses the block any more (this function's contract).
+        unsafe { free_examined(own, &examined) };
+    }
+}
+
+/// Frees a block that was examined.
+///
+/// # Safety
+/// - No code uses the block any more.
+pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) {
+    let Examined { block, trailer, class, entry, is_own } = *examined;
+    block.set_trailer(Trailer { state: State::Freed, ..trailer });
+    block.fill(trailer.size);
+    let generation = entry.generation();
+    if is_own || generation == Generation::ABANDONED {
+        own.bins().count_single_free(class);
+    } else {
+        own.bins().count_remote_frees(class, 1);
+    }
+    match own.watch() {
+        Some(watch) if is_own || !generation.is_explicit() => {
+            quarantine(own, watch, block.start(), block_bytes(class));
+            count_free(own, watch);
+        }
+        _ => {
+            // SAFETY: the block is of `class`, out of its span, and no code uses it any more (this function's contract).
+            route::send(own, unsafe { FreeBlock::new(block.start(), class) }, generation);
+        }
+    }
+}
+
+/// Frees the large block that starts at `page`.
+///
+/// # Safety
+/// - No code uses the block any more.
+pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: Claim) {
+    let asked = large_marks::examine(own, page, claim);
+    // SAFETY: the page starts a large block, so it has a record.
+    let record = unsafe { own.shared().pages.span(page) };
+    let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
+    let Some(watch) = own.watch().filter(|_| !is_listed && Quarantine::takes(asked.size)) else {
+        // SAFETY: no code uses the block any more (this function's contract).
+        return unsafe { large::free(own, page) };
+    };
+    let (start, n_pages) = (own.layout().page_start(page), record.pages.get());
+    // SAFETY: no code uses the block any more (this function's contract).
+    fill::write(unsafe { slice::from_raw_parts_mut(start, asked.size) });
+    // SAFETY: the block is this thread's now, and its first page has an entry.
+    unsafe { own.layout().map.set_one(page, Entry::CACHED) };
+    watch.quarantine().count_large(n_pages);
+    large::publish(own, -(n_pages.to_bytes().0 as i64));
+    upkeep::tick(own, own.now_ms());
+    quarantine(own, watch, start, asked.size);
+    count_free(own, watch);
+}

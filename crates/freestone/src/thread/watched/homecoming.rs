@@ -1,0 +1,41 @@
+//! Blocks of a watched heap that come home from other threads, in its inbox.
+//!
+//! They were checked and filled where they were freed; on their way they were linked through their first words, which are filled again here. A
+//! block of an explicit heap could not wait in the quarantine of the thread that freed it: it waits in the heap's own.
+
+use crate::shared::Shared;
+use crate::size_class::block_bytes;
+use crate::span::trailer::{Marked, State, Trailer};
+use crate::thread::free_block::{FreeBlock, FreeChain};
+use crate::thread::heap::own::Own;
+use crate::thread::watched::examine::watched_span;
+use crate::thread::watched::seat::WatchedHeap;
+use crate::thread::{returns, spans};
+use freestone_os::Os;
+
+/// Takes a block home that another thread freed.
+pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: FreeBlock) {
+    fill_head(own.shared(), &block);
+    let waiting = watch.quarantine();
+    let bytes = block_bytes(block.class());
+    if own.holdings().is_some() && waiting.n_to_leave(bytes, own.shared().usage.n_heaps()) == 0 {
+        return waiting.push(block.into_node().cast(), bytes);
+    }
+    if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
+        returns::turn_to(own, home.span.page());
+        returns::give_back(own, &home, &mut FreeChain::of(block), 1);
+    }
+}
+
+/// Fills the first words of a block on its way, where its links were, if its span is watched.
+#[allow(unsafe_code)]
+pub(crate) fn fill_head<O: Os>(shared: &Shared<O>, block: &FreeBlock) {
+    if watched_span(shared, block.address()).is_none() {
+        return;
+    }
+    // SAFETY: the block is the value's, and of a watched span.
+    let marked = unsafe { Marked::at(block.node().cast(), block_bytes(block.class()), &shared.secret) };
+    if let Some(Trailer { state: State::Freed, size, .. }) = marked.trailer() {
+        marked.fill_head(size);
+    }
+}

@@ -1,0 +1,98 @@
+//! What is known of a large block of a watched heap: what was asked for is in the record of the first page, and a canary lies behind it.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  record of the first page: fresh   63    56 55     48 47       0
+//!                                   │ family │ align    │ size     │
+//! ```
+//!
+//! # Safety
+//! A page that is passed in starts a large block of a watched heap, so it has a record, and the run is the block's.
+
+use crate::misuse::Misuse;
+use crate::span::trailer::{Family, State};
+use crate::span::{PageIndex, canary, fill};
+use crate::thread::heap::own::Own;
+use crate::thread::watched::examine::claim_mismatch;
+use crate::thread::watched::request::Claim;
+use core::slice;
+use freestone_os::Os;
+
+/// What the program asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// How many bytes.
+    pub(crate) size: usize,
+    /// Logarithm of the alignment.
+    pub(crate) align_log2: u32,
+    /// Which functions free the block.
+    pub(crate) family: Family,
+}
+
+/// Whether the large block at `page` is one of a watched heap.
+pub(crate) fn is_watched<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool {
+    // SAFETY: the page starts a large block, so it has a record.
+    unsafe { own.shared().pages.span(page) }.is_watched.get()
+}
+
+/// Records what was asked for, and writes the canary behind it.
+///
+/// # Safety
+/// - The block is the caller's, and long enough.
+pub(crate) unsafe fn mark<O: Os>(own: Own<'_, O>, page: PageIndex, asked: Asked) {
+    // SAFETY: the page starts a large block, so it has a record.
+    let record = unsafe { own.shared().pages.span(page) };
+    record.is_watched.set(true);
+    record.fresh.set(asked.size as u64 | u64::from(asked.align_log2) << 48 | (asked.family as u64) << 56);
+    let (start, bytes) = (own.layout().page_start(page), record.n_pages().to_bytes().0);
+    let range = canary::range(asked.size, bytes);
+    // SAFETY: the canary lies in the run of the block, which is the caller's.
+    let canary = unsafe { slice::from_raw_parts_mut(start.add(range.start), range.len()) };
+    canary::write(canary, asked.size, own.shared().secret.word(start.addr()));
+}
+
+/// What was asked for.
+pub(crate) fn asked<O: Os>(own: Own<'_, O>, page: PageIndex) -> Asked {
+    // SAFETY: the page starts a large block, so it has a record.
+    let packed = unsafe { own.shared().pages.span(page) }.fresh.get();
+    let family = if packed >> 56 == Family::Rust as u64 { Family::Rust } else { Family::C };
+    Asked { size: (packed & ((1 << 48) - 1)) as usize, align_log2: (packed >> 48 & 0xff) as u32, family }
+}
+
+/// Reports what is wrong with a block that the program passes. Returns what was asked for.
+pub(crate) fn examine<O: Os>(own: Own<'_, O>, page: PageIndex, claim: Claim) -> Asked {
+    let asked = asked(own, page);
+    let start = own.layout().page_start(page);
+    let what = claim_mismatch(State::Live(asked.family), (asked.size, 1 << asked.align_log2), claim);
+    for what in [what, overflow(own, page, asked.size)].into_iter().flatten() {
+        own.report(what, start.addr());
+    }
+    asked
+}
+
+/// What was written behind the `size` bytes that were asked for.
+fn overflow<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> Option<Misuse> {
+    let start = own.layout().page_start(page);
+    // SAFETY: the page starts a large block, so it has a record.
+    let block_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
+    let range = canary::range(size, block_bytes);
+    // SAFETY: the canary lies in the run of the block, and the program has no business to write it.
+    let canary = unsafe { slice::from_raw_parts(start.add(range.start), range.len()) };
+    let offset = canary::damage(canary, size, own.shared().secret.word(start.addr()))?;
+    Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
+}
+
+/// Reports what was written to a large block since it was freed.
+pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, page: PageIndex) {
+    let size = asked(own, page).size;
+    let start = own.layout().page_start(page);
+    // SAFETY: the block is in a quarantine, so the bytes are nobody's.
+    let block = unsafe { slice::from_raw_parts(start, size) };
+    if let Some(offset) = fill::damage(block, own.shared().os().os_page_bytes()) {
+        // SAFETY: the page starts a large block, so it has a record.
+        let block_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
+        own.report(Misuse::WriteAfterFree { block_bytes, size: Some(size), offset }, start.addr());
+    } else if let Some(Misuse::Overflow { block_bytes, size, offset }) = overflow(own, page, size) {
+        own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, start.addr());
+    }
+}

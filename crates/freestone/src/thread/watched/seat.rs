@@ -1,0 +1,120 @@
+//! What a heap has if it is watched: a lookup that only the slow ways see, a source of random numbers, and a quarantine.
+#![allow(unsafe_code)]
+//!
+//! The quarantine is made at the first watched birth of a heap's record, and stays with the record: metadata is never freed.
+//!
+//! # Safety
+//! The pointer is null or that of a [`WatchedHeap`] in metadata, which is never unmapped.
+
+use crate::span::{Generation, View};
+use crate::thread::lookup::Lookup;
+use crate::thread::watched::quarantine::Quarantine;
+use core::cell::Cell;
+use core::ptr;
+use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
+
+/// What a watched heap has. Zero is valid.
+#[derive(Debug)]
+pub(crate) struct WatchedHeap {
+    quarantine: Quarantine,
+    random: Cell<u64>,
+    /// Blocks that the heap handed out, less those that its thread freed.
+    live: Cell<i64>,
+    /// Blocks handed out since nothing was live.
+    burst: Cell<u32>,
+}
+
+/// So many blocks are a burst.
+const BURST_LEAST: u32 = 1024;
+
+impl WatchedHeap {
+    /// Freed blocks that wait.
+    #[inline]
+    pub(crate) fn quarantine(&self) -> &Quarantine {
+        &self.quarantine
+    }
+
+    /// Counts a block that is handed out.
+    #[inline]
+    pub(crate) fn count_alloc(&self) {
+        self.live.set(self.live.get() + 1);
+        self.burst.set(self.burst.get().saturating_add(1));
+    }
+
+    /// Counts a block that is freed. Returns whether it was the last one of a burst.
+    #[inline]
+    pub(crate) fn count_free(&self) -> bool {
+        self.live.set(self.live.get() - 1);
+        self.live.get() <= 0 && self.burst.get() >= BURST_LEAST && self.burst.replace(0) > 0
+    }
+
+    /// The next random number.
+    #[inline]
+    pub(crate) fn random(&self) -> u32 {
+        // Marsaglia's xorshift: never zero, and good enough to choose among free blocks.
+        let mut state = self.random.get();
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        self.random.set(state);
+        (state >> 32) as u32
+    }
+}
+
+/// See the module header. Zero is valid: the heap is not watched.
+#[derive(Debug)]
+pub(crate) struct WatchSeat {
+    watch: AtomicPtr<WatchedHeap>,
+    is_on: AtomicBool,
+    lookup: Lookup,
+}
+
+impl WatchSeat {
+    /// Of a heap that is not watched.
+    pub(crate) const fn empty() -> Self {
+        Self { watch: AtomicPtr::new(ptr::null_mut()), is_on: AtomicBool::new(false), lookup: Lookup::empty() }
+    }
+
+    /// Has a [`WatchedHeap`] from now on; `false` when memory runs out. `storage` gives zeroed bytes that are never unmapped, aligned to 64.
+    pub(crate) fn prepare(&self, storage: impl FnOnce(usize) -> Option<*mut WatchedHeap>) -> bool {
+        if self.watch.load(Ordering::Relaxed).is_null() {
+            let Some(storage) = storage(size_of::<WatchedHeap>()) else { return false };
+            self.watch.store(storage, Ordering::Release);
+        }
+        true
+    }
+
+    /// Begins a life in which the heap is watched; [`WatchSeat::prepare`] has returned `true`.
+    pub(crate) fn begin(&self, view: View, generation: Generation, random: u64) {
+        self.is_on.store(true, Ordering::Relaxed);
+        self.lookup.begin(view, generation);
+        if let Some(watch) = self.get() {
+            watch.random.set(random | 1);
+            watch.live.set(0);
+            watch.burst.set(0);
+        }
+    }
+
+    /// Begins a life in which it is not.
+    pub(crate) fn leave(&self) {
+        self.is_on.store(false, Ordering::Relaxed);
+    }
+
+    /// What the heap has if it is watched. Any thread may read the counters of it.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<&WatchedHeap> {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return None;
+        }
+        // SAFETY: null, or in metadata, which is zeroed, aligned, and never unmapped; zero is a valid `WatchedHeap`.
+        unsafe { self.watch.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Which blocks are the heap's own, if it is watched.
+    #[inline]
+    pub(crate) fn lookup(&self) -> Option<&Lookup> {
+        self.is_on.load(Ordering::Relaxed).then_some(&self.lookup)
+    }
+}
+
+const _: () = assert!(size_of::<WatchedHeap>() <= freestone_base::units::PAGE_BYTES);

@@ -1,0 +1,316 @@
+#![allow(unsafe_code)]
+use crate::config::key;
+use crate::misuse::{Misuse, seen};
+use crate::page::PageStats;
+use crate::size_class::N_CLASSES;
+use crate::span::trailer::Family;
+use crate::testing::World;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::heap::own::Own;
+use crate::thread::upkeep;
+use crate::thread::watched::request::{Claim, Request};
+use freestone_os::fake::Fake;
+use std::vec::Vec;
+
+/// A world of watched heaps that go on after a crime, without a word.
+fn watched() -> World {
+    seen::take();
+    let world = World::hardened(4096, "checks");
+    world.set(key::MISUSE, "ignore");
+    world
+}
+
+/// What the crimes were that have been seen since this was last asked.
+fn crimes() -> Vec<Misuse> {
+    seen::take().into_iter().map(|(what, _)| what).collect()
+}
+
+fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
+    let block = heap.allocate(size, 1).start;
+    assert!(!block.is_null());
+    block
+}
+
+fn free(heap: Own<'_, Fake>, block: *mut u8) {
+    // SAFETY: the heap is this test's; what is wrong with the block is what the test is about.
+    unsafe { heap.free(block) }
+}
+
+fn write(block: *mut u8, at: isize, byte: u8) {
+    // SAFETY: the tests write to mapped memory of the world's heaps.
+    unsafe { block.offset(at).write(byte) }
+}
+
+/// Sizes of each kind of block: small, filled in parts, of several OS pages, large.
+const SIZES: [usize; 9] = [0, 1, 8, 28, 100, 1000, 4096, 20_000, 262_144];
+
+#[test]
+fn no_hot_path_of_a_watched_heap_succeeds() {
+    let world = watched();
+    let heap = world.heap();
+    let blocks: Vec<_> = (1..100).map(|n| allocate(heap, n * 50)).collect();
+    // SAFETY: the heap is this test's.
+    let current = unsafe { heap.heap().as_current() };
+    for &block in &blocks {
+        assert!(current.own_class(block.addr()).is_none() && current.small_class(block.addr()).is_none());
+    }
+    // SAFETY: the block is given back as it was.
+    assert!(current.try_push(unsafe { FreeBlock::new(blocks[0], 1) }).is_err());
+    blocks.into_iter().for_each(|block| free(heap, block));
+    assert!((0..N_CLASSES).all(|class| current.pop(class).is_null()));
+    assert_eq!(crimes(), []);
+    world.check().unwrap();
+}
+
+#[test]
+fn the_usable_size_is_what_was_asked_for_and_a_resize_changes_it() {
+    let world = watched();
+    let heap = world.heap();
+    for size in SIZES {
+        let mut block = allocate(heap, size);
+        assert_eq!(heap.usable_bytes(block), Some(size));
+        for next in [size + 1, size / 2, 3 * size, 200_000, 10] {
+            // SAFETY: the block is this test's.
+            block = unsafe { heap.reallocate(block, next, 1) };
+            assert_eq!(heap.usable_bytes(block), Some(next), "{size}");
+        }
+        free(heap, block);
+    }
+    assert_eq!(crimes(), []);
+}
+
+#[test]
+fn a_second_free_is_seen_whether_the_block_waits_or_is_back_or_was_freed_by_another() {
+    let world = watched();
+    let (heap, other) = (world.heap(), world.heap());
+    for size in SIZES {
+        for second in [heap, other] {
+            for releases in [false, true] {
+                let (block, _neighbour) = (allocate(heap, size), allocate(heap, size));
+                free(heap, block);
+                // Large blocks are given to the page heap then, and known to nobody.
+                if releases && size < 30_000 {
+                    upkeep::flush_all(heap);
+                }
+                assert_eq!(crimes(), []);
+                free(second, block);
+                assert!(matches!(crimes()[..], [Misuse::DoubleFree { .. }]), "{size}, {releases}");
+            }
+        }
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn an_address_inside_a_block_is_seen_and_one_that_was_never_handed_out() {
+    let world = watched();
+    let (heap, other) = (world.heap(), world.heap());
+    for size in [28, 100, 1000, 20_000, 262_144] {
+        let block = allocate(heap, size);
+        for caller in [heap, other] {
+            free(caller, block.wrapping_add(16));
+            assert!(matches!(crimes()[..], [Misuse::Interior { offset: 16, .. }]), "{size}");
+        }
+        free(heap, block);
+    }
+    let block = allocate(heap, 20_000);
+    free(heap, block.wrapping_add(3 * 20_480));
+    free(heap, core::ptr::without_provenance_mut(0x1000));
+    assert_eq!(crimes(), [Misuse::Foreign, Misuse::Foreign]);
+    world.check().unwrap();
+}
+
+#[test]
+fn a_byte_written_behind_the_end_is_seen_by_the_free() {
+    let world = watched();
+    let heap = world.heap();
+    for size in (0..200).chain(SIZES) {
+        let block = allocate(heap, size);
+        for offset in 0..4 {
+            write(block, (size + offset) as isize, 0x41);
+        }
+        free(heap, block);
+        let seen = crimes();
+        // A block whose trailer is gone stays as it is, and its right neighbour's free sees it again.
+        let is_overflow = |what: &Misuse| matches!(what, Misuse::Overflow { .. });
+        assert!(!seen.is_empty() && seen.iter().all(is_overflow), "{size}: {seen:?}");
+    }
+}
+
+#[test]
+fn what_was_written_behind_the_left_neighbour_is_seen_too() {
+    let world = watched();
+    let heap = world.heap();
+    let mut blocks: Vec<_> = (0..8).map(|_| allocate(heap, 60)).collect();
+    blocks.sort_unstable();
+    let right = blocks.windows(2).find(|pair| pair[1].addr() - pair[0].addr() == 64).expect("eight random of 64 touch");
+    // The last of what lies between the two.
+    write(right[1], -5, 0x41);
+    write(right[1], -1, 0x41);
+    free(heap, right[1]);
+    let seen = seen::take();
+    assert!(matches!(seen[..], [(Misuse::Overflow { .. }, left)] if left == right[0].addr()), "{seen:?}");
+}
+
+#[test]
+fn a_write_after_free_is_seen_when_the_block_leaves_the_quarantine_and_when_it_is_handed_out() {
+    let world = watched();
+    let heap = world.heap();
+    for size in SIZES.into_iter().filter(|&size| size > 0) {
+        for releases in [false, true] {
+            let (block, _kept) = (allocate(heap, size), allocate(heap, size));
+            free(heap, block);
+            if releases {
+                if size > 30_000 {
+                    continue;
+                }
+                upkeep::flush_all(heap);
+            }
+            write(block, size as isize / 2 % 64, 1);
+            if releases {
+                while allocate(heap, size) != block {}
+            } else {
+                upkeep::flush_all(heap);
+            }
+            let seen = crimes();
+            assert!(matches!(seen[..], [Misuse::WriteAfterFree { .. }]), "{size}, {releases}: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_size_alignment_or_family_is_seen() {
+    let world = watched();
+    let heap = world.heap();
+    let rust = |size, align| heap.allocate_for(Request::new(size, align, Family::Rust)).start;
+    for size in [8, 4096, 262_144] {
+        for (claim, is_right) in [
+            (Claim::From(Family::C), false),
+            (Claim::Layout(size, 64), true),
+            (Claim::Layout(size + 1, 64), false),
+            (Claim::Layout(size, 128), false),
+            (Claim::SizeAndAlign(size, 64), false),
+            (Claim::Nothing, true),
+        ] {
+            // SAFETY: the heap and the block are this test's.
+            unsafe { heap.free_as(rust(size, 64), claim) };
+            assert_eq!(crimes().is_empty(), is_right, "{size}: {claim:?}");
+        }
+        for (claim, is_right) in [
+            (Claim::From(Family::C), true),
+            (Claim::Size(size), true),
+            (Claim::Size(size - 1), false),
+            (Claim::SizeAndAlign(size, 16), true),
+        ] {
+            // SAFETY: as above.
+            unsafe { heap.free_as(allocate(heap, size), claim) };
+            assert_eq!(crimes().is_empty(), is_right, "{size}: {claim:?}");
+        }
+    }
+}
+
+#[test]
+fn a_freed_block_waits_while_others_come_and_go() {
+    let world = watched();
+    let heap = world.heap();
+    let first = allocate(heap, 100);
+    free(heap, first);
+    for _ in 0..500 {
+        let block = allocate(heap, 100);
+        assert_ne!(block, first);
+        free(heap, block);
+    }
+}
+
+#[test]
+fn a_thread_that_exits_leaves_nothing_in_its_quarantine() {
+    let world = watched();
+    let (heap, other) = (world.heap(), world.heap());
+    let theirs: Vec<_> = (0..100).map(|n| allocate(other, n * 7)).collect();
+    let large = allocate(heap, 100_000);
+    (0..100).for_each(|n| free(heap, allocate(heap, n * 7)));
+    theirs.into_iter().for_each(|block| free(heap, block));
+    free(heap, large);
+    // SAFETY: the heaps are not used afterwards.
+    unsafe {
+        world.threads.death(heap);
+        world.threads.death(other);
+    }
+    world.check().unwrap();
+    let PageStats { small_pages, large_pages, .. } = world.shared.pages.stats();
+    assert_eq!((small_pages, large_pages), (0, 0), "everything came home");
+    assert_eq!(crimes(), []);
+}
+
+#[test]
+fn the_quarantine_gives_way_before_an_allocation_fails() {
+    let world = watched();
+    world.set(key::LIMIT_HARD, "2m");
+    let heap = world.heap();
+    // Nearly all memory is freed, and waits; then all of it is asked for again.
+    for _ in 0..20 {
+        let blocks: Vec<_> =
+            (0..).map(|_| heap.allocate(30_000, 1).start).take_while(|block| !block.is_null()).collect();
+        assert!(blocks.len() > 16, "{} blocks", blocks.len());
+        blocks.into_iter().for_each(|block| free(heap, block));
+    }
+    assert_eq!(crimes(), []);
+    world.check().unwrap();
+}
+
+#[test]
+fn after_a_burst_nothing_stays_behind() {
+    let world = watched();
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..5000).map(|n| allocate(heap, n % 3000)).collect();
+    let kept = allocate(heap, 10);
+    blocks.into_iter().for_each(|block| free(heap, block));
+    free(heap, kept);
+    assert_eq!(world.small_span_pages(), 0);
+}
+
+#[test]
+fn a_block_of_a_watched_explicit_heap_is_checked_by_a_thread_that_is_not_watched() {
+    seen::take();
+    let world = World::new(4096);
+    world.set(key::MISUSE, "ignore");
+    let heap = world.heap();
+    // SAFETY: what the heaps share is boxed and outlives the heap.
+    let explicit = unsafe { world.threads.birth_of_explicit(&world.shared, crate::config::Harden::Checks) }.unwrap();
+    for size in [28, 1000, 100_000] {
+        let [whole, broken, twice] = [0; 3].map(|_| explicit.enter().own().allocate(size, 1).start);
+        assert_eq!(heap.usable_bytes(whole), Some(size));
+        free(heap, whole);
+        assert_eq!(crimes(), []);
+        write(broken, size as isize, 1);
+        free(heap, broken);
+        assert!(matches!(crimes()[..], [Misuse::Overflow { .. }]));
+        if size < 30_000 {
+            free(heap, twice);
+            free(heap, twice);
+            assert!(matches!(crimes()[..], [Misuse::DoubleFree { .. }]));
+        }
+    }
+    world.check().unwrap();
+    // SAFETY: the heap and its blocks are not used afterwards.
+    unsafe { world.threads.destroy(explicit) };
+    world.check().unwrap();
+    assert_eq!(crimes(), []);
+}
+
+#[test]
+fn orphaned_blocks_are_handed_out_again_in_a_forked_child() {
+    let world = watched();
+    let (own, parent) = (world.heap(), world.heap());
+    let blocks: Vec<_> = (0..2000).map(|_| allocate(parent, 96)).collect();
+    // SAFETY: there is one thread.
+    unsafe { world.threads.orphan_others(Some(own)) };
+    blocks.iter().for_each(|&block| free(own, block));
+    upkeep::flush_all(own);
+    let pages = world.small_span_pages();
+    let again: Vec<_> = (0..2000).map(|_| allocate(own, 96)).collect();
+    assert!(blocks.iter().filter(|block| again.contains(block)).count() > 1800);
+    assert!(world.small_span_pages() <= pages + 2);
+    again.into_iter().for_each(|block| free(own, block));
+    assert_eq!(crimes(), []);
+}
