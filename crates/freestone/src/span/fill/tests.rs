@@ -20,7 +20,7 @@ fn every_byte_of_a_short_block_and_both_ends_of_a_long_one_are_looked_at() {
 #[test]
 fn a_purged_os_page_behind_the_first_is_no_damage_but_a_byte_in_it_is() {
     let os_page_bytes = 16;
-    let mut memory = vec![0; 4 * 16 + 128];
+    let mut memory = [0; 4 * 16 + 128];
     let skip = os_page_bytes - memory.as_ptr().addr() % os_page_bytes;
     let block = &mut memory[skip..skip + 100];
     write(block);
