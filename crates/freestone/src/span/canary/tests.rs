@@ -1,1 +1,25 @@
+use super::*;
 
+#[test]
+fn a_canary_is_right_whatever_part_of_it_is_looked_at_and_each_wrong_byte_is_found() {
+    let mut block = [0u8; 64];
+    for size in 0..=60 {
+        let range = range(size, 60);
+        write(&mut block[range.clone()], size, 0x1234_5678_9abc_def0);
+        assert_eq!(damage(&block[range.clone()], size, 0x1234_5678_9abc_def0), None);
+        for at in range.clone() {
+            for wrong in [0, b'A', 127] {
+                let before = core::mem::replace(&mut block[at], wrong);
+                assert_eq!(damage(&block[range.clone()], size, 0x1234_5678_9abc_def0), Some(at));
+                block[at] = before;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_canary_is_no_longer_than_its_bound_and_ends_where_the_room_ends() {
+    assert_eq!(range(10, 1000), 10..10 + MOST_BYTES);
+    assert_eq!(range(10, 12), 10..12);
+    assert!(range(20, 12).is_empty());
+}
