@@ -156,7 +156,7 @@ impl Marked {
     #[inline]
     fn cell(&self) -> &AtomicU32 {
         // SAFETY: the last four bytes of a mapped block, aligned to four, and only accessed as an atomic (module header).
-        unsafe { &*self.start.add(self.capacity()).cast::<AtomicU32>() }
+        unsafe { &*self.start.wrapping_add(self.capacity()).cast::<AtomicU32>() }
     }
 
     /// What the trailer says; `None` if it was written over.
@@ -184,7 +184,7 @@ impl Marked {
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         debug_assert!(range.start <= range.end && range.end <= self.capacity());
         // SAFETY: the range is below the block's trailer; whoever may call what reads them knows that nobody writes them meanwhile (module header).
-        unsafe { slice::from_raw_parts(self.start.add(range.start), range.len()) }
+        unsafe { slice::from_raw_parts(self.start.wrapping_add(range.start), range.len()) }
     }
 
     /// As [`Marked::bytes`], to be written.
@@ -193,7 +193,7 @@ impl Marked {
     fn bytes_mut(&self, range: Range<usize>) -> &mut [u8] {
         debug_assert!(range.start <= range.end && range.end <= self.capacity());
         // SAFETY: the range is below the block's trailer; only the block's holder calls what writes them, one at a time (module header).
-        unsafe { slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
+        unsafe { slice::from_raw_parts_mut(self.start.wrapping_add(range.start), range.len()) }
     }
 
     /// Writes what the canary behind the first `size` bytes lacks of that behind the first `held`.

@@ -304,13 +304,12 @@ unsafe fn resize_large<O: Os>(
 /// # Safety
 /// - `page` starts a large block that no code uses any more.
 unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
-    // SAFETY: no code uses the block any more (this function's contract).
-    unsafe {
-        if large_marks::is_watched(own, page) {
-            exact_free::free_large(own, page, Claim::Nothing);
-        } else {
-            large::free(own, page);
-        }
+    if large_marks::is_watched(own, page) {
+        // SAFETY: no code uses the block any more (this function's contract).
+        unsafe { exact_free::free_large(own, page, Claim::Nothing) };
+    } else {
+        // SAFETY: as above.
+        unsafe { large::free(own, page) };
     }
 }
 

@@ -48,11 +48,10 @@ impl Examined {
 #[inline]
 pub(crate) fn watched_span<O: Os>(shared: &Shared<O>, address: usize) -> Option<PageIndex> {
     let page = shared.pages.view().page_of(address)?;
-    // SAFETY: the page has an entry of a small span, so it has a record, and so has the span's first page.
-    unsafe {
-        let first = shared.pages.span(page).first_page();
-        shared.pages.span(first).is_watched.get().then_some(first)
-    }
+    // SAFETY: the page has an entry of a small span, so it has a record.
+    let first = unsafe { shared.pages.span(page) }.first_page();
+    // SAFETY: so has the span's first page.
+    unsafe { shared.pages.span(first) }.is_watched.get().then_some(first)
 }
 
 /// The block that the program passes, if it is one that it may pass. What is wrong is reported; `None` if the block has to be left alone.

@@ -47,7 +47,7 @@ pub(crate) unsafe fn mark<O: Os>(own: Own<'_, O>, page: PageIndex, asked: Asked)
     let (start, bytes) = (own.layout().page_start(page), record.n_pages().to_bytes().0);
     let range = canary::range(asked.size, bytes);
     // SAFETY: the canary lies in the run of the block, which is the caller's.
-    let canary = unsafe { slice::from_raw_parts_mut(start.add(range.start), range.len()) };
+    let canary = unsafe { slice::from_raw_parts_mut(start.wrapping_add(range.start), range.len()) };
     canary::write(canary, asked.size, own.shared().secret.word(start.addr()));
 }
 
@@ -77,7 +77,7 @@ fn overflow<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> Option<Misu
     let block_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
     let range = canary::range(size, block_bytes);
     // SAFETY: the canary lies in the run of the block, and the program has no business to write it.
-    let canary = unsafe { slice::from_raw_parts(start.add(range.start), range.len()) };
+    let canary = unsafe { slice::from_raw_parts(start.wrapping_add(range.start), range.len()) };
     let offset = canary::damage(canary, size, own.shared().secret.word(start.addr()))?;
     Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
 }

@@ -38,7 +38,7 @@ fn free(heap: Own<'_, Fake>, block: *mut u8) {
 
 fn write(block: *mut u8, at: isize, byte: u8) {
     // SAFETY: the tests write to mapped memory of the world's heaps.
-    unsafe { block.offset(at).write(byte) }
+    unsafe { block.wrapping_offset(at).write(byte) }
 }
 
 /// Sizes of each kind of block: small, filled in parts, of several OS pages, large.
@@ -231,11 +231,8 @@ fn a_thread_that_exits_leaves_nothing_in_its_quarantine() {
     (0..100).for_each(|n| free(heap, allocate(heap, n * 7)));
     theirs.into_iter().for_each(|block| free(heap, block));
     free(heap, large);
-    // SAFETY: the heaps are not used afterwards.
-    unsafe {
-        world.threads.death(heap);
-        world.threads.death(other);
-    }
+    world.end(heap);
+    world.end(other);
     world.check().unwrap();
     let PageStats { small_pages, large_pages, .. } = world.shared.pages.stats();
     assert_eq!((small_pages, large_pages), (0, 0), "everything came home");
