@@ -38,3 +38,6 @@ impl<O: Os> PageHeap<O> {
         Some(self.layout().page_start(page).wrapping_add(PAGE_BYTES - left))
     }
 }
+
+#[cfg(test)]
+mod tests;
