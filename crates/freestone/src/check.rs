@@ -211,3 +211,6 @@ fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result
     }
     hold(len == own.bins().len(class), "a bin has as many blocks as counted", PageIndex::NONE)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,3 +20,6 @@ impl<O: Os> PageHeap<O> {
         Some(self.layout().storage().0.wrapping_add(start).cast())
     }
 }
+
+#[cfg(test)]
+mod tests;
