@@ -25,7 +25,7 @@ pub(super) unsafe extern "C" fn delete_array(block: *mut c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
     unsafe {
         if !SHORTCUT.free(block.cast()) {
-            pass_on(block, bindings().delete);
+            pass_on(block, bindings().operators.delete);
         }
     }
 }
@@ -35,7 +35,7 @@ pub(super) unsafe extern "C" fn delete_sized(block: *mut c_void, _size: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
     unsafe {
         if !SHORTCUT.free(block.cast()) {
-            pass_on(block, bindings().delete);
+            pass_on(block, bindings().operators.delete);
         }
     }
 }
@@ -45,7 +45,7 @@ pub(super) unsafe extern "C" fn delete_array_sized(block: *mut c_void, _size: us
     // SAFETY: null or a live block that no code uses any more (module header).
     unsafe {
         if !SHORTCUT.free(block.cast()) {
-            pass_on(block, bindings().delete_array);
+            pass_on(block, bindings().operators.delete_array);
         }
     }
 }
@@ -73,7 +73,7 @@ pub(super) unsafe extern "C" fn delete_array_aligned(block: *mut c_void, align: 
     // SAFETY: null or a live block that no code uses any more (module header).
     unsafe {
         if !SHORTCUT.free(block.cast()) {
-            pass_on_aligned(block, align, bindings().delete_aligned);
+            pass_on_aligned(block, align, bindings().operators.delete_aligned);
         }
     }
 }
@@ -95,7 +95,7 @@ pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align
     // SAFETY: null or a live block that no code uses any more (module header).
     unsafe {
         if !SHORTCUT.free(block.cast()) {
-            pass_on_aligned(block, align, bindings().delete_aligned);
+            pass_on_aligned(block, align, bindings().operators.delete_aligned);
         }
     }
 }
@@ -105,7 +105,7 @@ pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void,
     // SAFETY: null or a live block that no code uses any more (module header).
     unsafe {
         if !SHORTCUT.free(block.cast()) {
-            pass_on_aligned(block, align, bindings().delete_array_aligned);
+            pass_on_aligned(block, align, bindings().operators.delete_array_aligned);
         }
     }
 }

@@ -33,7 +33,7 @@ pub(super) unsafe extern "C" fn new_array(size: usize) -> *mut c_void {
         return block.cast();
     }
     // SAFETY: an exception may pass through the caller.
-    unsafe { pass_on(size, bindings().new) }
+    unsafe { pass_on(size, bindings().operators.new) }
 }
 
 /// `operator new(size_t, align_val_t)`
@@ -53,7 +53,7 @@ pub(super) unsafe extern "C" fn new_array_aligned(size: usize, align: usize) -> 
         return block;
     }
     // SAFETY: an exception may pass through the caller.
-    unsafe { pass_on_aligned(size, align, bindings().new_aligned) }
+    unsafe { pass_on_aligned(size, align, bindings().operators.new_aligned) }
 }
 
 /// `operator new(size_t, const nothrow_t &)`: null where `operator new(size_t)` throws.
@@ -63,7 +63,7 @@ pub(super) unsafe extern "C" fn new_nothrow(size: usize, tag: *const c_void) -> 
         return block.cast();
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask(size, tag, c"_ZnwmRKSt9nothrow_t", bindings().new) }
+    unsafe { ask(size, tag, c"_ZnwmRKSt9nothrow_t", bindings().operators.new) }
 }
 
 /// `operator new[](size_t, const nothrow_t &)`: null where `operator new[](size_t)` throws.
@@ -73,7 +73,7 @@ pub(super) unsafe extern "C" fn new_array_nothrow(size: usize, tag: *const c_voi
         return block.cast();
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask(size, tag, c"_ZnamRKSt9nothrow_t", bindings().new_array) }
+    unsafe { ask(size, tag, c"_ZnamRKSt9nothrow_t", bindings().operators.new_array) }
 }
 
 /// `operator new(size_t, align_val_t, const nothrow_t &)`: null where `operator new(size_t, align_val_t)` throws.
@@ -83,7 +83,7 @@ pub(super) unsafe extern "C" fn new_aligned_nothrow(size: usize, align: usize, t
         return block;
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask_aligned((size, align), tag, c"_ZnwmSt11align_val_tRKSt9nothrow_t", bindings().new_aligned) }
+    unsafe { ask_aligned((size, align), tag, c"_ZnwmSt11align_val_tRKSt9nothrow_t", bindings().operators.new_aligned) }
 }
 
 /// `operator new[](size_t, align_val_t, const nothrow_t &)`: null where `operator new[](size_t, align_val_t)` throws.
@@ -97,7 +97,9 @@ pub(super) unsafe extern "C" fn new_array_aligned_nothrow(
         return block;
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask_aligned((size, align), tag, c"_ZnamSt11align_val_tRKSt9nothrow_t", bindings().new_array_aligned) }
+    unsafe {
+        ask_aligned((size, align), tag, c"_ZnamSt11align_val_tRKSt9nothrow_t", bindings().operators.new_array_aligned)
+    }
 }
 
 /// A block of an alignment; null if the alignment is none, memory runs out, or the shortcut is closed.

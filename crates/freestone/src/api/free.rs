@@ -24,21 +24,24 @@ use freestone_os::Linux;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_own` and of `free_slow`.
+    // SAFETY: this function's contract is that of both; the bound is what it may be at most.
     unsafe {
-        if !free_own(block, N_CLASSES) {
+        if !free_below(block, CLASS_BOUND) {
             free_slow(block);
         }
     }
 }
 
-/// Frees a small block of this thread if its class is below `bound`, which is `N_CLASSES` or less. `false` of any other block, which stays as it
-/// is.
+/// What size classes are below.
+pub const CLASS_BOUND: usize = N_CLASSES;
+
+/// Frees a small block of this thread if its class is below `bound`. `false` of any other block, which stays as it is.
 ///
 /// # Safety
-/// - As for [`free`].
+/// - As for [`free`]; `bound` is at most [`CLASS_BOUND`].
 #[inline(always)]
-pub(crate) unsafe fn free_own(block: *mut u8, bound: usize) -> bool {
+#[must_use]
+pub unsafe fn free_below(block: *mut u8, bound: usize) -> bool {
     let heap = current::get();
     let Some((own, class)) = heap.own_class_below(block.addr(), bound) else { return false };
     // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
