@@ -5,7 +5,9 @@
 //! | [`new`] | the forms that allocate |
 //! | [`delete`] | the forms that free |
 //! | [`failure`] | no memory: the new-handler, `std::bad_alloc`, and what the C++ runtime must do for that |
-//! | [`bindings`] | whose functions the process uses, decided when the library is loaded |
+//! | [`bindings`] | whose functions the process uses |
+//! | [`choice`] | whether the operators call these, chosen when the library is loaded |
+//! | [`shortcut`] | the hot paths, which can be closed |
 //! | [`slots`] | where this object's calls go |
 //! | [`exports`] | the mangled names |
 //!
@@ -16,7 +18,7 @@
 //! The library depends on no C++ runtime: it calls what it finds of one, and C programs can load it.
 //!
 //! `delete` finds the class of a block in the page map, as `free` does, whatever size and alignment it is told: a wrong size, which other
-//! allocators let pass, corrupts nothing here. `docs/decisions/0020-what-a-sized-delete-believes.md` has the measurements.
+//! allocators let pass, corrupts nothing here. `docs/decisions/0022-the-cpp-operators.md` has the measurements.
 //!
 //! # Exceptions
 //! They pass through the frames of this library, which own nothing and have unwind tables (the platform's default). The functions of the program
@@ -26,8 +28,10 @@
 //! way of linking.
 
 mod bindings;
+mod choice;
 mod delete;
 mod exports;
 mod failure;
 mod new;
+mod shortcut;
 mod slots;

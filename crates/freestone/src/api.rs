@@ -1,7 +1,7 @@
 //! The entry points: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
 //!
 //! ```text
-//!  entry points   alloc  free  realloc  shortcut  global_alloc  explicit_heap
+//!  entry points   alloc  free  realloc  global_alloc  explicit_heap
 //!                   │
 //!  slow paths     local_heap, shortage        this thread's heap; room before an allocation fails
 //!                   │
@@ -21,7 +21,6 @@
 //! | [`realloc`] | changing a block's size |
 //! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
-//! | `shortcut` | the hot paths, for callers that may have to go another way |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
@@ -48,6 +47,5 @@ mod process;
 pub(crate) mod realloc;
 mod report;
 mod shortage;
-pub(crate) mod shortcut;
 mod snapshot;
 mod weak_symbols;

@@ -5,7 +5,7 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | the C interface | [`allocate`], [`free`], [`Shortcut`] and their like, inlined into the C functions |
+//! | the C interface | [`allocate`], [`free`] and their like, inlined into the C functions |
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
@@ -20,10 +20,11 @@ use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use freestone_os::Os;
 
-pub use crate::api::alloc::{allocate, allocate_aligned, allocate_zeroed};
-pub use crate::api::free::{free, free_aligned_sized, free_sized, try_usable_size, usable_size};
+pub use crate::api::alloc::{SMALL_BOUND, allocate, allocate_aligned, allocate_below, allocate_zeroed};
+pub use crate::api::free::{
+    CLASS_BOUND, free, free_aligned_sized, free_below, free_sized, try_usable_size, usable_size,
+};
 pub use crate::api::realloc::reallocate;
-pub use crate::api::shortcut::Shortcut;
 pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};
 

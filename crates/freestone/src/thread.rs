@@ -4,7 +4,7 @@
 //! thread's own spans cannot serve it.
 //!
 //! ```text
-//!  any_block ─▶ refill ─▶ upkeep ─▶ drain ─▶ flush ─▶ route ─▶ returns      what is done: functions of an `Own`
+//!  resizing ─▶ any_block ─▶ refill ─▶ upkeep ─▶ drain ─▶ flush ─▶ route ─▶ returns      what is done: functions of an `Own`
 //!                                                                 │
 //!  heap, heap::own ◀────────────────────────────────────────┘
 //!    │
@@ -37,6 +37,7 @@
 //! | [`locate`] | what an address is |
 //! | [`growth`] | the size that a resized block should get |
 //! | [`any_block`] | blocks of any kind: the slow paths |
+//! | [`resizing`] | blocks of any kind, resized |
 //! | [`holdings`] | what an explicit heap has beside its thread heap |
 //! | [`gated`] | a thread heap behind a gate |
 //! | [`explicit`] | explicit heaps |
@@ -72,6 +73,7 @@ pub(crate) mod mailbox;
 pub(crate) mod records;
 pub(crate) mod refill;
 pub(crate) mod remote_frees;
+pub(crate) mod resizing;
 pub(crate) mod returns;
 pub(crate) mod route;
 pub(crate) mod span_purge;

@@ -2,29 +2,29 @@
 #![allow(unsafe_code)]
 //!
 //! The loader binds each name to the first object of the process that defines it. A program that brings its own `malloc`, or replaces some
-//! operators, comes before a preloaded library. [`BINDINGS`] has the addresses that the names are bound to here, and [`decide`] compares
-//! them with the library's own functions once, in a constructor:
+//! operators, comes before a preloaded library. [`bindings`] has the addresses that the names are bound to here. `choice` compares them with
+//! the library's own functions once, in a constructor:
 //!
 //! ```text
 //!  all are ours ────────────────────────▶ the shortcut stays open: hot paths
-//!  an operator is the program's ────────▶ closed: each form calls the one that the standard says, through BINDINGS
-//!  malloc, free or aligned_alloc is ────▶ closed, and the forms at the bottom call these, through BINDINGS
+//!  an operator is the program's ────────▶ closed: each form calls the one that the standard says, through the bindings
+//!  malloc, free or aligned_alloc is ────▶ closed, and the forms at the bottom call these, through the bindings
 //! ```
 //!
 //! An address may be that of a stub in the program: where a program that is not position-independent takes the address of a function, that stub is
 //! the function's address for the whole process. What a call is bound to says the slot that the loader fills for it; the library has such slots,
-//! because [`CALLS`] calls each function.
+//! because the code that `calls!` makes, which is never run, calls those
+//! functions whose addresses programs take.
 //!
 //! # Safety
 //! The names have the types that the C and C++ standards say, whoever defines them. `__ehdr_start` and `_DYNAMIC` are the object's ELF header and
 //! its dynamic section, or null in an object without. The loader has filled the slots before constructors run (the library is linked with
 //! `-z now`), or they contain the address of a stub.
 
-use super::slots::{self, Dynamic, Header};
-use super::{delete, new};
+use super::shortcut::Shortcut;
+use super::slots::{Dynamic, Header};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
-use heap::door::Shortcut;
 
 pub(super) type New = unsafe extern "C" fn(usize) -> *mut c_void;
 pub(super) type NewAligned = unsafe extern "C" fn(usize, usize) -> *mut c_void;
@@ -33,7 +33,7 @@ pub(super) type DeleteAligned = unsafe extern "C" fn(*mut c_void, usize);
 /// A function that the program gave `std::set_new_handler`.
 pub(super) type Handler = unsafe extern "C" fn();
 
-/// Calls each function that may be the program's, by the instruction that makes the linker provide a slot.
+/// Calls functions by the instruction that makes the linker provide a slot.
 macro_rules! calls {
     ($($instruction:literal),*) => {
         core::arch::global_asm!(
@@ -46,16 +46,10 @@ macro_rules! calls {
 }
 
 #[cfg(target_arch = "x86_64")]
-calls! {
-    "call malloc@PLT", "call free@PLT", "call aligned_alloc@PLT", "call _Znwm@PLT", "call _Znam@PLT", "call _ZnwmSt11align_val_t@PLT",
-    "call _ZnamSt11align_val_t@PLT", "call _ZdlPv@PLT", "call _ZdaPv@PLT", "call _ZdlPvSt11align_val_t@PLT", "call _ZdaPvSt11align_val_t@PLT"
-}
+calls!("call malloc@PLT", "call free@PLT", "call _Znwm@PLT", "call _ZdlPv@PLT");
 
 #[cfg(target_arch = "aarch64")]
-calls! {
-    "bl malloc", "bl free", "bl aligned_alloc", "bl _Znwm", "bl _Znam", "bl _ZnwmSt11align_val_t", "bl _ZnamSt11align_val_t", "bl _ZdlPv",
-    "bl _ZdaPv", "bl _ZdlPvSt11align_val_t", "bl _ZdaPvSt11align_val_t"
-}
+calls!("bl malloc", "bl free", "bl _Znwm", "bl _ZdlPv");
 
 core::arch::global_asm!(
     ".weak _DYNAMIC",
@@ -105,6 +99,14 @@ pub(super) struct Bindings {
     pub(super) malloc: unsafe extern "C" fn(usize) -> *mut c_void,
     pub(super) free: unsafe extern "C" fn(*mut c_void),
     pub(super) aligned_alloc: unsafe extern "C" fn(usize, usize) -> *mut c_void,
+    pub(super) operators: Operators,
+    pub(super) runtime: Runtime,
+    pub(super) object: Object,
+}
+
+/// The operators by which the others are defined.
+#[repr(C)]
+pub(super) struct Operators {
     pub(super) new: New,
     pub(super) new_array: New,
     pub(super) new_aligned: NewAligned,
@@ -113,20 +115,27 @@ pub(super) struct Bindings {
     pub(super) delete_array: Delete,
     pub(super) delete_aligned: DeleteAligned,
     pub(super) delete_array_aligned: DeleteAligned,
+}
+
+/// What the process may have of a C++ runtime, and what finds more.
+#[repr(C)]
+pub(super) struct Runtime {
     pub(super) get_new_handler: Option<unsafe extern "C" fn() -> Option<Handler>>,
     pub(super) throw_bad_alloc: Option<unsafe extern "C" fn() -> !>,
     pub(super) dlsym: Option<unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void>,
     pub(super) dlopen: Option<unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void>,
-    dynamic: *const Dynamic,
-    header: *const Header,
-    calls: usize,
-    our_malloc: usize,
-    our_free: usize,
-    our_aligned_alloc: usize,
 }
 
-// SAFETY: nothing writes what the fields point to.
-unsafe impl Sync for Bindings {}
+/// This object, and its own functions, whoever the names are bound to.
+#[repr(C)]
+pub(super) struct Object {
+    pub(super) dynamic: *const Dynamic,
+    pub(super) header: *const Header,
+    _calls: usize,
+    pub(super) malloc: usize,
+    pub(super) free: usize,
+    pub(super) aligned_alloc: usize,
+}
 
 unsafe extern "C" {
     #[link_name = "freestone_0_1_0_bindings"]
@@ -142,7 +151,7 @@ pub(super) fn bindings() -> &'static Bindings {
 /// The hot paths, unless a function of the program has to be called.
 pub(super) static SHORTCUT: Shortcut = Shortcut::new();
 
-/// Whether memory comes from the program's own `malloc`.
+/// Whether memory comes from a `malloc` that is not the library's.
 static FOLLOWS: AtomicBool = AtomicBool::new(false);
 
 /// Whether memory comes from a `malloc` that is not the library's.
@@ -150,37 +159,12 @@ pub(super) fn follows() -> bool {
     FOLLOWS.load(Ordering::Relaxed)
 }
 
-/// Among the first constructors of the object.
-#[used]
-#[unsafe(link_section = ".init_array.00000")]
-static AT_LOAD: extern "C" fn() = decide;
-
-/// Decides once whose functions the operators call.
-extern "C" fn decide() {
-    let bound = bindings();
-    let allocators = [
-        (bound.malloc as usize, bound.our_malloc),
-        (bound.free as usize, bound.our_free),
-        (bound.aligned_alloc as usize, bound.our_aligned_alloc),
-    ];
-    let operators = [
-        (bound.new as usize, new::new as *const () as usize),
-        (bound.new_array as usize, new::new_array as *const () as usize),
-        (bound.new_aligned as usize, new::new_aligned as *const () as usize),
-        (bound.new_array_aligned as usize, new::new_array_aligned as *const () as usize),
-        (bound.delete as usize, delete::delete as *const () as usize),
-        (bound.delete_array as usize, delete::delete_array as *const () as usize),
-        (bound.delete_aligned as usize, delete::delete_aligned as *const () as usize),
-        (bound.delete_array_aligned as usize, delete::delete_array_aligned as *const () as usize),
-    ];
-    let is_ours = |&(address, ours): &(usize, usize)| {
-        // SAFETY: header and section are this object's, and the loader has relocated it before it runs constructors.
-        address == ours || unsafe { slots::contain(bound.header, bound.dynamic, ours) }
-    };
-    let follows = !allocators.iter().all(is_ours);
-    if follows || !operators.iter().all(is_ours) {
-        FOLLOWS.store(follows, Ordering::Relaxed);
-        // SAFETY: the loader runs the constructor before anybody calls a function of the object.
-        unsafe { SHORTCUT.close() };
-    }
+/// Has the operators call what the names are bound to; `follows`: `malloc` and `free`, too.
+///
+/// # Safety
+/// - No code uses the operators yet.
+pub(super) unsafe fn call_bound(follows: bool) {
+    FOLLOWS.store(follows, Ordering::Relaxed);
+    // SAFETY: no code uses the shortcut yet (this function's contract).
+    unsafe { SHORTCUT.close() };
 }

@@ -13,40 +13,36 @@ use heap::door;
 /// `operator delete(void *)`
 pub(super) unsafe extern "C" fn delete(block: *mut c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        if !SHORTCUT.free(block.cast()) {
-            give_back(block);
-        }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { give_back(block) };
     }
 }
 
 /// `operator delete[](void *)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_array(block: *mut c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        if !SHORTCUT.free(block.cast()) {
-            pass_on(block, bindings().delete);
-        }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on(block, bindings().operators.delete) };
     }
 }
 
 /// `operator delete(void *, size_t)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_sized(block: *mut c_void, _size: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        if !SHORTCUT.free(block.cast()) {
-            pass_on(block, bindings().delete);
-        }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on(block, bindings().operators.delete) };
     }
 }
 
 /// `operator delete[](void *, size_t)`: as `operator delete[](void *)`.
 pub(super) unsafe extern "C" fn delete_array_sized(block: *mut c_void, _size: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        if !SHORTCUT.free(block.cast()) {
-            pass_on(block, bindings().delete_array);
-        }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on(block, bindings().operators.delete_array) };
     }
 }
 
@@ -71,10 +67,9 @@ pub(super) unsafe extern "C" fn delete_aligned(block: *mut c_void, _align: usize
 /// `operator delete[](void *, align_val_t)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_aligned(block: *mut c_void, align: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        if !SHORTCUT.free(block.cast()) {
-            pass_on_aligned(block, align, bindings().delete_aligned);
-        }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on_aligned(block, align, bindings().operators.delete_aligned) };
     }
 }
 
@@ -93,20 +88,18 @@ pub(super) unsafe extern "C" fn delete_array_sized_aligned(block: *mut c_void, _
 /// `operator delete(void *, align_val_t, const nothrow_t &)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        if !SHORTCUT.free(block.cast()) {
-            pass_on_aligned(block, align, bindings().delete_aligned);
-        }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on_aligned(block, align, bindings().operators.delete_aligned) };
     }
 }
 
 /// `operator delete[](void *, align_val_t, const nothrow_t &)`: as `operator delete[](void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        if !SHORTCUT.free(block.cast()) {
-            pass_on_aligned(block, align, bindings().delete_array_aligned);
-        }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on_aligned(block, align, bindings().operators.delete_array_aligned) };
     }
 }
 
@@ -117,13 +110,12 @@ pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void,
 #[cold]
 #[inline(never)]
 unsafe fn give_back(block: *mut c_void) {
-    // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe {
-        if bindings::follows() {
-            (bindings().free)(block);
-        } else {
-            door::free(block.cast());
-        }
+    if bindings::follows() {
+        // SAFETY: null or a live block that no code uses any more (this function's contract).
+        unsafe { (bindings().free)(block) };
+    } else {
+        // SAFETY: as above.
+        unsafe { door::free(block.cast()) };
     }
 }
 
@@ -134,8 +126,13 @@ unsafe fn give_back(block: *mut c_void) {
 #[cold]
 #[inline(never)]
 unsafe fn pass_on(block: *mut c_void, form: Delete) {
-    // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { if SHORTCUT.is_open() { door::free(block.cast()) } else { form(block) } }
+    if SHORTCUT.is_open() {
+        // SAFETY: null or a live block that no code uses any more (this function's contract).
+        unsafe { door::free(block.cast()) };
+    } else {
+        // SAFETY: as above.
+        unsafe { form(block) };
+    }
 }
 
 /// As [`pass_on`], with the alignment.
@@ -145,6 +142,11 @@ unsafe fn pass_on(block: *mut c_void, form: Delete) {
 #[cold]
 #[inline(never)]
 unsafe fn pass_on_aligned(block: *mut c_void, align: usize, form: DeleteAligned) {
-    // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { if SHORTCUT.is_open() { door::free(block.cast()) } else { form(block, align) } }
+    if SHORTCUT.is_open() {
+        // SAFETY: null or a live block that no code uses any more (this function's contract).
+        unsafe { door::free(block.cast()) };
+    } else {
+        // SAFETY: as above.
+        unsafe { form(block, align) };
+    }
 }

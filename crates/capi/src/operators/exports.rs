@@ -8,8 +8,8 @@
 //! [`EXPORTED`] is one, and its name is a pattern, as such lists may contain them.
 //!
 //! # Safety
-//! Each name is given to a function of the signature that the C++ ABI says. Mangled: `nw` new, `na` new[], `dl` delete, `da` delete[]; then the
-//! parameters, `m` a size, `Pv` a pointer, `St11align_val_t` an alignment, `RKSt9nothrow_t` the tag `std::nothrow`.
+//! Each name is given to a function of the signature that the C++ ABI says. A mangled name is nw for new, na for new[], dl for delete or da for
+//! delete[], and then the parameters: m is a size, Pv a pointer, St11align_val_t an alignment, RKSt9nothrow_t the tag.
 
 use super::{delete, new};
 

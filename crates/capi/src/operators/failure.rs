@@ -35,11 +35,13 @@ pub(super) fn attempt(size: usize, align: usize) -> *mut c_void {
 
 /// One attempt, with the program's `malloc`.
 fn attempt_following(size: usize, align: usize) -> *mut c_void {
-    match (align, size.checked_next_multiple_of(align)) {
+    if align == PLAIN {
         // SAFETY: `malloc` takes any size.
-        (PLAIN, _) => unsafe { (bindings().malloc)(size) },
+        return unsafe { (bindings().malloc)(size) };
+    }
+    match size.checked_next_multiple_of(align) {
         // SAFETY: the alignment is a power of two, and the size a multiple of it.
-        (_, Some(size)) if align.is_power_of_two() => unsafe { (bindings().aligned_alloc)(align, size) },
+        Some(size) if align.is_power_of_two() => unsafe { (bindings().aligned_alloc)(align, size) },
         _ => ptr::null_mut(),
     }
 }
@@ -64,7 +66,7 @@ pub(super) unsafe fn insist(size: usize, align: usize) -> *mut c_void {
 
 /// The program's new-handler, if it has one.
 pub(super) fn new_handler() -> Option<Handler> {
-    let get = bindings().get_new_handler.or_else(|| {
+    let get = bindings().runtime.get_new_handler.or_else(|| {
         // SAFETY: the name is that of this function.
         runtime(c"_ZSt15get_new_handlerv").map(|found| unsafe { core::mem::transmute(found) })
     })?;
@@ -76,7 +78,7 @@ pub(super) fn new_handler() -> Option<Handler> {
 #[cold]
 #[inline(never)]
 fn throw_bad_alloc() -> ! {
-    let throw: Option<unsafe extern "C" fn() -> !> = bindings().throw_bad_alloc.or_else(|| {
+    let throw: Option<unsafe extern "C" fn() -> !> = bindings().runtime.throw_bad_alloc.or_else(|| {
         // SAFETY: the name is that of this function.
         runtime(c"_ZSt17__throw_bad_allocv").map(|found| unsafe { core::mem::transmute(found) })
     });
@@ -92,7 +94,7 @@ fn throw_bad_alloc() -> ! {
 /// Looks up a function of the C++ runtime: in what was loaded after this object, and then in a runtime that was loaded for a part of the
 /// process.
 pub(super) fn runtime(name: &CStr) -> Option<*mut c_void> {
-    let (dlsym, dlopen) = (bindings().dlsym?, bindings().dlopen?);
+    let (dlsym, dlopen) = (bindings().runtime.dlsym?, bindings().runtime.dlopen?);
     let find = |handle| {
         // SAFETY: the handle is the loader's, and the name a C string.
         Some(unsafe { dlsym(handle, name.as_ptr()) }).filter(|found| !found.is_null())

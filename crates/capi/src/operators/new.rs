@@ -33,7 +33,7 @@ pub(super) unsafe extern "C" fn new_array(size: usize) -> *mut c_void {
         return block.cast();
     }
     // SAFETY: an exception may pass through the caller.
-    unsafe { pass_on(size, bindings().new) }
+    unsafe { pass_on(size, bindings().operators.new) }
 }
 
 /// `operator new(size_t, align_val_t)`
@@ -53,7 +53,7 @@ pub(super) unsafe extern "C" fn new_array_aligned(size: usize, align: usize) -> 
         return block;
     }
     // SAFETY: an exception may pass through the caller.
-    unsafe { pass_on_aligned(size, align, bindings().new_aligned) }
+    unsafe { pass_on_aligned(size, align, bindings().operators.new_aligned) }
 }
 
 /// `operator new(size_t, const nothrow_t &)`: null where `operator new(size_t)` throws.
@@ -63,7 +63,7 @@ pub(super) unsafe extern "C" fn new_nothrow(size: usize, tag: *const c_void) -> 
         return block.cast();
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask(size, tag, c"_ZnwmRKSt9nothrow_t", bindings().new) }
+    unsafe { ask(size, tag, c"_ZnwmRKSt9nothrow_t", bindings().operators.new) }
 }
 
 /// `operator new[](size_t, const nothrow_t &)`: null where `operator new[](size_t)` throws.
@@ -73,7 +73,7 @@ pub(super) unsafe extern "C" fn new_array_nothrow(size: usize, tag: *const c_voi
         return block.cast();
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask(size, tag, c"_ZnamRKSt9nothrow_t", bindings().new_array) }
+    unsafe { ask(size, tag, c"_ZnamRKSt9nothrow_t", bindings().operators.new_array) }
 }
 
 /// `operator new(size_t, align_val_t, const nothrow_t &)`: null where `operator new(size_t, align_val_t)` throws.
@@ -83,7 +83,7 @@ pub(super) unsafe extern "C" fn new_aligned_nothrow(size: usize, align: usize, t
         return block;
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask_aligned((size, align), tag, c"_ZnwmSt11align_val_tRKSt9nothrow_t", bindings().new_aligned) }
+    unsafe { ask_aligned((size, align), tag, c"_ZnwmSt11align_val_tRKSt9nothrow_t", bindings().operators.new_aligned) }
 }
 
 /// `operator new[](size_t, align_val_t, const nothrow_t &)`: null where `operator new[](size_t, align_val_t)` throws.
@@ -97,7 +97,9 @@ pub(super) unsafe extern "C" fn new_array_aligned_nothrow(
         return block;
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask_aligned((size, align), tag, c"_ZnamSt11align_val_tRKSt9nothrow_t", bindings().new_array_aligned) }
+    unsafe {
+        ask_aligned((size, align), tag, c"_ZnamSt11align_val_tRKSt9nothrow_t", bindings().operators.new_array_aligned)
+    }
 }
 
 /// A block of an alignment; null if the alignment is none, memory runs out, or the shortcut is closed.
@@ -117,8 +119,13 @@ fn allocate_aligned(size: usize, align: usize) -> *mut c_void {
 #[cold]
 #[inline(never)]
 unsafe fn pass_on(size: usize, form: New) -> *mut c_void {
-    // SAFETY: an exception may pass through the caller (this function's contract).
-    unsafe { if SHORTCUT.is_open() { insist(size, PLAIN) } else { form(size) } }
+    if SHORTCUT.is_open() {
+        // SAFETY: an exception may pass through the caller (this function's contract).
+        unsafe { insist(size, PLAIN) }
+    } else {
+        // SAFETY: as above.
+        unsafe { form(size) }
+    }
 }
 
 /// As [`pass_on`], with an alignment.
@@ -128,8 +135,13 @@ unsafe fn pass_on(size: usize, form: New) -> *mut c_void {
 #[cold]
 #[inline(never)]
 unsafe fn pass_on_aligned(size: usize, align: usize, form: NewAligned) -> *mut c_void {
-    // SAFETY: an exception may pass through the caller (this function's contract).
-    unsafe { if SHORTCUT.is_open() { insist(size, align) } else { form(size, align) } }
+    if SHORTCUT.is_open() {
+        // SAFETY: an exception may pass through the caller (this function's contract).
+        unsafe { insist(size, align) }
+    } else {
+        // SAFETY: as above.
+        unsafe { form(size, align) }
+    }
 }
 
 /// What a form with `std::nothrow` returns when the hot path has no block. `name` is the form's, `throwing` the form that it is defined by.
@@ -143,8 +155,12 @@ unsafe fn ask(size: usize, tag: *const c_void, name: &'static CStr, throwing: Ne
         return answer;
     }
     match runtime(name) {
-        // SAFETY: the runtime's function of that name has this type.
-        Some(form) => unsafe { mem::transmute::<*mut c_void, NewTagged>(form)(size, tag) },
+        Some(form) => {
+            // SAFETY: the runtime's function of that name has this type.
+            let form = unsafe { mem::transmute::<*mut c_void, NewTagged>(form) };
+            // SAFETY: an exception may pass through the caller.
+            unsafe { form(size, tag) }
+        }
         None if SHORTCUT.is_open() => ptr::null_mut(),
         // SAFETY: an exception may pass through the caller.
         None => unsafe { throwing(size) },
@@ -167,8 +183,12 @@ unsafe fn ask_aligned(
         return answer;
     }
     match runtime(name) {
-        // SAFETY: the runtime's function of that name has this type.
-        Some(form) => unsafe { mem::transmute::<*mut c_void, NewAlignedTagged>(form)(size, align, tag) },
+        Some(form) => {
+            // SAFETY: the runtime's function of that name has this type.
+            let form = unsafe { mem::transmute::<*mut c_void, NewAlignedTagged>(form) };
+            // SAFETY: an exception may pass through the caller.
+            unsafe { form(size, align, tag) }
+        }
         None if SHORTCUT.is_open() => ptr::null_mut(),
         // SAFETY: an exception may pass through the caller.
         None => unsafe { throwing(size, align) },

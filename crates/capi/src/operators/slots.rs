@@ -59,8 +59,10 @@ pub(super) unsafe fn contain(header: *const Header, mut dynamic: *const Dynamic,
     }
     let first = if table < base { base + table } else { table } as *const Relocation;
     (0..n_slots).any(|index| {
-        // SAFETY: the table has that many relocations, each with the offset of a slot.
-        let slot = unsafe { ((base + (*first.add(index)).offset) as *const usize).read() };
+        // SAFETY: the table has that many relocations.
+        let offset = unsafe { (*first.wrapping_add(index)).offset };
+        // SAFETY: each has the offset of a slot.
+        let slot = unsafe { ((base + offset) as *const usize).read() };
         slot == address
     })
 }

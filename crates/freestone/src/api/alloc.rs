@@ -43,6 +43,24 @@ pub(crate) fn allocate_as(size: usize, family: Family) -> *mut u8 {
     allocate_large(size, family)
 }
 
+/// What sizes are below that have a size class.
+pub const SMALL_BOUND: usize = SMALL_MAX + 1;
+
+/// Allocates a small block that this thread has at hand, aligned to 16. Null if it has none, or if `size` is not below `bound`.
+///
+/// # Safety
+/// - `bound` is at most [`SMALL_BOUND`].
+#[inline(always)]
+#[must_use]
+pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
+    if size >= bound {
+        return ptr::null_mut();
+    }
+    // SAFETY: the size is below a bound that is at most `SMALL_BOUND` (this function's contract).
+    unsafe { core::hint::assert_unchecked(size <= SMALL_MAX) };
+    current::get().pop(class_of(size))
+}
+
 /// Allocates a small block when the bin was empty, or the thread has no heap. `align` is a power of two.
 #[cold]
 #[inline(never)]
@@ -148,3 +166,6 @@ fn allocate_any(request: Request) -> NewBlock {
     PROCESS.background.start_if_due(&PROCESS.shared);
     block
 }
+
+#[cfg(test)]
+mod tests;

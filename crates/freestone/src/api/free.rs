@@ -27,20 +27,24 @@ use freestone_os::Linux;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_own`.
-    if unsafe { !free_own(block, N_CLASSES) } {
+    // SAFETY: this function's contract is that of `free_below`; the bound is what it may be at most.
+    if unsafe { !free_below(block, CLASS_BOUND) } {
         // SAFETY: this function's contract is that of `free_slow`.
         unsafe { free_slow(block) };
     }
 }
 
-/// Frees a small block of this thread if its class is below `bound`, which is `N_CLASSES` or less. `false` of any other block, and of one that
-/// may be free already: they stay as they are.
+/// What size classes are below.
+pub const CLASS_BOUND: usize = N_CLASSES;
+
+/// Frees a small block of this thread if its class is below `bound`. `false` of any other block, and of one that may be free already: they stay
+/// as they are.
 ///
 /// # Safety
-/// - As for [`free`].
+/// - As for [`free`]; `bound` is at most [`CLASS_BOUND`].
 #[inline(always)]
-pub(crate) unsafe fn free_own(block: *mut u8, bound: usize) -> bool {
+#[must_use]
+pub unsafe fn free_below(block: *mut u8, bound: usize) -> bool {
     let heap = current::get();
     let Some((own, class)) = heap.own_class_below(block.addr(), bound) else { return false };
     // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).

@@ -1,4 +1,4 @@
-//! Any block, small or large: the slow paths of allocating, freeing and resizing, for every heap.
+//! Any block, small or large: the slow paths of allocating and freeing, for every heap.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,32 +8,22 @@
 //!                   └─▶ large ─────────────────────────────▶ large-run cache, or page heap
 //! ```
 //!
-//! A small block that is resized stays as long as the new size fits and fills a quarter of it; a large one grows into the free run behind it and
-//! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was.
-//!
 //! # Safety
-//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected
-//! it is reported.
+//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected is reported.
 
 use crate::misuse::Misuse;
-use crate::page::Moved;
-use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
+use crate::size_class::{block_bytes, class_of_aligned};
 use crate::span::trailer::Family;
-use crate::span::{Entry, Generation, PageIndex};
+use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
-use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::large::{self, ALIGN_MAX, NewBlock};
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
-use crate::thread::watched::{self, exact_free, large_block, large_marks, resize};
+use crate::thread::watched::{self, exact_free, large_block, large_marks};
 use crate::thread::{double_free, drain, flush, refill};
-use core::ptr;
 use freestone_os::Os;
-
-/// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
-const RELOCATE_LEAST: usize = 256 * 1024;
 
 /// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
 const SIZE_LIMIT: usize = 1 << 56;
@@ -116,7 +106,7 @@ impl<O: Os + 'static> Own<'_, O> {
     }
 
     /// Finds out what an address is, in the newest view, which the hot paths then use.
-    fn locate(self, block: *mut u8) -> Place {
+    pub(super) fn locate(self, block: *mut u8) -> Place {
         self.renew_view();
         locate(self.shared(), block)
     }
@@ -138,34 +128,6 @@ impl<O: Os + 'static> Own<'_, O> {
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 None
-            }
-        }
-    }
-
-    /// Makes a block, not null, hold `size` bytes, keeping its contents up to the smaller size, aligned to `align`, a power of two; null
-    /// when memory runs out, and the block is untouched then.
-    ///
-    /// # Safety
-    /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the result is null.
-    #[must_use]
-    pub(crate) unsafe fn reallocate(self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
-        match self.locate(block) {
-            Place::Small { entry, class } if watched_span(self.shared(), block.addr()).is_some() => {
-                // SAFETY: the block is the caller's (this function's contract).
-                unsafe { resize_watched(self, (block, entry, class), size, align) }
-            }
-            Place::Small { class, .. } if small_stays(block_bytes(class), size) => block,
-            Place::Small { entry, class } => {
-                // SAFETY: the block lies in a small span of `class`, and is the caller's (this function's contract).
-                unsafe { move_small(self, (block, entry, class), size, align) }
-            }
-            Place::Large { page } => {
-                // SAFETY: the page starts a large block, which is the caller's (this function's contract).
-                unsafe { resize_large(self, (block, page), size, align) }
-            }
-            Place::Wrong(what) => {
-                self.report(what, block.addr());
-                ptr::null_mut()
             }
         }
     }
@@ -200,7 +162,7 @@ pub(crate) fn free_sized<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 }
 
 /// Frees a small block whose page has this entry.
-fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
+pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
     let is_suspect = own.is_hardened() && block.is_marked();
     if is_suspect {
         // Draining puts what other threads have freed into the bins.
@@ -217,145 +179,6 @@ fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
         flush::push(own, block);
     } else {
         flush::free_remote(own, block, entry.generation());
-    }
-}
-
-/// Moves a small block, of an entry and a class, to a block of another size.
-///
-/// # Safety
-/// - The block lies in a small span of that class and entry and is the caller's; it is not used again unless the result is null.
-unsafe fn move_small<O: Os>(
-    own: Own<'_, O>,
-    (block, entry, class): (*mut u8, Entry, usize),
-    size: usize,
-    align: usize,
-) -> *mut u8 {
-    let usable = block_bytes(class);
-    let moved = allocate_for_growth(own, usable, Request::new(size, align, Family::C));
-    if !moved.is_null() {
-        // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
-        unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
-        // SAFETY: the block is of `class`, and given up (this function's contract).
-        free_small(own, unsafe { FreeBlock::new(block, class) }, entry);
-    }
-    moved
-}
-
-/// Resizes a small block of a watched span, where it is or by moving it.
-///
-/// # Safety
-/// - The block is the caller's; it is not used again unless the answer is null.
-unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), size: usize, align: usize) -> *mut u8 {
-    let Some(page) = watched_span(own.shared(), at.0.addr()) else { return ptr::null_mut() };
-    let Some(examined) = examine(own, at, page, Claim::Nothing) else { return ptr::null_mut() };
-    if resize::stays(&examined, size) {
-        return at.0;
-    }
-    let moved = allocate_for_growth(own, examined.block.capacity(), examined.request(size, align));
-    if !moved.is_null() {
-        // SAFETY: the old block holds the size that its trailer says and the new one `size`; they are two blocks, so they do not overlap.
-        unsafe { moved.copy_from_nonoverlapping(at.0, examined.trailer.size.min(size)) };
-        // SAFETY: the block is given up (this function's contract).
-        unsafe { exact_free::free_examined(own, &examined) };
-    }
-    moved
-}
-
-/// Resizes the large block that starts at `page`, where it is or by moving it.
-///
-/// # Safety
-/// - `page` starts the large block, which is the caller's; it is not used again unless the result is null.
-unsafe fn resize_large<O: Os>(
-    own: Own<'_, O>,
-    (block, page): (*mut u8, PageIndex),
-    size: usize,
-    align: usize,
-) -> *mut u8 {
-    let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::Nothing));
-    // SAFETY: the page starts a large block, which is the caller's (this function's contract).
-    if class_of_aligned(size, align).is_none() && unsafe { own.resize_in_place(block, size) } {
-        return block;
-    }
-    // SAFETY: as above.
-    let run_bytes = unsafe { large::bytes(own, page) };
-    let (usable, family) = watched.map_or((run_bytes, Family::C), |asked| (asked.size, asked.family));
-    let request = Request::new(size, align, family);
-    let mut moved = allocate_for_growth(own, usable, request);
-    // SAFETY: as above; no code uses the new block yet.
-    match unsafe { relocate(own, page, moved) } {
-        Moved::Yes => {
-            remark(own, moved);
-            return moved;
-        }
-        Moved::No => {}
-        Moved::TargetLost => moved = allocate_for_growth(own, usable, request),
-    }
-    if !moved.is_null() {
-        // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
-        unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
-        // SAFETY: the block is given up (this function's contract).
-        unsafe { free_large(own, page) };
-    }
-    moved
-}
-
-/// Frees a large block that was examined.
-///
-/// # Safety
-/// - `page` starts a large block that no code uses any more.
-unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
-    if large_marks::is_watched(own, page) {
-        // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_large(own, page, Claim::Nothing) };
-    } else {
-        // SAFETY: as above.
-        unsafe { large::free(own, page) };
-    }
-}
-
-/// Writes the canary of a large block again, the memory of which was another's, if it has one.
-fn remark<O: Os>(own: Own<'_, O>, moved: *mut u8) {
-    if let Place::Large { page } = locate(own.shared(), moved)
-        && large_marks::is_watched(own, page)
-    {
-        // SAFETY: the block was just allocated for what it is marked for.
-        unsafe { large_marks::mark(own, page, large_marks::asked(own, page)) };
-    }
-}
-
-/// A block for a request in place of a block of `usable` bytes, with room to grow if there is any.
-fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) -> *mut u8 {
-    let (size, align) = (request.size, request.align);
-    let with_room = with_growth_room(usable, size);
-    if with_room > size && align <= GRANULE_BYTES {
-        let block = if with_room <= SMALL_MAX || own.watch().is_some() {
-            own.allocate_for(Request { room: with_room, ..request })
-        } else {
-            large::allocate_with_growth_room(own, size.max(SMALL_MAX + 1))
-        };
-        if !block.start.is_null() {
-            return block.start;
-        }
-    }
-    own.allocate_for(request).start
-}
-
-/// Moves the memory of the large block at `page` to another block, if that is a large one that holds it and it is worth a system call.
-///
-/// # Safety
-/// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
-unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> Moved {
-    let large_bytes = |page| {
-        // SAFETY: both pages start large blocks.
-        unsafe { large::bytes(own, page) }
-    };
-    let bytes = large_bytes(page);
-    match locate(own.shared(), moved) {
-        Place::Large { page: to } if bytes >= RELOCATE_LEAST && large_bytes(to) >= bytes => {
-            // SAFETY: both are the caller's, and the second is not shorter.
-            unsafe { large::relocate(own, page, to) }
-        }
-        _ => Moved::No,
     }
 }
 

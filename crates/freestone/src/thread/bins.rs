@@ -23,6 +23,8 @@
 //! - The bins of a placeholder heap are empty and have no room, so the hot paths leave it by a branch that they have anyway, and never write
 //!   to it.
 //!
+//! Long because: hot and slow paths share the counters, and none of these is to be seen from outside.
+//!
 //! Threads: only the heap's thread calls methods that change anything. Any thread may read the counters.
 //!
 //! # Safety

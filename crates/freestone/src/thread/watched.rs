@@ -11,7 +11,7 @@
 //!
 //! A watched heap's hot fields never let a hot path succeed: bins empty, no room, lookup empty, large-run cache closed. So the hot paths do not
 //! know of it, and cost the others nothing. Its blocks come from the spans' bitmaps and go there, one by one. A span remembers that its blocks
-//! have trailers (`Span::is_watched`), so that whoever frees one of them, watched or not, checks it. `docs/decisions/0022-watched-heaps.md` has the
+//! have trailers (`Span::is_watched`), so that whoever frees one of them, watched or not, checks it. `docs/decisions/0023-watched-heaps.md` has the
 //! reasons.
 //!
 //! | file | owns |

@@ -1,17 +1,12 @@
 use super::*;
-use crate::page::tests::MIB;
-use crate::testing::{World, fill, free, is_filled};
+use crate::testing::{World, fill, is_filled};
+use freestone_base::units::PAGE_BYTES;
 use std::vec::Vec;
 
 #[test]
 fn pieces_are_zero_and_aligned_and_do_not_overlap() {
     let world = World::new(4096);
     let pages = &world.shared.pages;
-    // The page of the storage was written before.
-    let heap = world.heap();
-    let before = heap.allocate(MIB, 1).start;
-    fill(before, 0xA5, MIB);
-    free(heap, before);
     let sizes = [1, 64, 65, 5000, PAGE_BYTES, 40_000, 40_000];
     let pieces: Vec<(*mut u8, usize)> =
         sizes.iter().map(|&bytes| (pages.metadata(bytes).expect("memory").cast(), bytes)).collect();
@@ -26,16 +21,15 @@ fn pieces_are_zero_and_aligned_and_do_not_overlap() {
 }
 
 #[test]
-fn small_pieces_share_a_page_and_storage_counts_as_metadata() {
+fn storage_is_committed_a_page_at_a_time() {
     let world = World::new(4096);
     let pages = &world.shared.pages;
     assert!(pages.open().is_some());
-    let metadata_pages = || pages.stats().metadata_pages;
-    let before = metadata_pages();
+    let before = world.os().committed_bytes();
     (0..PAGE_BYTES / ALIGN_BYTES).for_each(|_| assert!(pages.metadata(1).is_some()));
-    assert_eq!(metadata_pages(), before + 1);
+    assert_eq!(world.os().committed_bytes(), before + PAGE_BYTES);
     assert!(pages.metadata(1).is_some());
-    assert_eq!(metadata_pages(), before + 2);
+    assert_eq!(world.os().committed_bytes(), before + 2 * PAGE_BYTES);
 }
 
 #[test]
