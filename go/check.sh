@@ -1,6 +1,6 @@
 #!/bin/sh
-# Everything that must pass for the Go module: format, vet, tests, the race detector, 32 bits, builds for the other
-# systems, a short fuzz. Half a minute, two the first time; needs nothing but a Go toolchain.
+# All checks of the Go module: format, vet, tests, the program in README.md, the race detector, 32 bits, builds for the other
+# systems, a short fuzz. Takes half a minute, two the first time; needs only a Go toolchain.
 set -eu
 cd "$(dirname "$0")"
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
@@ -20,6 +20,17 @@ GOEXPERIMENT=arenas go vet ./bench
 
 step "tests"
 go test ./...
+
+step "the program in README.md"
+program=$(mktemp -d)
+trap 'rm -rf "$program"' EXIT
+awk '/^```go$/ {inside = 1; next} /^```$/ {inside = 0} inside' README.md >"$program/main.go"
+go vet "$program/main.go"
+go run "$program/main.go" >"$program/output"
+grep -q "already free" "$program/output" || {
+	echo "the program in README.md does not print what its comments say: $(cat "$program/output")" >&2
+	exit 1
+}
 
 step "tests, every benchmark once"
 go test -run '^$' -bench . -benchtime 1x ./bench >/dev/null

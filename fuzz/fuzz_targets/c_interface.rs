@@ -89,13 +89,13 @@ impl Subject for C {
         self.turn += 1;
         process::set_errno(UNTOUCHED);
         let block = block.as_ptr().cast();
-        // SAFETY: the same obligation.
-        unsafe {
-            match self.turn % 2 {
-                0 => malloc::free(block),
-                _ if align > USUAL_ALIGN => malloc::free_aligned_sized(block, align, bytes),
-                _ => malloc::free_sized(block, bytes),
-            }
+        match self.turn % 2 {
+            // SAFETY: the block is live, and is not used again (this function's contract).
+            0 => unsafe { malloc::free(block) },
+            // SAFETY: as above, and it was allocated with this alignment and size.
+            _ if align > USUAL_ALIGN => unsafe { malloc::free_aligned_sized(block, align, bytes) },
+            // SAFETY: as above, and it was allocated with this size.
+            _ => unsafe { malloc::free_sized(block, bytes) },
         }
         assert_eq!(process::errno(), UNTOUCHED, "free keeps errno");
         Ok(())

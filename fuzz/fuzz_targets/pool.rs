@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     match choice >> 3 & 3 {
         0 => {
             let memory = memory(0);
-            // SAFETY: zero, and nobody else's.
+            // SAFETY: the memory is zero, and no other code uses it.
             let pool = unsafe { FixedPool::new_zeroed_at(shape, memory.start, memory.bytes()) };
             assert_eq!(play(&stream, AsHeap::new(pool.expect("the memory suits")), 1).err(), None);
         }

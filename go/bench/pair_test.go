@@ -1,8 +1,8 @@
-// Package bench measures the heap beside what a Go program has today. `bench.sh` runs it in interleaved rounds and
+// Package bench compares the heap with the allocators that Go has. `bench.sh` runs it in interleaved rounds and
 // draws the result; a plain `go test -bench .` works too.
 //
-// Experiment A is BenchmarkPair: one block is taken and given back, at 1, 10, 100 and 500 KiB. Nobody touches its contents:
-// what is measured is the allocator, and for make also the clearing and collecting that belong to it.
+// Experiment A is BenchmarkPair: one block is allocated and freed, at 1, 10, 100 and 500 KiB. Its contents are not accessed:
+// the time is the allocator's, and for make also that of clearing and collecting.
 package bench
 
 import (
@@ -56,7 +56,7 @@ func newSharded(b *testing.B) *tlsf.Sharded {
 	return s
 }
 
-// sink keeps what make returns from being optimised away.
+// sink keeps the compiler from removing the call of make.
 var sink []byte
 
 // arenaPair is the loop for arena.MakeSlice; nil unless built with GOEXPERIMENT=arenas.
@@ -119,7 +119,7 @@ func pairs(b *testing.B, a pairer, n int) {
 	}
 }
 
-// BenchmarkAlternating is BenchmarkPair of the heap with two sizes in turn: the last search is never of use to the next.
+// BenchmarkAlternating is BenchmarkPair of the heap with two sizes in turn, so that no search can reuse the last result.
 func BenchmarkAlternating(b *testing.B) {
 	h, n, other := newHeap(b), sizes[0].bytes, sizes[3].bytes
 	b.ReportAllocs()
@@ -135,8 +135,8 @@ func BenchmarkAlternating(b *testing.B) {
 	}
 }
 
-// BenchmarkVaried takes and gives back blocks of changing sizes among 400 others, in random order: no step repeats the last.
-// One operation is a take or a give.
+// BenchmarkVaried allocates and frees blocks of random sizes among 400 others, in random order.
+// One operation is an allocation or a free.
 func BenchmarkVaried(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -180,8 +180,8 @@ func BenchmarkVaried(b *testing.B) {
 	}
 }
 
-// BenchmarkGoroutines has several goroutines take and give back 10 KiB at once. ns/op is elapsed time by all pairs: it halves
-// when a second goroutine doubles the work done. "own" has a heap for each goroutine: what the machine can give at best.
+// BenchmarkGoroutines has several goroutines allocate and free 10 KiB at once. ns/op is elapsed time divided by all pairs: it halves
+// when a second goroutine doubles the work done. "own" has a heap for each goroutine: the best that the machine allows.
 func BenchmarkGoroutines(b *testing.B) {
 	for _, n := range []int{1, 2} {
 		b.Run(fmt.Sprintf("alloc=own/goroutines=%d", n), func(b *testing.B) {

@@ -6,8 +6,8 @@ package tlsf
 //	| header| gap            | payload        | tail
 //	^ found block            ^ multiple of the alignment
 //
-// The gap in front is 0 or large enough to be a free block, so the search asks for the alignment and one smallest block on
-// top of what is needed.
+// The gap in front is 0 or large enough to be a free block, so the search adds the alignment and one smallest block to
+// the needed size.
 
 import (
 	"math/bits"
@@ -15,7 +15,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
 )
 
-// maxAlign keeps sums with an alignment far from wrapping.
+// maxAlign is small enough that sums with an alignment do not wrap.
 const maxAlign = 1 << 46
 
 // AllocAligned is Alloc with the slice's address at a multiple of align, a power of two. Realloc does not keep an alignment

@@ -24,13 +24,13 @@ func (h *Heap) blockSize(n int) uint64 {
 	return max((uint64(n)+headerBytes+h.guard+granule-1)&^(granule-1), minBlock)
 }
 
-// slice is the block at word i as the caller sees it.
+// slice is the block at word i as the caller gets it.
 func (h *Heap) slice(r *region, i uint64, n int) []byte {
 	from := (i + 1) * wordBytes
 	return r.mem[from : from+uint64(n) : from+h.usable(r, i)]
 }
 
-// usable is the number of bytes of the block at word i that are the caller's.
+// usable is the number of bytes of the block at word i that the caller may use.
 func (h *Heap) usable(r *region, i uint64) uint64 {
 	return r.words[i]&^flagMask - headerBytes - h.guard
 }
@@ -64,7 +64,7 @@ func (h *Heap) allocFrom(list, link uint64, n int, need uint64) ([]byte, error) 
 	return h.slice(r, i, n), nil
 }
 
-// allocate finds a free block of at least need bytes, cuts off what is not needed and marks it used.
+// allocate finds a free block of at least need bytes, splits off the rest and marks it used.
 func (h *Heap) allocate(need uint64) (*region, uint64, sentinel) {
 	list, link := h.findLink(need)
 	r, i, size, s := h.take(link, need)
@@ -95,7 +95,7 @@ func (h *Heap) findLink(need uint64) (list, link uint64) {
 	return 0, h.lastResort(need)
 }
 
-// lastResort looks in the list that need itself belongs to, where some blocks hold need bytes and some do not.
+// lastResort searches the list that need itself belongs to, where some blocks have need bytes and some do not.
 func (h *Heap) lastResort(need uint64) uint64 {
 	previous := uint64(0)
 	for link := h.heads[listOf(need)&(listLen-1)]; link != 0; {

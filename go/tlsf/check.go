@@ -1,6 +1,6 @@
 package tlsf
 
-// Check: the invariants of the heap, stated as code.
+// Check: the invariants of the heap as code.
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func (h *Heap) Check() error {
 	return h.checkCounters(sum)
 }
 
-// tally is what a walk over the blocks has counted.
+// tally is the counts of a walk over the blocks.
 type tally struct{ usedBlocks, usedBytes, freeBlocks, freeBytes uint64 }
 
 // broken is an invariant that does not hold for the block at word i.
@@ -82,7 +82,7 @@ func (h *Heap) checkRegion(r *region, sum *tally) error {
 	return r.checkNeighbour(r.last(), r.words[r.last()], before)
 }
 
-// checkNeighbour: the header at word i says the truth about the block before, which is free and of size before, or used (0).
+// checkNeighbour: the header at word i agrees with the block before, which is free and of size before, or used (0).
 func (r *region) checkNeighbour(i, head, before uint64) error {
 	switch {
 	case i == r.last() && head&^flagPrevFree != 0:
@@ -97,8 +97,8 @@ func (r *region) checkNeighbour(i, head, before uint64) error {
 	return nil
 }
 
-// checkLists: every list holds free blocks of its own sizes only, together with the top as many as the regions have, and the bits
-// of both levels say which lists have any.
+// checkLists: every list contains only free blocks of its own sizes; lists and top together have as many as the regions; and the bits
+// of both levels are set exactly for the lists that have any.
 func (h *Heap) checkLists(freeBlocks uint64) error {
 	seen := uint64(0)
 	if h.topSize != 0 {
@@ -115,7 +115,7 @@ func (h *Heap) checkLists(freeBlocks uint64) error {
 		for link := h.heads[list]; link != 0; {
 			words, i := h.at(link)
 			if words == nil || words[i]&flagFree == 0 || listOf(words[i]&^flagMask) != list {
-				return broken(link&indexMask, "list %d holds what is not its", list)
+				return broken(link&indexMask, "list %d holds a block of another list", list)
 			}
 			if seen++; seen > freeBlocks {
 				return broken(i, "lists hold more than the %d free blocks", freeBlocks)
@@ -129,7 +129,7 @@ func (h *Heap) checkLists(freeBlocks uint64) error {
 	return nil
 }
 
-// checkCounters: the counters say what the walk has found.
+// checkCounters: the counters agree with the walk.
 func (h *Heap) checkCounters(sum tally) error {
 	c := h.counters
 	kept := tally{c.allocs - c.frees, c.usedBytes, c.freeBlocks, c.totalBytes - c.usedBytes}

@@ -1,7 +1,7 @@
 package tlsf_test
 
-// Memory that was written from outside: a write beyond a block, or into one after it was freed. The operation that meets the damage
-// says so and leaves the rest as it was; none panics.
+// Memory that was written from outside: a write beyond a block, or into one after it was freed. The operation that finds the damage
+// reports it and changes nothing; none panics.
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func TestADamagedHeaderIsFoundBeforeAnythingChanges(t *testing.T) {
 	}
 }
 
-func TestAWriteAfterFreeIsFoundBeforeItSpreads(t *testing.T) {
+func TestAWriteAfterFreeIsFoundBeforeAnythingChanges(t *testing.T) {
 	for _, off := range []int{128, 136, 120, 224} {
 		for _, value := range []uint64{1, 31, 1 << 50, ^uint64(0), 64} {
 			h, mem, blocks := damageable(t)
@@ -69,7 +69,7 @@ func TestAWriteAfterFreeIsFoundBeforeItSpreads(t *testing.T) {
 	}
 }
 
-// Whatever is written anywhere, no call panics or runs on for ever.
+// Whatever is written anywhere, no call panics or runs for ever.
 func TestRandomDamageNeverPanics(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -97,7 +97,7 @@ func TestRandomDamageNeverPanics(t *testing.T) {
 	}
 }
 
-func TestAnOverrunFooterNamesItsBlock(t *testing.T) {
+func TestAnOverwrittenFooterIsReportedWithItsBlock(t *testing.T) {
 	h, mem, blocks := damageable(t, tlsf.WithFooters(), tlsf.WithCallSites(4))
 	if err := h.Check(); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestAnOverrunFooterNamesItsBlock(t *testing.T) {
 	}
 }
 
-func TestAListBentIntoARingDoesNotHangASearch(t *testing.T) {
+func TestASearchOfAListThatIsARingEnds(t *testing.T) {
 	mem := alignedRegion(1<<15, 1<<15)
 	h, err := tlsf.New(mem)
 	if err != nil {

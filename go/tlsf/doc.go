@@ -1,7 +1,7 @@
-// Package tlsf is a memory allocator in pure Go: a two-level segregated-fit heap over memory that you hand it. It is for
+// Package tlsf is a memory allocator in pure Go: a two-level segregated-fit heap over memory that you provide. It is for
 // programs that allocate and free large buffers often, or that cannot wait for the garbage collector.
 //
-// Alloc and Free together take a dozen nanoseconds or so, for 1 KiB and for 500 KiB alike; they allocate nothing on Go's heap, and clear
+// Alloc and Free together take about 13 nanoseconds, for 1 KiB and for 500 KiB alike; they allocate nothing on Go's heap, and clear
 // nothing. The region can lie outside Go's heap (package tlsf/mmap), where the collector neither scans nor counts it.
 //
 //	region, err := mmap.Map(64<<20, 64<<20)      // or make([]byte, 64<<20)
@@ -21,13 +21,13 @@
 // # The rules
 //
 //   - Store no Go pointers in blocks: no pointer, string, slice, map, channel, function or interface. The collector does not look into
-//     blocks, and frees what only a block points to. Package typed refuses such types. To refer from one block
+//     blocks, and frees objects that only a block points to. Package typed refuses such types. To refer from one block
 //     to another, store what Offset returns, and pass it to At.
-//   - Free what you allocate, once, and drop every slice of it. As in C, using a slice after Free reads or destroys what
+//   - Free each block once, and drop every slice of it. As in C, using a slice after Free reads or overwrites what
 //     the next owner stores there. Free detects a second Free, a foreign slice and a resliced one, and then changes nothing; it
 //     cannot detect a stale slice of a block that has been allocated again with the same place and size.
-//   - Pass Free the slice as you got it. Its length may differ; its start and its capacity are how the heap knows the block.
-//   - A new block holds what was there before; AllocZeroed clears it.
+//   - Pass Free the slice as you got it. Its length may differ; its start and its capacity identify the block.
+//   - A new block contains what was there before; AllocZeroed clears it.
 //   - Appending beyond the capacity moves the data to Go's heap, as always: the block stays allocated. Use Realloc.
 //   - After Close no slice may be used; after an mmap region is closed, touching one ends the program.
 //   - GOMEMLIMIT and GOGC do not count off-heap memory. Set GOMEMLIMIT to the program's budget less the regions' size.
@@ -35,13 +35,13 @@
 //
 // # When not to use it
 //
-// For small objects, objects with pointers, or objects with unclear lifetimes, use Go's own allocator: it is good at those, and
+// For small objects, objects with pointers, or objects with unclear lifetimes, use Go's own allocator: it is fast for those, and
 // the collector makes them safe. For buffers of one size that may be dropped under memory pressure, use sync.Pool;
-// also where demand rises and falls, or slow clients hold the buffers, for a pool gives back what is idle, while a region takes all of
+// also where demand rises and falls, or slow clients hold the buffers, because a pool returns idle memory, while a region takes all of
 // its memory from the budget. Off-heap buffers make collections rarer only if the region is smaller than what the pool would
 // hold. It can be smaller where a buffer is held only while a processor works on it: the cap can then be a few of the largest buffers for
 // each processor, and AllocContext makes the rest wait. Use this package when sizes vary, when the total must have a hard cap, when clearing
-// and collecting large buffers shows up in profiles, or when the worst case counts.
+// and collecting large buffers shows in profiles, or when the worst case matters.
 //
 // # Memory
 //
@@ -52,16 +52,16 @@
 // it is split nevertheless.
 //
 // Beside each region, a bitmap of 1/128 of its size on Go's heap records where used blocks start. Free checks slices against it,
-// so no content of a block can be mistaken for one. GrowRegion extends a region within the capacity of its slice; AddRegion adds another.
+// so no content of a block can pass for a block. GrowRegion extends a region within the capacity of its slice; AddRegion adds another.
 //
 // # Finding mistakes
 //
-// Every error wraps one of the Err values, for errors.Is, and says what happened, to which block, and what to do next. Check
+// Every error wraps one of the Err values, for errors.Is, and names the operation, the block, and what to do next. Check
 // verifies all invariants. Leaks lists the blocks in use; WithCallSites records who allocated them; WithFooters detects writes beyond a block
 // through unsafe or assembly. Stats, Metrics and the String methods of Locked and Sharded (for expvar) are for monitoring a running program.
 //
 // # Source
 //
 // Masmano, Ripoll, Crespo, Real: "TLSF: a new dynamic memory allocator for real-time systems", 2004. The same operations
-// give the same offsets as Freestone's Rust crate; testdata/ops holds both to it.
+// give the same offsets as Freestone's Rust crate; the streams in testdata/ops check both.
 package tlsf

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// sentinel is an error that is compared, not read. It is a number, so that the hot paths can pass it in a register.
+// sentinel is an error for comparison. It is a number, so that the hot paths can pass it in a register.
 type sentinel uint8
 
-// Every error of this package, but for a leak's report, is an *Error that wraps one of these: test with errors.Is.
+// Every error of this package, except a *LeakError, is an *Error that wraps one of these: test with errors.Is.
 const (
 	noError sentinel = iota
 	// ErrInvalidSize: a size of 0 or below, or a growth that is not a multiple of 16 of at least 32 bytes.
@@ -47,16 +47,16 @@ const (
 	ErrRegionMisaligned
 	// ErrRegionOverlap: a region that shares memory with one the heap already has.
 	ErrRegionOverlap
-	// ErrHoldsPointers: a type with Go pointers in it, which the garbage collector would not see.
+	// ErrHoldsPointers: a type that contains Go pointers, which the garbage collector would not see.
 	ErrHoldsPointers
-	// ErrInvalidOption: an option, or a number of shards, that makes no sense.
+	// ErrInvalidOption: an option that is nil or out of range, or a negative number of shards.
 	ErrInvalidOption
 )
 
-// sentinelText says what happened and what to do next.
+// sentinelText has what happened and what to do next.
 var sentinelText = [...]struct{ what, next string }{
 	noError:             {"no error", ""},
-	ErrInvalidSize:      {"invalid size", "ask for at least 1 byte; grow by a multiple of 16 of at least 32"},
+	ErrInvalidSize:      {"invalid size", "request at least 1 byte; grow by a multiple of 16 of at least 32"},
 	ErrTooLarge:         {"larger than the heap could ever hold", "add a larger region, or split the request"},
 	ErrNoMemory:         {"out of memory", "free blocks, GrowRegion or AddRegion, or wait with AllocContext"},
 	ErrInvalidAlignment: {"invalid alignment", "use a power of two that is smaller than the region"},
@@ -79,13 +79,13 @@ var sentinelText = [...]struct{ what, next string }{
 // Error is the sentinel's text.
 func (s sentinel) Error() string { return "tlsf: " + sentinelText[s].what }
 
-// Error says which operation failed, on what, and what to do next.
+// Error is a failed operation, its block, and what to do next.
 type Error struct {
 	Op     string // the operation: "alloc", "free", ...
 	Err    error  // one of the sentinels
 	Offset int64  // the block or slice it is about, as an offset in its region; -1 when there is none
-	Size   int64  // the bytes asked for, or the capacity of the slice; -1 when there is none
-	Detail string // anything more, for people
+	Size   int64  // the requested bytes, or the capacity of the slice; -1 when there is none
+	Detail string // more text for the message
 }
 
 // Error is one line: what happened, to what, what to do next.

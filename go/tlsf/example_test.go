@@ -40,7 +40,7 @@ func Example() {
 	// tlsf: free of 100008 bytes at offset 0x10: memory that is already free; free a block once, and drop the slice then
 }
 
-// At the cap, AllocContext waits until somebody frees.
+// At the cap, AllocContext waits until another goroutine frees a block.
 func ExampleLocked_AllocContext() {
 	heap, err := tlsf.New(make([]byte, 1<<16))
 	if err != nil {
@@ -81,7 +81,7 @@ func ExampleHeap_Leaks() {
 	// true
 }
 
-// Offsets take the place of pointers between blocks.
+// Offsets replace pointers between blocks.
 func ExampleHeap_Offset() {
 	heap, err := tlsf.New(make([]byte, 1<<16))
 	if err != nil {
@@ -101,7 +101,7 @@ func ExampleHeap_Offset() {
 	// 16 true <nil>
 }
 
-// A Locked or Sharded is an expvar.Var as it is.
+// A Locked or Sharded is an expvar.Var.
 func ExampleLocked_String() {
 	heap, err := tlsf.New(make([]byte, 1<<16))
 	if err != nil {

@@ -21,10 +21,10 @@ func WithFooters() Option {
 	}
 }
 
-// footer is what the footer of the block at word i must be.
+// footer is the correct footer of the block at word i.
 func (r *region) footer(i uint64) uint64 { return footerPattern ^ (r.tag|i)*0x9e37_79b9_7f4a_7c15 }
 
-// footerHolds reports whether the footer of the used block at word i is as it was written. True without footers.
+// footerHolds reports whether the footer of the used block at word i is intact. True without footers.
 func (h *Heap) footerHolds(r *region, i uint64) bool {
 	end := i + r.words[i]/granule*granule/wordBytes
 	return h.guard == 0 || end < uint64(len(r.words)) && r.words[end-1] == r.footer(i)

@@ -2,8 +2,8 @@ package tlsf
 
 // Freeing, in named steps: find the block → mark free → merge with the previous → merge with the next → insert.
 //
-// Everything is checked before anything changes. A slice names a block if it starts where the map of starts has a block, and
-// if its capacity is that block's. The caller holds the capacity, so the size in a header is never trusted
+// Everything is checked before anything changes. A slice is a block if it starts where the map of starts has a block, and
+// if its capacity is that block's. The slice has the capacity, so the size in a header is never trusted
 // alone. Free itself, the path of the common case, is in hot.go.
 
 import (
@@ -19,7 +19,7 @@ func (h *Heap) freeSlow(b []byte) error {
 	return h.freeBlock(r, i, b)
 }
 
-// FreeSized is Free for code that holds only the first byte of a block and knows what it asked for, such as a typed
+// FreeSized is Free for code that has only the first byte of a block and its requested size, such as a typed
 // wrapper: n is the size of the last Alloc or Realloc. Freeing nil does nothing.
 //
 // # Errors
@@ -39,7 +39,7 @@ func (h *Heap) FreeSized(start *byte, n int) error {
 	return h.freeBlock(r, i, b)
 }
 
-// find is the used block that b is the whole of. The capacity of b is the size to go by: the header must agree.
+// find is the used block that b covers. The capacity of b is the size; the header must agree.
 func (h *Heap) find(b []byte) (r *region, i uint64, ok bool) {
 	r = &h.first
 	off := uint64(raw.Address(b) - raw.Address(r.mem))
@@ -98,7 +98,7 @@ func (h *Heap) release(r *region, i uint64) bool {
 	return true
 }
 
-// freeSize is the size of the free block at word i, 0 when what is there is not one.
+// freeSize is the size of the free block at word i, 0 if there is none.
 func (r *region) freeSize(i uint64) uint64 {
 	size := r.words[i] - flagFree
 	if size%granule != 0 || size < minBlock || size/wordBytes > r.last()-i || r.words[i+size/wordBytes-1] != size {
@@ -116,7 +116,7 @@ func (r *region) freeBehind(i uint64) (uint64, bool) {
 	return size, size != 0
 }
 
-// freeBefore is the size of the free block that ends at word i, 0 when what is there is not one.
+// freeBefore is the size of the free block that ends at word i, 0 if there is none.
 func (r *region) freeBefore(i uint64) uint64 {
 	size := r.words[i-1]
 	if size < minBlock || size/wordBytes >= i || r.freeSize(i-size/wordBytes) != size {

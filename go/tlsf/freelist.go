@@ -5,7 +5,7 @@ package tlsf
 //	free block at word i:   i: size|flags   i+1: next link   i+2: previous link   ...
 //
 // The free block at the end of the first region, the top, is in no list. It is cut only when no list has a block that fits, so
-// blocks that come and go in front of it change two numbers and no list. The previous link of a list's first block is 0. Links are
+// blocks allocated from it and freed again change two numbers and no list. The previous link of a list's first block is 0. Links are
 // trusted only if both sides agree. A write to a freed block is detected here, before anything changes, and
 // the operation fails with ErrCorrupted.
 // Cost: push and unlink touch the block, its neighbours in the list, and at most one bit in each level.
@@ -61,8 +61,8 @@ func (h *Heap) pop(list, link, next uint64) bool {
 	return true
 }
 
-// setPrevious makes to the previous block of the listed block next. It changes nothing and reports false when that
-// was not from.
+// setPrevious sets the previous block of the listed block next to to. It changes nothing and reports false if it
+// was not from before.
 func (h *Heap) setPrevious(next, from, to uint64) bool {
 	words, n := h.at(next)
 	if words == nil || words[n+2] != from {
@@ -101,7 +101,7 @@ func (h *Heap) unlink(r *region, i, size uint64) bool {
 	return true
 }
 
-// clearBit notes that a list has become empty.
+// clearBit marks a list as empty.
 func (h *Heap) clearBit(list uint64) {
 	h.lastNeed = 0
 	level := &h.secondLevel[list>>secondLog2&(firstLen-1)]

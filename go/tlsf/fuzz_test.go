@@ -1,6 +1,6 @@
 package tlsf_test
 
-// Streams of operations against the reference, which says where each block must lie, and a shadow of each block's
+// Streams of operations against the reference, which gives the offset of each block, and a shadow of each block's
 // contents. The same driver serves fuzzing and the random model test.
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/tlsf"
 )
 
-// shadow is a used block as the test remembers it.
+// shadow is a used block's expected contents.
 type shadow struct {
 	b       []byte
 	at      int // offset that the reference gave
@@ -34,7 +34,7 @@ const (
 	modelCapacity = 1 << 16
 )
 
-// newModelRun makes the heap plain, with footers (1), or with call sites (2), for which every request goes the slow way.
+// newModelRun makes the heap plain, with footers (1), or with call sites (2), for which every request takes the slow path.
 func newModelRun(t testing.TB, kind uint64) *modelRun {
 	mem := alignedRegion(modelRegion, modelCapacity)
 	var options []tlsf.Option
@@ -89,7 +89,7 @@ func (m *modelRun) step(kind, id, low, high byte) {
 	}
 }
 
-// place compares an allocation with what the reference says and remembers it.
+// place compares an allocation with the reference and records it.
 func (m *modelRun) place(id byte, s *shadow, b []byte, err error, at, size int) bool {
 	m.t.Helper()
 	if (err == nil) != (at >= 0) {

@@ -17,7 +17,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
 )
 
-// Heap is an allocator over regions of memory that it is given. See the package documentation for its rules. Use New.
+// Heap is an allocator over regions of memory that the caller provides. See the package documentation for its rules. Use New.
 type Heap struct {
 	first       region // the first region in place: most heaps have one
 	firstLevel  uint64
@@ -26,7 +26,7 @@ type Heap struct {
 	top         uint64 // the word of its header
 	topSize     uint64 // 0 for none
 
-	// The last search of Alloc: it would find the same list again as long as no list has become empty or non-empty.
+	// The last search of Alloc: its result holds as long as no list becomes empty or non-empty.
 	lastNeed, lastList uint64
 
 	guard     uint64 // bytes of footer in each block: 0 or footerBytes
@@ -37,11 +37,11 @@ type Heap struct {
 	callSites *callSites
 }
 
-// Option changes how a heap is made.
+// Option is a setting of a new heap.
 type Option func(*Heap) sentinel
 
 // New makes a heap over region, which must start at a multiple of 16 (any make of 48 bytes or more does) and stay
-// untouched by everyone else until Close. The heap starts with len(region) bytes; GrowRegion can take the rest of its capacity.
+// unused by any other code until Close. The heap starts with len(region) bytes; GrowRegion can take the rest of its capacity.
 //
 // # Errors
 //

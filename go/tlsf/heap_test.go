@@ -190,7 +190,7 @@ func TestSeveralRegionsShareTheListsButNoBlock(t *testing.T) {
 	}
 }
 
-func TestOffsetsThatNameNoBlockAreRefused(t *testing.T) {
+func TestOffsetsWithoutABlockAreRefused(t *testing.T) {
 	h := newHeap(t, 4096)
 	mustAlloc(t, h, 100)
 	for _, offset := range []uint64{0, 8, 17, 32, 128, 4096, 1 << 40, 16 | 1<<48, ^uint64(0)} {
@@ -228,7 +228,7 @@ func TestStatisticsAddUp(t *testing.T) {
 	var _ expvar.Var = (*tlsf.Sharded)(nil)
 }
 
-func TestTheCoreDoesWithoutUnsafe(t *testing.T) {
+func TestThePackageDoesNotImportUnsafe(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {
 		t.Fatal(files, err)

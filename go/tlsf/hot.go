@@ -1,9 +1,9 @@
 package tlsf
 
-// The two hot paths: Alloc and Free where nothing special is to be done.
+// The two hot paths: Alloc and Free in the common case.
 //
-// They cover a heap without extras in which a block is cut from the front of the top, because no list has one that fits, and
-// given back to it: the case when buffers come and go in front of a large free rest. Then no list changes. In every other case they
+// They cover a heap without extras in which a block is cut from the front of the top, because no list has one that fits, and is
+// returned to it: the case when buffers are allocated and freed in front of a large free rest. Then no list changes. In every other case they
 // have changed nothing yet and continue with the named steps of alloc.go and free.go, which cover all cases: the outcome is the same.
 //
 // Cost: about 110 instructions for Alloc when the size is that of the last, 150 and one call otherwise, 100 for Free. Memory
@@ -16,7 +16,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
 )
 
-// Alloc allocates n bytes. They are not cleared: they hold what was there before. The slice's
+// Alloc allocates n bytes. They are not cleared: they contain what was there before. The slice's
 // capacity is the whole block, up to 495 bytes more than n; its start is a multiple of 16.
 //
 // # Errors
@@ -90,7 +90,7 @@ func (h *Heap) Free(b []byte) error {
 	return nil
 }
 
-// search is the first list with a block in it of those whose blocks all hold need bytes; 0, which is always empty, for none.
+// search is the first list that has a block, of those in which every block has need bytes; 0, which is always empty, for none.
 func (h *Heap) search(need uint64) uint64 {
 	list := searchFrom(need)
 	fl := list >> secondLog2 & (firstLen - 1)

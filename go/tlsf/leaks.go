@@ -1,6 +1,6 @@
 package tlsf
 
-// Leaks: what is in use, and, when asked for, who allocated it.
+// Leaks: the blocks in use, and, on request, the code that allocated them.
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 type Leak struct {
 	Region   int       // the region's number
 	Offset   uint64    // where its payload starts in the region
-	Capacity uint64    // how many bytes of it are the caller's
-	Asked    int       // the bytes asked for; 0 without WithCallSites
+	Capacity uint64    // how many bytes of it the caller may use
+	Asked    int       // the requested bytes; 0 without WithCallSites
 	Stack    []uintptr // the allocating call and its callers, for runtime.CallersFrames; nil without WithCallSites
 }
 
@@ -69,7 +69,7 @@ func (h *Heap) Leaks() []Leak {
 }
 
 // WithCallSites records the calls that lead to each block, up to depth frames (1 to 64), for Leaks and for errors.
-// It costs a map entry and a stack walk per block, on Go's heap: for tests and for hunting.
+// It costs a map entry and a stack walk per block, on Go's heap: for tests and for finding leaks.
 func WithCallSites(depth int) Option {
 	return func(h *Heap) sentinel {
 		if depth < 1 || depth > 64 {
@@ -127,7 +127,7 @@ func siteText(stack []uintptr) string {
 	return fmt.Sprintf("%s (%s:%d)", frame.Function, frame.File, frame.Line)
 }
 
-// siteOf is where the block that b starts was allocated, as text, if that is known.
+// siteOf is where the block that starts at b was allocated, as text, if that is known.
 func (h *Heap) siteOf(b []byte) string {
 	if h.callSites == nil {
 		return ""

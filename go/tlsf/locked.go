@@ -2,7 +2,7 @@ package tlsf
 
 // A heap behind one lock, for goroutines.
 //
-// Invariants: the heap is only touched with mu held; waiters are told after every change that could help one.
+// Invariants: the heap is only used with mu held; a waiter is woken after every change that could help one.
 // Cost: one uncontended lock and unlock on top of the heap's. Under contention, use Sharded.
 
 import (
@@ -44,7 +44,7 @@ func (l *Locked) AllocZeroed(n int) ([]byte, error) {
 	return b, err
 }
 
-// AllocContext is Alloc that waits for memory until ctx is done. Waiting goroutines are served in the order they came, so a
+// AllocContext is Alloc that waits for memory until ctx is done. Waiting goroutines are served in order of arrival, so a
 // large request is not starved by small ones. The error of a wait that was given up is both ErrNoMemory and ctx's.
 func (l *Locked) AllocContext(ctx context.Context, n int) ([]byte, error) {
 	return l.waiters.alloc(ctx, n, l.Alloc)

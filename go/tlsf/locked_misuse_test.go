@@ -1,6 +1,6 @@
 package tlsf_test
 
-// Wrong use of the allocators for goroutines: refused as Heap refuses it, and nothing has changed.
+// Misuse of the allocators for goroutines: refused as Heap refuses it, and nothing changes.
 
 import (
 	"context"

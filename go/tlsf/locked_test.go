@@ -1,7 +1,7 @@
 package tlsf_test
 
-// Goroutines: exclusion, the cap, waiting. None of these tests depends on timing: where one must know that
-// another goroutine waits, it asks the queue.
+// Goroutines: exclusion, the cap, waiting. None of these tests depends on timing: a test that must know that
+// another goroutine waits reads the queue's length.
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/tlsf"
 )
 
-// allocator is what Locked and Sharded have in common.
+// allocator is the interface that Locked and Sharded share.
 type allocator interface {
 	Alloc(n int) ([]byte, error)
 	AllocAligned(n, align int) ([]byte, error)
@@ -89,7 +89,7 @@ func TestManyGoroutinesShareAnAllocator(t *testing.T) {
 	})
 }
 
-// churn allocates, fills, reallocates and frees; every third block is handed to whoever takes it.
+// churn allocates, fills, reallocates and frees; every third block is passed to another goroutine.
 func churn(t *testing.T, a allocator, handed chan []byte, rounds int, id byte) {
 	rng := rand.New(rand.NewPCG(uint64(id), 1))
 	for n := range rounds {

@@ -10,7 +10,7 @@ package tlsf
 //	list    1 .. 31     32 .. 63       64 .. 95       96 .. 127
 //	width      16          16            32             64
 //
-// A block is a close fit for a request when it comes from one of the first few lists that hold it. It is handed out whole, because the
+// A block is a close fit for a request when it comes from one of the first few lists whose blocks are large enough. It is handed out whole, because the
 // remainder is not worth cutting off and merging again: 4 lists, but no more than 256 bytes; none below 512 bytes or from 16 KiB up.
 //
 // Invariants: listOf never falls when size rises; every block in list searchFrom(n) or above holds n bytes; a close
@@ -25,7 +25,7 @@ const (
 	secondLog2 = 5
 	// secondLen is the number of lists for each power of two.
 	secondLen = 1 << secondLog2
-	// linearLog2 is where the powers of two begin: the smallest size of which a 32nd is one granule.
+	// linearLog2 is the logarithm of the size where the powers of two begin: the smallest size of which a 32nd is one granule.
 	linearLog2 = granuleLog2 + secondLog2
 	// firstLen is the number of first levels: enough for any size that fits into 64 bits.
 	firstLen = 64

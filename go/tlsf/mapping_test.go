@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// plainListOf is the rule as it is written down.
+// plainListOf is the rule of the documentation, step by step.
 func plainListOf(size uint64) uint64 {
 	if size < 512 {
 		return size / 16
@@ -52,7 +52,7 @@ func TestEveryBlockOfASearchedListIsLargeEnough(t *testing.T) {
 	})
 }
 
-func TestBlocksOfNearListsHaveLittleTooMuch(t *testing.T) {
+func TestBlocksOfCloseFitListsHaveLittleExcess(t *testing.T) {
 	most := uint64(0)
 	for need := uint64(minBlock); need <= 1<<16; need += granule {
 		for over := uint64(0); over <= 1024; over += granule {

@@ -1,12 +1,12 @@
 package tlsf
 
-// Statistics by name, in the manner of runtime/metrics: a program that collects those can collect these beside them.
+// Statistics by name, in the style of runtime/metrics, for programs that collect those.
 
 // Metric describes one number of Stats.
 type Metric struct {
 	Name        string // "/freestone/tlsf/...:unit"
 	Description string
-	Cumulative  bool // only ever rises
+	Cumulative  bool // never falls
 	value       func(Stats) uint64
 }
 
@@ -21,7 +21,7 @@ var metrics = []Metric{
 	{"/freestone/tlsf/regions:bytes", "Memory given to the heap.", false, func(s Stats) uint64 { return s.RegionBytes }},
 	{"/freestone/tlsf/used:blocks", "Blocks in use.", false, func(s Stats) uint64 { return s.UsedBlocks }},
 	{"/freestone/tlsf/used:bytes", "Memory of blocks in use, with headers.", false, func(s Stats) uint64 { return s.UsedBytes }},
-	{"/freestone/tlsf/used-peak:bytes", "The most that used was.", false, func(s Stats) uint64 { return s.PeakBytes }},
+	{"/freestone/tlsf/used-peak:bytes", "The peak of used bytes.", false, func(s Stats) uint64 { return s.PeakBytes }},
 	{"/freestone/tlsf/free:blocks", "Free blocks.", false, func(s Stats) uint64 { return s.FreeBlocks }},
 	{"/freestone/tlsf/free:bytes", "Memory of free blocks.", false, func(s Stats) uint64 { return s.FreeBytes }},
 	{"/freestone/tlsf/free-largest:bytes", "The largest free block.", false, func(s Stats) uint64 { return s.LargestFree }},
@@ -30,7 +30,7 @@ var metrics = []Metric{
 	{"/freestone/tlsf/frees:blocks", "Frees so far.", true, func(s Stats) uint64 { return s.Frees }},
 }
 
-// Metrics are all there are, in a fixed order.
+// Metrics is the list of all metrics, in a fixed order.
 func Metrics() []Metric { return append([]Metric(nil), metrics...) }
 
 // Read fills in samples by name.

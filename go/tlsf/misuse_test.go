@@ -1,6 +1,6 @@
 package tlsf_test
 
-// Every way to use a heap wrongly: the error says which, and nothing has changed.
+// Every kind of misuse of a heap: the error names it, and nothing changes.
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ func wantError(t testing.TB, err, want error) {
 	}
 }
 
-// unchanged runs misuse and expects that the heap is sound afterwards and holds what it held.
+// unchanged runs misuse and expects a sound heap with the same contents afterwards.
 func unchanged(t *testing.T, h *tlsf.Heap, misuse func()) {
 	t.Helper()
 	blocks, stats := slices.Collect(h.Blocks()), h.Stats()
@@ -58,7 +58,7 @@ func unchanged(t *testing.T, h *tlsf.Heap, misuse func()) {
 	}
 }
 
-func TestAFreeOfWhatIsNotABlockIsNamedAndChangesNothing(t *testing.T) {
+func TestAnInvalidFreeIsReportedAndChangesNothing(t *testing.T) {
 	h, other := newHeap(t, 1<<14), newHeap(t, 1<<14)
 	inner, err := tlsf.New(mustAlloc(t, h, 4096))
 	if err != nil {
@@ -102,7 +102,7 @@ func TestAFreeOfWhatIsNotABlockIsNamedAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAFreeInsideTheHotPathsReachIsCheckedToo(t *testing.T) {
+func TestAnInvalidFreeOnTheHotPathIsReportedToo(t *testing.T) {
 	h := newHeap(t, 1<<14)
 	b := mustAlloc(t, h, 1000)
 	for k := range b {
@@ -131,7 +131,7 @@ func TestContentsThatLookLikeAHeaderDoNotPassForABlock(t *testing.T) {
 	unchanged(t, h, func() { wantError(t, h.Free(inner), tlsf.ErrResliced) })
 }
 
-func TestSizesThatCannotBeAreRefused(t *testing.T) {
+func TestImpossibleSizesAreRefused(t *testing.T) {
 	h := newHeap(t, 4096)
 	b, _ := mustAlloc(t, h, 100), mustAlloc(t, h, 1)
 	for _, c := range []struct {
@@ -153,7 +153,7 @@ func TestSizesThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheLargestFreeBlockCanBeHadWhole(t *testing.T) {
+func TestTheLargestFreeBlockCanBeAllocatedWhole(t *testing.T) {
 	h := newHeap(t, 4096)
 	b := mustAlloc(t, h, 4096-16-8)
 	unchanged(t, h, func() {
@@ -165,7 +165,7 @@ func TestTheLargestFreeBlockCanBeHadWhole(t *testing.T) {
 	}
 }
 
-func TestAlignmentsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidAlignmentsAreRefused(t *testing.T) {
 	h := newHeap(t, 4096)
 	b := mustAlloc(t, h, 100)
 	for _, align := range []int{0, -1, 3, 24, math.MinInt, math.MaxInt} {
@@ -186,7 +186,7 @@ func TestAlignmentsThatCannotBeAreRefused(t *testing.T) {
 	})
 }
 
-func TestRegionsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidRegionsAreRefused(t *testing.T) {
 	memory := alignedRegion(4096, 8192)
 	h, err := tlsf.New(memory)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestRegionsThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestGrowthThatCannotBeIsRefused(t *testing.T) {
+func TestInvalidGrowthIsRefused(t *testing.T) {
 	h, err := tlsf.New(alignedRegion(1024, 4096))
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestGrowthThatCannotBeIsRefused(t *testing.T) {
 	wantError(t, h.GrowRegion(32), tlsf.ErrTooLarge)
 }
 
-func TestOptionsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	for _, option := range []tlsf.Option{nil, tlsf.WithCallSites(0), tlsf.WithCallSites(65)} {
 		_, err := tlsf.New(make([]byte, 1024), option)
 		wantError(t, err, tlsf.ErrInvalidOption)

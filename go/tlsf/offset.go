@@ -1,8 +1,8 @@
 package tlsf
 
-// Offsets: names of blocks that may be stored inside blocks, where Go pointers may not.
+// Offsets: numbers for blocks, which may be stored inside blocks, where Go pointers may not.
 
-// Offset is the name of the block that b is the whole of: where it starts in its region, with the region's number in the
+// Offset is a number for the block b: where it starts in its region, in bytes, with the region's number in the
 // top 16 bits. It is never 0. It stays valid until the block is freed or moved.
 func (h *Heap) Offset(b []byte) (uint64, error) {
 	r, i, ok := h.find(b)
@@ -12,7 +12,7 @@ func (h *Heap) Offset(b []byte) (uint64, error) {
 	return r.tag | (i+1)*wordBytes, nil
 }
 
-// At is the block with this name, at its full capacity.
+// At is the block with this offset, at its full capacity.
 //
 // # Errors
 //

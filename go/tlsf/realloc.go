@@ -4,9 +4,9 @@ package tlsf
 
 import "errors"
 
-// Realloc changes the block to n bytes and returns it, at the same place where that is possible. Its contents stay, up to
+// Realloc changes the block to n bytes and returns it, at the same place where that is possible. It keeps the contents, up to
 // the smaller of the old capacity and n. The old slice must not be used any more, unless an error is returned: then the
-// old block is untouched. Realloc of nil is Alloc.
+// old block is unchanged. Realloc of nil is Alloc.
 //
 // # Errors
 //

@@ -1,7 +1,7 @@
 package tlsf_test
 
-// The reference: the placement rules written as slowly and plainly as possible, over a sorted list of blocks and lists of
-// offsets. It shares no code with the heap; streams and fuzzing hold the heap to it.
+// The reference: the placement rules in their simplest form, over a sorted list of blocks and lists of
+// offsets. It shares no code with the heap; streams and fuzzing compare the heap with it.
 
 import (
 	"math/bits"
@@ -133,10 +133,10 @@ func (m *reference) alloc(n, align int) int {
 	return m.blocks[k].at + 8
 }
 
-// capacity is how many bytes of the block with this payload are the caller's.
+// capacity is how many bytes of the block with this payload the caller may use.
 func (m *reference) capacity(payload int) int { return m.blocks[m.index(payload-8)].size - 8 - m.guard }
 
-// cut splits what block k does not need off as a free block, which joins a free block behind it.
+// cut splits the unneeded end of block k off as a free block, which merges with a free block behind it.
 func (m *reference) cut(k, need int) {
 	rest := m.blocks[k].size - need
 	if rest < 32 {

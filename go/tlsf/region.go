@@ -17,7 +17,7 @@ package tlsf
 //
 // Invariants: headers lie at odd words; sizes are multiples of 16 and at least 32; two free blocks never touch; the
 // sentinel is a used block of size 0; a bit of starts is set exactly where the payload of a used block begins.
-// The map of starts is out of band, so that no content of a block can pass for a header: a slice is a block if and only
+// The map of starts is outside the region, so that no content of a block can pass for a header: a slice is a block if and only
 // if its bit is set. It costs 1/128 of the region, on Go's heap.
 // A region belongs to its Heap; there is no locking here.
 
@@ -33,7 +33,7 @@ const (
 	wordBytes   = 8
 	headerBytes = 8
 	minBlock    = 32
-	// frameBytes is what a region loses to its first word and its sentinel.
+	// frameBytes is the size of a region's first word and its sentinel.
 	frameBytes = 16
 	minRegion  = frameBytes + minBlock
 
@@ -47,7 +47,7 @@ const (
 	maxLen    = 1 << 47
 	// damagedLink names no block: take reports it as a damaged list.
 	damagedLink = 1<<64 - 1
-	// maxRegions keeps tags within 16 bits, with room to spare.
+	// maxRegions keeps tags well within 16 bits.
 	maxRegions = 1 << 14
 )
 

@@ -5,9 +5,9 @@ package tlsf
 //	region   | shard 0 | shard 1 | shard 2 | ...      equal parts; an address determines its shard
 //	home     each processor uses one shard while that is unlocked and has memory; otherwise it tries the others
 //
-// The home shard is kept in a sync.Pool, which returns what the same processor put in last.
-// Invariants: a shard's heap is only touched with its lock held; at most one lock is held at a time; a block is freed in the
-// shard that its address lies in, whoever frees it.
+// The home shard is kept in a sync.Pool, which usually returns what the same processor put in last.
+// Invariants: a shard's heap is only used with its lock held; at most one lock is held at a time; a block is freed in the
+// shard that its address lies in, whichever goroutine frees it.
 // The region is the hard cap: nothing is allocated on Go's heap instead.
 
 import (
@@ -33,7 +33,7 @@ type Sharded struct {
 	waiters  waitQueue
 }
 
-// shard stands on cache lines of its own.
+// shard occupies cache lines of its own.
 type shard struct {
 	_      [64]byte
 	mu     sync.Mutex
@@ -42,8 +42,8 @@ type shard struct {
 	_      [64]byte
 }
 
-// NewSharded cuts region into n equal shards, with n = 0 one for each processor Go uses. The largest block is what one shard
-// holds. Options apply to each shard.
+// NewSharded divides region into n equal shards, with n = 0 one for each processor that Go uses. No block is larger than a
+// shard. Options apply to each shard.
 //
 // # Errors
 //

@@ -1,6 +1,6 @@
 package tlsf
 
-// Statistics: a few counters that the hot paths keep, and what can be derived from them and from the lists.
+// Statistics: a few counters that the hot paths maintain, and figures derived from them and from the lists.
 
 import "math/bits"
 
@@ -34,7 +34,7 @@ type Stats struct {
 	RegionBytes   uint64  `json:"region_bytes"`   // all memory given to the heap
 	UsedBlocks    uint64  `json:"used_blocks"`    //
 	UsedBytes     uint64  `json:"used_bytes"`     //
-	PeakBytes     uint64  `json:"peak_bytes"`     // the most that UsedBytes ever was
+	PeakBytes     uint64  `json:"peak_bytes"`     // the peak of UsedBytes
 	FreeBlocks    uint64  `json:"free_blocks"`    //
 	FreeBytes     uint64  `json:"free_bytes"`     //
 	LargestFree   uint64  `json:"largest_free"`   // the largest free block: a request 8 bytes smaller succeeds
@@ -44,7 +44,7 @@ type Stats struct {
 	Frees         uint64  `json:"frees"`          //
 }
 
-// Stats counts. O(1) but for LargestFree, which walks the list of the largest blocks. A closed heap has none.
+// Stats returns the statistics; all are 0 after Close. O(1) except for LargestFree, which walks the list of the largest blocks.
 func (h *Heap) Stats() Stats {
 	if h.isClosed {
 		return Stats{}

@@ -28,7 +28,7 @@ func alignedRegion(n, capacity int) []byte {
 	return mem[skip : skip+n : skip+capacity]
 }
 
-// player plays operations against a heap and notes where the blocks lie.
+// player plays operations against a heap and records the offsets of the blocks.
 type player struct {
 	t      testing.TB
 	heap   *tlsf.Heap
@@ -117,7 +117,7 @@ func between(low, high int) func(*rand.Rand, *tlsf.Heap) int {
 	return func(r *rand.Rand, _ *tlsf.Heap) int { return low + r.IntN(high-low+1) }
 }
 
-// spread is sizes of all magnitudes up to 2^log2, with a few that can never fit.
+// spread is sizes of all magnitudes up to 2^log2, including a few that can never fit.
 func spread(log2 int) func(*rand.Rand, *tlsf.Heap) int {
 	return func(r *rand.Rand, _ *tlsf.Heap) int {
 		switch r.IntN(100) {
@@ -221,7 +221,7 @@ func playStream(t testing.TB, s *ops.Stream) []byte {
 	return p.end()
 }
 
-// playReference is playStream with the reference in the heap's place.
+// playReference is playStream with the reference instead of the heap.
 func playReference(s *ops.Stream) []byte {
 	var out bytes.Buffer
 	note := func(offset int) {

@@ -4,9 +4,9 @@ package tlsf
 //
 //	waiters  [ head, ..., tail ]     only the head tries; Free wakes the head; a head that leaves wakes the next
 //
-// No wake-up is lost: a waiter joins the queue before it tries, and Free looks at the queue after it has freed. Either
+// No wake-up is lost: a waiter joins the queue before it tries, and Free checks the queue after it has freed. Either
 // the try sees the freed memory, or Free sees the waiter.
-// Cost for Free: one atomic load while nobody waits.
+// Cost for Free: one atomic load while no goroutine waits.
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func (q *waitQueue) join() *waiter {
 	return w
 }
 
-// leave removes the waiter and wakes the next one, for which there may be memory.
+// leave removes the waiter and wakes the next one, because there may be memory for it.
 func (q *waitQueue) leave(w *waiter) {
 	q.mu.Lock()
 	at := slices.Index(q.waiters, w)

@@ -13,7 +13,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/tlsf"
 )
 
-func TestAnAllocationThatWaitsGetsWhatIsFreed(t *testing.T) {
+func TestAWaitingAllocationGetsFreedMemory(t *testing.T) {
 	eachAllocator(t, 1<<14, func(t *testing.T, a allocator) {
 		all := fillUp(t, a, 1000)
 		got := make(chan error)
@@ -122,7 +122,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	})
 }
 
-func TestManyWaitersAtTheCapAllGetTheirTurn(t *testing.T) {
+func TestAllOfManyWaitersAtTheCapAreServed(t *testing.T) {
 	rounds := 300
 	if testing.Short() {
 		rounds = 50
@@ -155,7 +155,7 @@ func TestManyWaitersAtTheCapAllGetTheirTurn(t *testing.T) {
 	})
 }
 
-func TestGrowingALockedHeapHelpsWaiters(t *testing.T) {
+func TestGrowingALockedHeapWakesWaiters(t *testing.T) {
 	h, err := tlsf.New(alignedRegion(1<<12, 1<<14))
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 package tlsf
 
-// Walking all blocks in address order, and finding out what a slice that is not a block is instead.
+// Walking all blocks in address order, and diagnosing a slice that is not a block.
 
 import (
 	"iter"
@@ -8,7 +8,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/internal/raw"
 )
 
-// Block is one block as Blocks sees it.
+// Block is one block as Blocks yields it.
 type Block struct {
 	Region int    // the region's number, in the order they were added
 	Offset uint64 // where its payload starts in the region
@@ -16,8 +16,8 @@ type Block struct {
 	Used   bool
 }
 
-// Blocks are all blocks, used and free, in address order within each region. The heap must not be changed
-// meanwhile. The walk ends early at a damaged header; Check names it.
+// Blocks yields all blocks, used and free, in address order within each region. The heap must not be changed
+// meanwhile. The walk ends early at a damaged header; Check reports it.
 func (h *Heap) Blocks() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
 		for n := 0; n <= len(h.more) && !h.isClosed; n++ {

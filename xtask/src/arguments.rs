@@ -1,6 +1,6 @@
 //! The command line of `cargo xtask`.
 
-use crate::{interpreted, mutants};
+use crate::{interpreted, mutants, repeat};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -92,6 +92,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         chosen: mutants::Chosen,
     },
+    /// Run test programs again and again beside busy processes.
+    Repeat {
+        #[command(flatten)]
+        chosen: repeat::Chosen,
+    },
     /// Run the tests that use threads under ThreadSanitizer.
     Tsan,
     /// Test the seams between process, threads, libraries and kernel.
@@ -122,11 +127,44 @@ pub(crate) enum Command {
         /// Run only these targets.
         targets: Vec<String>,
     },
+    /// Commit every heap crime of the suite at each level of hardening, and compare the table with docs/security.md.
+    Crimes {
+        /// Print the table of this allocator instead, as [NAME=]LIBRARY[,VARIABLE=VALUE]…; `system` is the C library's.
+        #[arg(long)]
+        under: Vec<String>,
+        /// Write what was seen into docs/security.md.
+        #[arg(long, conflicts_with = "under")]
+        bless: bool,
+    },
+    /// Run correct programs at each level of hardening: the C tests, and real programs under preload.
+    Alarms {
+        /// Only at these levels: off, default, checks, full.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+        harden: Vec<String>,
+        /// Run the workloads of the lab too.
+        #[arg(long)]
+        workloads: bool,
+    },
+    /// Start a program many times, and print how many bits of the heap's addresses are random.
+    Entropy {
+        /// Starts; 100000 take some minutes.
+        #[arg(long, default_value_t = 2000)]
+        starts: u32,
+        /// At this level of hardening.
+        #[arg(long)]
+        harden: Option<String>,
+        /// Of this allocator, not of Freestone.
+        #[arg(long, value_name = "LIBRARY")]
+        of: Option<PathBuf>,
+    },
     /// Run real programs with the library preloaded, and compare their output with that under the system allocator.
     Programs {
         /// Install missing programs with apt.
         #[arg(long)]
         install: bool,
+        /// Run them at these levels of hardening: off, default, checks, full.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+        harden: Vec<String>,
         /// Run only these.
         names: Vec<String>,
     },

@@ -1,4 +1,4 @@
-//! `cargo xtask test --only claims`: what documents and comments say of the code is compared with the code.
+//! `cargo xtask test --only claims`: compares statements of documents and comments about the code with the code.
 //!
 //! | module | what it compares |
 //! |---|---|

@@ -74,7 +74,7 @@ fn add(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a source that a compiler sees: what a new wording of the comments leaves as it is.
+/// The lines of a source that a compiler sees: all but comments.
 pub(crate) fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
 }

@@ -1,7 +1,10 @@
 //! The development commands of Freestone; `cargo xtask --help` lists them.
 
+mod alarms;
 mod arguments;
 mod claims;
+mod crimes;
+mod entropy;
 mod hotpath;
 mod install;
 mod interpreted;
@@ -14,6 +17,7 @@ mod platforms;
 mod process;
 mod programs;
 mod proofs;
+mod repeat;
 #[cfg(test)]
 mod samples;
 mod schedules;
@@ -40,6 +44,7 @@ fn main() -> Result<()> {
         Command::Loom => proofs::loom(),
         Command::Miri { chosen } => interpreted::miri(&chosen),
         Command::Mutants { chosen } => mutants::run(&chosen),
+        Command::Repeat { chosen } => repeat::run(&chosen),
         Command::Tsan => proofs::tsan(),
         Command::Seams { long, machine } => proofs::seams(long, machine),
         Command::Orderings { package, seconds, shard } => orderings::run(package.as_deref(), seconds, shard),
@@ -48,6 +53,9 @@ fn main() -> Result<()> {
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),
-        Command::Programs { install, names } => programs::run(&names, install),
+        Command::Crimes { under, bless } => crimes::run(&under, bless),
+        Command::Alarms { harden, workloads } => alarms::run(&harden, workloads),
+        Command::Entropy { starts, harden, of } => entropy::run(starts, harden.as_deref(), of.as_deref()),
+        Command::Programs { install, harden, names } => programs::run(&names, &harden, install),
     }
 }

@@ -1,72 +1,77 @@
 //! `cargo xtask mutants`: changes the allocators line by line, and lists the changes that no test notices.
 //!
-//! cargo-mutants (`cargo install cargo-mutants --locked`) makes the changes and runs the tests of the changed crate, as `.cargo/mutants.toml`
-//! configures. It gets some mutants at a time, and the verdict on each is recorded ([`Ledger`]), so the command can be stopped at any
-//! time, or after `--minutes`, and resumes where it was. A changed file is tested again; `--again` tests the survivors again, after tests were added.
+//! cargo-mutants (`cargo install cargo-mutants --locked`) lists the changes. All that a crate can have are built into its test programs at once
+//! ([`changed`]), and an environment variable puts one in force. A first run of each test tells which changes it reaches; then the tests that
+//! reach a change run, the shortest first, until one fails. So a change that is noticed takes milliseconds.
 //!
-//! cargo-mutants changes no function that is declared `unsafe`.
+//! Each verdict is recorded ([`Ledger`]), so the command can be stopped at any time, or after `--minutes`, and resumes where it was. Changes of a
+//! changed file are tested again; `--again` tests the survivors again, after tests were added.
+//!
+//! cargo-mutants changes no function that is declared `unsafe`, and nothing within macros.
+
+mod changed;
+mod programs;
+mod trial;
 
 use crate::ledger::{Ledger, fingerprint};
 use crate::process::{command, is_installed, output, root, target};
 use anyhow::{Result, bail};
+use changed::Change;
+use programs::{Built, Placed};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
+use trial::{Ending, Test};
 
-/// Some files of a package, and the tests that have to notice changes to them.
+/// Some files of a package.
 struct Module {
     name: &'static str,
     package: &'static str,
     /// Globs, as cargo-mutants takes them.
     files: &'static [&'static str],
-    /// Arguments that narrow `cargo test`, so that one mutant takes seconds.
-    tests: &'static [&'static str],
 }
 
-/// Unit tests of the crate test the heap's modules below `api`; C programs test `api`, which takes a minute per mutant.
 const MODULES: [Module; 8] = [
-    Module { name: "base", package: "freestone-base", files: &["crates/base/src/**"], tests: &["--tests"] },
-    Module { name: "tlsf", package: "freestone-tlsf", files: &["crates/tlsf/src/**"], tests: &["--tests"] },
-    Module { name: "pool", package: "freestone-pool", files: &["crates/pool/src/**"], tests: &["--tests"] },
+    Module { name: "base", package: "freestone-base", files: &["crates/base/src/**"] },
+    Module { name: "tlsf", package: "freestone-tlsf", files: &["crates/tlsf/src/**"] },
+    Module { name: "pool", package: "freestone-pool", files: &["crates/pool/src/**"] },
     Module {
         name: "span",
         package: "freestone",
         files: &["crates/freestone/src/span.rs", "crates/freestone/src/span/**"],
-        tests: &["--lib"],
     },
     Module {
         name: "page",
         package: "freestone",
         files: &["crates/freestone/src/page.rs", "crates/freestone/src/page/**"],
-        tests: &["--lib"],
     },
     Module {
         name: "thread",
         package: "freestone",
         files: &["crates/freestone/src/thread.rs", "crates/freestone/src/thread/**"],
-        tests: &["--lib"],
     },
     Module {
         name: "central",
         package: "freestone",
         files: &["crates/freestone/src/central.rs", "crates/freestone/src/central/**", "crates/freestone/src/usage.rs"],
-        tests: &["--lib"],
     },
     Module {
         name: "api",
         package: "freestone",
         files: &["crates/freestone/src/api.rs", "crates/freestone/src/api/**"],
-        tests: &["--test", "life_cycle", "--test", "memory", "--test", "options", "--test", "conformance"],
     },
 ];
 
-/// Mutants that cargo-mutants gets at once. Each time it first copies the tree and runs the unchanged tests.
-const AT_ONCE: usize = 40;
-
-/// The files in which cargo-mutants lists its findings, with our verdicts. A mutant that makes a test run forever is caught.
-const FINDINGS: [(&str, &str); 4] =
-    [("caught.txt", "caught"), ("timeout.txt", "caught"), ("missed.txt", "missed"), ("unviable.txt", "unviable")];
+/// Packages, their folders, and the tests that have to notice changes to them, as cargo's arguments.
+const PACKAGES: [(&str, &str, &[&str]); 4] = [
+    ("freestone-base", "crates/base", &["--tests"]),
+    ("freestone-tlsf", "crates/tlsf", &["--tests"]),
+    ("freestone-pool", "crates/pool", &["--tests"]),
+    ("freestone", "crates/freestone", &["--lib", "--test", "door", "--test", "explicit_heaps", "--test", "threads"]),
+];
 
 /// The arguments.
 #[derive(clap::Args)]
@@ -79,6 +84,15 @@ pub(crate) struct Chosen {
     /// Test the survivors again.
     #[arg(long)]
     again: bool,
+    /// Do not run tests that take longer than this many seconds; survivors stay without a verdict.
+    #[arg(long, default_value_t = u64::MAX)]
+    seconds: u64,
+    /// Test this many mutants at once.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Also build and test each mutant of a constant, one at a time.
+    #[arg(long)]
+    constants: bool,
     /// Only print the verdicts.
     #[arg(long)]
     report: bool,
@@ -95,9 +109,10 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     let modules = || MODULES.iter().filter(|module| chosen.modules.is_empty() || is_named(&chosen.modules, module));
     let mut ledger = Ledger::open("mutants")?;
     let end = Instant::now().checked_add(Duration::from_secs(chosen.minutes.saturating_mul(60)));
-    if !chosen.report {
-        for module in modules() {
-            test(module, chosen.again, end, &mut ledger)?;
+    for package in PACKAGES.iter().filter(|_| !chosen.report) {
+        let some: Vec<_> = modules().filter(|module| module.package == package.0).collect();
+        if !some.is_empty() {
+            test(package, &some, chosen, end, &mut ledger)?;
         }
     }
     modules().try_for_each(|module| report(module, &ledger))
@@ -118,6 +133,14 @@ struct Mutant {
 }
 
 impl Mutant {
+    /// What is built of it, under a number. Nothing if its change is of a kind that is not known.
+    fn placed(&self, number: u32) -> Option<Placed> {
+        let mut parts = self.name.splitn(4, ':');
+        let (file, line, column) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let change = Change::of(parts.next()?.trim())?;
+        Some(Placed { number, file: file.to_owned(), at: (line, column), change })
+    }
+
     /// Its verdict.
     fn verdict<'a>(&self, ledger: &'a Ledger) -> Option<&'a str> {
         ledger.verdict(&self.print, &self.key)
@@ -144,73 +167,145 @@ fn mutants(module: &Module) -> Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-fn test(module: &Module, again: bool, end: Option<Instant>, ledger: &mut Ledger) -> Result<()> {
-    let mutants = mutants(module)?;
-    let left: Vec<_> = mutants
-        .iter()
-        .filter(|mutant| mutant.verdict(ledger).is_none_or(|verdict| again && verdict == "missed"))
-        .collect();
-    println!("== mutants: {}, {} of {} to test", module.name, left.len(), mutants.len());
-    for some in left.chunks(AT_ONCE) {
-        if end.is_some_and(|end| Instant::now() >= end) {
-            println!("the time is over; the same command goes on from here");
-            return Ok(());
+/// A test, how many seconds it takes, and which places it reaches: a byte for each mutant's number.
+struct Measured {
+    test: Test,
+    seconds: f64,
+    reached: Vec<u8>,
+}
+
+impl Measured {
+    /// Runs the test once with no mutant in force. Returns nothing if it fails.
+    fn new(test: &Test, n_numbers: usize) -> Result<Option<Self>> {
+        let file = target().join(format!("mutants/reached-{}", std::process::id()));
+        fs::write(&file, vec![0; 1 << 16])?;
+        let begun = Instant::now();
+        let ending = test.run(("FREESTONE_MUTANT_TRACE", &file.to_string_lossy()), 600)?;
+        let (seconds, mut reached) = (begun.elapsed().as_secs_f64(), fs::read(&file)?);
+        reached.truncate(n_numbers);
+        Ok((ending == Ending::Passed).then(|| Self { test: test.clone(), seconds, reached }))
+    }
+}
+
+fn test(
+    (package, folder, targets): &(&str, &str, &[&str]),
+    modules: &[&Module],
+    chosen: &Chosen,
+    end: Option<Instant>,
+    ledger: &mut Ledger,
+) -> Result<()> {
+    let mut left = Vec::new();
+    for module in modules {
+        let mutants = mutants(module)?;
+        let n_all = mutants.len();
+        let is_left = |mutant: &Mutant| {
+            mutant.verdict(ledger).is_none_or(|verdict| chosen.again && matches!(verdict, "missed" | "unreached"))
+        };
+        let some: Vec<_> = mutants.into_iter().filter(is_left).collect();
+        println!("== mutants: {}, {} of {n_all} to test", module.name, some.len());
+        left.extend(some);
+    }
+    let numbered: Vec<_> =
+        left.iter().enumerate().filter_map(|(index, mutant)| mutant.placed(index as u32 + 1)).collect();
+    if numbered.is_empty() {
+        return Ok(());
+    }
+    let built = programs::build(package, folder, targets, &numbered)?;
+    for number in &built.unviable {
+        let mutant = &left[*number as usize - 1];
+        ledger.write(&mutant.print, "unviable", &mutant.key)?;
+    }
+    let mut tests = Vec::new();
+    for test in &built.tests {
+        match Measured::new(test, left.len() + 1)? {
+            Some(measured) => tests.push(measured),
+            None => println!("left out, since it fails without a change: {}", test.name),
         }
-        let folder = target().join("proofs/mutants-run");
-        let names = some.iter().map(|mutant| escaped(&mutant.name)).collect::<Vec<_>>().join("|");
-        let mut cargo = command("cargo", &["mutants", "--package", module.package, "--no-times", "--colors", "never"]);
-        cargo.args(["--re", &format!("^(?:{names})$"), "--output"]).arg(&folder);
-        cargo.args(module.files.iter().flat_map(|glob| ["--file", glob]));
-        if module.name == "api" {
-            cargo.args(["--test-package", "freestone-capi"]);
-        }
-        cargo.arg("--").args(module.tests).env("CARGO_TARGET_DIR", target().join("mutants"));
-        // Its exit status says whether mutants survived; the verdicts are in its files.
-        cargo.status()?;
-        let n_seen = take_over(&folder.join("mutants.out"), some, ledger)?;
-        if n_seen == 0 {
-            bail!("cargo-mutants tested nothing: do the tests of {} pass? {}", module.package, folder.display());
+    }
+    tests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    println!("{} tests, {:.0} s", tests.len(), tests.iter().map(|test| test.seconds).sum::<f64>());
+    try_all(&left, &built, &tests, chosen, end, ledger)?;
+    for mutant in numbered.iter().filter(|_| chosen.constants) {
+        let Mutant { name, key, print } = &left[mutant.number as usize - 1];
+        let is_over = end.is_some_and(|end| Instant::now() >= end);
+        // No function's name follows.
+        if !is_over && ledger.verdict(print, key) == Some("unreached") && !name.contains(" in ") && mutant.is_operator()
+        {
+            let verdict = programs::constant(package, targets, mutant)?;
+            println!("{verdict}: {name}");
+            ledger.write(print, verdict, key)?;
         }
     }
     Ok(())
 }
-
-/// Records what cargo-mutants found. Returns the number of verdicts.
-fn take_over(folder: &Path, tested: &[&Mutant], ledger: &mut Ledger) -> Result<usize> {
-    let mut n_seen = 0;
-    for (file, verdict) in FINDINGS {
-        let names = fs::read_to_string(folder.join(file)).unwrap_or_default();
-        for name in names.lines() {
-            if let Some(mutant) = tested.iter().find(|tested| tested.name == name) {
-                ledger.write(&mutant.print, verdict, &mutant.key)?;
-                n_seen += 1;
+/// Puts one mutant after the other in force, in several processes at once, and records the verdicts.
+fn try_all(
+    left: &[Mutant],
+    built: &Built,
+    tests: &[Measured],
+    chosen: &Chosen,
+    end: Option<Instant>,
+    ledger: &mut Ledger,
+) -> Result<()> {
+    let numbers: Vec<_> = built.firsts.iter().collect();
+    let (next, ledger) = (AtomicUsize::new(0), Mutex::new(ledger));
+    let work = || -> Result<()> {
+        while let Some((number, first)) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if end.is_some_and(|end| Instant::now() >= end) {
+                break;
+            }
+            let mutant = &left[**number as usize - 1];
+            if let Some(verdict) = verdict(**number, **first, tests, chosen.seconds as f64)? {
+                if verdict != "caught" {
+                    println!("{verdict}: {}", mutant.name);
+                }
+                ledger.lock().unwrap_or_else(PoisonError::into_inner).write(&mutant.print, verdict, &mutant.key)?;
             }
         }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..chosen.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a worker panicked")))
+    })
+}
+
+/// Runs the tests that reach a place with a mutant in force. Returns nothing if it survives and some test takes longer than `most` seconds.
+fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<Option<&'static str>> {
+    let mut reaching = tests.iter().filter(|test| test.reached.get(first as usize) == Some(&1)).peekable();
+    if reaching.peek().is_none() {
+        return Ok(Some("unreached"));
     }
-    Ok(n_seen)
+    for measured in reaching {
+        if measured.seconds > most {
+            return Ok(None);
+        }
+        let seconds = 5 + 8 * measured.seconds.ceil() as u64;
+        if measured.test.run(("FREESTONE_MUTANT", &number.to_string()), seconds)? == Ending::Failed {
+            return Ok(Some("caught"));
+        }
+    }
+    Ok(Some("missed"))
 }
 
-/// A name as a regular expression that matches just it.
-fn escaped(name: &str) -> String {
-    name.chars().flat_map(|c| r"\.+*?()|[]{}^$".contains(c).then_some('\\').into_iter().chain([c])).collect()
-}
-
+/// Prints the counts, and the survivors.
 fn report(module: &Module, ledger: &Ledger) -> Result<()> {
     let mutants = mutants(module)?;
     let of = |wanted: &str| -> Vec<&str> {
         let is_it = |mutant: &&Mutant| mutant.verdict(ledger) == Some(wanted);
         mutants.iter().filter(is_it).map(|mutant| mutant.name.as_str()).collect()
     };
-    let (caught, missed, unviable) = (of("caught").len(), of("missed"), of("unviable").len());
-    let viable = caught + missed.len();
-    let left = mutants.len() - viable - unviable;
-    let percent = 100.0 * caught as f64 / (viable.max(1) as f64);
+    let (caught, missed, unreached, unviable) =
+        (of("caught").len(), of("missed"), of("unreached"), of("unviable").len());
+    let n_survivors = missed.len() + unreached.len();
+    let left = mutants.len() - caught - n_survivors - unviable;
+    let percent = 100.0 * caught as f64 / ((caught + n_survivors).max(1) as f64);
     println!(
-        "{}: {caught} caught, {} missed ({percent:.0} % of the viable caught), {unviable} unviable, {left} left",
-        module.name,
-        missed.len()
+        "{}: {caught} caught, {n_survivors} survived ({percent:.0} % of the viable caught), {unviable} unviable, {left} left",
+        module.name
     );
     missed.iter().for_each(|name| println!("    {name}"));
+    unreached.iter().for_each(|name| println!("    no test reaches {name}"));
     Ok(())
 }
 

@@ -148,7 +148,7 @@ fn verdict(scratch: &Scratch, tests: &[&str]) -> Result<String> {
         bail!("does not compile:\n{text}");
     }
     Ok(match outcome(&mut test(&[]), LONGEST)? {
-        Outcome::Passed => "nobody".into(),
+        Outcome::Passed => "unnoticed".into(),
         Outcome::TooLong => "a model never ended".into(),
         Outcome::Failed(text) => text
             .lines()
@@ -165,7 +165,7 @@ pub(crate) fn run(only: Option<&str>, seconds: Option<u64>, shard: (usize, usize
     let ends = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let scratch = Scratch::copy()?;
     let mut known = known();
-    let (mut n_all, mut n_minded, mut n_left, mut nobody) = (0, 0, 0, Vec::new());
+    let (mut n_all, mut n_noticed, mut n_left, mut unnoticed) = (0, 0, 0, Vec::new());
     for (name, folder, tests) in CRATES.into_iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)) {
         let print = fingerprint(folder)?;
         let mut is_sound = false;
@@ -184,27 +184,29 @@ pub(crate) fn run(only: Option<&str>, seconds: Option<u64>, shard: (usize, usize
                 if !known.contains_key(&key) && is_ours && ends.is_none_or(|ends| Instant::now() < ends) {
                     if !is_sound {
                         let said = verdict(&scratch, tests)?;
-                        if said != "nobody" {
+                        if said != "unnoticed" {
                             bail!("the models of {name} fail without any change: {said}");
                         }
                         is_sound = true;
                     }
                     let changed = [&text[..place.start], to, &text[place.end..]].concat();
-                    let minds = scratch.with(&file, &changed, |scratch| verdict(scratch, tests))?;
-                    println!("{file}:{line}: {} -> {to}: {minds}", &text[place.clone()]);
-                    known.insert(key.clone(), minds);
+                    let noticed = scratch.with(&file, &changed, |scratch| verdict(scratch, tests))?;
+                    println!("{file}:{line}: {} -> {to}: {noticed}", &text[place.clone()]);
+                    known.insert(key.clone(), noticed);
                     save(&known)?;
                 }
                 match known.get(&key).map(String::as_str) {
                     None => n_left += 1,
-                    Some("nobody") => nobody.push(format!("{file}:{line}: {} -> {to}: {what}", &text[place.clone()])),
-                    Some(_) => n_minded += 1,
+                    Some("unnoticed") => {
+                        unnoticed.push(format!("{file}:{line}: {} -> {to}: {what}", &text[place.clone()]))
+                    }
+                    Some(_) => n_noticed += 1,
                 }
             }
         }
     }
-    println!("{n_all} weakenings: {n_minded} noticed, {} not, {n_left} not tried yet", nobody.len());
-    nobody.iter().for_each(|line| println!("no model notices {line}"));
+    println!("{n_all} weakenings: {n_noticed} noticed, {} not, {n_left} not tried yet", unnoticed.len());
+    unnoticed.iter().for_each(|line| println!("no model notices {line}"));
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 //! report: one line at each process's start.
 
 use crate::process::{build_library, is_installed, run as run_command, target};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -131,7 +131,14 @@ struct Outcome {
     n_starts: usize,
 }
 
-fn run_once(program: &Program, library: Option<&Path>) -> Result<Outcome> {
+/// The library, and the level of the option `harden` that it is given; without one it has its default.
+#[derive(Clone, Copy)]
+struct Preload<'a> {
+    library: &'a Path,
+    harden: Option<&'a str>,
+}
+
+fn run_once(program: &Program, preload: Option<Preload<'_>>) -> Result<Outcome> {
     let work = std::env::temp_dir().join(format!("freestone-{}-{}", program.name, std::process::id()));
     let _ = fs::remove_dir_all(&work);
     fs::create_dir_all(&work)?;
@@ -139,8 +146,10 @@ fn run_once(program: &Program, library: Option<&Path>) -> Result<Outcome> {
     fs::write(&report, "")?;
     let mut command = Command::new("bash");
     // The script sets the preload, so the shell that runs it is the only process without the library.
-    let preload = library.map_or(String::new(), |at| format!("export LD_PRELOAD='{}'\n", at.display()));
-    command.arg("-c").arg(format!("{preload}{}", program.script)).current_dir(&work);
+    let export =
+        preload.map_or(String::new(), |preload| format!("export LD_PRELOAD='{}'\n", preload.library.display()));
+    command.arg("-c").arg(format!("{export}{}", program.script)).current_dir(&work);
+    command.envs(preload.and_then(|preload| preload.harden).map(|level| ("FREESTONE_HARDEN", level)));
     command.env("WORK", &work).env("FREESTONE_REPORT", &report).env("LC_ALL", "C");
     let output = command.output().context("cannot start bash: is it installed?")?;
     let lines = fs::read_to_string(&report).unwrap_or_default();
@@ -149,23 +158,24 @@ fn run_once(program: &Program, library: Option<&Path>) -> Result<Outcome> {
         bail!("{} ended with {}\n{}", program.name, output.status, String::from_utf8_lossy(&output.stderr));
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    if library.is_some() && stderr.contains("freestone:") {
+    if preload.is_some() && stderr.contains("freestone:") {
         bail!("{}: the library reported:\n{stderr}", program.name);
     }
     let n_starts = lines.lines().filter(|line| line.contains(r#""event":"start""#)).count();
     Ok(Outcome { stdout: String::from_utf8_lossy(&output.stdout).into_owned(), n_starts })
 }
 
-fn compare(program: &Program, library: &Path) -> Result<()> {
+fn compare(program: &Program, system: &Outcome, preload: Preload<'_>) -> Result<()> {
     let begun = Instant::now();
-    let (system, ours) = (run_once(program, None)?, run_once(program, Some(library))?);
+    let ours = run_once(program, Some(preload))?;
     if ours.n_starts == 0 {
         bail!("{}: the library was not in the process (static, setuid, or preloading refused?)", program.name);
     }
     if system.stdout != ours.stdout || ours.stdout.trim().is_empty() {
         bail!("{}: output differs\n--- system\n{}\n--- freestone\n{}", program.name, system.stdout, ours.stdout);
     }
-    println!("ok {} ({} processes, {:.1} s)", program.name, ours.n_starts, begun.elapsed().as_secs_f64());
+    let level = preload.harden.map_or(String::new(), |level| format!(" with harden={level}"));
+    println!("ok {}{level} ({} processes, {:.1} s)", program.name, ours.n_starts, begun.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -177,7 +187,8 @@ fn library() -> Result<PathBuf> {
     Ok(copy)
 }
 
-fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, install: bool) -> Result<()> {
+/// Runs each program without the library, and with it at each level.
+fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, levels: &[Option<&str>], install: bool) -> Result<()> {
     let library = library()?;
     let mut wrong = Vec::new();
     for program in programs {
@@ -188,12 +199,20 @@ fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, install: bool) -> Re
         }
         if !is_installed(binary) {
             println!("skipped {}: {binary} is not installed (package {package})", program.name);
-        } else if let Err(error) = compare(program, &library) {
-            println!("FAILED {error:#}");
-            wrong.push(program.name);
+            continue;
+        }
+        let system = run_once(program, None);
+        for &harden in levels {
+            let preload = Preload { library: &library, harden };
+            let result = system.as_ref().map_err(|error| anyhow!("{error:#}"));
+            if let Err(error) = result.and_then(|system| compare(program, system, preload)) {
+                println!("FAILED {}: {error:#}", harden.unwrap_or("at the default level"));
+                wrong.push(program.name);
+            }
         }
     }
     let _ = fs::remove_file(&library);
+    wrong.dedup();
     if !wrong.is_empty() {
         bail!(
             "these failed under preload: {}; to run them again: cargo xtask programs {}",
@@ -204,17 +223,19 @@ fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, install: bool) -> Re
     Ok(())
 }
 
-/// Runs those that take seconds and are installed.
+/// Runs those that take seconds and are installed, as they are and with every free checked.
 pub(crate) fn run_short() -> Result<()> {
-    run_all(PROGRAMS.iter().filter(|program| program.short), false)
+    run_all(PROGRAMS.iter().filter(|program| program.short), &[Some("default"), Some("checks")], false)
 }
 
-/// Runs the named programs, or all; with `install`, installs missing ones.
-pub(crate) fn run(names: &[String], install: bool) -> Result<()> {
+/// Runs the named programs, or all, at the named levels of the option `harden`, or at its default; with `install`, installs missing programs.
+pub(crate) fn run(names: &[String], levels: &[String], install: bool) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| PROGRAMS.iter().all(|program| program.name != name.as_str())) {
         let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
         bail!("no program is called {unknown}; known are {}", known.join(", "));
     }
     let is_chosen = |program: &&Program| names.is_empty() || names.iter().any(|name| name == program.name);
-    run_all(PROGRAMS.iter().filter(is_chosen), install)
+    let levels: Vec<_> =
+        if levels.is_empty() { vec![None] } else { levels.iter().map(|level| Some(level.as_str())).collect() };
+    run_all(PROGRAMS.iter().filter(is_chosen), &levels, install)
 }

@@ -3,6 +3,13 @@
 //! `align` has to be a power of two in every function here; debug builds check it.
 
 /// `value` rounded up to a multiple of `align`, or `None` if that does not fit in `usize`.
+///
+/// ```
+/// use freestone_base::align;
+///
+/// assert_eq!(align::checked_up(17, 16), Some(32));
+/// assert_eq!(align::checked_up(usize::MAX, 16), None);
+/// ```
 #[must_use]
 #[inline]
 pub const fn checked_up(value: usize, align: usize) -> Option<usize> {
@@ -14,6 +21,10 @@ pub const fn checked_up(value: usize, align: usize) -> Option<usize> {
 }
 
 /// `value` rounded up to a multiple of `align`. The sum must fit in `usize`.
+///
+/// ```
+/// assert_eq!(freestone_base::align::up(4097, 4096), 8192);
+/// ```
 #[must_use]
 #[inline]
 pub const fn up(value: usize, align: usize) -> usize {
@@ -22,6 +33,10 @@ pub const fn up(value: usize, align: usize) -> usize {
 }
 
 /// `value` rounded down to a multiple of `align`.
+///
+/// ```
+/// assert_eq!(freestone_base::align::down(4097, 4096), 4096);
+/// ```
 #[must_use]
 #[inline]
 pub const fn down(value: usize, align: usize) -> usize {
@@ -30,6 +45,10 @@ pub const fn down(value: usize, align: usize) -> usize {
 }
 
 /// Whether `value` is a multiple of `align`.
+///
+/// ```
+/// assert!(freestone_base::align::is_aligned(64, 16));
+/// ```
 #[must_use]
 #[inline]
 pub const fn is_aligned(value: usize, align: usize) -> bool {

@@ -17,6 +17,16 @@ pub fn increment(counter: &AtomicU64) {
 }
 
 /// Adds `n`. For the counter's only writer.
+///
+/// ```
+/// use freestone_base::count;
+/// use freestone_base::sync::{AtomicU64, Ordering};
+///
+/// let freed = AtomicU64::new(0);
+/// count::increment(&freed);
+/// count::add(&freed, 31);
+/// assert_eq!(freed.load(Ordering::Relaxed), 32);
+/// ```
 #[inline(always)]
 pub fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);

@@ -61,6 +61,23 @@ impl LinkKey {
 const CLOSED: usize = 1;
 
 /// The list. See the module header.
+///
+/// ```
+/// use core::ptr;
+/// use freestone_base::inbox::{Inbox, Node};
+///
+/// let inbox = Inbox::new();
+/// let mut block = Node { next: ptr::null_mut() };
+/// let chain: *mut Node = &mut block;
+/// // SAFETY: a chain of one node, which no other code uses.
+/// assert!(unsafe { inbox.push(chain, chain) });
+/// assert_eq!(inbox.take(), chain);
+/// assert!(inbox.is_empty());
+///
+/// let _ = inbox.close();
+/// // SAFETY: as above.
+/// assert!(!unsafe { inbox.push(chain, chain) }, "a closed inbox refuses");
+/// ```
 #[derive(Debug)]
 pub struct Inbox {
     head: AtomicPtr<Node>,

@@ -16,6 +16,15 @@
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
 //! | [`prefetch`] | prefetching |
 //! | [`text`] | a fixed buffer to format messages into |
+//!
+//! ```
+//! use freestone_base::align;
+//! use freestone_base::lock::{Lock, Spin};
+//!
+//! let end: Lock<usize, Spin> = Lock::new(100);
+//! *end.lock() = align::up(100, 64);
+//! assert_eq!(*end.lock(), 128);
+//! ```
 #![no_std]
 
 pub mod align;

@@ -22,7 +22,7 @@ use core::ops::{Deref, DerefMut};
 /// How a thread waits for a lock word to change.
 pub trait Parking {
     /// A thread that has waited this often for one entry asks for the lock to be handed over. While it is handed over no other thread can take it,
-    /// so everybody sleeps once more: hence not at once.
+    /// so every waiter sleeps once more: hence not after the first wait.
     const WAITS_MOST: u32 = 16;
     /// Returns when `word` may have changed from `expected`; may return early.
     fn wait(word: &AtomicU32, expected: u32);
@@ -67,7 +67,40 @@ const STARVED: u32 = 1 << 28;
 /// The lock has been handed to the thread that was overtaken, which has not noticed yet.
 const GRANTED: u32 = 1 << 27;
 
+/// The proof that the calling thread may release what was taken for a fork: it took these locks, or, in the child, is the copy of the thread that
+/// did.
+#[derive(Clone, Copy, Debug)]
+pub struct Forker {
+    not_send: PhantomData<*const u8>,
+}
+
+impl Forker {
+    /// The proof, for a fork that is over.
+    ///
+    /// # Safety
+    /// - Of the locks that are released with the proof, those that [`Lock::acquire_raw`] took and nothing has released since were taken by the
+    ///   calling thread, or, in a forked child, by the thread that it is the copy of.
+    /// - The calling thread holds no guard of them.
+    #[allow(unsafe_code)]
+    #[must_use]
+    pub const unsafe fn new() -> Self {
+        Self { not_send: PhantomData }
+    }
+}
+
 /// A value that one thread at a time may touch. `RANK`: see the module header.
+///
+/// ```
+/// use freestone_base::lock::{Lock, Spin};
+///
+/// static TOTAL: Lock<u64, Spin> = Lock::new(0);
+/// std::thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| *TOTAL.lock() += 1);
+///     }
+/// });
+/// assert_eq!(*TOTAL.lock(), 2);
+/// ```
 pub struct Lock<T, P: Parking = Spin, const RANK: u8 = 0> {
     state: AtomicU32,
     value: UnsafeCell<T>,
@@ -126,7 +159,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         const SPINS: u32 = 64;
         let mut seen = self.state.load(Ordering::Relaxed);
         if seen & FORK != 0 && P::is_forking() {
-            // Only this thread changes the count; waiters set their mark beside it.
+            // Only this thread changes the count; waiters set their bits beside it.
             self.state.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -199,12 +232,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     }
 
     /// Releases a lock that [`Lock::acquire_raw`] has taken; any other lock stays as it is.
-    ///
-    /// # Safety
-    /// - If the lock was taken with `acquire_raw` and not released since, the calling thread took it, or, in a forked child, the thread
-    ///   that it is the copy of; it holds no guard of the lock.
-    #[allow(unsafe_code)]
-    pub unsafe fn release_raw(&self) {
+    pub fn release_raw(&self, _: Forker) {
         if self.state.load(Ordering::Relaxed) & FORK == 0 {
             return;
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Unlike the standard library's `Once`, an attempt may fail, and a later call makes another. A thread that calls again from within its own
-//! attempt waits for itself for ever: callers that a signal handler may interrupt have to keep the handler from coming here.
+//! attempt waits for itself for ever: a caller that a signal handler may interrupt must keep the handler from calling this.
 
 use crate::lock::Parking;
 use crate::sync::{AtomicU32, Ordering};
@@ -18,6 +18,16 @@ const RUNNING: u32 = 1;
 const DONE: u32 = 2;
 
 /// See the module header.
+///
+/// ```
+/// use freestone_base::lock::Spin;
+/// use freestone_base::once::Once;
+///
+/// let once = Once::<Spin>::new();
+/// assert!(!once.call(|| false), "the attempt failed, and another may be made");
+/// assert!(once.call(|| true));
+/// assert!(once.call(|| unreachable!()), "it is done");
+/// ```
 pub struct Once<P: Parking> {
     state: AtomicU32,
     parking: PhantomData<P>,

@@ -1,4 +1,4 @@
-//! Prefetching: a hint to the processor, which changes nothing but time.
+//! Prefetching: a hint to the processor that affects speed only.
 #![allow(unsafe_code)]
 //!
 //! # Safety

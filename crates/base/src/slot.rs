@@ -24,6 +24,17 @@ const OPEN: u64 = 1 << 32;
 const IDLE: u64 = 1 << 33;
 
 /// See the module header. Zeroed memory is a closed slot.
+///
+/// ```
+/// use freestone_base::slot::{Content, Slot};
+///
+/// let slot = Slot::closed();
+/// assert!(!slot.put(7), "a closed slot refuses");
+/// slot.open(7);
+/// assert_eq!(slot.take(), Some(7));
+/// assert!(slot.put(7));
+/// assert_eq!(slot.close(), Some(Content::Number(7)));
+/// ```
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Slot(AtomicU64);
@@ -108,7 +119,7 @@ impl Slot {
     }
 }
 
-/// What the word of a slot says is in it; `None` if the slot is closed.
+/// The content that the word of a slot encodes; `None` if the slot is closed.
 fn content(word: u64) -> Option<Content> {
     let content = if word as u32 == 0 { Content::Empty } else { Content::Number(word as u32) };
     (word != 0).then_some(content)

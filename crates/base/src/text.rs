@@ -5,6 +5,15 @@
 use core::fmt;
 
 /// Up to `N` bytes of text.
+///
+/// ```
+/// use core::fmt::Write;
+/// use freestone_base::text::FixedText;
+///
+/// let mut text = FixedText::<8>::new();
+/// let _ = write!(text, "block {}", 12_345);
+/// assert_eq!(text.as_bytes(), b"block 12", "the rest is cut");
+/// ```
 pub struct FixedText<const N: usize> {
     bytes: [u8; N],
     len: usize,

@@ -23,6 +23,12 @@ pub struct Pages(pub u32);
 
 impl Bytes {
     /// The pages that hold this many bytes, the last one perhaps in part; `None` beyond `u32` pages (256 TiB).
+    ///
+    /// ```
+    /// use freestone_base::units::{Bytes, Pages};
+    ///
+    /// assert_eq!(Bytes(65_537).to_pages(), Some(Pages(2)));
+    /// ```
     #[must_use]
     pub const fn to_pages(self) -> Option<Pages> {
         let pages = self.0.div_ceil(PAGE_BYTES);
@@ -49,6 +55,12 @@ impl Pages {
     }
 
     /// The bytes in these pages.
+    ///
+    /// ```
+    /// use freestone_base::units::{Bytes, Pages};
+    ///
+    /// assert_eq!(Pages(2).to_bytes(), Bytes(131_072));
+    /// ```
     #[must_use]
     pub const fn to_bytes(self) -> Bytes {
         Bytes((self.0 as usize) << PAGE_BYTES_LOG2)
@@ -108,11 +120,19 @@ impl SubAssign for Pages {
 pub struct Millis(pub u32);
 
 impl Millis {
-    /// Longer than anything lasts.
+    /// The largest duration: stands for never.
     pub const MAX: Self = Self(u32::MAX);
 }
 
-/// A moment: milliseconds of a clock that never goes back, cut to 32 bits. Two moments can be compared if they are less than 24 days apart.
+/// A moment: milliseconds of a monotonic clock, cut to 32 bits. Two moments can be compared if they are less than 24 days apart.
+///
+/// ```
+/// use freestone_base::units::{Millis, Moment};
+///
+/// // The clock has passed the end of its 32 bits.
+/// assert_eq!(Moment(4).since(Moment(u32::MAX)), Millis(5));
+/// assert!(Moment(4).is_after(Moment(u32::MAX)));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Moment(pub u32);

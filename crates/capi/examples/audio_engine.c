@@ -28,7 +28,7 @@ static voice_t *voices;
 /* Starts a note. Without memory for it, the note is not played and the others continue. */
 static int note_on(int number) {
     size_t delay = 200 + (size_t)(number * 7919 % 2400);
-    voice_t *voice = freestone_tlsf_alloc_aligned(heap, 64, sizeof *voice + delay * sizeof(float));
+    voice_t *voice = freestone_tlsf_aligned_alloc(heap, 64, sizeof *voice + delay * sizeof(float));
     if (!voice) {
         return 0;
     }
@@ -86,7 +86,7 @@ static int leak(const freestone_tlsf_block_t *block, void *context) {
 
 int main(void) {
     freestone_error_t error;
-    heap = freestone_tlsf_create(memory, sizeof memory, &error);
+    heap = freestone_tlsf_new(memory, sizeof memory, &error);
     if (!heap) {
         complain("no heap", &error);
         return 1;
@@ -116,6 +116,6 @@ int main(void) {
     printf("%llu of %llu bytes used at most, %llu blocks left, %llu free block\n", (unsigned long long)most_used,
            (unsigned long long)stats.region_bytes, (unsigned long long)stats.n_used_blocks,
            (unsigned long long)stats.n_free_blocks);
-    freestone_tlsf_destroy(heap);
+    freestone_tlsf_delete(heap);
     return 0;
 }

@@ -21,7 +21,7 @@ static _Alignas(16) unsigned char memory[2048];
 static freestone_pool_t *open_table(void) {
     freestone_pool_shape_t shape = {.block_size = sizeof(connection_t), .count = MOST_CONNECTIONS};
     freestone_error_t error;
-    freestone_pool_t *table = freestone_pool_create_at(memory, sizeof memory, &shape, &error);
+    freestone_pool_t *table = freestone_pool_new_at(memory, sizeof memory, &shape, &error);
     if (!table) {
         char text[200];
         freestone_error_text(&error, text, sizeof text);
@@ -31,7 +31,7 @@ static freestone_pool_t *open_table(void) {
 }
 
 static connection_t *open_connection(freestone_pool_t *table, int socket) {
-    connection_t *connection = freestone_pool_alloc_zeroed(table);
+    connection_t *connection = freestone_pool_calloc(table);
     if (connection) {
         connection->socket = socket;
     }
@@ -72,7 +72,7 @@ int main(void) {
     for (int i = 0; i < MOST_CONNECTIONS; i++) {
         freestone_pool_free(table, open[i], NULL);
     }
-    if (freestone_pool_destroy(table, &error) == FREESTONE_OK) {
+    if (freestone_pool_delete(table, &error) == FREESTONE_OK) {
         printf("all closed, the table is gone\n");
     }
     return 0;

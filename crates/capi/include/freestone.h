@@ -11,10 +11,10 @@
  *   Statistics           a snapshot whose parts add up; purging; memory pressure
  *   The malloc family    what <stdlib.h> and <malloc.h> declare, with glibc's semantics
  *   Errors               why a TLSF heap or a pool refused a call
- *   TLSF                 heaps with bounded-time calls, over memory that you give
- *   Pools                blocks of one size, in memory that you give or the library allocates
+ *   TLSF                 heaps with bounded-time calls, over memory that you provide
+ *   Pools                blocks of one size, in memory that you provide or the library allocates
  *
- * One set of verbs serves all: `_create` and `_destroy`, `_alloc`, `_alloc_zeroed`, `_alloc_aligned`, `_realloc` and `_free`.
+ * One set of verbs, those of C, serves all: `_new` and `_delete`, `_malloc`, `_calloc`, `_aligned_alloc`, `_realloc` and `_free`.
  *
  * Long because: a program includes one header for the whole interface.
  *
@@ -72,9 +72,9 @@ extern "C" {
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 
 /*
- * A heap separate from that of `malloc`. Any thread may allocate from it; threads that do so at the same time take turns. `free` takes
- * its blocks, and `malloc_usable_size` knows them. (A Rust program whose global allocator is Freestone must not drop them as a Box or a
- * Vec: it frees them with `free`.) freestone_heap_destroy frees the heap and all of its blocks at once, in time proportional to the
+ * A heap separate from that of `malloc`. Any thread may allocate from it; threads that do so at the same time take turns. `free` and
+ * `malloc_usable_size` accept its blocks. (A Rust program whose global allocator is Freestone must not drop them as a Box or a
+ * Vec: it must free them with `free`.) freestone_heap_delete frees the heap and all of its blocks at once, in time proportional to the
  * number of its spans, not of its blocks.
  *
  * freestone_heap_realloc keeps a block in its heap; plain `realloc` may move it to the heap of `malloc`.
@@ -85,10 +85,10 @@ typedef struct freestone_heap freestone_heap_t;
  * Creates a heap. NULL and ENOMEM when memory runs out.
  */
 FREESTONE_ATTR_NODISCARD
-freestone_heap_t *freestone_heap_create(void) FREESTONE_NOTHROW;
+freestone_heap_t *freestone_heap_new(void) FREESTONE_NOTHROW;
 
 /*
- * Limits `heap` to `bytes`, counted in whole pages of 64 KiB; 0 lifts the limit (a new heap has none). At the limit the heap's functions
+ * Limits `heap` to `bytes`, counted in whole pages of 64 KiB; 0 removes the limit (a new heap has none). At the limit the heap's functions
  * empty its caches, call the function that freestone_on_pressure registered, and then return NULL with ENOMEM.
  *
  * Returns 0; -1 and EINVAL if the heap already has more, or `bytes` is less than a page.
@@ -102,19 +102,19 @@ int freestone_heap_set_limit(freestone_heap_t *heap, size_t bytes) FREESTONE_NOT
  * No code may use a block of the heap any more, and every `free` of one has to have returned. Blocks freed earlier, by any thread, are
  * accounted for: the heap gets them back first.
  */
-void freestone_heap_destroy(freestone_heap_t *heap) FREESTONE_NOTHROW;
+void freestone_heap_delete(freestone_heap_t *heap) FREESTONE_NOTHROW;
 
 /*
  * Allocates `size` bytes of `heap`, aligned to 16; a size of 0 gives a block of its own. NULL and ENOMEM when memory runs out.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2) FREESTONE_ATTR_NONNULL(1)
-void *freestone_heap_alloc(freestone_heap_t *heap, size_t size) FREESTONE_NOTHROW;
+void *freestone_heap_malloc(freestone_heap_t *heap, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Allocates `count * size` zero bytes of `heap`, aligned to 16. NULL and ENOMEM when memory runs out or the product overflows.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2, 3) FREESTONE_ATTR_NONNULL(1)
-void *freestone_heap_alloc_zeroed(freestone_heap_t *heap, size_t count, size_t size) FREESTONE_NOTHROW;
+void *freestone_heap_calloc(freestone_heap_t *heap, size_t count, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Allocates `size` bytes of `heap`, aligned to `align`. NULL and EINVAL if that is not a power of two; NULL and ENOMEM when memory runs
@@ -122,7 +122,7 @@ void *freestone_heap_alloc_zeroed(freestone_heap_t *heap, size_t count, size_t s
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(2) FREESTONE_ATTR_ALLOC_SIZE(3)
 FREESTONE_ATTR_NONNULL(1)
-void *freestone_heap_alloc_aligned(freestone_heap_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
+void *freestone_heap_aligned_alloc(freestone_heap_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Resizes a block of `heap` to `size` bytes, in place or in a new block of the same heap, and keeps its contents up to the smaller size.
@@ -181,7 +181,7 @@ int64_t freestone_option_get(const char *name) FREESTONE_NOTHROW;
  */
 typedef struct freestone_stats {
     size_t size;             /* in: sizeof(freestone_stats_t); out: how much of it was filled */
-    uint64_t live;           /* in blocks in use (their usable size, not what was asked for) */
+    uint64_t live;           /* in blocks in use (their usable size, not the requested size) */
     uint64_t cached;         /* in free blocks that threads cache, or that are in flight to their owner */
     uint64_t fragmented;     /* in spans, outside blocks that are in use or cached */
     uint64_t dirty;          /* in free pages that still have physical memory */
@@ -261,10 +261,10 @@ void *reallocarray(void *block, size_t count, size_t size) FREESTONE_NOTHROW;
 /* Frees a block. NULL does nothing. Does not change `errno`. */
 void free(void *block) FREESTONE_NOTHROW;
 
-/* Frees a block of malloc, calloc or realloc, `size` being what was asked for (C23). */
+/* Frees a block of malloc, calloc or realloc; `size` is the requested size in bytes, which is not checked (C23). */
 void free_sized(void *block, size_t size) FREESTONE_NOTHROW;
 
-/* Frees a block of aligned_alloc, `align` and `size` being what was asked for (C23). */
+/* Frees a block of aligned_alloc; `align` and `size` are those of the request, which are not checked (C23). */
 void free_aligned_sized(void *block, size_t align, size_t size) FREESTONE_NOTHROW;
 
 /*
@@ -274,7 +274,7 @@ void free_aligned_sized(void *block, size_t align, size_t size) FREESTONE_NOTHRO
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(1) FREESTONE_ATTR_ALLOC_SIZE(2)
 void *aligned_alloc(size_t align, size_t size) FREESTONE_NOTHROW;
 
-/* As aligned_alloc. */
+/* Allocates as aligned_alloc does, with the same results. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(1) FREESTONE_ATTR_ALLOC_SIZE(2)
 void *memalign(size_t align, size_t size) FREESTONE_NOTHROW;
 
@@ -285,17 +285,17 @@ void *memalign(size_t align, size_t size) FREESTONE_NOTHROW;
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 int posix_memalign(void **block, size_t align, size_t size) FREESTONE_NOTHROW;
 
-/* Allocates `size` bytes aligned to the OS page. */
+/* Allocates `size` bytes aligned to the OS page. NULL and ENOMEM when memory runs out. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(1)
 void *valloc(size_t size) FREESTONE_NOTHROW;
 
-/* Allocates `size` bytes, rounded up to whole OS pages (at least one) and aligned to them. */
+/* Allocates `size` bytes, rounded up to whole OS pages (at least one) and aligned to them. NULL and ENOMEM when memory runs out. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC
 void *pvalloc(size_t size) FREESTONE_NOTHROW;
 
 /*
- * Bytes of a block that may be used, at least what was asked for; 0 for NULL. For a block of malloc, calloc or aligned_alloc the answer
- * depends only on the size and alignment asked for; realloc may leave a block more.
+ * Bytes of a block that may be used, at least as many as were requested; 0 for NULL. For a block of malloc, calloc or aligned_alloc the
+ * result depends only on the requested size and alignment; realloc may leave a block more.
  */
 size_t malloc_usable_size(void *block) FREESTONE_NOTHROW;
 
@@ -327,10 +327,10 @@ struct mallinfo mallinfo(void) FREESTONE_NOTHROW;
 /* Errors                                                                                                                       */
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* A call that succeeded. Other codes are a freestone_tlsf_code_t or a freestone_pool_code_t; no two codes have one number. */
+/* The code of a call that succeeded. Other codes are a freestone_tlsf_code_t or a freestone_pool_code_t; no two have the same number. */
 #define FREESTONE_OK 0
 
-/* Why a TLSF heap or a pool refused a call: the code, and what its comment says is set; other members are 0. */
+/* Why a TLSF heap or a pool refused a call: the code, and the members that the comment at the code names; all others are 0. */
 typedef struct freestone_error {
     int code;            /* a freestone_tlsf_code_t, a freestone_pool_code_t, or FREESTONE_OK */
     const void *address; /* what was passed */
@@ -340,8 +340,8 @@ typedef struct freestone_error {
 } freestone_error_t;
 
 /*
- * Writes the sentence of `error`, such as "double free of 0x7f00: the block of 48 bytes is free already", into `buffer` as snprintf does:
- * cut to `size` - 1 bytes and ended by a zero. Returns the length of the whole sentence. `buffer` may be NULL if `size` is 0.
+ * Writes the message of `error`, such as "double free of 0x7f00: the block of 48 bytes is free already", into `buffer` as snprintf does:
+ * cut to `size` - 1 bytes and ended by a zero. Returns the length of the whole message. `buffer` may be NULL if `size` is 0.
  */
 FREESTONE_ATTR_NONNULL(1)
 size_t freestone_error_text(const freestone_error_t *error, char *buffer, size_t size) FREESTONE_NOTHROW;
@@ -351,12 +351,12 @@ size_t freestone_error_text(const freestone_error_t *error, char *buffer, size_t
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 
 /*
- * A heap over memory that you give it, whose calls take a bounded number of instructions: for an audio callback, a control loop, a game
- * frame. It asks the system for nothing. A block in use costs 8 bytes; the heap itself takes FREESTONE_TLSF_CONTROL_BYTES at most, at the
+ * A heap over memory that you provide, whose calls take a bounded number of instructions: for an audio callback, a control loop, a game
+ * frame. It makes no system calls. A block in use costs 8 bytes; the heap itself takes FREESTONE_TLSF_CONTROL_BYTES at most, at the
  * start of its memory. docs/tlsf.md explains how it works.
  *
- * One thread at a time may use a heap. A call that is refused leaves the heap unchanged and returns a code (or NULL);
- * freestone_tlsf_last_error returns the details.
+ * One thread at a time may use a heap; different threads may use different heaps at once. A call that is refused leaves the heap
+ * unchanged and returns a code (or NULL); freestone_tlsf_last_error returns the details.
  */
 typedef struct freestone_tlsf freestone_tlsf_t;
 
@@ -372,7 +372,7 @@ typedef enum freestone_tlsf_code {
     FREESTONE_TLSF_TOO_MANY_REGIONS = 5,  /* the heap has its `limit` regions */
     FREESTONE_TLSF_NO_SUCH_REGION = 6,    /* no region starts at `address` */
     FREESTONE_TLSF_REGION_IN_USE = 7,     /* `block` of `bytes` is in use in it */
-    FREESTONE_TLSF_ZERO_SIZE = 8,         /* a block of 0 bytes was asked for */
+    FREESTONE_TLSF_ZERO_SIZE = 8,         /* a block of 0 bytes was requested */
     FREESTONE_TLSF_BAD_ALIGNMENT = 9,     /* `value` is not a power of two */
     FREESTONE_TLSF_TOO_LARGE = 10,        /* `bytes`, where `limit` is the most that any region could hold */
     FREESTONE_TLSF_EXHAUSTED = 11,        /* no free block holds `bytes` aligned to `limit` */
@@ -385,15 +385,15 @@ typedef enum freestone_tlsf_code {
 
 /*
  * Creates a heap in the `bytes` at `memory`, both multiples of 16, which it uses until it is destroyed. NULL, EINVAL and the reason in
- * `*error` (which may be NULL) if they do not suit.
+ * `*error` (which may be NULL) if they are misaligned, too few or too many.
  */
 FREESTONE_ATTR_NODISCARD
-freestone_tlsf_t *freestone_tlsf_create(void *memory, size_t bytes, freestone_error_t *error) FREESTONE_NOTHROW;
+freestone_tlsf_t *freestone_tlsf_new(void *memory, size_t bytes, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
- * Ends a heap: its memory is yours again, including blocks still in use. NULL does nothing.
+ * Ends a heap: its memory is the caller's again, including blocks still in use. NULL does nothing.
  */
-void freestone_tlsf_destroy(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
+void freestone_tlsf_delete(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
 
 /*
  * Adds the `bytes` at `start` to the heap. Blocks of two regions never merge, even if the regions touch. Returns a code.
@@ -418,14 +418,14 @@ int freestone_tlsf_remove_region(freestone_tlsf_t *heap, void *start) FREESTONE_
  * Allocates `size` bytes, aligned to 16. NULL and ENOMEM, or EINVAL for a size of 0, if that is refused.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_SIZE(2) FREESTONE_ATTR_NONNULL(1)
-void *freestone_tlsf_alloc(freestone_tlsf_t *heap, size_t size) FREESTONE_NOTHROW;
+void *freestone_tlsf_malloc(freestone_tlsf_t *heap, size_t size) FREESTONE_NOTHROW;
 
 /*
- * Allocates `size` bytes, aligned to `align`. As freestone_tlsf_alloc, and EINVAL if `align` is not a power of two.
+ * Allocates `size` bytes, aligned to `align`. As freestone_tlsf_malloc, and EINVAL if `align` is not a power of two.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_ALLOC_ALIGN(2) FREESTONE_ATTR_ALLOC_SIZE(3)
 FREESTONE_ATTR_NONNULL(1)
-void *freestone_tlsf_alloc_aligned(freestone_tlsf_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
+void *freestone_tlsf_aligned_alloc(freestone_tlsf_t *heap, size_t align, size_t size) FREESTONE_NOTHROW;
 
 /*
  * Resizes a block to `size` bytes, in place if possible, at a multiple of `align` (pass what it was allocated with), and keeps its
@@ -442,7 +442,7 @@ FREESTONE_ATTR_NONNULL(1)
 int freestone_tlsf_free(freestone_tlsf_t *heap, void *block) FREESTONE_NOTHROW;
 
 /*
- * Bytes of a block that may be used; 0 if it is no block of this heap in use.
+ * Bytes of a block that may be used; 0 if it is not a block of this heap that is in use.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 size_t freestone_tlsf_usable_size(freestone_tlsf_t *heap, void *block) FREESTONE_NOTHROW;
@@ -454,7 +454,7 @@ FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 int freestone_tlsf_check(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
 
 /*
- * Why the last call on this heap that was refused was refused; all 0 if none was.
+ * The error of the last call on this heap that was refused; all members are 0 if none was.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 freestone_error_t freestone_tlsf_last_error(const freestone_tlsf_t *heap) FREESTONE_NOTHROW;
@@ -507,14 +507,14 @@ int freestone_tlsf_walk(const freestone_tlsf_t *heap, int (*visit)(const freesto
  * free already, of the inside of a block, of a pointer that is not the pool's) is refused with a code and changes nothing.
  *
  *     freestone_pool_shape_t shape = {.block_size = sizeof(connection_t), .count = 1000};
- *     freestone_pool_t *pool = freestone_pool_create(&shape, NULL);
- *     connection_t *connection = freestone_pool_alloc_zeroed(pool);
+ *     freestone_pool_t *pool = freestone_pool_new(&shape, NULL);
+ *     connection_t *connection = freestone_pool_calloc(pool);
  *     ...
  *     freestone_pool_free(pool, connection, NULL);
- *     freestone_pool_destroy(pool, NULL);
+ *     freestone_pool_delete(pool, NULL);
  *
  * One thread at a time may use a pool, unless it is created with `.shared = 1`: then any thread may call every function but
- * freestone_pool_destroy and freestone_pool_check at any time, and none waits for another. A thread that allocates much from a shared
+ * freestone_pool_delete and freestone_pool_check at any time, and none waits for another. A thread that allocates much from a shared
  * pool creates a magazine.
  *
  * Free blocks of a pool with freestone_pool_free or freestone_magazine_free, never with `free`.
@@ -531,14 +531,14 @@ typedef struct freestone_pool_shape {
 
 /* Why a pool refused a call. */
 typedef enum freestone_pool_code {
-    FREESTONE_POOL_ZERO_BLOCK_SIZE = 101,
-    FREESTONE_POOL_ZERO_COUNT = 102,
+    FREESTONE_POOL_ZERO_BLOCK_SIZE = 101,   /* the shape has blocks of 0 bytes */
+    FREESTONE_POOL_ZERO_COUNT = 102,        /* the shape has 0 blocks */
     FREESTONE_POOL_BAD_ALIGNMENT = 103,     /* `value` is not a power of two */
     FREESTONE_POOL_TOO_LARGE = 104,         /* `limit` blocks of `value` bytes */
     FREESTONE_POOL_REGION_MISALIGNED = 105, /* memory at `address`, which is not a multiple of `limit` */
     FREESTONE_POOL_REGION_TOO_SMALL = 106,  /* memory of `value` bytes, where `limit` are needed */
     FREESTONE_POOL_EXHAUSTED = 107,         /* all `limit` blocks of `value` bytes are in use */
-    FREESTONE_POOL_FOREIGN = 108,           /* `address` is no block of this pool */
+    FREESTONE_POOL_FOREIGN = 108,           /* `address` is not that of a block of this pool */
     FREESTONE_POOL_INTERIOR = 109,          /* `address` is inside `block` of `value` bytes */
     FREESTONE_POOL_DOUBLE_FREE = 110,       /* `block` of `value` bytes is free already */
     FREESTONE_POOL_NEVER_ALLOCATED = 111,   /* `block` of `value` bytes was never allocated */
@@ -546,7 +546,7 @@ typedef enum freestone_pool_code {
     FREESTONE_POOL_DAMAGED = 113,           /* the bookkeeping of `block` was overwritten */
     FREESTONE_POOL_NO_MEMORY = 114,         /* the library has no `value` bytes */
     FREESTONE_POOL_MAGAZINES_EXIST = 115,   /* `value` magazines were not destroyed */
-    FREESTONE_POOL_NOT_SHARED = 116         /* a magazine was asked of a pool that is not shared */
+    FREESTONE_POOL_NOT_SHARED = 116         /* a magazine was requested from a pool that is not shared */
 } freestone_pool_code_t;
 
 /* The contents of a pool: n_used + n_free + n_fresh is its count. Blocks that magazines cache are free. */
@@ -559,44 +559,44 @@ typedef struct freestone_pool_stats {
 } freestone_pool_stats_t;
 
 /*
- * Bytes of memory that freestone_pool_create_at needs for a pool of this shape. 0, errno and the reason in `*error` (which may be NULL)
+ * Bytes of memory that freestone_pool_new_at needs for a pool of this shape. 0, errno and the reason in `*error` (which may be NULL)
  * if there can be no such pool.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 size_t freestone_pool_bytes(const freestone_pool_shape_t *shape, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
- * Creates a pool in memory that the library allocates at once and freestone_pool_destroy frees. Memory of blocks that were never in use
+ * Creates a pool in memory that the library allocates at once and freestone_pool_delete frees. Memory of blocks that were never in use
  * is not touched. NULL and the reason in `*error` (which may be NULL), with ENOMEM when memory runs out or the shape exceeds the address
  * space, EINVAL when the shape is invalid.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
-freestone_pool_t *freestone_pool_create(const freestone_pool_shape_t *shape, freestone_error_t *error) FREESTONE_NOTHROW;
+freestone_pool_t *freestone_pool_new(const freestone_pool_shape_t *shape, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * Creates a pool in the `bytes` at `memory`, which it uses until it is destroyed; it allocates nothing. The memory is aligned to 16, or to
- * the shape's alignment if that is larger. NULL, errno and the reason in `*error` (which may be NULL) if it does not suit.
+ * the shape's alignment if that is larger. NULL, errno and the reason in `*error` (which may be NULL) if it is misaligned or too small.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(3)
-freestone_pool_t *freestone_pool_create_at(void *memory, size_t bytes, const freestone_pool_shape_t *shape,
+freestone_pool_t *freestone_pool_new_at(void *memory, size_t bytes, const freestone_pool_shape_t *shape,
                                         freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * Ends a pool. Returns FREESTONE_OK; or, with the pool unchanged, the code of what prevents it, and its details in `*error` (which may be
  * NULL): a block that is in use, a magazine that was not destroyed. A `pool` of NULL does nothing. No other thread may use the pool.
  */
-int freestone_pool_destroy(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
+int freestone_pool_delete(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * Allocates a block; its contents are undefined. NULL and ENOMEM if all are in use (in a shared pool: or cached by other threads'
  * magazines); NULL and EINVAL if the pool's bookkeeping was overwritten.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_pool_alloc(freestone_pool_t *pool) FREESTONE_NOTHROW;
+void *freestone_pool_malloc(freestone_pool_t *pool) FREESTONE_NOTHROW;
 
-/* Allocates a block of zeroes. Memory known to be zero is not cleared again. NULL as for freestone_pool_alloc. */
+/* Allocates a block of zeros. Memory known to be zero is not cleared again. NULL and errno as for freestone_pool_malloc. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_pool_alloc_zeroed(freestone_pool_t *pool) FREESTONE_NOTHROW;
+void *freestone_pool_calloc(freestone_pool_t *pool) FREESTONE_NOTHROW;
 
 /*
  * Frees a block. Returns FREESTONE_OK; or, with nothing changed, the code of what is wrong with `block`, and its details in `*error` (which
@@ -605,7 +605,7 @@ void *freestone_pool_alloc_zeroed(freestone_pool_t *pool) FREESTONE_NOTHROW;
 FREESTONE_ATTR_NONNULL(1)
 int freestone_pool_free(freestone_pool_t *pool, void *block, freestone_error_t *error) FREESTONE_NOTHROW;
 
-/* Bytes of a block that may be used: the shape's block_size; 0 if `block` is none of this pool's in use. */
+/* Bytes of a block that may be used: the shape's block_size; 0 if `block` is not a block of this pool that is in use. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 size_t freestone_pool_usable_size(freestone_pool_t *pool, const void *block) FREESTONE_NOTHROW;
 
@@ -624,27 +624,27 @@ void freestone_pool_stats(freestone_pool_t *pool, freestone_pool_stats_t *stats)
  * One thread's cache of up to 64 free blocks of a shared pool: most of its calls then access nothing that another thread writes. A block
  * of one magazine may be freed through another, or directly to the pool. Other threads cannot allocate the blocks that a magazine caches.
  */
-typedef struct freestone_magazine freestone_magazine_t;
+typedef struct freestone_magazine freestone_magazine_t; /* one thread at a time may use it */
 
 /*
  * Creates an empty magazine. NULL and the reason in `*error` (which may be NULL), with EINVAL if the pool is not shared, ENOMEM when
  * memory runs out.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
-freestone_magazine_t *freestone_magazine_create(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
+freestone_magazine_t *freestone_magazine_new(freestone_pool_t *pool, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /* Ends a magazine: the blocks that it caches go back to the pool; blocks in use stay in use. NULL does nothing. */
-void freestone_magazine_destroy(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+void freestone_magazine_delete(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
 
-/* As freestone_pool_alloc. */
+/* Allocates a block through the magazine. NULL and errno as for freestone_pool_malloc. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_magazine_alloc(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+void *freestone_magazine_malloc(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
 
-/* As freestone_pool_alloc_zeroed. */
+/* Allocates a block of zeros through the magazine. NULL and errno as for freestone_pool_malloc. */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_MALLOC FREESTONE_ATTR_NONNULL(1)
-void *freestone_magazine_alloc_zeroed(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
+void *freestone_magazine_calloc(freestone_magazine_t *magazine) FREESTONE_NOTHROW;
 
-/* As freestone_pool_free. */
+/* Frees a block of the magazine's pool into the magazine. Returns a code and fills `*error` as freestone_pool_free does. */
 FREESTONE_ATTR_NONNULL(1)
 int freestone_magazine_free(freestone_magazine_t *magazine, void *block, freestone_error_t *error) FREESTONE_NOTHROW;
 

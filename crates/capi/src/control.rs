@@ -2,16 +2,16 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! Strings that C programs pass end with a zero; structures are as large as their member `size` says. Each function repeats it.
+//! Strings that C programs pass end with a zero byte; structures are as large as their member `size` says. Each function repeats this.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use freestone_os::{Errno, process};
 use heap::{Callback, Freestone};
 
-/// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` says how many the
-/// caller knows.
+/// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` is the number of bytes
+/// that the caller's version has.
 ///
-/// Wide because: it is one field for each figure that a program can ask for.
+/// Wide because: it is one field for each figure that a program can read.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FreestoneStats {
@@ -34,7 +34,7 @@ pub struct FreestoneStats {
     dirty_by_age: [u64; 4],
 }
 
-/// Fills `*stats`, as much of it as `stats->size` says. 0; or -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
+/// Fills the first `stats->size` bytes of `*stats`. Returns 0; -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
 ///
 /// # Safety
 /// - `stats` is null or points to as many writable bytes as its member `size` says.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn freestone_on_pressure(callback: Option<Callback>, argum
     unsafe { Freestone.on_pressure(callback, argument) }
 }
 
-/// Sets an option by name. 0; or -1 and `EINVAL` if there is no option of that name or the value is not valid for it.
+/// Sets an option by name. Returns 0; -1 and `EINVAL` if there is no such option or the value is not valid for it.
 ///
 /// # Safety
 /// - Both are null or C strings. Null is refused.
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
 /// The text of a C string; `None` if it is null or not UTF-8.
 ///
 /// # Safety
-/// - `string` is null or a C string that lives as long as the answer is used.
+/// - `string` is null or a C string that stays valid as long as the returned text is used.
 unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
     if string.is_null() {
         return None;

@@ -1,4 +1,4 @@
-//! `freestone_error_t`: why a pool or a TLSF heap refused a call, in the form C programs read.
+//! `freestone_error_t`: why a pool or a TLSF heap refused a call, in the form that C programs read.
 #![allow(unsafe_code)]
 //!
 //! | codes | of |
@@ -10,14 +10,14 @@
 //! Codes keep their numbers for ever; new ones come at the end of their range.
 //!
 //! # Safety
-//! One block writes through a pointer that C programs pass; [`FreestoneError::store`] says what they promise.
+//! One block writes through a pointer that C programs pass; [`FreestoneError::store`] states its contract.
 
 use core::ffi::c_int;
 
 /// `FREESTONE_OK`.
 pub(crate) const OK: c_int = 0;
 
-/// `freestone_error_t` of `freestone.h`: a code, and the numbers that its sentence names. The rest is 0.
+/// `freestone_error_t` of `freestone.h`: a code, and the numbers of its message. The rest is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreestoneError {
@@ -27,7 +27,7 @@ pub struct FreestoneError {
     pub(crate) address: usize,
     /// The block or region in question.
     pub(crate) block: usize,
-    /// Bytes, or a count: what was asked for.
+    /// Bytes, or a count: what was requested.
     pub(crate) value: usize,
     /// Bytes, or a count: what would have been accepted.
     pub(crate) limit: usize,

@@ -1,8 +1,8 @@
-//! The sentence of an error, for people.
+//! The message of an error.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The error and the buffer are the C caller's; [`freestone_error_text`] says what is promised.
+//! The error and the buffer are the C caller's; [`freestone_error_text`] states the contract.
 
 use crate::error::FreestoneError;
 use crate::{pool, tlsf};
@@ -10,10 +10,10 @@ use core::ffi::c_char;
 use core::fmt::Write as _;
 use freestone_base::text::FixedText;
 
-/// Room for a sentence: the longest has about 140 bytes.
+/// Room for a message: the longest has about 140 bytes.
 const TEXT_BYTES: usize = 256;
 
-/// Writes the sentence of `error` into `buffer`, cut to `size - 1` bytes and ended by a zero. Returns the length of the whole sentence.
+/// Writes the message of `error` into `buffer`, cut to `size - 1` bytes and ended by a zero. Returns the length of the whole message.
 ///
 /// # Safety
 /// - `error` points to a `freestone_error_t`.

@@ -4,7 +4,7 @@
 //! A `freestone_heap_t` is opaque: a [`Heap`] in a block of the process's own allocator.
 //!
 //! # Safety
-//! A **live handle** is one that `freestone_heap_create` returned and `freestone_heap_destroy` has not ended.
+//! A **live handle** is one that `freestone_heap_new` returned and `freestone_heap_delete` has not ended.
 
 use core::alloc::Layout;
 use core::ffi::{c_int, c_void};
@@ -20,8 +20,8 @@ fn fail(errno: Errno) -> *mut c_void {
 
 /// Creates a heap. Null and `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
-pub extern "C" fn freestone_heap_create() -> *mut Heap {
-    // SAFETY: what `Heap::new` demands of the heap's end, the contract of `freestone_heap_destroy` demands of its callers.
+pub extern "C" fn freestone_heap_new() -> *mut Heap {
+    // SAFETY: what `Heap::new` demands of the heap's end, the contract of `freestone_heap_delete` demands of its callers.
     let Some(heap) = (unsafe { Heap::new() }) else { return fail(Errno::NOMEM).cast() };
     let place: *mut Heap = door::allocate(size_of::<Heap>()).cast();
     if place.is_null() {
@@ -32,7 +32,7 @@ pub extern "C" fn freestone_heap_create() -> *mut Heap {
     place
 }
 
-/// Limits `heap` to `bytes`, in whole pages of 64 KiB; 0 lifts the limit. 0; or -1 and `EINVAL` if the heap has more already, or that is
+/// Limits `heap` to `bytes`, in whole pages of 64 KiB; 0 removes the limit. Returns 0; -1 and `EINVAL` if the heap has more already, or `bytes` is
 /// less than a page.
 ///
 /// # Safety
@@ -53,13 +53,13 @@ pub unsafe extern "C" fn freestone_heap_set_limit(heap: *mut Heap, bytes: usize)
 /// # Safety
 /// - `heap` is null or a live handle; no code uses a block of the heap any more, and no `free` of one is under way.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_destroy(heap: *mut Heap) {
+pub unsafe extern "C" fn freestone_heap_delete(heap: *mut Heap) {
     if heap.is_null() {
         return;
     }
-    // SAFETY: the handle is live, so `freestone_heap_create` wrote a heap there; this call ends the handle.
+    // SAFETY: the handle is live, so `freestone_heap_new` wrote a heap there; this call ends the handle.
     unsafe { ptr::drop_in_place(heap) };
-    // SAFETY: `freestone_heap_create` allocated the block, and the heap in it has ended.
+    // SAFETY: `freestone_heap_new` allocated the block, and the heap in it has ended.
     unsafe { door::free(heap.cast()) };
 }
 
@@ -68,9 +68,9 @@ pub unsafe extern "C" fn freestone_heap_destroy(heap: *mut Heap) {
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_alloc(heap: *mut Heap, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_heap_malloc(heap: *mut Heap, size: usize) -> *mut c_void {
     // SAFETY: the handle is live.
-    unsafe { freestone_heap_alloc_aligned(heap, 1, size) }
+    unsafe { freestone_heap_aligned_alloc(heap, 1, size) }
 }
 
 /// Allocates `count * size` zero bytes of `heap`. Null and `ENOMEM` when memory runs out or the product overflows.
@@ -78,10 +78,10 @@ pub unsafe extern "C" fn freestone_heap_alloc(heap: *mut Heap, size: usize) -> *
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_alloc_zeroed(heap: *mut Heap, count: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_heap_calloc(heap: *mut Heap, count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else { return fail(Errno::NOMEM) };
     // SAFETY: the handle is live.
-    let block = unsafe { freestone_heap_alloc(heap, bytes) };
+    let block = unsafe { freestone_heap_malloc(heap, bytes) };
     if !block.is_null() {
         // SAFETY: the block was just allocated, of that many bytes.
         unsafe { block.cast::<u8>().write_bytes(0, bytes) };
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn freestone_heap_alloc_zeroed(heap: *mut Heap, count: usi
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_alloc_aligned(heap: *mut Heap, align: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_heap_aligned_alloc(heap: *mut Heap, align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
         return fail(Errno::INVAL);
     }
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn freestone_heap_alloc_aligned(heap: *mut Heap, align: us
 pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_void, size: usize) -> *mut c_void {
     let Some(old) = NonNull::new(block.cast::<u8>()) else {
         // SAFETY: the handle is live.
-        return unsafe { freestone_heap_alloc(heap, size) };
+        return unsafe { freestone_heap_malloc(heap, size) };
     };
     if size == 0 {
         // SAFETY: the block is live, and is not used again (this function's contract).
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Heap, block: *mut c_v
     // SAFETY: the block is live.
     let usable = unsafe { door::usable_size(old.as_ptr()) };
     if usable == 0 {
-        // It is no block. That was reported, and the policy is to go on.
+        // The pointer is invalid. That was reported, and the option `misuse` says to continue.
         return fail(Errno::INVAL);
     }
     if size <= usable && size >= usable / 2 {

@@ -1,17 +1,18 @@
-//! `libfreestone`: what the loader sees.
+//! `libfreestone`: the C interface, as a shared library and an archive.
 //!
 //! | file | owns |
 //! |---|---|
 //! | [`malloc`] | the `malloc` family, with glibc's semantics |
-//! | [`malloc_info`] | glibc's questions about the heap: `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt`, `malloc_trim` |
+//! | `operators` | the C++ operators `new` and `delete` |
+//! | [`malloc_info`] | glibc's functions that describe the heap: `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt`, `malloc_trim` |
 //! | [`heap`] | explicit heaps |
 //! | [`pool`] | pools of equal blocks |
-//! | [`tlsf`] | bounded-time heaps over memory the caller gives |
+//! | [`tlsf`] | bounded-time heaps over memory that the caller provides |
 //! | [`control`] | options, statistics, purging; the line of statistics at exit |
-//! | [`error`], [`error_text`] | why a pool or a TLSF heap refused a call; the sentence |
-//! | `personality` | on AArch64, a name that the linker asks for |
+//! | [`error`], [`error_text`] | why a pool or a TLSF heap refused a call; the error's message |
+//! | `personality` | on AArch64, a symbol that the linker requires |
 //!
-//! Layer: the top of the staircase. `include/freestone.h` declares and documents every symbol; `tests/elf.rs` compares the two.
+//! Layer: the highest. `include/freestone.h` declares and documents every symbol but the operators; `tests/elf.rs` compares the two.
 #![cfg_attr(panic = "abort", no_std)]
 
 pub mod control;
@@ -20,6 +21,7 @@ pub mod error_text;
 pub mod heap;
 pub mod malloc;
 pub mod malloc_info;
+mod operators;
 #[cfg(all(panic = "abort", target_arch = "aarch64"))]
 mod personality;
 pub mod pool;

@@ -5,8 +5,8 @@
 //! Where standards leave a choice, semantics are glibc's: `realloc(p, 0)` frees and returns null; `malloc(0)` returns a block of its own.
 //!
 //! # Safety
-//! A **live block** is one that a function here returned and no call has freed. Functions that take a block trust C programs to pass such a
-//! one; where `api` sees that it is none, it reports that.
+//! A **live block** is one that a function here returned and no call has freed. Functions that take a block rely on C programs to pass such a
+//! one; where `api` detects that it is none, it reports that.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -44,7 +44,7 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// Resizes a block to `size` bytes. Null and `ENOMEM` when memory runs out: the block is as it was. A null block allocates; size 0 frees.
+/// Resizes a block to `size` bytes. Null and `ENOMEM` when memory runs out: the block is unchanged. A null block allocates; size 0 frees.
 ///
 /// # Safety
 /// - `block` is null or a live block; it is not used again unless the call fails.
@@ -93,7 +93,7 @@ pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
 }
 
 /// Stores a block of `size` bytes aligned to `align` in `*block` and returns 0. Returns `EINVAL` if `align` is not a power of two and
-/// a multiple of a pointer's size, `ENOMEM` when memory runs out; `*block` and `errno` are as they were then.
+/// a multiple of a pointer's size, `ENOMEM` when memory runs out; `*block` and `errno` are then unchanged.
 ///
 /// # Safety
 /// - `block` points to a writable pointer.
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
 /// Frees a block of `size` bytes from `malloc`, `calloc` or `realloc` (C23).
 ///
 /// # Safety
-/// - As for [`free`]; `size` is what was asked for. (It is not checked.)
+/// - As for [`free`]; `size` is the requested size. (It is not checked.)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
     // SAFETY: null or a live block that no code uses any more (this function's contract).
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
 /// Frees a block of `size` bytes from `aligned_alloc` (C23).
 ///
 /// # Safety
-/// - As for [`free`]; `align` and `size` are what was asked for. (They are not checked.)
+/// - As for [`free`]; `align` and `size` are those of the request. (They are not checked.)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
     // SAFETY: null or a live block that no code uses any more (this function's contract).

@@ -1,12 +1,12 @@
-//! A name that the linker asks for on AArch64.
+//! A symbol that the linker requires on AArch64.
 #![allow(unsafe_code)]
 //!
-//! Atomic operations call the compiler's own library there (it knows whether the processor has them as instructions), and the objects of
-//! that library name the function that unwinding through Rust would need. Without the standard library nobody has it. Nothing here
+//! Atomic operations call the compiler's own library there (which tests whether the processor has them as instructions), and the objects of
+//! that library name the function that unwinding through Rust would need. Without the standard library no object defines it. Nothing here
 //! unwinds, so it is never called.
 //!
 //! # Safety
-//! The symbol is weak, for a program may link other Rust code with the real one; and hidden, so that the shared library shows nothing.
+//! The symbol is weak, because a program may link other Rust code with the real one; and hidden, so that the shared library does not export it.
 
 core::arch::global_asm!(
     ".pushsection .text.rust_eh_personality,\"ax\",@progbits",

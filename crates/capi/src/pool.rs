@@ -5,8 +5,8 @@
 //! pool over memory that the caller gave takes no other.
 //!
 //! # Safety
-//! Every function's contract begins with that of a **live handle**: `freestone_pool_create` or `freestone_pool_create_at` returned it,
-//! `freestone_pool_destroy` has not ended it, and, unless the pool is shared, no other thread is in a call on it. Each `error` is null or
+//! Every function's contract begins with that of a **live handle**: `freestone_pool_new` or `freestone_pool_new_at` returned it,
+//! `freestone_pool_delete` has not ended it, and, unless the pool is shared, no other thread is in a call on it. Each `error` is null or
 //! points to a writable `freestone_error_t`.
 
 pub mod magazine;
@@ -45,7 +45,7 @@ unsafe fn refused<T>(error: *mut FreestoneError, refusal: Refusal) -> *mut T {
     ptr::null_mut()
 }
 
-/// Stores a refusal in `*error`; the code.
+/// Stores a refusal in `*error`. Returns its code.
 ///
 /// # Safety
 /// - `error` is null or points to a writable `freestone_error_t`.
@@ -88,10 +88,7 @@ pub unsafe extern "C" fn freestone_pool_bytes(shape: *const FreestonePoolShape, 
 /// # Safety
 /// - `shape` points to a `freestone_pool_shape_t`; `error` is as the module header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_create(
-    shape: *const FreestonePoolShape,
-    error: *mut FreestoneError,
-) -> *mut Pool {
+pub unsafe extern "C" fn freestone_pool_new(shape: *const FreestonePoolShape, error: *mut FreestoneError) -> *mut Pool {
     // SAFETY: `shape` points to a structure (this function's contract), which is plain data.
     match create(unsafe { shape.read() }) {
         Ok(pool) => pool.as_ptr(),
@@ -114,13 +111,13 @@ fn create(shape: FreestonePoolShape) -> Result<NonNull<Pool>, Refusal> {
     })
 }
 
-/// Creates a pool in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they do not suit.
+/// Creates a pool in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they are misaligned or too few.
 ///
 /// # Safety
 /// - The `bytes` at `memory` are the pool's alone until it is destroyed.
 /// - `shape` points to a `freestone_pool_shape_t`; `error` is as the module header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_create_at(
+pub unsafe extern "C" fn freestone_pool_new_at(
     memory: *mut c_void,
     bytes: usize,
     shape: *const FreestonePoolShape,
@@ -161,12 +158,12 @@ macro_rules! with_pool {
     };
 }
 
-/// Ends a pool, unless a block is in use or a magazine exists. A code; null does nothing.
+/// Ends a pool, unless a block is in use or a magazine exists. Returns a code; null does nothing.
 ///
 /// # Safety
 /// - `pool` is null or a live handle that no other thread uses; `error` is as the module header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_destroy(pool: *mut Pool, error: *mut FreestoneError) -> c_int {
+pub unsafe extern "C" fn freestone_pool_delete(pool: *mut Pool, error: *mut FreestoneError) -> c_int {
     if pool.is_null() {
         return OK;
     }
@@ -193,24 +190,24 @@ pub unsafe extern "C" fn freestone_pool_destroy(pool: *mut Pool, error: *mut Fre
 /// # Safety
 /// - `pool` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_alloc(pool: *mut Pool) -> *mut c_void {
+pub unsafe extern "C" fn freestone_pool_malloc(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the handle is live.
     let blocks = unsafe { Pool::blocks(pool) };
     block_or_null(with_pool!(blocks, |blocks| blocks.allocate()))
 }
 
-/// Allocates a block of zeroes. Null as for [`freestone_pool_alloc`].
+/// Allocates a block of zeroes. Null as for [`freestone_pool_malloc`].
 ///
 /// # Safety
 /// - `pool` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_pool_alloc_zeroed(pool: *mut Pool) -> *mut c_void {
+pub unsafe extern "C" fn freestone_pool_calloc(pool: *mut Pool) -> *mut c_void {
     // SAFETY: the handle is live.
     let blocks = unsafe { Pool::blocks(pool) };
     block_or_null(with_pool!(blocks, |blocks| blocks.allocate_zeroed()))
 }
 
-/// Frees a block, unless it is none in use. A code; null does nothing.
+/// Frees a block in use; refuses any other pointer. Returns a code; null does nothing.
 ///
 /// # Safety
 /// - `pool` is a live handle; no code uses the block any more; `error` is as the module header says.
@@ -225,7 +222,7 @@ pub unsafe extern "C" fn freestone_pool_free(pool: *mut Pool, block: *mut c_void
     unsafe { code(error, freed) }
 }
 
-/// Bytes of a block that may be used; 0 if it is no block in use.
+/// Bytes of a block that may be used; 0 if it is not a block in use.
 ///
 /// # Safety
 /// - `pool` is a live handle.
@@ -257,7 +254,7 @@ pub unsafe extern "C" fn freestone_pool_stats(pool: *mut Pool, stats: *mut Frees
     unsafe { stats.write(counts) };
 }
 
-/// Checks every invariant of a pool. A code.
+/// Checks every invariant of a pool. Returns a code.
 ///
 /// # Safety
 /// - `pool` is a live handle that no other thread uses; `error` is as the module header says.

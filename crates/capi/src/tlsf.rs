@@ -1,4 +1,4 @@
-//! TLSF heaps for C: allocation in bounded time from memory that the caller gives.
+//! TLSF heaps for C: allocation in bounded time from memory that the caller provides.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -11,9 +11,9 @@
 //! nothing but the last error.
 //!
 //! # Safety
-//! Every function's contract begins with that of a **live handle**: `freestone_tlsf_create` returned it, `freestone_tlsf_destroy` has not
+//! Every function's contract begins with that of a **live handle**: `freestone_tlsf_new` returned it, `freestone_tlsf_delete` has not
 //! ended it, no other thread is in a call on it, and the memory of its regions is the heap's alone. [`Control::of`] turns such a handle
-//! into a reference; that is the one place where the promise is used.
+//! into a reference, and relies on this contract alone.
 
 pub mod inspect;
 pub(crate) mod refusal;
@@ -46,17 +46,17 @@ impl Control {
     /// # Safety
     /// - `handle` is live (see the module header), for as long as the reference is used.
     unsafe fn of<'a>(handle: *mut Self) -> &'a mut Self {
-        // SAFETY: `freestone_tlsf_create` wrote a `Control` where a live handle points, and no other call is using it.
+        // SAFETY: `freestone_tlsf_new` wrote a `Control` where a live handle points, and no other call is using it.
         unsafe { &mut *handle }
     }
 
-    /// Stores why a call was refused; the code.
+    /// Stores why a call was refused. Returns the code.
     fn refuse(&mut self, error: Error) -> c_int {
         self.last_error = refusal::to_c(error);
         self.last_error.code
     }
 
-    /// The code of a result, stored if it is a refusal.
+    /// The code of a result; a refusal is stored.
     fn code(&mut self, result: Result<(), Error>) -> c_int {
         result.map_or_else(|error| self.refuse(error), |()| OK)
     }
@@ -82,16 +82,16 @@ fn errno(error: Error) -> Errno {
     }
 }
 
-/// What a null pointer is refused as where a block is needed.
+/// The error for a null pointer where a block is needed.
 const NO_BLOCK: Error = Error::Foreign { address: 0 };
 
-/// Creates a heap in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they do not suit.
+/// Creates a heap in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they are misaligned or too few.
 ///
 /// # Safety
 /// - The `bytes` at `memory` are the heap's alone until it is destroyed.
 /// - `error` is null or points to a writable `freestone_error_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_create(
+pub unsafe extern "C" fn freestone_tlsf_new(
     memory: *mut c_void,
     bytes: usize,
     error: *mut FreestoneError,
@@ -139,14 +139,14 @@ unsafe fn create(memory: *mut u8, bytes: usize) -> Result<NonNull<Control>, Erro
 /// # Safety
 /// - `heap` is null or a live handle, and no block of it is used any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_destroy(heap: *mut Control) {
+pub unsafe extern "C" fn freestone_tlsf_delete(heap: *mut Control) {
     if !heap.is_null() {
         // SAFETY: the handle is live (this function's contract). The heap that stays behind is empty, and refuses what is still asked.
         unsafe { heap.write(Control::new()) };
     }
 }
 
-/// Adds a region. A code.
+/// Adds a region. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle; the `bytes` at `start` are the heap's alone from now on.
@@ -168,7 +168,7 @@ fn region_start(heap: *mut Control, start: *mut c_void) -> Option<NonNull<u8>> {
     NonNull::new(if start.addr() == heap.addr() { start.wrapping_byte_add(CONTROL_BYTES) } else { start })
 }
 
-/// Lengthens a region by the `bytes` behind it. A code.
+/// Lengthens a region by the `bytes` behind it. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle; the `bytes` behind the region are the heap's alone from now on.
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn freestone_tlsf_grow_region(heap: *mut Control, start: *
     control.code(result)
 }
 
-/// Removes a region in which no block is in use. A code.
+/// Removes a region in which no block is in use. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle.
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn freestone_tlsf_remove_region(heap: *mut Control, start:
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_alloc(heap: *mut Control, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_tlsf_malloc(heap: *mut Control, size: usize) -> *mut c_void {
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
     match control.heap.allocate(size, GRANULE) {
@@ -214,14 +214,14 @@ pub unsafe extern "C" fn freestone_tlsf_alloc(heap: *mut Control, size: usize) -
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_alloc_aligned(heap: *mut Control, align: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn freestone_tlsf_aligned_alloc(heap: *mut Control, align: usize, size: usize) -> *mut c_void {
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
     let result = control.heap.allocate(size, align);
     control.block(result)
 }
 
-/// Resizes a block to `size` bytes at a multiple of `align`. Null, with the error stored and the block as it was, if that is refused.
+/// Resizes a block to `size` bytes at a multiple of `align`. If that is refused, null, with the error stored and the block unchanged.
 ///
 /// # Safety
 /// - `heap` is a live handle; `block` is null or an address that no other code uses if the call succeeds.
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn freestone_tlsf_realloc(
     control.block(result)
 }
 
-/// Frees a block; null does nothing. A code.
+/// Frees a block; null does nothing. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle; no code uses the block any more.

@@ -1,4 +1,4 @@
-//! The allocator's own thread comes and goes with the program's; threads that start and end in every way.
+//! The background thread starts and ends with the program's threads; threads that start and end in every way.
 
 mod harness;
 
@@ -14,7 +14,7 @@ fn run(ways: &[Way], part: &str) {
 }
 
 #[test]
-fn a_program_whose_threads_are_joined_is_one_without_threads_again() {
+fn a_program_whose_threads_are_joined_has_one_thread_again() {
     run(&WAYS, "comes_and_goes");
 }
 
@@ -29,7 +29,7 @@ fn threads_end_at_once_while_others_start_and_fork() {
 }
 
 #[test]
-fn the_process_ends_with_its_last_thread_though_the_first_left() {
+fn the_process_ends_with_its_last_thread_even_if_the_first_has_left() {
     run(&WAYS, "first_leaves");
 }
 
@@ -39,12 +39,12 @@ fn the_background_thread_follows_its_option() {
 }
 
 #[test]
-fn the_background_thread_is_scheduled_like_the_first_thread_whoever_starts_it() {
+fn the_background_thread_is_scheduled_like_the_first_thread_whichever_thread_starts_it() {
     run(&[Way::Preload], "scheduling");
 }
 
 #[test]
-fn a_signal_handler_that_allocates_amid_the_first_malloc_of_a_process_or_a_thread_ends() {
+fn a_signal_handler_that_allocates_during_the_first_malloc_of_a_process_or_a_thread_returns() {
     if emulated("an emulator does not stop after every instruction") || is_musl() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The malloc family on a lattice of sizes, alignments and overflow: `c/conformance.c`, in each way a program gets the library.
+//! The malloc family on a lattice of sizes, alignments and overflow: `c/conformance.c`, in each way that a program gets the library.
 
 mod harness;
 

@@ -1,4 +1,4 @@
-//! The shared library as the loader sees it, and the header as compilers do.
+//! The shared library's symbols, segments and dependencies, and the header under compilers.
 
 mod harness;
 
@@ -7,6 +7,7 @@ use harness::{
 };
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 fn readelf(option: &str) -> String {
@@ -30,11 +31,59 @@ fn declared() -> BTreeSet<String> {
     names
 }
 
+/// The operators of C++17 that a program may replace. The compiler declares them.
+const OPERATORS: [&str; 20] = [
+    "operator delete(void*)",
+    "operator delete(void*, std::align_val_t)",
+    "operator delete(void*, std::align_val_t, std::nothrow_t const&)",
+    "operator delete(void*, std::nothrow_t const&)",
+    "operator delete(void*, unsigned long)",
+    "operator delete(void*, unsigned long, std::align_val_t)",
+    "operator delete[](void*)",
+    "operator delete[](void*, std::align_val_t)",
+    "operator delete[](void*, std::align_val_t, std::nothrow_t const&)",
+    "operator delete[](void*, std::nothrow_t const&)",
+    "operator delete[](void*, unsigned long)",
+    "operator delete[](void*, unsigned long, std::align_val_t)",
+    "operator new(unsigned long)",
+    "operator new(unsigned long, std::align_val_t)",
+    "operator new(unsigned long, std::align_val_t, std::nothrow_t const&)",
+    "operator new(unsigned long, std::nothrow_t const&)",
+    "operator new[](unsigned long)",
+    "operator new[](unsigned long, std::align_val_t)",
+    "operator new[](unsigned long, std::align_val_t, std::nothrow_t const&)",
+    "operator new[](unsigned long, std::nothrow_t const&)",
+];
+
+/// What `nm` lists of a file, demangled: type and name of each symbol.
+fn symbols(options: &[&str], file: &Path) -> Vec<(String, String)> {
+    let listed = succeed(Command::new("nm").arg("-C").args(options).arg(file));
+    let symbols = listed.lines().filter_map(|line| {
+        // Address, type, name; an undefined symbol has no address.
+        let mut words = line.trim_start_matches(|c: char| c.is_ascii_hexdigit()).trim_start().splitn(2, ' ');
+        Some((words.next()?.to_owned(), words.next()?.to_owned()))
+    });
+    symbols.collect()
+}
+
+#[test]
+fn every_operator_is_exported_and_a_programs_own_replaces_that_of_the_archive() {
+    let expected: BTreeSet<String> = OPERATORS.map(str::to_owned).into();
+    for (options, file) in [(&["-D", "--defined-only"][..], shared_library()), (&["--defined-only"], archive())] {
+        let operators = symbols(options, &file).into_iter().filter(|(_, name)| name.starts_with("operator "));
+        let (weak, others): (Vec<_>, Vec<_>) = operators.partition(|(kind, _)| kind == "W");
+        assert_eq!(weak.into_iter().map(|(_, name)| name).collect::<BTreeSet<_>>(), expected, "{}", file.display());
+        assert!(others.is_empty(), "{others:?}");
+    }
+}
+
 #[test]
 fn every_exported_symbol_is_declared_and_every_declared_one_exported() {
-    let symbols = succeed(Command::new("nm").args(["-D", "--defined-only"]).arg(shared_library()));
-    let exported: BTreeSet<String> =
-        symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).map(str::to_owned).collect();
+    let exported: BTreeSet<String> = symbols(&["-D", "--defined-only"], &shared_library())
+        .into_iter()
+        .map(|(_, name)| name)
+        .filter(|name| !name.starts_with("operator "))
+        .collect();
     let declared = declared();
     assert!(exported.len() > 25, "{exported:?}");
     assert_eq!(exported.difference(&declared).collect::<Vec<_>>(), Vec::<&String>::new(), "exported, not declared");
@@ -42,7 +91,7 @@ fn every_exported_symbol_is_declared_and_every_declared_one_exported() {
 }
 
 #[test]
-fn the_archive_shows_what_the_headers_declare_and_nothing_else() {
+fn the_archive_exports_exactly_what_the_headers_declare() {
     let symbols = succeed(Command::new("readelf").args(["--wide", "--symbols"]).arg(archive()));
     let visible: BTreeSet<String> = symbols
         .lines()
@@ -79,7 +128,7 @@ fn thread_local_storage_is_at_most_16_bytes_and_needs_no_call() {
 }
 
 #[test]
-fn the_library_needs_the_c_library_alone_and_is_never_unloaded() {
+fn the_library_needs_only_the_c_library_and_is_never_unloaded() {
     let dynamic = readelf("--dynamic");
     let needed: Vec<&str> = dynamic.lines().filter(|line| line.contains("(NEEDED)")).collect();
     assert_eq!(needed.len(), 1, "{needed:?}");

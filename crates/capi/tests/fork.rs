@@ -16,7 +16,7 @@ fn run(arguments: &[&str]) {
 }
 
 #[test]
-fn our_locks_are_taken_after_the_handlers_of_every_constructor() {
+fn the_locks_are_taken_after_the_handlers_of_every_constructor() {
     if is_emulator() {
         return;
     }
@@ -35,7 +35,7 @@ fn the_shared_library_registers_its_handlers_before_the_programs_first_instructi
 }
 
 #[test]
-fn handlers_may_allocate_whenever_they_were_registered() {
+fn handlers_may_allocate_no_matter_when_they_were_registered() {
     if is_emulator() {
         return;
     }
@@ -94,7 +94,7 @@ fn forks_beside_purges() {
 }
 
 #[test]
-fn what_starts_a_process_without_fork_runs_no_handlers() {
+fn starting_a_process_without_fork_runs_no_handlers() {
     if is_emulator() {
         return;
     }
@@ -102,7 +102,7 @@ fn what_starts_a_process_without_fork_runs_no_handlers() {
 }
 
 #[test]
-fn a_child_is_told_that_memory_is_short_though_the_parent_was_being_told() {
+fn a_child_calls_its_pressure_callback_even_if_the_parent_was_calling_it() {
     if is_emulator() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Explicit heaps beside thread heaps: the end of one leaves the blocks of all others alone.
+//! Explicit heaps beside thread heaps: the end of one does not change the blocks of others.
 
 mod harness;
 
@@ -11,7 +11,7 @@ fn run(part: &str) {
 }
 
 #[test]
-fn deleting_a_heap_leaves_the_live_blocks_of_dead_threads_alone() {
+fn deleting_a_heap_changes_no_live_block_of_a_thread_that_exited() {
     run("abandoned_spans");
 }
 

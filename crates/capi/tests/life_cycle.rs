@@ -1,4 +1,4 @@
-//! Any entry point first, in any place; threads that come and go; forks; limits.
+//! Any entry point first, in any place; threads that start and exit; forks; limits.
 
 mod harness;
 

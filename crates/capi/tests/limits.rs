@@ -1,18 +1,18 @@
-//! Limits of address space and of data, small ones too, set at any time: as much is to be had as from the system's allocator.
+//! Limits of address space and of data, small ones too, set at any time: programs can allocate as much as from the system's allocator.
 
 mod harness;
 
 use harness::{Program, Way, emulated, expect_silent};
 use std::process::Command;
 
-/// The numbers that `limits.c` prints, or nothing if it says that it was refused something.
+/// The numbers that `limits.c` prints, or nothing if it reports that an allocation was refused.
 fn numbers(command: &mut Command, way: Way) -> Vec<u64> {
     let said = expect_silent(command, way);
     let parse = |line: &str| line.split_once(' ').and_then(|(_, number)| number.parse().ok());
     said.lines().filter(|line| !line.starts_with("refused")).map(|line| parse(line).expect("a number")).collect()
 }
 
-/// `limits.c` with the system's allocator, and with ours.
+/// `limits.c` with the system's allocator, and with Freestone.
 struct Pair([(Program, Way); 2]);
 
 impl Pair {
@@ -20,7 +20,7 @@ impl Pair {
         Self([Way::System, Way::Preload].map(|way| (Program::new("limits.c", way), way)))
     }
 
-    /// What a part of it prints.
+    /// The output of one part of it.
     fn run(&self, setup: &str, arguments: &str) -> [Vec<u64>; 2] {
         self.0.each_ref().map(|(program, way)| numbers(&mut program.command_after(setup, arguments), *way))
     }
@@ -30,7 +30,7 @@ const WHY: &str = "the limit is the emulator's as well";
 
 /// At the least 95 % of what glibc hands out in pieces of 64 KiB, and 90 % in pieces of 64 bytes.
 #[test]
-fn what_is_to_be_had_under_a_small_limit_is_what_the_system_has_to_give() {
+fn under_a_small_limit_as_much_can_be_allocated_as_from_the_systems_allocator() {
     if emulated(WHY) {
         return;
     }
@@ -48,7 +48,7 @@ fn what_is_to_be_had_under_a_small_limit_is_what_the_system_has_to_give() {
 }
 
 #[test]
-fn a_limit_that_is_set_later_leaves_as_much_as_the_system_leaves() {
+fn under_a_limit_that_is_set_later_as_much_can_be_allocated_as_from_the_systems_allocator() {
     if emulated(WHY) {
         return;
     }

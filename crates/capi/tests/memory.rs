@@ -1,4 +1,4 @@
-//! How memory comes back: the background thread, limits and their callback, bursts that leave blocks behind.
+//! How memory is returned: the background thread, limits and their callback, bursts that leave blocks behind.
 
 mod harness;
 
@@ -16,7 +16,7 @@ fn memory_goes_back_when_every_thread_sleeps() {
 }
 
 #[test]
-fn the_background_thread_sleeps_where_nothing_gets_old() {
+fn the_background_thread_sleeps_while_no_memory_is_dirty() {
     if emulated("the emulator's threads run when ours sleep") {
         return;
     }
@@ -24,7 +24,7 @@ fn the_background_thread_sleeps_where_nothing_gets_old() {
 }
 
 #[test]
-fn no_thread_comes_where_none_is_wanted() {
+fn no_background_thread_starts_where_the_options_exclude_it() {
     run("no_background", &[("FREESTONE_BACKGROUND", "off")]);
     run("no_background", &[("FREESTONE_PROFILE", "realtime")]);
 }
@@ -38,7 +38,7 @@ fn the_background_thread_keeps_no_process_alive() {
 }
 
 #[test]
-fn room_is_made_and_the_program_told_before_an_allocation_fails() {
+fn caches_are_emptied_and_the_callback_is_called_before_an_allocation_fails() {
     run("pressure", &[("FREESTONE_LIMIT", "32m"), ("FREESTONE_LIMIT_HARD", "64m")]);
 }
 
@@ -54,7 +54,7 @@ fn a_burst_that_leaves_blocks_behind_gives_the_other_pages_back() {
 }
 
 #[test]
-fn large_blocks_that_come_and_go_are_counted_exactly_and_go_back_when_their_thread_sleeps() {
+fn large_blocks_allocated_and_freed_in_turn_are_counted_exactly_and_purged_when_their_thread_sleeps() {
     run("kept", &[]);
 }
 

@@ -1,4 +1,4 @@
-//! What a wrong program is told: the exact line, then SIGABRT, or what the option `misuse` says instead.
+//! Reports of invalid frees: the exact line, then SIGABRT, or what the option `misuse` says instead.
 
 mod harness;
 
@@ -43,12 +43,12 @@ fn is_named(misuse: &str, line: &str) {
 }
 
 #[test]
-fn a_small_block_freed_twice_is_named_when_its_bin_is_flushed() {
+fn a_small_block_freed_twice_is_reported_when_its_bin_is_flushed() {
     is_named("double_small", "double free of ADDRESS (48-byte block, freed by thread 1)");
 }
 
 #[test]
-fn a_large_block_freed_twice_is_named() {
+fn a_large_block_freed_twice_is_reported() {
     is_named(
         "double_large",
         "free of a pointer that Freestone did not allocate, or has taken back: ADDRESS (freed by thread 1)",
@@ -56,12 +56,12 @@ fn a_large_block_freed_twice_is_named() {
 }
 
 #[test]
-fn a_large_block_that_its_thread_keeps_for_the_next_is_named_with_its_size_when_freed_twice() {
+fn a_cached_large_block_freed_twice_is_reported_with_its_size() {
     is_named("double_kept", "double free of ADDRESS (1048576-byte block, freed by thread 1)");
 }
 
 #[test]
-fn the_inside_of_a_small_block_is_named_when_its_bin_is_flushed() {
+fn the_inside_of_a_small_block_is_reported_when_its_bin_is_flushed() {
     is_named(
         "interior_small",
         "free of an address inside a block: ADDRESS is 16 bytes into a 96-byte block (freed by thread 1)",
@@ -69,7 +69,7 @@ fn the_inside_of_a_small_block_is_named_when_its_bin_is_flushed() {
 }
 
 #[test]
-fn the_inside_of_a_large_block_is_named() {
+fn the_inside_of_a_large_block_is_reported() {
     is_named(
         "interior_large",
         "free of an address inside a block: ADDRESS is 65536 bytes into a 1048576-byte block (freed by thread 1)",
@@ -77,7 +77,7 @@ fn the_inside_of_a_large_block_is_named() {
 }
 
 #[test]
-fn pointers_that_were_never_ours_are_named() {
+fn foreign_pointers_are_reported() {
     for misuse in ["stack", "static", "mapping", "window", "realloc_foreign", "usable_foreign"] {
         is_named(
             misuse,

@@ -1,24 +1,24 @@
-//! Options: environment, then link-time symbol, then API; the last one wins. What is wrong is reported once and ignored.
+//! Options: environment, then link-time symbol, then API; the last one wins. Mistakes are reported once and ignored.
 
 mod harness;
 
 use harness::{Program, Way, expect_silent, text};
 
 #[test]
-fn the_default_counts_when_nobody_says_otherwise() {
+fn without_any_setting_the_default_holds() {
     let program = Program::new("options.c", Way::Archive);
     expect_silent(program.command().arg("1000"), Way::Archive);
 }
 
 #[test]
-fn the_environment_counts_and_the_api_counts_more() {
+fn the_api_overrides_the_environment() {
     let program = Program::new("options.c", Way::Archive);
     expect_silent(program.command().arg("111").env("FREESTONE_DECAY_MS", "111"), Way::Archive);
     expect_silent(program.command().args(["333", "333"]).env("FREESTONE_DECAY_MS", "111"), Way::Archive);
 }
 
 #[test]
-fn the_link_time_symbol_counts_more_than_the_environment_and_its_mistakes_are_reported_once() {
+fn the_link_time_symbol_overrides_the_environment_and_its_mistakes_are_reported_once() {
     for way in [Way::Archive, Way::Shared] {
         let program = Program::with_flags("options.c", way, &["-DLINKED"]);
         let output =
@@ -52,9 +52,9 @@ fn malformed_options_are_reported_and_ignored() {
     }
 }
 
-/// A program with more rights than its caller trusts no environment. Needs to be root, to make one and to be somebody else.
+/// A program with more rights than its caller ignores the environment. Needs root, to make such a program and to run it as another user.
 #[test]
-fn options_do_not_act_in_a_setuid_program() {
+fn options_have_no_effect_in_a_setuid_program() {
     use std::os::unix::fs::PermissionsExt;
     let program = Program::new("options.c", Way::Archive);
     let is_root = harness::succeed(std::process::Command::new("id").arg("-u")).trim() == "0";
@@ -65,9 +65,9 @@ fn options_do_not_act_in_a_setuid_program() {
     let setuid = std::env::temp_dir().join(format!("freestone-setuid-{}", std::process::id()));
     std::fs::copy(program.path(), &setuid).expect("a copy");
     std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).expect("root may do that");
-    let mut as_nobody = std::process::Command::new("setpriv");
-    as_nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&setuid).arg("1000");
-    let output = as_nobody.env("FREESTONE_DECAY_MS", "111").output();
+    let mut unprivileged = std::process::Command::new("setpriv");
+    unprivileged.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&setuid).arg("1000");
+    let output = unprivileged.env("FREESTONE_DECAY_MS", "111").output();
     std::fs::remove_file(&setuid).expect("ours");
     let output = output.expect("setpriv can be run");
     assert!(output.status.success(), "{}", text(&output));

@@ -1,4 +1,4 @@
-//! Pools as C sees them: `c/pool.c`, in each way a program gets the library; and the example.
+//! The pools' C interface: `c/pool.c`, in each way that a program gets the library; and the example.
 
 mod harness;
 
@@ -25,7 +25,7 @@ parts! {
 }
 
 #[test]
-fn the_connection_table_example_says_what_its_header_promises() {
+fn the_connection_table_example_prints_what_its_header_states() {
     for way in [Way::Shared, Way::Archive] {
         let program = harness::Program::of(&crate_dir().join("examples/connection_table.c"), way, &[]);
         let said = harness::expect_silent(&mut program.command(), way);

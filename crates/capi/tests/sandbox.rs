@@ -1,4 +1,4 @@
-//! System call filters: what is refused never makes `malloc` fail, and `sandbox=on` makes no call that ends the process.
+//! System call filters: a refused call never makes `malloc` fail, and under `sandbox=on` no call ends the process.
 
 mod harness;
 
@@ -6,7 +6,7 @@ use harness::{Program, Way, emulated, text};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
-/// What a program says that could not install a filter.
+/// The exit status of a program that could not install a filter.
 const NO_FILTERS: i32 = 77;
 
 /// On x86-64 and AArch64.
@@ -32,25 +32,25 @@ fn succeeds(way: Way, output: &Output) {
 }
 
 #[test]
-fn no_call_that_is_refused_from_the_start_makes_malloc_fail() {
+fn malloc_succeeds_whichever_call_is_refused_from_the_start() {
     run("each_refused", &[], succeeds);
 }
 
 #[test]
-fn a_process_that_may_only_map_allocates_and_frees_as_ever() {
+fn a_process_that_may_only_map_allocates_and_frees_as_usual() {
     run("all_refused", &[], succeeds);
 }
 
 #[test]
-fn in_a_sandbox_nothing_but_memory_and_locks_is_asked_of_the_kernel_after_the_first_allocation() {
+fn in_a_sandbox_only_memory_and_futex_calls_follow_the_first_allocation() {
     run("killed", &[("FREESTONE_SANDBOX", "on")], succeeds);
     run("killed", &[("FREESTONE_SANDBOX", "on"), ("FREESTONE_THP", "on")], succeeds);
     run("killed", &[("FREESTONE_SANDBOX", "on"), ("FREESTONE_BACKGROUND", "on")], succeeds);
 }
 
-/// The same work does come to other calls without the option: the test above is one.
+/// The same work makes other calls without the option, so the test above can fail.
 #[test]
-fn outside_of_a_sandbox_other_calls_come_later() {
+fn outside_of_a_sandbox_other_calls_follow() {
     run("killed", &[], |way, output| {
         assert_eq!(output.status.signal(), Some(SIGSYS), "{way:?}: {}", output.status);
     });

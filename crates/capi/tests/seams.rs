@@ -1,7 +1,7 @@
-//! The seams: where a process, its threads, its libraries and the kernel begin, end or meet. `docs/testing.md` has the table.
+//! The seams: the first and last calls of a process, its threads and libraries, forks, and limits of the kernel. `docs/testing.md` has the table.
 //!
 //! With `SEAMS_LONG=1` (`cargo xtask seams --long`) the storms are as long as the table says; with `SEAMS_MACHINE=1` settings of
-//! the machine are changed for as long as a test needs them, which only root may, and only where nobody else minds.
+//! the machine are changed for as long as a test needs them: this requires root, and only on a machine that runs nothing else.
 
 mod harness;
 
@@ -11,7 +11,7 @@ use harness::{
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Runs a part in each way and passes on what it printed: counts, or why it skipped.
+/// Runs a part in each way and prints its output: counts, or why it skipped.
 fn run(source: &str, arguments: &[&str]) {
     for way in WAYS {
         let said = expect_silent(Program::new(source, way).command().args(arguments), way);
@@ -19,7 +19,7 @@ fn run(source: &str, arguments: &[&str]) {
     }
 }
 
-/// As many of something as a short test affords, or as the long form asks for.
+/// A count: `short`, or `long` in the long form.
 fn count(short: u32, long: u32) -> String {
     if std::env::var_os("SEAMS_LONG").is_some() { long } else { short }.to_string()
 }
@@ -56,7 +56,7 @@ fn plugin() -> PathBuf {
     path
 }
 
-/// Files that the dynamic linker takes for other libraries, for their names differ.
+/// Copies that the dynamic linker takes for other libraries, because their names differ.
 fn copies(test: &str) -> [PathBuf; 2] {
     [1, 2].map(|number| {
         let to = scratch("programs").join(format!("seams-{test}-{number}.so"));
@@ -70,7 +70,7 @@ fn load(way: Way, part: &str, libraries: &[PathBuf]) {
 }
 
 #[test]
-fn a_library_that_comes_and_goes_takes_no_block_with_it() {
+fn unloading_a_plug_in_frees_no_block() {
     if is_musl() {
         println!("skipped: musl unloads no library");
         return;
@@ -85,13 +85,13 @@ fn a_closed_copy_of_the_library_stays() {
 }
 
 #[test]
-fn three_copies_in_one_process_keep_to_their_own_blocks() {
+fn three_copies_in_one_process_use_only_their_own_blocks() {
     let copies = copies("three");
     WAYS.into_iter().for_each(|way| load(way, "copies", &copies));
 }
 
 #[test]
-fn a_copy_in_a_namespace_of_its_own_keeps_to_its_own_blocks() {
+fn a_copy_in_a_namespace_of_its_own_uses_only_its_own_blocks() {
     if is_musl() {
         println!("skipped: musl has no dlmopen");
         return;
@@ -109,7 +109,7 @@ fn every_call_fits_on_a_small_stack() {
 }
 
 #[test]
-fn a_handler_on_a_stack_of_its_own_allocates_where_no_call_is_interrupted() {
+fn a_handler_on_an_alternate_stack_may_allocate_if_it_interrupts_no_call() {
     run("seams_threads.c", &["signals"]);
 }
 
@@ -119,7 +119,7 @@ fn no_call_is_a_cancellation_point_and_a_cancelled_thread_leaves_its_blocks() {
 }
 
 #[test]
-fn locked_memory_is_what_the_program_uses_and_calloc_is_zero() {
+fn under_mlockall_only_used_memory_is_locked_and_calloc_is_zero() {
     if emulated("what is locked is the emulator's") {
         return;
     }
@@ -151,7 +151,7 @@ fn children_of_vfork_leave_no_lock_behind() {
 }
 
 #[test]
-fn memory_that_no_child_gets_harms_no_child() {
+fn memory_that_children_do_not_inherit_breaks_no_child() {
     if emulated("qemu has its own memory") {
         return;
     }
@@ -159,12 +159,12 @@ fn memory_that_no_child_gets_harms_no_child() {
 }
 
 #[test]
-fn threads_that_die_with_live_blocks_leave_nothing_else() {
+fn threads_that_exit_with_live_blocks_leave_nothing_else() {
     run("seams_fork.c", &["threads", &count(3000, 100_000)]);
 }
 
 #[test]
-fn at_the_mapping_limit_free_and_purge_work_and_what_was_had_is_had_again() {
+fn at_the_mapping_limit_free_and_purge_work_and_freed_memory_can_be_allocated_again() {
     if emulated("the limit is the emulator's as well") {
         return;
     }
@@ -188,9 +188,9 @@ fn blocks_may_be_longer_than_4_gib() {
     run("seams_kernel.c", &["huge_sizes"]);
 }
 
-/// One test, for the settings are one machine's.
+/// One test, because the settings are those of the machine.
 #[test]
-fn each_way_of_overcommitting_and_huge_pages_always() {
+fn it_works_in_each_overcommit_mode_and_with_huge_pages_always() {
     if emulated("the machine's settings are not its own") {
         return;
     }
@@ -199,9 +199,9 @@ fn each_way_of_overcommitting_and_huge_pages_always() {
     }
 }
 
-/// AddressSanitizer's `malloc` is found first, whichever way the library comes; where it cannot be, its runtime says so and ends.
+/// AddressSanitizer's `malloc` is found first in each way; where it cannot be, its runtime reports that and exits.
 #[test]
-fn beside_address_sanitizer_its_malloc_counts_and_our_heaps_work() {
+fn beside_address_sanitizer_its_malloc_is_used_and_explicit_heaps_work() {
     let probe = scratch("programs").join("asan-probe.c");
     std::fs::write(&probe, "int main(void) { return 0; }\n").expect("the target folder can be written");
     let mut compile = Command::new(harness::c_compiler());
@@ -216,7 +216,7 @@ fn beside_address_sanitizer_its_malloc_counts_and_our_heaps_work() {
         (Way::Preload, &["-fsanitize=address", "-static-libasan"]),
     ] {
         let program = Program::with_flags("seams_asan.c", way, flags);
-        // Leaks are looked for by a thread that traces this one, which not every machine allows; names of functions take long to find.
+        // The leak checker traces this thread, which not every machine allows; symbolizing takes long.
         let command = |part| {
             let mut command = program.command();
             command.arg(part).env("ASAN_OPTIONS", "detect_leaks=0:symbolize=0");

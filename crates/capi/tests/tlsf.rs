@@ -11,22 +11,22 @@ fn random_blocks_keep_contents_and_alignment_and_merge_into_one() {
 }
 
 #[test]
-fn a_walk_shows_every_block_and_ends_when_told() {
+fn a_walk_visits_every_block_and_ends_when_its_callback_says_so() {
     run_everywhere("tlsf.c", "walk");
 }
 
 #[test]
-fn regions_come_grow_and_go_and_bad_ones_are_refused() {
+fn regions_are_added_grown_and_removed_and_bad_ones_are_refused() {
     run_everywhere("tlsf.c", "regions");
 }
 
 #[test]
-fn every_bad_input_is_refused_by_code_and_block_and_changes_nothing() {
+fn every_bad_input_is_refused_with_code_and_block_and_changes_nothing() {
     run_everywhere("tlsf.c", "refusals");
 }
 
 #[test]
-fn every_code_has_a_sentence_that_names_its_numbers() {
+fn every_code_has_a_message_that_names_its_numbers() {
     run_everywhere("tlsf.c", "sentences");
 }
 

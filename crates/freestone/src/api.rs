@@ -1,16 +1,16 @@
 //! The entry points: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
 //!
 //! ```text
-//!  entry points   alloc  free  realloc  global_alloc  explicit_heap
+//!  entry points   alloc  free  realloc  shortcut  global_alloc  explicit_heap
 //!                   │
 //!  slow paths     local_heap, shortage        this thread's heap; room before an allocation fails
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  fork  options  pressure  report  snapshot  pin  stdio
+//!  parts          background  fork  options  pressure  report  snapshot  pin  weak_symbols
 //! ```
 //!
-//! A file names only files below it. The parts do not know that there is one of each: they are given what they need.
+//! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
 //!
 //! Layer: the top of the heap.
 //!
@@ -21,6 +21,7 @@
 //! | [`realloc`] | changing a block's size |
 //! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
+//! | `shortcut` | the hot paths, for callers that may have to go another way |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
@@ -30,8 +31,8 @@
 //! | `pressure` | the function the program has called when memory is short |
 //! | `report` | the lines that `freestone run` reads |
 //! | `snapshot` | statistics |
-//! | `pin` | keeping the object that has the allocator in it loaded |
-//! | `stdio` | the C library's lock that is taken before ours at a fork |
+//! | `pin` | keeping the shared object that contains the allocator loaded |
+//! | `weak_symbols` | what the program or its C library may define |
 
 pub(crate) mod alloc;
 mod background;
@@ -47,5 +48,6 @@ mod process;
 pub(crate) mod realloc;
 mod report;
 mod shortage;
+pub(crate) mod shortcut;
 mod snapshot;
-mod stdio;
+mod weak_symbols;

@@ -24,12 +24,12 @@ use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::free_node::Chain;
-use crate::span::{Entry, Generation, Layout, Span, SpanList, os_pages};
+use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
 
@@ -53,19 +53,19 @@ pub(crate) struct CentralLists {
     n_available: [AtomicU32; N_CLASSES],
 }
 
-/// What became of a block passed to [`CentralLists::free`].
+/// The result of [`CentralLists::free`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FreeOutcome {
-    /// It is back in its span.
+    /// The block is back in its span.
     Freed,
     /// Its span has an owner again, so the block still has to go there.
     Adopted,
-    /// It is not a block that is out.
+    /// The address is not that of an allocated block.
     Refused(Refused),
 }
 
 impl CentralLists {
-    /// No spans.
+    /// Empty lists.
     #[must_use]
     pub(crate) const fn new() -> Self {
         Self {
@@ -76,57 +76,41 @@ impl CentralLists {
         }
     }
 
-    /// Takes a span over from a thread that exits. A span with no block out goes to the page heap.
-    ///
-    /// # Safety
-    /// - The small span that starts at `page` is the caller's, in no list, and none of its blocks are in the caller's bins.
-    pub(crate) unsafe fn abandon<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, page: u32) {
-        let layout = pages.layout();
-        // SAFETY: the span is the caller's (this function's contract), and from the store of null on this list's, whose lock is held.
-        unsafe {
-            let span = &*layout.record(page);
-            if span.n_out.get() == 0 {
-                return free_empty_span(pages, usage, span, page);
-            }
-            let class = span.class.get();
-            let lists = self.classes[class as usize].lock();
-            span.owner.store(ptr::null_mut(), Ordering::Relaxed);
-            layout.map.set(page, span.pages.get(), Entry::small(Generation::ABANDONED, class));
-            if is_full(span) {
-                lists.full.push(layout, page);
-            } else {
-                lists.available.push(layout, page);
-                self.n_available[class as usize].fetch_add(1, Ordering::Relaxed);
-            }
+    /// Takes a span over from a thread that exits; it is in no list, and none of its blocks are in bins. A span with no block out goes to the page
+    /// heap.
+    pub(crate) fn abandon<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, span: OwnedSpan<'_>) {
+        if span.n_out.get() == 0 {
+            return free_empty_span(pages, usage, span);
+        }
+        let class = span.class.get();
+        let lists = self.classes[class as usize].lock();
+        span.owner.store(ptr::null_mut(), Ordering::Relaxed);
+        span.set_entries(Entry::small(Generation::ABANDONED, class));
+        if is_full(&span) {
+            lists.full.push(&span);
+        } else {
+            lists.available.push(&span);
+            self.n_available[class as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Makes `owner`, of `generation`, the owner of a span of `class` that has a block to give. Returns the span's first page; `None` if there
-    /// is no such span.
-    pub(crate) fn adopt<O: Os>(
+    /// Makes `owner`, of `generation`, the owner of a span of `class` that has a block to give. Returns the span; `None` if there is none.
+    pub(crate) fn adopt<'a, O: Os>(
         &self,
-        pages: &PageHeap<O>,
+        pages: &'a PageHeap<O>,
         class: usize,
         owner: *mut c_void,
         generation: Generation,
-    ) -> Option<u32> {
+    ) -> Option<OwnedSpan<'a>> {
         if self.n_available[class].load(Ordering::Relaxed) == 0 {
             return None;
         }
         let lists = self.classes[class].lock();
-        let layout = pages.layout();
-        // SAFETY: the lock of the class is held, so its lists and the spans in them are ours; the span is the new owner's from the stores on.
-        unsafe {
-            let page = lists.available.pop(layout);
-            if page == 0 {
-                return None;
-            }
-            self.n_available[class].fetch_sub(1, Ordering::Relaxed);
-            let span = &*layout.record(page);
-            layout.map.set(page, span.pages.get(), Entry::small(generation, class as u8));
-            span.owner.store(owner, Ordering::Release);
-            Some(page)
-        }
+        let span = lists.available.pop(pages.layout())?;
+        self.n_available[class].fetch_sub(1, Ordering::Relaxed);
+        span.set_entries(Entry::small(generation, class as u8));
+        span.owner.store(owner, Ordering::Release);
+        Some(span)
     }
 
     /// Puts a block back into its span, if the span has no owner. A span with no block out any more goes to the page heap.
@@ -137,69 +121,57 @@ impl CentralLists {
         &self,
         pages: &PageHeap<O>,
         usage: &Usage,
-        page: u32,
+        page: PageIndex,
         class: usize,
         block: *mut Node,
     ) -> FreeOutcome {
         let lists = self.classes[class].lock();
-        let layout = pages.layout();
-        // SAFETY: the span exists, for a block of it is out. The lock of its class is held: if it has no owner, it is ours.
-        unsafe {
-            let span = &*layout.record(page);
-            if !span.owner.load(Ordering::Relaxed).is_null() {
-                return FreeOutcome::Adopted;
-            }
-            let was_full = is_full(span);
-            let returned = Home::at(layout, page).give_back(block, 1, LinkKey::PLAIN);
-            if let Some(refused) = returned.refused {
-                return FreeOutcome::Refused(refused);
-            }
-            usage.count_returned_block(class);
-            let block_bytes = block_bytes(class) as i64;
-            usage.add_free_in_spans(block_bytes);
-            let is_empty = span.n_out.get() == 0;
-            self.relist(&lists, layout, (class, page), was_full, is_empty);
-            if !is_empty
-                && usage.exceeds_bound_in_spans(&pages.settings)
-                && os_pages::has_emptied_a_page(layout, page, returned.last, pages.os().os_page_bytes())
-            {
-                usage.add_free_in_spans(-i64::from(release_os_pages(pages, page)) * block_bytes);
-            }
-            drop(lists);
-            if is_empty {
-                free_empty_span(pages, usage, span, page);
-            }
+        // SAFETY: the span is in use, for a block of it is out, so it has a record. The lock of its class is held: without an owner it is in our
+        // lists; and if it has one, only `owner` is read.
+        let span = unsafe { OwnedSpan::at(pages.layout(), page) };
+        if !span.owner.load(Ordering::Relaxed).is_null() {
+            return FreeOutcome::Adopted;
+        }
+        let (was_full, home) = (is_full(&span), Home::of(span));
+        // SAFETY: the block lies in the span and is the caller's (this function's contract); one block needs no link.
+        let returned = unsafe { home.give_back(block, 1, LinkKey::PLAIN) };
+        if let Some(refused) = returned.refused {
+            return FreeOutcome::Refused(refused);
+        }
+        let span = home.span;
+        usage.count_returned_block(class);
+        let block_bytes = block_bytes(class) as i64;
+        usage.add_free_in_spans(block_bytes);
+        let is_empty = span.n_out.get() == 0;
+        self.relist(&lists, class, &span, was_full, is_empty);
+        if !is_empty
+            && usage.exceeds_bound_in_spans(&pages.settings)
+            && os_pages::has_emptied_a_page(&span, returned.last, pages.os().os_page_bytes())
+        {
+            usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span)) * block_bytes);
+        }
+        drop(lists);
+        if is_empty {
+            free_empty_span(pages, usage, span);
         }
         FreeOutcome::Freed
     }
 
-    /// Moves a span that got a block back to the list it now belongs in, or out of the lists if it is empty.
-    ///
-    /// # Safety
-    /// - `lists` are those of `class`; the span at `page` is in `full` if it `was_full`, else in `available`.
-    unsafe fn relist(
-        &self,
-        lists: &ClassLists,
-        layout: &Layout,
-        (class, page): (usize, u32),
-        was_full: bool,
-        is_empty: bool,
-    ) {
-        // SAFETY: the span is in the list it is removed from, and in none when it is pushed (this function's contract).
-        unsafe {
-            match (was_full, is_empty) {
-                (true, false) => {
-                    lists.full.remove(layout, page);
-                    lists.available.push(layout, page);
-                    self.n_available[class].fetch_add(1, Ordering::Relaxed);
-                }
-                (true, true) => lists.full.remove(layout, page),
-                (false, true) => {
-                    lists.available.remove(layout, page);
-                    self.n_available[class].fetch_sub(1, Ordering::Relaxed);
-                }
-                (false, false) => {}
+    /// Moves a span of `class` that got a block back to the list it now belongs in, or out of the lists if it is empty. It is in `full` if it
+    /// `was_full`, else in `available`.
+    fn relist(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>, was_full: bool, is_empty: bool) {
+        match (was_full, is_empty) {
+            (true, false) => {
+                lists.full.remove(span);
+                lists.available.push(span);
+                self.n_available[class].fetch_add(1, Ordering::Relaxed);
             }
+            (true, true) => lists.full.remove(span),
+            (false, true) => {
+                lists.available.remove(span);
+                self.n_available[class].fetch_sub(1, Ordering::Relaxed);
+            }
+            (false, false) => {}
         }
     }
 
@@ -220,14 +192,11 @@ impl CentralLists {
         }
     }
 
-    /// Calls `visit` with each span of `class` that has no owner, under the lock, and whether it is listed as full.
-    pub(crate) fn inspect(&self, layout: &Layout, class: usize, mut visit: impl FnMut(u32, bool)) {
+    /// Calls `visit` with each span of `class` that has no owner, under the lock: its first page, its record, and whether it is listed as full.
+    pub(crate) fn inspect(&self, layout: &Layout, class: usize, mut visit: impl FnMut(PageIndex, &Span, bool)) {
         let lists = self.classes[class].lock();
-        // SAFETY: the lock of the class is held, so its lists are ours.
-        unsafe {
-            lists.available.iter(layout).for_each(|(page, _)| visit(page, false));
-            lists.full.iter(layout).for_each(|(page, _)| visit(page, true));
-        }
+        lists.available.iter(layout).for_each(|(page, span)| visit(page, span, false));
+        lists.full.iter(layout).for_each(|(page, span)| visit(page, span, true));
     }
 
     /// Takes the locks of all classes before a fork.
@@ -236,12 +205,8 @@ impl CentralLists {
     }
 
     /// Releases the locks that [`CentralLists::lock_for_fork`] took, in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took them, or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: this thread, or the one it is a copy of, holds each of them (this function's contract).
-        self.classes.iter().for_each(|lists| unsafe { lists.release_raw() });
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.classes.iter().for_each(|lists| lists.release_raw(forker));
     }
 }
 
@@ -256,29 +221,16 @@ fn is_full(span: &Span) -> bool {
     span.n_free.get() == 0 && span.fresh.get() == 0
 }
 
-/// Gives a span in which no block is out to the page heap.
-///
-/// # Safety
-/// - `span` is the record of the small span that starts at `page`, which is the caller's and in no list; none of its blocks are out.
-unsafe fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: &Span, page: u32) {
+/// Gives a span that is in no list, and of which no block is out, to the page heap.
+fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: OwnedSpan<'_>) {
     usage.add_free_in_spans(-i64::from(span.n_free.get()) * block_bytes(span.class.get() as usize) as i64);
-    // SAFETY: the span is the caller's and none of its blocks are out (this function's contract).
-    unsafe {
-        blocks::clear(pages.layout(), page);
-        pages.free(OwnedRun::at(page));
-    }
+    blocks::clear(&span);
+    pages.free(OwnedRun::of(span));
 }
 
-/// Gives the OS pages of a span in which no block is out back to the operating system. Returns how many blocks are no longer free for it.
-///
-/// # Safety
-/// - The small span that starts at `page` is the caller's.
-pub(crate) unsafe fn release_os_pages<O: Os>(pages: &PageHeap<O>, page: u32) -> u32 {
-    let os_page_bytes = pages.os().os_page_bytes();
-    // SAFETY: the span is the caller's; the ranges passed to the closure are whole OS pages of it in which no block is out.
-    unsafe {
-        os_pages::release_pages(pages.layout(), page, os_page_bytes, |start, bytes| pages.purge_inside(start, bytes))
-    }
+/// Gives the OS pages of a small span in which no block is out back to the operating system. Returns how many blocks are no longer free for it.
+pub(crate) fn release_os_pages<O: Os>(pages: &PageHeap<O>, span: &OwnedSpan<'_>) -> u32 {
+    os_pages::release_pages(span, pages.os().os_page_bytes(), |stretch| pages.purge_inside(stretch))
 }
 
 #[cfg(test)]

@@ -14,13 +14,14 @@ use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::free_node::{self, END_OF_BIN};
 use crate::span::record::Listed;
-use crate::span::{Entry, Generation, Kind, Layout, PageIndex, Span, blocks};
+use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, blocks};
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use crate::thread::mailbox::Life;
 use core::ptr;
 use freestone_base::sync::Ordering;
+use freestone_base::units::Pages;
 use freestone_os::Os;
 
 /// An invariant that does not hold.
@@ -32,8 +33,8 @@ pub struct Broken {
     pub page: u32,
 }
 
-fn hold(condition: bool, what: &'static str, page: u32) -> Result<(), Broken> {
-    if condition { Ok(()) } else { Err(Broken { what, page }) }
+fn hold(condition: bool, what: &'static str, page: PageIndex) -> Result<(), Broken> {
+    if condition { Ok(()) } else { Err(Broken { what, page: page.0 }) }
 }
 
 /// Checks every invariant.
@@ -61,10 +62,8 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
     let mut n_listed = 0;
     for class in 0..N_CLASSES {
         let mut wrong = Ok(());
-        shared.central.inspect(shared.pages.layout(), class, |page, is_full| {
+        shared.central.inspect(shared.pages.layout(), class, |page, span, is_full| {
             n_listed += 1;
-            // SAFETY: a listed span has a record, and no other thread changes it now.
-            let span = unsafe { shared.span(page) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             let ownerless = span.owner.load(Ordering::Relaxed).is_null();
             wrong = wrong.and(hold(ownerless && has_some != is_full, "an abandoned span is in the right list", page));
@@ -75,7 +74,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         // SAFETY: the heap is alive, and no other thread is inside the allocator (this function's contract).
         n_listed += check_heap(shared, unsafe { heap.as_own(None) })?;
     }
-    hold(orphans || n_listed == n_small, "every small span is in one list", 0)
+    hold(orphans || n_listed == n_small, "every small span is in one list", PageIndex::NONE)
 }
 
 /// Walks the page runs; returns how many small spans there are. Small spans that `is_lost` says were left half changed may be in any state.
@@ -83,7 +82,7 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
     let (runs, mut end, mut n_small, mut before) = (&state.runs, PageIndex(1), 0, Kind::None);
     let mut pages = [0u64; Kind::COUNT];
     for (run, record) in runs.iter() {
-        let (kind, page) = (record.kind.get(), run.first.0);
+        let (kind, page) = (record.kind.get(), run.first);
         hold(run.end() <= runs.high_water(), "runs lie below the high-water mark", page)?;
         let last = runs.record(run.last());
         hold(last.first_page() == run.first && last.kind.get() == kind, "a run's ends agree", page)?;
@@ -103,38 +102,32 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,
             _ => entry == Entry::NONE,
         };
-        hold(expected || lost, "the page map says what a run is", page)?;
+        hold(expected || lost, "a run's page map entry agrees with its kind", page)?;
         (before, end) = (kind, run.end());
     }
-    hold(runs.high_water() <= end, "the runs reach to the high-water mark", end.0)?;
+    hold(runs.high_water() <= end, "the runs reach to the high-water mark", end)?;
     for (kind, counted) in runs.counts().iter() {
-        hold(u64::from(counted.0) == pages[kind as usize], "the counts of pages are the pages", kind as u32)?;
+        hold(u64::from(counted.0) == pages[kind as usize], "the counts of pages are the pages", PageIndex::NONE)?;
     }
     Ok(n_small)
 }
 
-fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Broken> {
-    // SAFETY: the pages of a small span have records, bitmaps and entries, and no other thread changes them now.
-    unsafe {
-        let span = &*layout.record(page);
-        let class = span.class.get() as usize;
-        hold(
-            class < N_CLASSES && span_pages(class).0 <= span.pages.get(),
-            "a span is at least as long as its class says",
-            page,
-        )?;
-        hold(blocks::count_free(layout, page) == span.n_free.get(), "the bitmap has as many bits as counted", page)?;
-        let fresh = blocks::count_fresh(layout, page, os_page_bytes);
-        let all = blocks::n_blocks(span) as u32;
-        hold(span.n_free.get() + span.n_out.get() + fresh == all, "free, out and fresh blocks are all blocks", page)?;
-        let entry = layout.map.get(page as usize);
-        let owned = !span.owner.load(Ordering::Relaxed).is_null();
-        hold(owned == (entry.generation() != Generation::ABANDONED), "owner and page map agree", page)?;
-        for at in page..page + span.pages.get() {
-            hold(layout.map.get(at as usize) == entry, "a span's pages have the same entry", at)?;
-            let first = (*layout.record(at)).first.load(Ordering::Relaxed);
-            hold(first == page, "a span's pages know where it starts", at)?;
-        }
+fn check_span(layout: &Layout, page: PageIndex, os_page_bytes: usize) -> Result<(), Broken> {
+    // SAFETY: the page starts a small span below the high-water mark, and no other thread is inside the allocator (the contract of `check`).
+    let span = unsafe { OwnedSpan::at(layout, page) };
+    let class = span.class.get() as usize;
+    let is_long = class < N_CLASSES && span_pages(class) <= span.n_pages();
+    hold(is_long, "a span is at least as long as its class says", page)?;
+    hold(blocks::count_free(&span) == span.n_free.get(), "the bitmap has as many bits as counted", page)?;
+    let fresh = blocks::count_fresh(&span, os_page_bytes);
+    let all = blocks::n_blocks(&span) as u32;
+    hold(span.n_free.get() + span.n_out.get() + fresh == all, "free, out and fresh blocks are all blocks", page)?;
+    let entry = span.entry(0);
+    let owned = !span.owner.load(Ordering::Relaxed).is_null();
+    hold(owned == (entry.generation() != Generation::ABANDONED), "owner and page map agree", page)?;
+    for (at, record) in (0..).zip(span.records()) {
+        hold(span.entry(at) == entry, "a span's pages have the same entry", page + Pages(at))?;
+        hold(record.first_page() == page, "a span's pages record where it starts", page + Pages(at))?;
     }
     Ok(())
 }
@@ -142,21 +135,21 @@ fn check_span(layout: &Layout, page: u32, os_page_bytes: usize) -> Result<(), Br
 /// Checks a heap's lists and bins; returns how many spans it owns.
 fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken> {
     let layout = *shared.pages.layout();
-    hold(own.accounts().unpublished_large() <= 0, "the shared count knows of every large block", 0)?;
+    hold(own.accounts().unpublished_large() <= 0, "the shared count includes every large block", PageIndex::NONE)?;
     let mut n_spans = 0;
     for class in 0..N_CLASSES {
         let mut result = Ok(());
-        let mut belongs = |page: u32, listed: Listed| {
+        let mut belongs = |page: PageIndex, listed: Listed| {
             n_spans += 1;
-            // SAFETY: a span of the heap has a record and entries, and no other thread changes it now.
-            let (span, entry) = unsafe { (shared.span(page), layout.map.get(page as usize)) };
+            // SAFETY: the span is in a list of the heap, so it has a record; no other thread is inside the allocator (the contract of `check`).
+            let span = unsafe { OwnedSpan::at(&layout, page) };
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             hold(
-                entry.class_if_owned(own.bins().lookup().tag()) == Some(class),
+                span.entry(0).class_if_owned(own.bins().lookup().tag()) == Some(class),
                 "the page map names the heap as the owner of its span",
                 page,
             )?;
-            hold(span.listed.get() == listed, "a span knows which list it is in", page)?;
+            hold(span.listed.get() == listed, "a span's record names the list that it is in", page)?;
             hold(listed == Listed::No || has_some == (listed == Listed::Partial), "a span is in the right list", page)
         };
         own.spans().of(class).for_each(&layout, |page, listed| {
@@ -173,21 +166,21 @@ fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result
     let (layout, view) = (shared.pages.layout(), shared.pages.view());
     let (mut block, mut len) = (own.bins().first(class), 0);
     while !block.is_null() {
-        let page = view.page_of(block.addr()).unwrap_or(0);
-        // SAFETY: the entry has a class, so the page is in a span and has a record; the block is in a bin, so its first word links to the next.
-        unsafe {
-            let entry = view.entry(block.addr()).unwrap_or(Entry::NONE);
-            let Some(of) = entry.class() else { return hold(false, "blocks in bins are in spans", page as u32) };
-            hold(block_bytes(of) >= block_bytes(class), "blocks in bins are large enough", page as u32)?;
-            let first = (*layout.record(page as u32)).first.load(Ordering::Relaxed);
-            let (index, is_start) = block_at(of, block.addr() - layout.page_start(first).addr());
-            hold(is_start, "blocks in bins start where blocks start", first)?;
-            hold(!blocks::is_free(layout, first, index), "blocks in bins are out of their spans", first)?;
-            len += 1;
-            hold(len <= i64::from(u32::MAX), "bins end", first)?;
-            let next = free_node::next(block, own.bins().key());
-            block = if next == END_OF_BIN { ptr::null_mut() } else { next };
-        }
+        let page = view.page_of(block.addr()).unwrap_or_default();
+        let Some(of) = view.small_class(block.addr()) else { return hold(false, "blocks in bins are in spans", page) };
+        hold(block_bytes(of) >= block_bytes(class), "blocks in bins are large enough", page)?;
+        // SAFETY: the page has the entry of a small span, so it has a record.
+        let first = unsafe { shared.pages.span(page) }.first_page();
+        // SAFETY: each page's record has the span's first page; no other thread is inside the allocator (the contract of `check`).
+        let span = unsafe { OwnedSpan::at(layout, first) };
+        let (index, is_start) = block_at(of, block.addr() - span.start().addr());
+        hold(is_start, "blocks in bins start where blocks start", first)?;
+        hold(!blocks::is_free(&span, index), "blocks in bins are out of their spans", first)?;
+        len += 1;
+        hold(len <= i64::from(u32::MAX), "bins end", first)?;
+        // SAFETY: the block is in a bin, so no code uses it, and its first word links to the next.
+        let next = unsafe { free_node::next(block, own.bins().key()) };
+        block = if next == END_OF_BIN { ptr::null_mut() } else { next };
     }
-    hold(len == own.bins().len(class), "a bin has as many blocks as counted", 0)
+    hold(len == own.bins().len(class), "a bin has as many blocks as counted", PageIndex::NONE)
 }

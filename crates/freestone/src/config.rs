@@ -9,7 +9,7 @@
 //! | [`profile`] | the named sets |
 //! | `parse` | reading a value |
 //!
-//! Layer: beside `size_class`; knows nothing of memory.
+//! Layer: beside `size_class`; independent of memory.
 
 use core::fmt;
 
@@ -23,6 +23,21 @@ pub use settings::Settings;
 pub(crate) use settings::{Background, Harden, MisusePolicy, Prefault, Purge, Thp};
 
 /// What an option's value looks like.
+///
+/// ```
+/// use freestone::options::{OPTIONS, Unit};
+///
+/// for option in &OPTIONS {
+///     let form = match option.unit {
+///         Unit::Milliseconds => "milliseconds",
+///         Unit::Bytes => "bytes, with k, m or g",
+///         Unit::Blocks => "blocks",
+///         Unit::Words(words) => words[0],
+///         Unit::Path => "a path",
+///     };
+///     println!("{}: {form}", option.key);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A whole number of milliseconds.
@@ -37,7 +52,7 @@ pub enum Unit {
     Path,
 }
 
-/// What there is to know of an option: a row of [`OPTIONS`].
+/// The description of an option: a row of [`OPTIONS`].
 ///
 /// ```
 /// use freestone::options::{OPTIONS, Unit};
@@ -110,9 +125,25 @@ pub mod key {
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
+///
+/// ```
+/// use freestone::Freestone;
+/// use freestone::options::NEVER_MS;
+///
+/// Freestone.set_option("decay_ms", &NEVER_MS.to_string())?;
+/// assert_eq!(Freestone.option("decay_ms"), Some(NEVER_MS));
+/// # Ok::<(), freestone::options::Mistake>(())
+/// ```
 pub const NEVER_MS: usize = u32::MAX as usize;
 
 /// Every option.
+///
+/// ```
+/// use freestone::options::OPTIONS;
+///
+/// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
+/// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
+/// ```
 pub static OPTIONS: [OptionSpec; 16] = [
     OptionSpec {
         key: "profile",

@@ -5,11 +5,11 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | the C interface | [`allocate`], [`free`] and their like, inlined into the C functions |
+//! | the C interface | [`allocate`], [`free`], [`Shortcut`] and their like, inlined into the C functions |
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
-//! Layer: above everything.
+//! Layer: above `api`.
 //!
 //! # Safety
 //! The allocating functions trust their caller as C's do. An [`Instance`] must stay where it is while it has heaps.
@@ -23,6 +23,7 @@ use freestone_os::Os;
 pub use crate::api::alloc::{allocate, allocate_aligned, allocate_zeroed};
 pub use crate::api::free::{free, usable_size};
 pub use crate::api::realloc::reallocate;
+pub use crate::api::shortcut::Shortcut;
 pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};
 
@@ -33,7 +34,7 @@ pub struct Instance<O: Os + 'static> {
 }
 
 impl<O: Os + 'static> Instance<O> {
-    /// Default settings; nothing has been asked of the operating system.
+    /// Default settings. Makes no system call.
     #[must_use]
     pub const fn new(os: O) -> Self {
         Self { shared: Shared::new(os), threads: Threads::new() }

@@ -1,6 +1,6 @@
 //! Freestone is a memory allocator for Linux that is fast, lean, and gives memory back to the operating system by itself.
 //!
-//! Make it the allocator of a Rust program:
+//! To make it the allocator of a Rust program:
 //!
 //! ```
 //! #[global_allocator]
@@ -11,7 +11,7 @@
 //! }
 //! ```
 //!
-//! Ask what it holds, and give back what is free:
+//! To read what it holds, and to return free memory to the operating system:
 //!
 //! ```
 //! # #[global_allocator]
@@ -22,7 +22,7 @@
 //! ALLOCATOR.purge();
 //! ```
 //!
-//! Allocate blocks that end together:
+//! To allocate blocks that are freed together:
 //!
 //! ```
 //! use core::alloc::Layout;

@@ -12,15 +12,15 @@
 //! | file | owns |
 //! |---|---|
 //! | [`policy`] | decisions: numbers and a clock in, a decision out |
-//! | [`runs`] | which pages belong together, and what they are; knows no policy |
+//! | [`runs`] | runs of pages and their states; bookkeeping without policy |
 //! | [`large_cache`] | runs that a thread keeps for its next large blocks |
 //! | [`cache_list`], [`large_list`] | the caches with an open slot; the large blocks of an explicit heap |
-//! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; who sleeps |
+//! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; which threads sleep |
 //! | [`address_range`] | finding the address range |
 //! | [`page_heap`] | the lock, and what can be read without it |
-//! | [`transitions`], [`huge_pages`] | what the kernel does to runs |
+//! | [`transitions`], [`huge_pages`] | mapping, unmapping and purging runs; huge pages |
 //! | [`expansion`] | more clean runs |
-//! | [`purging`], [`limits`] | giving memory back: what is due, and what is too much |
+//! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
 //! | [`large_blocks`], [`relocation`] | large blocks: growing and shrinking where they are, and moving |
 

@@ -7,20 +7,16 @@
 //!                           └─ usage     heaps alive, live bytes, bytes free inside spans
 //! ```
 //!
-//! The process's allocator has one of these (`api::process`); each test makes as many as it likes. The parts do not know each other's owner: a
-//! function of the central lists that needs the page heap or the sums is given them.
+//! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
+//! function of the central lists that needs the page heap or the sums gets them as parameters.
 //!
 //! Layer: above `central`, below `thread`.
-#![allow(unsafe_code)]
-//!
-//! # Safety
-//! Records of spans are never unmapped; a span's fields are for its owner.
 
 use crate::central::CentralLists;
 use crate::config::Settings;
 use crate::page::PageHeap;
-use crate::span::Span;
 use crate::usage::Usage;
+use freestone_base::lock::Forker;
 use freestone_os::Os;
 
 /// See the module header.
@@ -29,12 +25,12 @@ pub(crate) struct Shared<O: Os> {
     pub pages: PageHeap<O>,
     /// Spans without an owner.
     pub central: CentralLists,
-    /// What is used, summed over all heaps.
+    /// The sums of memory in use, over all heaps.
     pub usage: Usage,
 }
 
 impl<O: Os> Shared<O> {
-    /// Default settings; nothing has been asked of the operating system.
+    /// Default settings. Makes no system call.
     #[must_use]
     pub(crate) const fn new(os: O) -> Self {
         Self { pages: PageHeap::new(os), central: CentralLists::new(), usage: Usage::new() }
@@ -54,17 +50,6 @@ impl<O: Os> Shared<O> {
         self.pages.os()
     }
 
-    /// The record of the span at `page`.
-    ///
-    /// # Safety
-    /// - The page is below the page heap's high-water mark, so it has a record.
-    #[inline]
-    #[must_use]
-    pub(crate) unsafe fn span(&self, page: u32) -> &Span {
-        // SAFETY: the page has a record (this function's contract), and records are never unmapped.
-        unsafe { &*self.pages.layout().record(page) }
-    }
-
     /// Takes the locks of the central lists and of the page heap, in order of rank, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.central.lock_for_fork();
@@ -72,14 +57,8 @@ impl<O: Os> Shared<O> {
     }
 
     /// Releases the locks that [`Shared::lock_for_fork`] took, in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took them, or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: this thread, or the one it is a copy of, took both with `lock_for_fork` (this function's contract).
-        unsafe {
-            self.pages.unlock_after_fork();
-            self.central.unlock_after_fork();
-        }
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.pages.unlock_after_fork(forker);
+        self.central.unlock_after_fork(forker);
     }
 }

@@ -1,4 +1,4 @@
-//! Which sizes are served from one block size.
+//! Size classes: which block size serves each request.
 //!
 //! ```text
 //! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │    64 …    71
@@ -29,7 +29,7 @@ const N_FINE: usize = 16;
 /// Classes per doubling in the second part.
 const PER_DOUBLING: usize = 8;
 
-/// Blocks at most this large live in spans of one page; larger ones in four, so that at least eight fit.
+/// Blocks of at most this size are in spans of one page; larger ones in spans of four, so that at least eight fit.
 const ONE_PAGE_MAX: usize = 8 * 1024;
 
 /// The index of a size class, below [`N_CLASSES`].
@@ -93,7 +93,7 @@ const _: () = assert!(block_bytes_table()[N_CLASSES - 1] as usize == SMALL_MAX);
 /// The class that serves `size` bytes; `size` must be at most [`SMALL_MAX`]. Size 0 is served like 1.
 #[inline(always)]
 #[must_use]
-// `div_ceil` cannot know that the sum does not overflow, and is two instructions longer.
+// `div_ceil` also handles a sum that overflows, which takes two more instructions.
 #[allow(clippy::manual_div_ceil)]
 pub(crate) const fn class_of(size: usize) -> usize {
     debug_assert!(size <= SMALL_MAX);
@@ -132,7 +132,7 @@ pub(crate) const fn block_bytes(class: usize) -> usize {
     BLOCK_BYTES[class] as usize
 }
 
-/// Pages in a span of a class, unless the option `span_size` asks for more.
+/// Pages in a span of a class, unless the option `span_size` is larger.
 #[inline]
 #[must_use]
 pub(crate) const fn span_pages(class: usize) -> Pages {

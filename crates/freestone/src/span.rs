@@ -8,9 +8,10 @@
 //! | [`page_index`] | the number of a page |
 //! | [`page_map`] | address → owner and size class, in one load |
 //! | [`record`] | what is known of a span, kept outside it |
+//! | [`owned`] | the proof that a span is the holder's, and what may be done with it |
 //! | [`list`] | lists of spans |
-//! | [`free_node`] | what a free block holds: its link, and its mark |
-//! | [`blocks`] | the blocks of a small span: free, out, or never carved |
+//! | [`free_node`] | the contents of a free block: its link, and its mark |
+//! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;
@@ -18,12 +19,14 @@ pub(crate) mod free_node;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod os_pages;
+pub(crate) mod owned;
 pub(crate) mod page_index;
 pub(crate) mod page_map;
 pub(crate) mod record;
 
 pub(crate) use layout::{Layout, View};
 pub(crate) use list::SpanList;
+pub(crate) use owned::OwnedSpan;
 pub(crate) use page_index::PageIndex;
 pub(crate) use page_map::{Entry, Generation, PageMap};
 pub(crate) use record::{Kind, Span};

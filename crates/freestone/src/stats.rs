@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! committed = live + cached + fragmented + dirty + metadata
-//!  live        in blocks that the program holds (whole blocks, not what was asked for)
+//!  live        in blocks that the program holds (whole blocks, not requested sizes)
 //!  cached      in free blocks that threads cache, or that are in flight to their spans
 //!  fragmented  in spans, but in no block that is out of its span: free, or never carved
 //!  dirty       in free runs that still have memory behind them, and in those that are being purged
@@ -29,10 +29,10 @@
 /// assert_eq!(stats.committed, sum);
 /// assert!(stats.n_allocations >= stats.n_frees);
 /// ```
-// Wide because: it is one field for each figure that a program can ask for.
+// Wide because: it is one field for each figure that a program can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Blocks that the program holds, whole: at least what it asked for.
+    /// Blocks that the program holds, in full: at least the requested sizes.
     pub live: u64,
     /// Free blocks that threads cache, or that are in flight to their spans.
     pub cached: u64,
@@ -40,7 +40,7 @@ pub struct Stats {
     pub fragmented: u64,
     /// Free page runs that have memory behind them.
     pub dirty: u64,
-    /// What the allocator needs for itself.
+    /// Metadata: thread heaps; span records, bitmaps and page map up to the high-water mark.
     pub metadata: u64,
     /// The sum of the above.
     pub committed: u64,

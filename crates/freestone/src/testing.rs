@@ -9,7 +9,9 @@ mod schedules;
 
 use crate::check::check;
 use crate::shared::Shared;
+use crate::span::{OwnedSpan, PageIndex};
 use crate::thread::explicit::ExplicitHeap;
+use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use freestone_os::fake::Fake;
@@ -20,7 +22,7 @@ use std::ptr::NonNull;
 use std::string::String;
 
 /// Bytes of a world's address range: more than one unit of pages, and smaller where tests are slow.
-pub(crate) const WINDOW_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
+pub(crate) const RANGE_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// What heaps share, over a fake kernel, and the heaps.
 pub(crate) struct World {
@@ -30,7 +32,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(os_page_bytes: usize) -> Self {
-        let shared = Box::new(Shared::new(Fake::new(os_page_bytes, WINDOW_BYTES)));
+        let shared = Box::new(Shared::new(Fake::new(os_page_bytes, RANGE_BYTES)));
         Self { shared, threads: Threads::new() }
     }
 
@@ -56,6 +58,24 @@ impl World {
         unsafe { self.threads.birth_of_explicit(&self.shared) }
     }
 
+    /// Ends a heap of this world, which the test does not use again.
+    pub(crate) fn end(&self, heap: Own<'_, Fake>) {
+        // SAFETY: the heap was born in this world, and the test does not use it again.
+        unsafe { self.threads.death(heap) };
+    }
+
+    /// Destroys an explicit heap of this world: the test uses neither it nor a block of it again.
+    pub(crate) fn destroy(&self, heap: &ExplicitHeap<Fake>) {
+        // SAFETY: the heap was born in this world; the test uses neither it nor a block of it again.
+        unsafe { self.threads.destroy(heap) };
+    }
+
+    /// Goes on as a forked child whose one thread has the heap `own`: the test does not use the other heaps again.
+    pub(crate) fn orphan_others(&self, own: Own<'_, Fake>) {
+        // SAFETY: the test is one thread, which holds no lock and goes on with `own` only.
+        unsafe { self.threads.orphan_others(Some(own)) };
+    }
+
     /// Pages of small spans that are in use.
     pub(crate) fn small_span_pages(&self) -> u64 {
         self.shared.pages.stats().small_pages
@@ -70,6 +90,58 @@ impl World {
         // SAFETY: tests call this while no other thread uses a heap.
         unsafe { check(&self.shared, &self.threads) }.map_err(|broken| format!("{broken:?}"))
     }
+}
+
+/// Frees a block of a world's heap with `heap`.
+///
+/// This and the functions below are safe so that a test reads as what it does. A test passes blocks that it allocated, uses none after freeing it,
+/// and frees one twice only to see what the heap says of that.
+pub(crate) fn free(heap: Own<'_, Fake>, block: *mut u8) {
+    // SAFETY: the block is the test's, which does not use it again (see above).
+    unsafe { heap.free(block) };
+}
+
+/// Makes a block of a world's heap hold `bytes` (see [`free`]).
+pub(crate) fn reallocate(heap: Own<'_, Fake>, block: *mut u8, bytes: usize) -> *mut u8 {
+    // SAFETY: the block is the test's, which uses the returned value in its place (see `free`).
+    unsafe { heap.reallocate(block, bytes, 1) }
+}
+
+/// Makes a large block of a world's heap hold `bytes` where it is; whether it can (see [`free`]).
+pub(crate) fn resize_in_place(heap: Own<'_, Fake>, block: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the block is the test's, which does not use what was cut off (see `free`).
+    unsafe { heap.resize_in_place(block, bytes) }
+}
+
+/// A block that the test frees by its class (see [`free`]).
+pub(crate) fn freed(block: *mut u8, class: usize) -> FreeBlock {
+    // SAFETY: the block is the test's, of this class, and not used again (see `free`).
+    unsafe { FreeBlock::new(block, class) }
+}
+
+/// Writes `byte` to the first `bytes` of a block (see [`free`]).
+pub(crate) fn fill(block: *mut u8, byte: u8, bytes: usize) {
+    assert!(!block.is_null());
+    // SAFETY: the block is the test's, and at least as long (see `free`).
+    unsafe { block.write_bytes(byte, bytes) };
+}
+
+/// Whether the first `bytes` of a block are all `byte` (see [`free`]).
+pub(crate) fn is_filled(block: *const u8, byte: u8, bytes: usize) -> bool {
+    // SAFETY: the block is the test's, written before, and at least as long (see `free`).
+    unsafe { core::slice::from_raw_parts(block, bytes) }.iter().all(|&found| found == byte)
+}
+
+/// The span or run that starts at `page` in a world that no other thread uses meanwhile.
+pub(crate) fn span_at(world: &World, page: PageIndex) -> OwnedSpan<'_> {
+    // SAFETY: the test took the page from a heap of the world, so it is below the high-water mark; no other thread uses the world.
+    unsafe { OwnedSpan::at(world.shared.pages.layout(), page) }
+}
+
+/// The small span that a block lies in (see [`span_at`]).
+pub(crate) fn span_of(world: &World, block: *const u8) -> OwnedSpan<'_> {
+    let page = world.shared.pages.view().page_of(block.addr()).expect("the block is of this world");
+    span_at(world, span_at(world, page).first_page())
 }
 
 /// One heap of a world, as a subject of operation streams.

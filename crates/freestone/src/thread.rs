@@ -1,7 +1,7 @@
-//! Thread heaps: what each thread allocates from without asking the others.
+//! Thread heaps: each thread allocates from its own, without synchronising with others.
 //!
-//! Layer: above `shared`, below `api`. No lock is taken on the way of a small block unless a bin runs empty or full *and* the
-//! thread's own spans cannot help.
+//! Layer: above `shared`, below `api`. A small block is allocated or freed without a lock unless a bin runs empty or full *and* the
+//! thread's own spans cannot serve it.
 //!
 //! ```text
 //!  any_block ─▶ refill ─▶ upkeep ─▶ drain ─▶ flush ─▶ route ─▶ returns      what is done: functions of an `Own`
@@ -14,8 +14,8 @@
 //! | file | owns |
 //! |---|---|
 //! | [`bins`] | free blocks at hand, one bin per size class, and the two hot steps: pop and push |
-//! | [`lookup`] | which blocks are the heap's own |
-//! | [`free_block`] | blocks that nobody uses, as values |
+//! | [`lookup`] | deciding whether a block is the heap's own |
+//! | [`free_block`] | free blocks as values |
 //! | [`spans`] | the spans that a heap owns |
 //! | [`remote_frees`] | blocks of other owners, handed over in batches |
 //! | [`mailbox`] | where others hand over a heap's blocks |
@@ -23,7 +23,7 @@
 //! | [`capacity`] | how many blocks a bin may hold |
 //! | [`span_purge`] | when OS pages inside spans go back |
 //! | [`accounts`] | what was counted and not yet published |
-//! | [`ticks`] | when a heap last did what it does once in a while |
+//! | [`ticks`] | when a heap's periodic work was last done |
 //! | [`heap`] | [`ThreadHeap`](heap::ThreadHeap), composed of these |
 //! | [`heap::own`] | the proof [`Own`](heap::own::Own) that a heap is alive and the calling thread's |
 //! | [`returns`] | blocks going back to spans of this heap |
@@ -35,15 +35,15 @@
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
 //! | [`locate`] | what an address is |
-//! | [`growth`] | what a resized block should get |
-//! | [`any_block`] | blocks of any kind: the slow ways |
+//! | [`growth`] | the size that a resized block should get |
+//! | [`any_block`] | blocks of any kind: the slow paths |
 //! | [`holdings`] | what an explicit heap has beside its thread heap |
 //! | [`gated`] | a thread heap behind a gate |
 //! | [`explicit`] | explicit heaps |
-//! | [`generations`] | the numbers that tell owners apart |
-//! | [`records`] | what heaps are kept in |
-//! | [`keys`] | what links in free blocks are encoded with |
-//! | [`life`] | birth and end of heaps, and the list of all |
+//! | [`generations`] | the numbers that distinguish owners |
+//! | [`records`] | the storage of heaps |
+//! | [`keys`] | the keys that encode links in free blocks |
+//! | [`life`] | creation and end of heaps, and the list of all |
 //! | [`current`] | which heap is this thread's |
 
 pub(crate) mod accounts;

@@ -1,7 +1,7 @@
 //! How much of the heap the program uses, summed over all thread heaps.
 //!
-//! Thread heaps count for themselves and publish the change when a slow path comes by, so each sum lags behind the truth by what the threads
-//! have not published yet. Policies and statistics need no more.
+//! Each thread heap counts for itself and publishes the change on slow paths, so each sum lags by what the threads
+//! have not published yet. Policies and statistics need no more precision.
 //!
 //! Layer: above `config`, below `page`. All counters are relaxed: none of them guards memory. Cost: one atomic addition for each publication.
 
@@ -38,7 +38,7 @@ impl Usage {
         }
     }
 
-    /// Heaps alive. Threads may come and go while a policy reads it.
+    /// Heaps alive. It may change while a policy uses the number.
     #[must_use]
     pub(crate) fn n_heaps(&self) -> u32 {
         self.n_heaps.load(Ordering::Relaxed)

@@ -8,14 +8,15 @@ use freestone_os::fake::Fake;
 const RANGE_BYTES: usize = 80 << 20;
 
 #[test]
-fn an_instance_is_whole_while_its_blocks_outlive_their_heap() {
+fn every_invariant_of_an_instance_holds_while_its_blocks_outlive_their_heap() {
     let instance = Box::new(Instance::new(Fake::new(4096, RANGE_BYTES)));
     instance.settings().set(key::BIN_MAX, b"4").unwrap();
     // SAFETY: the instance stays in its box.
     let first = unsafe { instance.heap() }.unwrap();
-    // SAFETY: 1 and 64 are powers of two.
-    let (mut blocks, large) =
-        unsafe { ((0..100).map(|_| first.allocate(100, 1)).collect::<Vec<_>>(), first.allocate(100_000, 64)) };
+    // SAFETY: 1 is a power of two.
+    let mut blocks: Vec<_> = (0..100).map(|_| unsafe { first.allocate(100, 1) }).collect();
+    // SAFETY: 64 is a power of two.
+    let large = unsafe { first.allocate(100_000, 64) };
     assert!(blocks.iter().all(|block| !block.is_null()) && !large.is_null());
     // SAFETY: the block is live, and replaced by what is returned.
     blocks[0] = unsafe { first.reallocate(blocks[0], 5000, 1) };

@@ -10,7 +10,7 @@ use std::thread;
 #[global_allocator]
 static ALLOCATOR: Freestone = Freestone;
 
-/// A block on its way to the thread that frees it.
+/// A block that is sent to the thread that frees it.
 struct Passed(NonNull<u8>);
 
 // SAFETY: the receiver is the only one who uses the block from then on.
@@ -31,11 +31,10 @@ fn a_heap_may_be_dropped_as_soon_as_other_threads_have_freed_its_blocks() {
             let freeing = &freeing;
             scope.spawn(move || {
                 for Passed(block) in receive {
-                    // SAFETY: the block is live, and this thread's.
-                    unsafe {
-                        assert_eq!(block.cast::<u64>().read(), round);
-                        freeing.deallocate(block);
-                    }
+                    // SAFETY: the block is live, and a number was written to it.
+                    assert_eq!(unsafe { block.cast::<u64>().read() }, round);
+                    // SAFETY: the block is live, and this thread's, which does not use it again.
+                    unsafe { freeing.deallocate(block) };
                 }
             });
             for n in 0..500 {

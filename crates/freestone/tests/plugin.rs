@@ -27,14 +27,14 @@ fn is_mapped() -> bool {
 #[test]
 fn a_plug_in_that_is_closed_while_a_thread_has_its_heap_stays_loaded() {
     let path = CString::new(library().into_os_string().into_encoded_bytes()).expect("a path has no null");
-    // SAFETY: see the header; the symbol's type is the example's.
-    let (handle, work) = unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
-        assert!(!handle.is_null(), "{path:?} cannot be loaded");
-        let work = libc::dlsym(handle, c"freestone_plugin_work".as_ptr());
-        assert!(!work.is_null());
-        (handle, std::mem::transmute::<*mut c_void, extern "C" fn(u64) -> u64>(work))
-    };
+    // SAFETY: the path is a C string; the library's constructors are the allocator's (see the header).
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null(), "{path:?} cannot be loaded");
+    // SAFETY: the library is loaded, and the name is a C string.
+    let work = unsafe { libc::dlsym(handle, c"freestone_plugin_work".as_ptr()) };
+    assert!(!work.is_null());
+    // SAFETY: the symbol is the example's function, which has this type.
+    let work = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u64) -> u64>(work) };
     let barrier = Barrier::new(2);
     thread::scope(|scope| {
         scope.spawn(|| {

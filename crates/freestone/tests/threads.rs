@@ -1,4 +1,4 @@
-//! The heap as a Rust program has it, from several threads over the real kernel: blocks that change threads, threads that end while
+//! The heap in a Rust program with several threads, over the real kernel: blocks that change threads, threads that end while
 //! others free their blocks, explicit heaps. Under ThreadSanitizer (`cargo xtask tsan`) every access is checked for an order.
 #![allow(unsafe_code, reason = "the allocator's interface is unsafe")]
 
@@ -17,7 +17,7 @@ struct Block {
     filling: u8,
 }
 
-// SAFETY: a block belongs to whoever has this value, and is used by nobody else.
+// SAFETY: only the holder of this value uses the block.
 unsafe impl Send for Block {}
 
 impl Block {
@@ -46,11 +46,10 @@ impl Block {
     }
 
     fn end(self) {
-        // SAFETY: in use, that long at least; used no more.
-        unsafe {
-            assert_eq!(self.start.read(), self.filling);
-            Freestone.dealloc(self.start, self.layout);
-        }
+        // SAFETY: the block is live, and its first byte was written.
+        assert_eq!(unsafe { self.start.read() }, self.filling);
+        // SAFETY: the block is live, was allocated for this layout, and is not used again.
+        unsafe { Freestone.dealloc(self.start, self.layout) };
     }
 }
 
@@ -87,7 +86,7 @@ fn blocks_that_go_round_between_threads_keep_their_contents() {
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // Their threads are gone: these blocks are nobody's.
+    // Their threads are gone: the spans of these blocks are abandoned.
     left.iter().flat_map(Receiver::try_iter).for_each(Block::end);
 }
 

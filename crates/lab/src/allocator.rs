@@ -3,7 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`description`] | an allocator: name, library, version, options |
-//! | [`selection`] | the allocators that the user asked for, or all at hand |
+//! | [`selection`] | the allocators that the user named, or all available |
 //! | [`freestone_library`], [`peer_library`], [`checkout`] | Freestone's library, the peers' libraries, and building them with cargo |
 //! | [`preloading`], [`file_capabilities`] | whether a file can be preloaded, and into which commands |
 //! | [`proof`] | the proof that an allocator answers `malloc` in a workload's process |

@@ -16,7 +16,7 @@ use crate::process::interrupt;
 use anyhow::{Error, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Exit status of every error but those that a shell has a status of its own for.
+/// Exit status of every error except those for which shells have a status of their own.
 const FAILURE: u8 = 2;
 
 /// Your program under every allocator, measured.
@@ -79,7 +79,7 @@ pub(crate) fn status_of(error: &Error) -> u8 {
     unless_interrupted(error.downcast_ref::<Refusal>().map_or(FAILURE, |refusal| refusal.status))
 }
 
-/// `status`, or 128 + the signal that asked the lab to stop, so that a script does not take half a measurement for a whole one.
+/// `status`, or 128 + the signal that asked the lab to stop, so that a script does not mistake an interrupted measurement for a complete one.
 fn unless_interrupted(status: u8) -> u8 {
     interrupt::asked_by().map_or(status, |signal| 128 + signal as u8)
 }

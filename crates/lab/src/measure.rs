@@ -1,9 +1,9 @@
-//! Measuring: running every contender in interleaved rounds, and comparing what came of it.
+//! Measuring: running every contender in interleaved rounds, and comparing the results.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`measurement`] | one measurement under way: results file, runs, warnings |
-//! | [`rounds`], [`order`] | runs of workloads, round by round; who runs when |
+//! | [`rounds`], [`order`] | runs of workloads, round by round; the order within a round |
 //! | [`instructions`] | instruction counts under callgrind |
 //! | [`summary`], [`statistics`] | medians, ratios, and which differences may be claimed |
 //! | [`ranking`] | which allocator needs least, and where Freestone is not the best |

@@ -27,7 +27,7 @@ fn wrong_parameters_say_which_there_are() {
 }
 
 #[test]
-fn what_measures_nothing_is_refused() {
+fn a_command_line_that_measures_nothing_is_refused() {
     refuses(&["bench", "tiny_hot", "-a", "system", "--rounds", "0"], &["invalid value '0'", "--rounds"]);
     refuses(&["compare", "-a", "system", "--rounds", "0", "--", "true"], &["invalid value '0'", "--rounds"]);
     refuses(&["bench", "tiny_hot", "-a", "system", "--timeout", "0"], &["invalid value '0'", "--timeout"]);

@@ -139,7 +139,7 @@ fn a_signal_that_was_ignored_stays_ignored() {
 }
 
 #[test]
-fn the_command_has_its_own_exit_status_when_nobody_reads_the_summary() {
+fn the_exit_status_is_the_commands_even_if_the_reader_of_the_summary_has_left() {
     let temporary = empty("no-reader");
     let mut lab = command(&["run", "-a", "system", "--", "sh", "-c", "exit 5"])
         .env("TMPDIR", &temporary)
@@ -151,7 +151,7 @@ fn the_command_has_its_own_exit_status_when_nobody_reads_the_summary() {
     assert!(left_in(&temporary).is_empty(), "{:?}", left_in(&temporary));
 }
 
-/// A pseudo-terminal: the end of the person, and the end of the program.
+/// A pseudo-terminal: the user's end, and the program's end.
 fn terminal() -> (fs::File, OwnedFd) {
     let (mut person, mut program) = (0, 0);
     let null = std::ptr::null_mut();
@@ -165,7 +165,7 @@ fn terminal() -> (fs::File, OwnedFd) {
 }
 
 #[test]
-fn what_a_terminal_sends_reaches_the_command_once() {
+fn a_signal_from_the_terminal_reaches_the_command_once() {
     let (person, program) = terminal();
     let temporary = empty("terminal");
     let script = format!("echo $$; {}", says(&["INT", "QUIT", "USR1"]));

@@ -6,6 +6,14 @@ use rustix::fs::{Mode, OFlags, open};
 
 /// Appends `bytes` to the file at `path`, which is created if necessary, with a single write.
 ///
+/// ```
+/// let path = std::env::temp_dir().join(format!("freestone-append-{}", std::process::id()));
+/// let name = std::ffi::CString::new(path.to_str().expect("a text")).expect("no zero byte");
+/// freestone_os::append(&name, b"one line\n").expect("the folder can be written");
+/// assert_eq!(std::fs::read(&path).expect("the file exists"), b"one line\n");
+/// std::fs::remove_file(&path).expect("the file exists");
+/// ```
+///
 /// # Errors
 /// The kernel's error from opening or writing; [`Errno::AGAIN`] if only a part was written.
 pub fn append(path: &CStr, bytes: &[u8]) -> Result<(), Errno> {

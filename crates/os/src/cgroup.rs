@@ -11,6 +11,12 @@ const FILE_BYTES: usize = 4096;
 const UNLIMITED_V1_BYTES: u64 = 1 << 62;
 
 /// The smallest memory limit in bytes of the process's control group and its ancestors, if there is one.
+///
+/// ```
+/// if let Some(bytes) = freestone_os::cgroup::memory_limit_bytes() {
+///     println!("the control group allows {bytes} bytes");
+/// }
+/// ```
 #[must_use]
 pub fn memory_limit_bytes() -> Option<u64> {
     let mut own = [0; FILE_BYTES];

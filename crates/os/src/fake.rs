@@ -1,6 +1,6 @@
-//! A kernel for tests: it fails on demand, fully or half-way, has its own clock and its own OS page size, and checks every transition.
+//! A fake kernel for tests: it fails on demand, completely or half-way, has its own clock and OS page size, and checks every transition.
 //!
-//! What a call leaves behind that fails half-way ([`Fake::plan_half_way`]), as kernels of the last ten years do:
+//! What a call that fails half-way leaves behind ([`Fake::plan_half_way`]), as kernels of the last ten years do:
 //!
 //! | call | half-way |
 //! |---|---|
@@ -43,9 +43,25 @@ pub struct Failure {
 }
 
 /// See the module header.
+///
+/// ```
+/// use freestone_os::fake::{Failure, Fake};
+/// use freestone_os::{Errno, Os};
+///
+/// let kernel = Fake::new(4096, 1 << 20);
+/// let at = kernel.propose_range(1 << 20, 0).expect("the whole range");
+/// kernel.plan(Some(Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false }));
+/// // SAFETY: parts of the proposed range, which only this code uses.
+/// unsafe {
+///     assert_eq!(kernel.commit(at, 4096, false), Ok(()));
+///     assert_eq!(kernel.commit(at.add(4096), 4096, false), Err(Errno::NOMEM));
+///     assert_eq!(kernel.commit(at.add(4096), 4096, false), Ok(()));
+/// }
+/// assert_eq!(kernel.committed_bytes(), 8192);
+/// ```
 pub struct Fake {
     os_page_bytes: usize,
-    window_bytes: usize,
+    range_bytes: usize,
     /// Whether purges wait.
     holds_purges: AtomicBool,
     /// Purges that wait.
@@ -53,16 +69,16 @@ pub struct Fake {
     state: Known,
 }
 
-/// Wide because: each way to fail, and each figure that tests ask for, is one number.
+/// Wide because: each kind of failure, and each figure that tests read, is one number.
 #[derive(Debug, Default)]
 struct State {
     /// Whether a call that fails does half its work first.
     half_way: bool,
     /// OS pages that another part of the program has mapped.
     taken: Vec<bool>,
-    /// Start of the allocation that the window lies in.
+    /// Start of the allocation that the address range lies in.
     memory: usize,
-    window: usize,
+    address_range: usize,
     committed: Vec<bool>,
     /// OS pages that have been committed at some time.
     known: Vec<bool>,
@@ -88,13 +104,13 @@ impl State {
 }
 
 impl Fake {
-    /// A kernel with OS pages of `os_page_bytes` and an address range of `window_bytes`.
+    /// A kernel with OS pages of `os_page_bytes` and an address range of `range_bytes`.
     #[must_use]
-    pub fn new(os_page_bytes: usize, window_bytes: usize) -> Self {
+    pub fn new(os_page_bytes: usize, range_bytes: usize) -> Self {
         assert!(os_page_bytes.is_power_of_two() && os_page_bytes <= PAGE_BYTES);
         Self {
             os_page_bytes,
-            window_bytes,
+            range_bytes,
             holds_purges: AtomicBool::new(false),
             n_held: AtomicU32::new(0),
             state: Known::new(State::default()),
@@ -220,11 +236,11 @@ impl Fake {
         bytes / 2 / self.os_page_bytes * self.os_page_bytes
     }
 
-    /// The OS pages of a range inside the window.
+    /// The OS pages of a part of the address range.
     fn pages(&self, state: &State, at: *mut u8, bytes: usize) -> core::ops::Range<usize> {
-        let offset = at.addr().checked_sub(state.window).expect("the range starts inside the window");
+        let offset = at.addr().checked_sub(state.address_range).expect("the range starts inside the address range");
         assert!(offset.is_multiple_of(self.os_page_bytes) && bytes.is_multiple_of(self.os_page_bytes) && bytes > 0);
-        assert!(offset + bytes <= self.window_bytes, "the range ends inside the window");
+        assert!(offset + bytes <= self.range_bytes, "the range ends inside the address range");
         offset / self.os_page_bytes..(offset + bytes) / self.os_page_bytes
     }
 }

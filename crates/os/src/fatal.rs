@@ -15,6 +15,10 @@ const STDERR: RawFd = 2;
 const MESSAGE_BYTES: usize = 512;
 
 /// Writes `freestone: MESSAGE` and a newline to standard error with one call. Errors are ignored.
+///
+/// ```
+/// freestone_os::report(format_args!("{} bytes are missing", 64)); // freestone: 64 bytes are missing
+/// ```
 pub fn report(message: fmt::Arguments<'_>) {
     let mut text = FixedText::<MESSAGE_BYTES>::new();
     // Writing into `FixedText` cannot fail.
@@ -25,6 +29,10 @@ pub fn report(message: fmt::Arguments<'_>) {
 }
 
 /// Reports `message`, then aborts the process.
+///
+/// ```no_run
+/// freestone_os::fatal(format_args!("internal error"));
+/// ```
 #[cold]
 pub fn fatal(message: fmt::Arguments<'_>) -> ! {
     report(message);

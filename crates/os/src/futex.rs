@@ -5,6 +5,15 @@ use freestone_base::lock::Parking;
 use freestone_base::sync::AtomicU32;
 
 /// Lets waiters sleep in the kernel on the lock's own word.
+///
+/// ```
+/// use freestone_base::lock::Lock;
+/// use freestone_os::Futex;
+///
+/// static TOTAL: Lock<u64, Futex> = Lock::new(0);
+/// *TOTAL.lock() += 1; // a thread that has to wait sleeps in the kernel
+/// assert_eq!(*TOTAL.lock(), 1);
+/// ```
 #[derive(Debug)]
 pub struct Futex;
 
@@ -12,7 +21,7 @@ pub struct Futex;
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
 impl Futex {
-    /// Notes that the calling thread is forking: from now on it may enter the locks that it has taken for the fork.
+    /// Notes that the calling thread is forking: it may now enter the locks that it has taken for the fork.
     pub fn begin_fork() {
         FORKING.store(Self::this_thread(), Ordering::Relaxed);
     }
@@ -60,7 +69,7 @@ mod kernel {
 
     pub(super) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
         let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
-        // The caller looks at the word again, whether it was woken, interrupted or too late, or the word had changed before.
+        // The caller reads the word again in every case: woken, interrupted, timed out, or changed before the call.
         let _ = futex::wait(word, Flags::PRIVATE, expected, timeout.as_ref());
     }
 

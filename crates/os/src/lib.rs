@@ -36,7 +36,9 @@ mod file;
 mod futex;
 mod linux;
 pub mod process;
-pub mod scheduling;
+#[cfg(test)]
+mod test_range;
+pub mod thread;
 
 pub use append::append;
 pub use fatal::{fatal, report};
@@ -44,6 +46,13 @@ pub use futex::Futex;
 pub use linux::Linux;
 
 /// An error number of the operating system.
+///
+/// ```
+/// use freestone_os::Errno;
+///
+/// assert!(Errno::AGAIN.is_passing());
+/// assert!(!Errno::EXIST.is_passing());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
@@ -106,12 +115,13 @@ pub unsafe trait Os: Sync {
     /// Size of an OS page in bytes: a power of two, at most [`PAGE_BYTES`](freestone_base::units::PAGE_BYTES).
     fn os_page_bytes(&self) -> usize;
 
-    /// The size of the window, in bytes, where address space is not short. No limit of the process matters: nothing in it is mapped.
-    fn window_bytes_wanted(&self) -> usize;
+    /// The size in bytes of the address range of a process with enough address space. Limits of the process do not matter, because nothing in
+    /// the range is mapped.
+    fn range_bytes_wanted(&self) -> usize;
 
-    /// Proposes the start of `bytes` of address space, aligned to a page, that nobody seems to use. Nothing is mapped:
+    /// Proposes the start of `bytes` of address space, aligned to a page, where nothing seems to be mapped. Maps nothing:
     /// [`Os::commit`] finds out. Another `attempt` proposes another place; `None` when there is none left to propose.
-    fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8>;
+    fn propose_range(&self, bytes: usize, attempt: u32) -> Option<*mut u8>;
 
     /// Reserved → ready: maps `bytes` at `at`. `lazily` asks the kernel not to count the memory before it is written.
     ///
@@ -119,7 +129,7 @@ pub unsafe trait Os: Sync {
     /// [`Errno::EXIST`] when another mapping is in the way, [`Errno::NOMEM`] when memory, address space or mappings run out.
     ///
     /// # Safety
-    /// - `at` and `bytes` are multiples of the OS page and lie inside a window proposed by this object.
+    /// - `at` and `bytes` are multiples of the OS page and lie inside an address range proposed by this object.
     unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno>;
 
     /// Any state → reserved: unmaps the range.
@@ -128,7 +138,7 @@ pub unsafe trait Os: Sync {
     /// [`Errno::NOMEM`] when unmapping would split a mapping beyond the kernel's limit; the memory stays mapped.
     ///
     /// # Safety
-    /// - The range is committed, and nobody uses it any more.
+    /// - The range is committed, and no code uses it any more.
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
 
     /// Dirty → clean: gives the memory back and keeps the addresses.
@@ -137,10 +147,10 @@ pub unsafe trait Os: Sync {
     /// [`Errno::AGAIN`] or [`Errno::INVAL`] for locked pages, [`Errno::NOMEM`]. A part may have been given back; the contents are undefined.
     ///
     /// # Safety
-    /// - The range is committed and made of whole OS pages, and nobody needs its contents.
+    /// - The range is committed and made of whole OS pages, and its contents are not needed.
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
 
-    /// Dirty → dirty, until the kernel needs the memory: it may take it at any moment between now and the next write.
+    /// Lets the kernel take the memory when it runs short: at any moment between now and the next write. Until then it stays dirty.
     ///
     /// # Errors
     /// As for [`Os::purge`].
@@ -159,7 +169,7 @@ pub unsafe trait Os: Sync {
     /// The kernel's error; nothing has moved, and [`NotMoved::target`] is the state of the target.
     ///
     /// # Safety
-    /// - Both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
+    /// - Both ranges are committed, page-aligned and do not overlap; the contents at `to` are not needed.
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved>;
 
     /// Ready → ready, with memory behind it.
@@ -174,14 +184,12 @@ pub unsafe trait Os: Sync {
     /// Size in bytes of the huge pages that the kernel gives on request; 0 if a request changes nothing.
     fn huge_page_bytes(&self) -> usize;
 
-    /// Asks for huge pages, or for none if `wanted` is false, for OS pages that have no memory yet.
+    /// Asks for huge pages, or for none if `wanted` is false, for OS pages that have no memory yet. The range is committed, and made of whole OS
+    /// pages. Neither contents nor access rights change.
     ///
     /// # Errors
     /// The kernel's error; the advice may hold for a part of the range.
-    ///
-    /// # Safety
-    /// - The range is committed, and made of whole OS pages.
-    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
+    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
 
     /// Whether the OS page that starts at `at`, which has been committed at some time, has memory behind it; `false` if the kernel does not say.
     fn is_resident(&self, at: *mut u8) -> bool;

@@ -13,13 +13,28 @@ use rustix::io::Errno as KernelErrno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The kernel this process runs on.
+///
+/// ```
+/// use freestone_os::{Linux, Os};
+///
+/// let bytes = 1 << 20;
+/// let mut proposed = (0..).map_while(|attempt| Linux.propose_range(bytes, attempt));
+/// // SAFETY: each place was proposed for as many bytes.
+/// let at = proposed.find(|&at| unsafe { Linux.commit(at, bytes, false) }.is_ok()).expect("1 MiB of address space");
+/// // SAFETY: the memory was mapped just now, for this code alone; it is not used after it is released.
+/// unsafe {
+///     at.write(1);
+///     Linux.purge(at, bytes).expect("the range is committed");
+///     Linux.release(at, bytes).expect("the range is committed");
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Linux;
 
 /// Size of the address range: larger than any machine's memory. It costs nothing, because nothing in it is mapped before it is needed.
-const WINDOW_BYTES: usize = 1 << 44;
+const RANGE_BYTES: usize = 1 << 44;
 
-/// Where an address range is looked for at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
+/// Where address ranges are tried at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
 /// kernel puts into the upper third of the address space.
 const PLACES: [core::ops::Range<usize>; 3] = [
     // 47 address bits or more, x86-64 and AArch64; above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`).
@@ -30,11 +45,11 @@ const PLACES: [core::ops::Range<usize>; 3] = [
     0x0010_0000_0000..0x0028_0000_0000,
 ];
 
-/// Random places tried in each of [`PLACES`] that is long enough, before the kernel is asked for one.
+/// Random places tried in each of [`PLACES`] that is long enough, before the kernel chooses one.
 const RANDOM_ATTEMPTS: u32 = 3;
 
 /// Alignment of a random address range: no more than a range needs, so that its place has 28 bits.
-const WINDOW_ALIGN: usize = freestone_base::units::PAGE_BYTES;
+const RANGE_ALIGN: usize = freestone_base::units::PAGE_BYTES;
 
 /// What a purge leaves in memory: see [`Linux::purge_zeroes`].
 static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -60,17 +75,17 @@ unsafe impl Os for Linux {
         process::os_page_bytes()
     }
 
-    fn window_bytes_wanted(&self) -> usize {
-        WINDOW_BYTES
+    fn range_bytes_wanted(&self) -> usize {
+        RANGE_BYTES
     }
 
-    fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
+    fn propose_range(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
         let mut fitting = PLACES.iter().filter(|places| places.len() >= bytes);
         let n_fitting = fitting.clone().count() as u32;
         match fitting.nth((attempt / RANDOM_ATTEMPTS) as usize) {
             Some(places) => {
-                let place = random() as usize % ((places.len() - bytes) / WINDOW_ALIGN + 1);
-                Some(address::from_exposed(places.start + place * WINDOW_ALIGN))
+                let place = random() as usize % ((places.len() - bytes) / RANGE_ALIGN + 1);
+                Some(address::from_exposed(places.start + place * RANGE_ALIGN))
             }
             None if attempt == n_fitting * RANDOM_ATTEMPTS => find_gap(bytes),
             None => None,
@@ -87,23 +102,23 @@ unsafe impl Os for Linux {
             return Ok(());
         }
         // A kernel or emulator that does not know the flag took the address for a hint.
-        // SAFETY: the call above made this mapping, and no other code knows of it.
+        // SAFETY: the call above made this mapping, and no other code has its address.
         let _ = unsafe { munmap(got, bytes) };
         Err(Errno::EXIST)
     }
 
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        // SAFETY: nobody uses the range any more.
+        // SAFETY: no code uses the range any more.
         unsafe { munmap(at.cast(), bytes) }.map_err(Errno::from)
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         let is_first = PURGED.load(Ordering::Relaxed) == UNKNOWN;
         if is_first {
-            // SAFETY: the range is committed, and nobody needs its contents.
+            // SAFETY: the range is committed, and its contents are not needed.
             unsafe { at.write_volatile(PROBE) };
         }
-        // SAFETY: nobody needs the contents of the range.
+        // SAFETY: the contents of the range are not needed.
         unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }?;
         if is_first {
             // SAFETY: the range is still mapped after the purge.
@@ -114,7 +129,7 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        // SAFETY: nobody needs the contents of the range.
+        // SAFETY: the contents of the range are not needed.
         unsafe { madvise(at.cast(), bytes, Advice::LinuxFree) }.map_err(Errno::from)
     }
 
@@ -123,7 +138,7 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
-        // SAFETY: both ranges are committed and do not overlap, and nobody needs the contents of `to`.
+        // SAFETY: both ranges are committed and do not overlap, and the contents of `to` are not needed.
         unsafe { relocate::relocate(from, bytes, to) }
     }
 
@@ -131,7 +146,7 @@ unsafe impl Os for Linux {
         let advice = match how {
             Prefault::Touch => {
                 for offset in (0..bytes).step_by(process::os_page_bytes()) {
-                    // SAFETY: the byte is in the range, which is ready: nobody uses it, and zero is what it holds already.
+                    // SAFETY: the byte is in the range, which is ready: no code uses it, and it reads as zero already.
                     unsafe { at.wrapping_add(offset).write_volatile(0) };
                 }
                 return Ok(());
@@ -144,7 +159,7 @@ unsafe impl Os for Linux {
     }
 
     fn huge_page_bytes(&self) -> usize {
-        /// What was found, plus one; 0 before the first time.
+        /// The size found, plus one; 0 before the first call.
         static ANSWER: AtomicUsize = AtomicUsize::new(0);
         let answer = ANSWER.load(Ordering::Relaxed);
         if answer != 0 {
@@ -156,7 +171,7 @@ unsafe impl Os for Linux {
         found
     }
 
-    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
         let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
         // SAFETY: the advice changes neither contents nor access rights.
         unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)
@@ -213,7 +228,7 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
     let gap_bytes = bytes.checked_mul(2)?;
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let got = unsafe { mmap_anonymous(ptr::null_mut(), gap_bytes, ProtFlags::empty(), flags) }.ok()?;
-    // SAFETY: the call above made this mapping, and no other code knows of it.
+    // SAFETY: the call above made this mapping, and no other code has its address.
     unsafe { munmap(got, gap_bytes) }.ok()?;
     Some(address::from_exposed(align::up(got.addr(), freestone_base::units::PAGE_BYTES)))
 }

@@ -4,7 +4,7 @@
 //! # Safety
 //! The C library's `getauxval` and `environ` are valid from the program's first instruction on, and nothing here writes to them.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
@@ -14,7 +14,11 @@ pub fn is_secure() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Size of an OS page in bytes, as the kernel told the process at its start.
+/// Size of an OS page in bytes, from the auxiliary vector.
+///
+/// ```
+/// assert!(freestone_os::process::os_page_bytes().is_power_of_two());
+/// ```
 #[inline]
 #[must_use]
 pub fn os_page_bytes() -> usize {
@@ -32,6 +36,12 @@ pub fn os_page_bytes() -> usize {
 }
 
 /// Calls `visit` with each `KEY=VALUE` of the environment, as bytes.
+///
+/// ```
+/// let mut n = 0;
+/// freestone_os::process::for_each_environment(|entry| n += usize::from(entry.starts_with(b"PATH=")));
+/// assert!(n <= 1);
+/// ```
 pub fn for_each_environment(mut visit: impl FnMut(&[u8])) {
     unsafe extern "C" {
         static environ: *const *const c_char;
@@ -71,9 +81,18 @@ pub fn id() -> i32 {
     unsafe { libc::getpid() }
 }
 
-/// Names the calling thread, for debuggers and tools like `top`. A kernel that refuses leaves it without a name.
-pub fn name_thread(name: &CStr) {
-    let _ = rustix::thread::set_name(name);
+unsafe extern "C" {
+    fn pthread_atfork(before: Option<ForkHandler>, parent: Option<ForkHandler>, child: Option<ForkHandler>) -> c_int;
+}
+
+/// A function that the C library calls around a fork.
+pub type ForkHandler = extern "C" fn();
+
+/// Has `before` called in the thread that forks, and after the fork `in_parent` in that thread and `in_child` in its copy. `false` if the C library
+/// cannot.
+pub fn at_fork(before: ForkHandler, in_parent: ForkHandler, in_child: ForkHandler) -> bool {
+    // SAFETY: the handlers are functions of the type asked for, and exist as long as the object that has them in it is loaded.
+    unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) == 0 }
 }
 
 /// The C library's `errno` of this thread.

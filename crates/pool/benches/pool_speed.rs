@@ -1,9 +1,9 @@
-//! How long a block takes from each kind of pool, beside a pool behind a mutex and the system's `malloc`; and what a second thread adds.
+//! The time of a block from each kind of pool, beside a pool behind a mutex and the system's `malloc`; and the gain from a second thread.
 //!
 //! `cargo bench -p freestone-pool [-- ROUNDS]` prints one JSON record a line. Rounds are interleaved: within each, every subject runs
 //! once. `pair` takes and gives back one block; `crowd` takes 256 blocks and gives them back in a scrambled order;
 //! `threads` is the throughput of two threads over that of one by the clock, each working on crowds of its own; it needs two idle
-//! processors, and what two pools that share nothing gain says how idle they were. For the others processor time is counted.
+//! processors, and the gain of two pools that share nothing shows how idle they were. For the others processor time is counted.
 #![allow(unsafe_code, reason = "the pools' own interfaces are unsafe")]
 
 use freestone_pool::{FixedPool, Magazine, NoFallback, Shape, SharedPool};
@@ -18,7 +18,7 @@ const BLOCK_BYTES: usize = 64;
 const N_BLOCKS: usize = 4096;
 const CROWD: usize = 256;
 const CALLS: usize = 1 << 19;
-/// Rounds of as many calls that threads do at the same time: long enough to do so.
+/// Crowds per round where threads work at the same time: enough for them to overlap.
 const CROWDS_TOGETHER: usize = 16;
 
 /// Where one thread's blocks come from.
@@ -95,7 +95,7 @@ fn processor_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// One block over and over; ns for a block taken and given back.
+/// One block repeatedly; ns for a block taken and given back.
 #[inline(never)]
 fn pair(subject: &mut impl Subject) -> f64 {
     let start = processor_ns();
@@ -147,14 +147,13 @@ fn throughput<S: Subject>(n_threads: usize, make: impl Fn() -> S + Sync) -> f64 
     1e3 * (n_threads * CROWDS_TOGETHER * CALLS) as f64 / ns as f64
 }
 
-/// Memory that begins with a cache line, as a block does that has one for itself.
+/// Memory that begins at a cache line, as a block with a line of its own does.
 fn memory(bytes: usize) -> &'static mut [std::mem::MaybeUninit<u8>] {
     let layout = Layout::from_size_align(bytes, 128).expect("a valid layout");
-    // SAFETY: the layout has bytes; the memory is never given back.
-    unsafe {
-        let start = NonNull::new(System.alloc(layout)).expect("memory for a pool");
-        std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes)
-    }
+    // SAFETY: the layout has bytes.
+    let start = NonNull::new(unsafe { System.alloc(layout) }).expect("memory for a pool");
+    // SAFETY: the memory has `bytes`, nobody else knows of it, and it is never given back.
+    unsafe { std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes) }
 }
 
 fn fixed() -> FixedPool<'static> {
@@ -204,7 +203,7 @@ fn main() {
     }
     let mut gains = [vec![], vec![], vec![], vec![]];
     for _ in 0..rounds {
-        // A pool of its own for each, for what threads left behind on the last one's lists is mixed.
+        // A new pool for each, because the blocks that threads left in the last one's lists are mixed.
         let [two, one] = [2, 1].map(|n_threads| {
             let (pool, direct, behind) = (shared(), Direct(shared()), in_mutex());
             let magazines = throughput(n_threads, || PerThread::new(pool));

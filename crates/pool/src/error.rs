@@ -1,12 +1,19 @@
 //! Why a call was refused, and which block is the reason.
 //!
-//! Addresses in an error are plain numbers, for an error can outlive the memory that it is about.
+//! Addresses in an error are plain numbers, because an error can outlive the memory that it is about.
 
 use core::fmt;
 
 /// Why a call was refused. Whatever the error, the pool is unchanged.
 ///
 /// Addresses, sizes and lengths are in bytes.
+///
+/// ```
+/// use freestone_pool::{Error, Shape};
+///
+/// assert_eq!(Shape::aligned(64, 16, 3), Err(Error::BadAlignment { align: 3 }));
+/// assert_eq!(Error::BadAlignment { align: 3 }.to_string(), "alignment 3 is not a power of two");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The shape has blocks of 0 bytes.
@@ -91,11 +98,11 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::ZeroBlockSize => write!(out, "a pool of blocks of 0 bytes was asked for: ask for at least 1"),
-            Self::ZeroCount => write!(out, "a pool of 0 blocks was asked for: ask for at least 1"),
+            Self::ZeroBlockSize => write!(out, "a pool of blocks of 0 bytes was requested: request at least 1"),
+            Self::ZeroCount => write!(out, "a pool of 0 blocks was requested: request at least 1"),
             Self::BadAlignment { align } => write!(out, "alignment {align} is not a power of two"),
             Self::TooLarge { block_bytes, count } => {
-                write!(out, "{count} blocks of {block_bytes} bytes are more than a pool can hold: ask for fewer")
+                write!(out, "{count} blocks of {block_bytes} bytes are more than a pool can hold: request fewer")
             }
             Self::RegionMisaligned { address, align } => {
                 write!(out, "region at {address:#x}: it must start at a multiple of {align}")

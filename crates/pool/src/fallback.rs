@@ -1,4 +1,4 @@
-//! The allocator that a pool asks when it has no block left. It is chosen by type, so a pool without one pays no branch for it.
+//! The allocator that serves a pool's requests when it has no block left. It is chosen by type, so a pool without one has no branch for it.
 //!
 //! # Safety
 //! The trait is unsafe to implement, because the pool hands out the fallback's blocks as its own.
@@ -46,10 +46,26 @@ unsafe impl Fallback for NoFallback {
 }
 
 /// A heap as the fallback. It cannot tell its own blocks from foreign ones, so the pool cannot report a foreign pointer.
+///
+/// ```
+/// # use freestone_pool::{Error, FixedPool, Shape};
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+/// # let shape = Shape::new(64, 16)?;
+/// use freestone_pool::HeapFallback;
+/// use std::alloc::System;
+///
+/// let mut pool = FixedPool::new(shape, &mut memory.0)?.with_fallback(HeapFallback(System));
+/// let blocks: Vec<_> = (0..20).map(|_| pool.allocate()).collect::<Result<_, _>>()?;
+/// assert_eq!(blocks.iter().filter(|&&block| pool.contains(block)).count(), 16, "the others are from the heap");
+/// // SAFETY: each block is freed once and not used afterwards.
+/// blocks.into_iter().try_for_each(|block| unsafe { pool.deallocate(block) })?;
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeapFallback<A>(pub A);
 
-// SAFETY: `GlobalAlloc` promises blocks of the layout's size and alignment, zero where zeros are asked for. It does not know the pool.
+// SAFETY: `GlobalAlloc` promises blocks of the layout's size and alignment, zero where zeros are requested. It does not call the pool.
 unsafe impl<A: GlobalAlloc> Fallback for HeapFallback<A> {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: a pool's layout has 1 byte or more.

@@ -13,7 +13,7 @@
 //! Cost: O(1), some fifteen instructions per call, checks included. Threads: one at a time (`&mut self`).
 //!
 //! # Safety
-//! The region is the pool's alone while the pool lives: whoever makes the pool promises that.
+//! Only the pool uses the region while the pool exists: the contract of the constructors.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -66,6 +66,16 @@ unsafe impl<F: Send> Send for FixedPool<'_, F> {}
 impl<'m> FixedPool<'m> {
     /// Makes a pool in `region`, of which it uses [`Shape::region_bytes`]. Writes nothing yet.
     ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let mut pool = FixedPool::new(shape, &mut memory.0)?;
+    /// assert!(pool.allocate().is_ok());
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::RegionMisaligned`] (the region must start at a multiple of [`Shape::align`]), [`Error::RegionTooSmall`].
     pub fn new(shape: Shape, region: &'m mut [MaybeUninit<u8>]) -> Result<Self, Error> {
@@ -107,7 +117,7 @@ impl<'m> FixedPool<'m> {
         Ok(Self { is_zeroed: true, ..pool })
     }
 
-    /// The same pool with a fallback for requests that come when no block is left.
+    /// Adds a fallback, which serves requests when no block is left.
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> FixedPool<'m, F> {
         let Self { grid, groups, n_carved, is_zeroed, fallback: NoFallback, memory } = self;
         FixedPool { grid, groups, n_carved, is_zeroed, fallback, memory }
@@ -116,6 +126,19 @@ impl<'m> FixedPool<'m> {
 
 impl<F: Fallback> FixedPool<'_, F> {
     /// Allocates a block. Its contents are undefined.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let mut pool = FixedPool::new(shape, &mut memory.0)?;
+    /// for _ in 0..16 {
+    ///     pool.allocate()?;
+    /// }
+    /// assert_eq!(pool.allocate(), Err(Error::Exhausted { count: 16, block_bytes: 64 }));
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// - [`Error::Exhausted`]: no block is left, and the fallback has none.
@@ -133,6 +156,18 @@ impl<F: Fallback> FixedPool<'_, F> {
 
     /// Allocates a block of zeros: clears [`Shape::block_bytes`] bytes, or nothing if the block is known to be zero.
     ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let mut pool = FixedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate_zeroed()?;
+    /// // SAFETY: the block has 64 bytes, all zero.
+    /// assert_eq!(unsafe { block.read() }, 0);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`FixedPool::allocate`].
     #[inline]
@@ -149,9 +184,25 @@ impl<F: Fallback> FixedPool<'_, F> {
 
     /// Frees a block.
     ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let mut pool = FixedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate()?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe {
+    ///     assert!(matches!(pool.deallocate(block.add(8)), Err(Error::Interior { .. })));
+    ///     pool.deallocate(block)?;
+    ///     assert!(matches!(pool.deallocate(block), Err(Error::DoubleFree { .. })));
+    /// }
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The pool is unchanged after each, and each names the block.
-    /// - [`Error::Foreign`]: the address is not in this pool, and not of its fallback, as far as that can tell.
+    /// - [`Error::Foreign`]: the address is not in this pool, and the fallback reports that it is not one of its blocks.
     /// - [`Error::Interior`]: the address is inside a block.
     /// - [`Error::DoubleFree`], [`Error::NeverAllocated`]: the block is not in use.
     ///
@@ -173,6 +224,19 @@ impl<F: Fallback> FixedPool<'_, F> {
     }
 
     /// Frees a block as [`FixedPool::deallocate`] does, without any check.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let mut pool = FixedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate()?;
+    /// // SAFETY: the block was allocated from the pool just now, and is not used afterwards.
+    /// unsafe { pool.deallocate_unchecked(block) };
+    /// assert_eq!(pool.stats().n_used, 0);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Safety
     /// - The block was allocated from this pool, not its fallback, was not freed since, and nothing uses it afterwards.
@@ -206,7 +270,7 @@ impl<F: Fallback> FixedPool<'_, F> {
         Some(unsafe { self.grid.block(index) })
     }
 
-    /// Fails if the list of groups was overwritten. To be called when no block could be taken from it.
+    /// Fails if the list of groups was overwritten. Called when no block could be taken from it.
     fn check_list(&self) -> Result<(), Error> {
         if self.groups.is_lost() { Err(Error::Damaged { block: self.grid.address(0) }) } else { Ok(()) }
     }

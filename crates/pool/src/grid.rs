@@ -1,4 +1,4 @@
-//! Where the blocks of a pool are: address to index, and back.
+//! The places of a pool's blocks: address to index, and back.
 //!
 //! An address is the start of a block exactly if its offset from the first block, rotated right by `spacing_log2`, is below the number of
 //! blocks. Offset bits below the spacing end up at the top and make the number huge; so does an address in front of or behind the
@@ -18,7 +18,7 @@ use freestone_base::prefetch;
 /// Smaller blocks are not prefetched: they are cleared before the lines could arrive.
 const LEAST_AHEAD_BYTES: usize = 512;
 
-/// The number of cache lines to prefetch: with more the gain is the same.
+/// The number of cache lines to prefetch: more gain nothing.
 const LINES_AHEAD: usize = 4;
 
 /// The blocks of one region.

@@ -79,7 +79,7 @@ impl Groups {
     pub(crate) unsafe fn is_free(&self, index: usize) -> bool {
         // SAFETY: the group of `index` was begun, so it is in the pool's memory.
         let group = unsafe { self.start.add(index / BLOCKS) };
-        // SAFETY: the group was begun, so it is initialised; nobody changes it while the pool is borrowed.
+        // SAFETY: the group was begun, so it is initialised; no code changes it while the pool is borrowed.
         let group = unsafe { group.as_ref() };
         group.free & mask(index) != 0
     }
@@ -95,7 +95,7 @@ impl Groups {
             last = at * BLOCKS;
             // SAFETY: `at` is below the number of groups begun, so the group is in the pool's memory.
             let group = unsafe { self.start.add(at) };
-            // SAFETY: the group was begun, so it is initialised; nobody changes it while the pool is borrowed.
+            // SAFETY: the group was begun, so it is initialised; no code changes it while the pool is borrowed.
             let group = unsafe { group.as_ref() };
             let n_here = (n_carved - last).min(BLOCKS) as u32;
             n_free += group.free.count_ones() as usize;

@@ -1,11 +1,11 @@
-//! What a pool holds, and whether it is intact: counted and walked when asked.
+//! What a pool holds, and whether it is intact: counted and walked on request.
 //!
 //! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the number of blocks that
 //! were ever in use. While other threads use a shared pool, the numbers are those of slightly different moments; only
 //! [`SharedPool::check`], which borrows the pool exclusively, is exact.
 //!
 //! # Safety
-//! Only blocks below the high-water mark are looked at: they exist, and their groups were begun.
+//! Only blocks below the high-water mark are read: they exist, and their groups were begun.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -17,6 +17,18 @@ use core::ptr::NonNull;
 
 /// What a pool holds. `n_used + n_free + n_fresh` is the count of its shape; `n_used + n_free` is the greatest number of blocks that were ever
 /// in use at once (in a shared pool, in use or in magazines).
+///
+/// ```
+/// # use freestone_pool::{Error, FixedPool, Shape};
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+/// # let shape = Shape::new(64, 16)?;
+/// let mut pool = FixedPool::new(shape, &mut memory.0)?;
+/// let _block = pool.allocate()?;
+/// let stats = pool.stats();
+/// assert_eq!((stats.n_used, stats.n_free, stats.n_fresh), (1, 0, 15));
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// The number of blocks in use.

@@ -1,4 +1,4 @@
-//! Pools: blocks of one size over memory that you hand them.
+//! Pools: allocators for blocks of one size, over memory that you provide.
 //!
 //! When a program needs many blocks of one size (connections, packets, nodes, voices), a pool allocates each in some twenty instructions.
 //! It takes a free block from the group of sixty-four in which a block was freed last, or the next block that was never used. No block has a
@@ -36,7 +36,7 @@
 //! | [`FixedPool`] | one thread |
 //! | [`SharedPool`], [`Magazine`] | many threads, without a lock |
 //! | [`Pool`], [`Handle`] | values of one type, which their handle drops and whose block it frees |
-//! | [`NoFallback`], [`HeapFallback`] | what happens when no block is left |
+//! | [`NoFallback`], [`HeapFallback`] | what serves requests when no block is left |
 //!
 //! # What it costs
 //! Memory: the distance between blocks is the next power of two; beside the blocks, 2 bits for each ([`FixedPool`]), or 4 bytes for each and
@@ -44,7 +44,7 @@
 //! `cargo bench -p freestone-pool` measures it.
 //!
 //! # When not to use it
-//! For blocks of many sizes use a heap: `freestone-tlsf` over memory you hand it, or the general one. For objects that are all freed
+//! For blocks of many sizes use a heap: `freestone-tlsf` over memory that you provide, or the crate `freestone`. For objects that are all freed
 //! at once, an arena frees them in one step. A block of 65 bytes takes 128.
 #![no_std]
 

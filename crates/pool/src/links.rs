@@ -135,7 +135,7 @@ impl<'m> Links<'m> {
     /// Pops free blocks from any list. Returns 0 only if every head is still what it was when its list was found empty: tags make
     /// each head unique, so there was a moment at which all lists were empty.
     ///
-    /// The loads here are relaxed, for the acquire of [`Links::pop`] lies between them: whatever made a later list empty happened before its
+    /// The loads here are relaxed, because the acquire of [`Links::pop`] lies between them: whatever made a later list empty happened before its
     /// head was popped from, so the second round sees every push that happened before that.
     fn pop_any(&self, list: usize, batch: &mut [u32]) -> usize {
         loop {
@@ -163,7 +163,7 @@ impl<'m> Links<'m> {
             let mut first = head as u32;
             let mut n_taken = 0;
             for place in &mut *batch {
-                // A stale chain ends at a link that names no block. The exchange then fails, for the tag has changed.
+                // A stale chain ends at a link that names no block. The exchange then fails, because the tag has changed.
                 let Some(link) = self.links.get((first as usize).wrapping_sub(1)) else { break };
                 *place = first - 1;
                 first = link.load(Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl<'m> Links<'m> {
             if n_taken == 0 {
                 return 0;
             }
-            // The load that read `head` acquired already: an exchange that succeeds read the same store, for no two heads have one tag.
+            // The load that read `head` acquired already: an exchange that succeeds read the same store, because no two heads have one tag.
             match list.compare_exchange_weak(head, packed(head, first), Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return n_taken,
                 Err(now) => head = now,

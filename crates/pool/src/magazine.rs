@@ -1,4 +1,4 @@
-//! A magazine: one thread's stack of free blocks in front of a shared pool.
+//! A magazine: one thread's cache of free blocks, a stack in front of a shared pool.
 //!
 //! ```text
 //! slots: | oldest | ... | newest |   |   |        empty: half of it is filled; full: the older half goes back to a list
@@ -115,6 +115,23 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
 
 impl<F, const N: usize> Magazine<'_, '_, F, N> {
     /// Returns all free blocks to the pool, so that other threads can allocate them.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = freestone_pool::SharedPool::new(shape, &mut memory.0)?;
+    /// let mut magazine = pool.magazine();
+    /// let block = magazine.allocate()?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe { magazine.deallocate(block)? };
+    /// magazine.flush();
+    /// for _ in 0..16 {
+    ///     pool.allocate()?; // all 16 blocks, none of which the magazine keeps
+    /// }
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub fn flush(&mut self) {
         if let Some(kept) = self.slots.get(..self.len) {
             self.pool.links.give(self.list, kept);
@@ -166,6 +183,19 @@ impl<F, const N: usize> Magazine<'_, '_, F, N> {
 
 impl<'m, F: Fallback> SharedPool<'m, F> {
     /// A magazine of up to 64 free blocks for one thread.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = freestone_pool::SharedPool::new(shape, &mut memory.0)?;
+    /// let mut magazine = pool.magazine();
+    /// let block = magazine.allocate()?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe { magazine.deallocate(block)? };
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub fn magazine(&self) -> Magazine<'_, 'm, F> {
         Magazine::new(self)
     }

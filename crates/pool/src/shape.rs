@@ -19,7 +19,7 @@ use freestone_base::sync::AtomicU32;
 /// The least distance between two blocks, in bytes: it aligns the bookkeeping behind the blocks.
 const LEAST_SPACING: usize = 8;
 
-/// The alignment of blocks if none is asked for: that of `malloc`.
+/// The default alignment of blocks: that of `malloc`.
 const USUAL_ALIGN: usize = 16;
 
 /// The size, number and alignment of a pool's blocks. All of it can be computed at compile time:
@@ -44,6 +44,15 @@ pub struct Shape {
 impl Shape {
     /// `count` blocks of `block_bytes` bytes, aligned to 16, or to 8 if they have no more than 8 bytes.
     ///
+    /// ```
+    /// use freestone_pool::{Error, Shape};
+    ///
+    /// let shape = Shape::new(100, 32)?;
+    /// assert_eq!((shape.block_bytes(), shape.count(), shape.align()), (100, 32, 16));
+    /// assert_eq!(Shape::new(0, 32), Err(Error::ZeroBlockSize));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::ZeroBlockSize`], [`Error::ZeroCount`]; [`Error::TooLarge`] if they need more bytes than an address space has.
     pub const fn new(block_bytes: usize, count: usize) -> Result<Self, Error> {
@@ -51,6 +60,12 @@ impl Shape {
     }
 
     /// `count` blocks of `block_bytes` bytes, aligned to `align`, or to 8 if `align` is less.
+    ///
+    /// ```
+    /// let shape = freestone_pool::Shape::aligned(100, 32, 64)?;
+    /// assert_eq!((shape.align(), shape.spacing()), (64, 128));
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Shape::new`]; [`Error::BadAlignment`] if `align` is not a power of two.
@@ -80,6 +95,12 @@ impl Shape {
     }
 
     /// `count` blocks that each hold a `T`.
+    ///
+    /// ```
+    /// let shape = freestone_pool::Shape::of::<[u64; 5]>(32)?;
+    /// assert_eq!(shape.block_bytes(), 40);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Shape::new`]; [`Error::ZeroBlockSize`] for a `T` of size 0, which needs no pool.

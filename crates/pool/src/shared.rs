@@ -13,7 +13,7 @@
 //! so a write after free damages no list.
 //!
 //! # Safety
-//! The region is the pool's alone while the pool lives: whoever makes the pool promises that. The links are accessed as atomics alone.
+//! Only the pool uses the region while the pool exists: the contract of the constructors. The links are accessed only as atomics.
 #![allow(unsafe_code)]
 
 use crate::error::Error;
@@ -65,6 +65,22 @@ unsafe impl<F: Sync> Sync for SharedPool<'_, F> {}
 impl<'m> SharedPool<'m> {
     /// Makes a pool in `region`, of which it uses [`Shape::shared_region_bytes`]. Writes the links, 4 bytes per block, and the heads
     /// of the lists, but not the blocks.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = freestone_pool::SharedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate()?;
+    /// std::thread::scope(|scope| {
+    ///     let address = block.addr();
+    ///     scope.spawn(move || assert!(address.get() % 16 == 0));
+    /// });
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe { pool.deallocate(block)? };
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::RegionMisaligned`] (the region must start at a multiple of [`Shape::align`]), [`Error::RegionTooSmall`];
@@ -121,7 +137,7 @@ impl<'m> SharedPool<'m> {
     ///
     /// # Safety
     /// - Behind the grid's blocks there is a link of 0 for each block, and then [`HEADS_BYTES`](crate::links::HEADS_BYTES) bytes.
-    /// - That memory is the pool's alone for `'m`.
+    /// - Only the pool uses that memory for `'m`.
     unsafe fn over(grid: Grid, is_zeroed: bool) -> Self {
         let first = grid.bookkeeping().cast::<AtomicU32>();
         // SAFETY: there is a link for each block; the spacing of the blocks in front of the first one keeps them aligned.
@@ -137,7 +153,7 @@ impl<'m> SharedPool<'m> {
         Self { grid, links: Links::new(links, heads), is_zeroed, fallback: NoFallback, memory: PhantomData }
     }
 
-    /// The same pool with a fallback for requests that come when no block is left.
+    /// Adds a fallback, which serves requests when no block is left.
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> SharedPool<'m, F> {
         let Self { grid, links, is_zeroed, fallback: NoFallback, memory } = self;
         SharedPool { grid, links, is_zeroed, fallback, memory }

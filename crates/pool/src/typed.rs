@@ -143,6 +143,17 @@ impl<T> fmt::Debug for Refused<T> {
 impl<'m, T> Pool<T, Local<'m>> {
     /// Makes a pool of `count` values for one thread, in `region`, of which it uses the [`Shape::region_bytes`] of [`Shape::of`].
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use freestone_pool::Pool;
+    ///
+    /// let pool = Pool::local(16, &mut memory.0)?;
+    /// let words = pool.allocate(String::from("dropped with its handle")).map_err(|refused| refused.error)?;
+    /// assert_eq!(words.len(), 23);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Shape::of`] and [`FixedPool::new`].
     pub fn local(count: usize, region: &'m mut [MaybeUninit<u8>]) -> Result<Self, Error> {
@@ -168,6 +179,21 @@ impl<'m, T> Pool<T, Local<'m>> {
 
 impl<T, S: Source> Pool<T, S> {
     /// A pool of values in the blocks of `source`: a [`SharedPool`], for handles that move between threads, or a pool with a fallback.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// use freestone_pool::{Pool, SharedPool};
+    ///
+    /// let pool: Pool<u64, _> = Pool::new(SharedPool::new(shape, &mut memory.0)?)?;
+    /// let number = pool.allocate(7).map_err(|refused| refused.error)?;
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(move || assert_eq!(*number, 7));
+    /// });
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::RegionTooSmall`] if a block is too small for a `T`, [`Error::BadAlignment`] if it is not aligned for one.
@@ -204,7 +230,7 @@ impl<T, S: Source> Pool<T, S> {
         &self.source
     }
 
-    /// Ends the pool of values and returns the source. No handle is alive, for a handle borrows the pool.
+    /// Ends the pool of values and returns the source. No handle is alive, because a handle borrows the pool.
     pub fn into_source(self) -> S {
         self.source
     }
@@ -224,6 +250,16 @@ unsafe impl<T: Sync, S: Source + Sync> Sync for Handle<'_, T, S> {}
 
 impl<T, S: Source> Handle<'_, T, S> {
     /// Moves the value out and frees the block.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// let pool = freestone_pool::Pool::local(16, &mut memory.0)?;
+    /// let handle = pool.allocate(String::from("kept")).map_err(|refused| refused.error)?;
+    /// let text: String = handle.into_inner();
+    /// assert_eq!(text, "kept");
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[inline]
     pub fn into_inner(self) -> T {
         let handle = ManuallyDrop::new(self);
@@ -255,7 +291,7 @@ impl<T, S: Source> DerefMut for Handle<'_, T, S> {
 impl<T, S: Source> Drop for Handle<'_, T, S> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the handle owns an initialised value, which nobody uses after this.
+        // SAFETY: the handle owns an initialised value, which no code uses after this.
         unsafe { self.block.drop_in_place() };
         // SAFETY: the block came from this source, and its value has been dropped.
         unsafe { self.source.give_back(self.block.cast()) };

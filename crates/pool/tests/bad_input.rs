@@ -1,4 +1,4 @@
-//! What a wrong caller is told: the error names the block, and the pool is as it was.
+//! Bad input: the error names the block, and the pool is unchanged.
 #![allow(unsafe_code, reason = "bad input is given on purpose")]
 
 mod subject;
@@ -23,25 +23,25 @@ fn address(block: NonNull<u8>) -> usize {
 }
 
 #[test]
-fn a_region_that_is_crooked_or_short_is_refused() {
+fn a_region_that_is_misaligned_or_too_short_is_refused() {
     let memory = memory();
     for offset in [1, 8] {
         // SAFETY: nothing is written to a refused region.
         let (start, bytes) = unsafe { (memory.start.byte_add(offset), memory.bytes() - offset) };
         let misaligned = Error::RegionMisaligned { address: address(start), align: 16 };
         // SAFETY: as above.
-        unsafe {
-            assert_eq!(FixedPool::new_at(SHAPE, start, bytes).err(), Some(misaligned));
-            assert_eq!(SharedPool::new_at(SHAPE, start, bytes).err(), Some(misaligned));
-        }
+        assert_eq!(unsafe { FixedPool::new_at(SHAPE, start, bytes) }.err(), Some(misaligned));
+        // SAFETY: as above.
+        assert_eq!(unsafe { SharedPool::new_at(SHAPE, start, bytes) }.err(), Some(misaligned));
     }
+    let (bytes, least) = (SHAPE.region_bytes() - 1, SHAPE.region_bytes());
     // SAFETY: as above.
-    unsafe {
-        let (bytes, least) = (SHAPE.region_bytes() - 1, SHAPE.region_bytes());
-        assert_eq!(FixedPool::new_at(SHAPE, memory.start, bytes).err(), Some(Error::RegionTooSmall { bytes, least }));
-        let (bytes, least) = (SHAPE.shared_region_bytes() - 1, SHAPE.shared_region_bytes());
-        assert_eq!(SharedPool::new_at(SHAPE, memory.start, bytes).err(), Some(Error::RegionTooSmall { bytes, least }));
-    }
+    let refused = unsafe { FixedPool::new_at(SHAPE, memory.start, bytes) };
+    assert_eq!(refused.err(), Some(Error::RegionTooSmall { bytes, least }));
+    let (bytes, least) = (SHAPE.shared_region_bytes() - 1, SHAPE.shared_region_bytes());
+    // SAFETY: as above.
+    let refused = unsafe { SharedPool::new_at(SHAPE, memory.start, bytes) };
+    assert_eq!(refused.err(), Some(Error::RegionTooSmall { bytes, least }));
     assert!(matches!(
         FixedPool::new(SHAPE, &mut []).err(),
         Some(Error::RegionTooSmall { .. } | Error::RegionMisaligned { .. })
@@ -121,58 +121,57 @@ fn exhaustion_is_an_error_and_passes() {
 }
 
 #[test]
-fn a_block_freed_again_while_it_waits_in_a_magazine_is_named() {
+fn a_double_free_of_a_block_in_a_magazine_is_reported() {
     let memory = memory();
     let pool = memory.shared(SHAPE);
     let (mut mine, mut theirs) = (pool.magazine(), pool.magazine());
     let block = mine.allocate().unwrap();
     let double = Err(Error::DoubleFree { block: address(block), bytes: 48 });
     // SAFETY: given back once; the others are refused.
-    unsafe {
-        assert_eq!(mine.deallocate(block), Ok(()));
-        assert_eq!(mine.deallocate(block), double);
-        assert_eq!(theirs.deallocate(block), double);
-        assert_eq!(pool.deallocate(block), double);
-    }
+    assert_eq!(unsafe { mine.deallocate(block) }, Ok(()));
+    // SAFETY: as above.
+    assert_eq!(unsafe { mine.deallocate(block) }, double);
+    // SAFETY: as above.
+    assert_eq!(unsafe { theirs.deallocate(block) }, double);
+    // SAFETY: as above.
+    assert_eq!(unsafe { pool.deallocate(block) }, double);
 }
 
 #[test]
-fn a_write_into_free_blocks_harms_nobody() {
+fn a_write_into_free_blocks_damages_no_bookkeeping() {
     let memory = memory();
     let mut pool = memory.fixed(SHAPE);
     let blocks: Vec<_> = (0..3).map(|_| pool.allocate().unwrap()).collect();
     for block in &blocks[..2] {
         // SAFETY: given back once; the wrong write stays inside the block.
-        unsafe {
-            pool.deallocate(*block).unwrap();
-            block.write_bytes(0x7F, SHAPE.block_bytes());
-        }
+        unsafe { pool.deallocate(*block) }.unwrap();
+        // SAFETY: as above.
+        unsafe { block.write_bytes(0x7F, SHAPE.block_bytes()) };
     }
     assert_eq!(pool.check(), Ok(()));
     let again = [pool.allocate_zeroed().unwrap(), pool.allocate().unwrap()];
     assert_eq!(again, blocks[..2]);
     // SAFETY: in use.
-    unsafe { assert_eq!((again[0].read(), again[1].read()), (0, 0x7F)) };
+    assert_eq!((unsafe { again[0].read() }, unsafe { again[1].read() }), (0, 0x7F));
 }
 
 #[test]
-fn bookkeeping_written_over_is_found() {
+fn overwritten_bookkeeping_is_found() {
     let memory = memory();
     let mut pool = memory.fixed(SHAPE);
     let blocks: Vec<_> = (0..70).map(|_| pool.allocate().unwrap()).collect();
     // SAFETY: given back once.
     unsafe { pool.deallocate(blocks[66]) }.unwrap();
-    // SAFETY: inside the memory: the bits and the link of the second group.
-    let (bits, link) = unsafe {
-        let group = memory.start.byte_add(70 * SHAPE.spacing() + 16);
-        (group.cast::<u64>(), group.byte_add(8).cast::<usize>())
-    };
-    // SAFETY: the pool is not at work.
-    let damage = |place: NonNull<u64>, wrong: u64| unsafe {
-        let right = place.read();
-        place.write(wrong);
+    // SAFETY: inside the memory: the bits of the second group.
+    let bits = unsafe { memory.start.byte_add(70 * SHAPE.spacing() + 16) }.cast::<u64>();
+    // SAFETY: inside the memory: the link of the second group, behind its bits.
+    let link = unsafe { bits.byte_add(8) }.cast::<usize>();
+    let damage = |place: NonNull<u64>, wrong: u64| {
+        // SAFETY: the place is in the memory, and the pool is not at work.
+        let right = unsafe { place.replace(wrong) };
         let found = pool.check();
-        place.write(right);
+        // SAFETY: as above.
+        unsafe { place.write(right) };
         assert_eq!(pool.check(), Ok(()));
         found
     };
@@ -183,7 +182,7 @@ fn bookkeeping_written_over_is_found() {
     assert_eq!(damage(link.cast(), 1), damaged(64), "a group twice");
 }
 
-/// Whatever a write past the last block leaves in the bookkeeping, the pool hands out its own blocks or refuses.
+/// Whatever a write past the last block does to the bookkeeping, the pool hands out its own blocks or refuses.
 #[test]
 fn damaged_bookkeeping_never_leads_out_of_the_pool() {
     const SHAPE: Shape = match Shape::new(64, 150) {
@@ -203,7 +202,7 @@ fn damaged_bookkeeping_never_leads_out_of_the_pool() {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let wrong = [random, random >> 60, 0, u64::MAX][(random >> 33) as usize % 4];
             // SAFETY: inside the memory; the pool is not at work.
-            unsafe { memory.start.byte_add(at).cast::<u64>().write(wrong) };
+            unsafe { memory.start.as_ptr().wrapping_add(at).cast::<u64>().write(wrong) };
         }
         let mut refusal = None;
         for _ in 0..200 {
@@ -226,7 +225,7 @@ fn damaged_bookkeeping_never_leads_out_of_the_pool() {
 }
 
 #[test]
-fn blocks_come_from_where_one_came_back_last_and_side_by_side() {
+fn blocks_come_from_the_group_of_the_last_free_and_are_adjacent() {
     let shape = Shape::new(16, 300).unwrap();
     let memory = Memory::new(shape.region_bytes(), 0xA5);
     let mut pool = memory.fixed(shape);
@@ -250,10 +249,9 @@ fn an_exhausted_pool_falls_through_to_its_heap_and_takes_its_blocks_back() {
     for block in blocks {
         assert!(block.addr().get().is_multiple_of(64));
         // SAFETY: 100 bytes in use; given back once.
-        unsafe {
-            assert!((0..100).all(|offset| block.byte_add(offset).read() == 0));
-            pool.deallocate(block).unwrap();
-        }
+        assert!((0..100).all(|offset| unsafe { block.as_ptr().wrapping_add(offset).read() } == 0));
+        // SAFETY: as above.
+        unsafe { pool.deallocate(block) }.unwrap();
     }
     assert!(pool.close().is_ok());
 }
@@ -281,14 +279,16 @@ fn memory_that_was_never_used_is_not_written() {
     let mut pool = memory.fixed(shape);
     let (first, second) = (pool.allocate().unwrap(), pool.allocate().unwrap());
     // SAFETY: blocks in use; given back once.
-    unsafe {
-        assert_eq!((first.read(), second.read()), (0xA5, 0xA5));
-        pool.deallocate(second).unwrap();
-        pool.deallocate(first).unwrap();
-        assert_eq!(pool.allocate().unwrap(), first);
-        let behind = second.byte_add(256);
-        assert!((0..62 * 256).all(|offset| behind.byte_add(offset).read() == 0xA5));
-    }
+    assert_eq!((unsafe { first.read() }, unsafe { second.read() }), (0xA5, 0xA5));
+    // SAFETY: as above.
+    unsafe { pool.deallocate(second) }.unwrap();
+    // SAFETY: as above.
+    unsafe { pool.deallocate(first) }.unwrap();
+    assert_eq!(pool.allocate().unwrap(), first);
+    // SAFETY: as above.
+    let behind = unsafe { second.byte_add(256) };
+    // SAFETY: as above.
+    assert!((0..62 * 256).all(|offset| unsafe { behind.as_ptr().wrapping_add(offset).read() } == 0xA5));
 }
 
 #[test]
@@ -302,12 +302,12 @@ fn zeroing_clears_the_block_and_nothing_behind_it() {
 }
 
 #[test]
-fn every_error_says_what_happened_to_what() {
+fn every_error_names_what_happened_and_the_block() {
     let mut memory = [MaybeUninit::uninit(); 8];
     let error = FixedPool::new(SHAPE, &mut memory[..]).err().unwrap();
     assert!(error.to_string().contains("region"), "{error}");
     let errors = [
-        (Error::ZeroBlockSize, "a pool of blocks of 0 bytes was asked for: ask for at least 1"),
+        (Error::ZeroBlockSize, "a pool of blocks of 0 bytes was requested: request at least 1"),
         (Error::DoubleFree { block: 0x40, bytes: 48 }, "double free of 0x40: the block of 48 bytes is free already"),
         (
             Error::Interior { address: 0x48, block: 0x40, bytes: 48 },

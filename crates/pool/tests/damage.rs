@@ -1,4 +1,4 @@
-//! Bookkeeping: what was written over is named and never believed, and blocks at the edges of what was carved count right.
+//! Overwritten bookkeeping is reported and never followed; blocks at the edges of what was carved count right.
 #![allow(unsafe_code, reason = "damage is done on purpose")]
 
 mod subject;
@@ -38,7 +38,7 @@ fn a_list_that_ends_too_soon_is_found() {
 }
 
 #[test]
-fn a_list_that_leads_nowhere_is_damage_and_not_exhaustion() {
+fn a_list_that_leads_out_of_the_groups_is_reported_as_damage_not_exhaustion() {
     let memory = Memory::new(SHAPE.region_bytes(), 0xA5);
     let (mut pool, blocks, link) = two_groups(&memory);
     // SAFETY: as above.
@@ -77,15 +77,14 @@ fn a_wrong_link_of_a_shared_pool_is_found() {
     let link = |block| unsafe { memory.start.byte_add(COUNT * SHAPE.spacing() + 4 * index(block)).cast::<u32>() };
     let mut damage = |block: NonNull<u8>, wrong: u32| {
         // SAFETY: inside the memory; the pool is not at work.
-        unsafe {
-            let right = link(block).replace(wrong);
-            let found = pool.check();
-            link(block).write(right);
-            assert_eq!(pool.check(), Ok(()));
-            found
-        }
+        let right = unsafe { link(block).replace(wrong) };
+        let found = pool.check();
+        // SAFETY: as above.
+        unsafe { link(block).write(right) };
+        assert_eq!(pool.check(), Ok(()));
+        found
     };
-    // The list begins with the last that came back.
+    // The list begins with the block freed last.
     let (first, used) = (blocks[2], blocks[5]);
     let named = |block: NonNull<u8>| Err(Error::Damaged { block: block.addr().get() });
     assert_eq!(damage(first, KEPT), named(memory.start), "a list cut short");
@@ -96,11 +95,11 @@ fn a_wrong_link_of_a_shared_pool_is_found() {
     assert!(damage(first, index(first) as u32 + 1).is_err(), "a circle");
 }
 
-/// A block that comes back is cleared, also in memory that began as zeroes; a fresh one need not be.
+/// A reused block is cleared, also in memory that began as zeros; a fresh one need not be.
 #[test]
-fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_comes_again() {
+fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_is_reused() {
     let memory = Memory::new(SHAPE.shared_region_bytes(), 0);
-    // SAFETY: zero, and nobody else's.
+    // SAFETY: the memory is zero, and no other code uses it.
     let pool = unsafe { SharedPool::new_zeroed_at(SHAPE, memory.start, memory.bytes()) }.unwrap();
     let mut magazine = pool.magazine();
     for _ in 0..3 * COUNT {
@@ -112,10 +111,9 @@ fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_comes_again() {
             bytes.fill(0xFF);
         }
         // SAFETY: given back once.
-        unsafe {
-            pool.deallocate(block).unwrap();
-            magazine.deallocate(other).unwrap();
-        }
+        unsafe { pool.deallocate(block) }.unwrap();
+        // SAFETY: as above.
+        unsafe { magazine.deallocate(other) }.unwrap();
     }
 }
 
@@ -161,11 +159,10 @@ fn a_block_given_back_unchecked_is_not_in_use() {
     let (kept, listed) = (magazine.allocate().unwrap(), pool.allocate().unwrap());
     assert_eq!(pool.stats().n_used, 2);
     // SAFETY: in use, and given back once.
-    unsafe {
-        magazine.deallocate_unchecked(kept);
-        assert_eq!(pool.stats().n_used, 1);
-        pool.deallocate_unchecked(listed);
-    }
+    unsafe { magazine.deallocate_unchecked(kept) };
+    assert_eq!(pool.stats().n_used, 1);
+    // SAFETY: as above.
+    unsafe { pool.deallocate_unchecked(listed) };
     assert_eq!((pool.stats().n_used, pool.leaks().count()), (0, 0));
     drop(magazine);
     assert_eq!(pool.check(), Ok(()));

@@ -16,7 +16,7 @@ fn config() -> ProptestConfig {
 
 const N_OPS: usize = if cfg!(miri) { 60 } else { 300 };
 
-/// Miri takes its time over every byte.
+/// Miri is slow for every byte.
 const MOST_BYTES: usize = if cfg!(miri) { 64 } else { 400 };
 
 fn any_shape() -> impl Strategy<Value = Shape> {
@@ -43,7 +43,7 @@ proptest! {
     #[test]
     fn a_pool_over_zeroed_memory_keeps_its_promises(stream in any_stream(24, N_OPS, vec![0]), shape in any_shape()) {
         let memory = Memory::new(shape.region_bytes(), 0);
-        // SAFETY: zero, and nobody else's.
+        // SAFETY: the memory is zero, and no other code uses it.
         let pool = unsafe { FixedPool::new_zeroed_at(shape, memory.start, memory.bytes()) }.unwrap();
         play(&stream, AsHeap::new(pool), 1)?;
     }
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn a_long_stream_leaves_a_pool_as_it_began() {
+fn after_a_long_stream_a_pool_is_empty_again() {
     let mix = Mix { ids: 200, least_bytes: 1, most_bytes: 100, most_align: 16, reallocations_percent: 5 };
     let stream = generate(mix, 0, if cfg!(miri) { 300 } else { 60_000 }, 0xB10C);
     let shape = Shape::new(100, 150).unwrap();

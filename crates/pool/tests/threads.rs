@@ -1,4 +1,4 @@
-//! Threads on one shared pool: no block is two threads', and none is lost.
+//! Threads on one shared pool: no block is handed to two threads, and none is lost.
 #![allow(unsafe_code, reason = "blocks are written to")]
 
 mod subject;
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use subject::Memory;
 
 struct Sent(NonNull<u8>);
-// SAFETY: a block is whoever's holds it.
+// SAFETY: only the thread that has the value uses the block.
 unsafe impl Send for Sent {}
 
 /// Each thread allocates, marks, verifies and frees; some blocks change threads on the way through `crossing`.
@@ -36,10 +36,9 @@ fn a_block_belongs_to_one_thread_at_a_time() {
                             let taken = if with_magazine { magazine.allocate_zeroed() } else { pool.allocate_zeroed() };
                             let Ok(block) = taken else { continue };
                             // SAFETY: 24 bytes, this thread's.
-                            unsafe {
-                                assert_eq!(block.cast::<[u64; 3]>().read(), [0; 3]);
-                                block.cast::<[u64; 3]>().write([tag; 3]);
-                            }
+                            assert_eq!(unsafe { block.cast::<[u64; 3]>().read() }, [0; 3]);
+                            // SAFETY: as above.
+                            unsafe { block.cast::<[u64; 3]>().write([tag; 3]) };
                             held.push((Sent(block), tag));
                         }
                         4 if !held.is_empty() => {
@@ -49,24 +48,23 @@ fn a_block_belongs_to_one_thread_at_a_time() {
                         5 => {
                             let Some(block) = crossing.lock().unwrap().pop() else { continue };
                             // SAFETY: this thread's now.
-                            unsafe {
-                                let [a, b, c] = block.0.cast::<[u64; 3]>().read();
-                                assert!(a == b && b == c && a != 0);
-                                magazine.deallocate(block.0).unwrap();
-                            }
+                            let [a, b, c] = unsafe { block.0.cast::<[u64; 3]>().read() };
+                            assert!(a == b && b == c && a != 0);
+                            // SAFETY: as above.
+                            unsafe { magazine.deallocate(block.0) }.unwrap();
                         }
                         _ if !held.is_empty() => {
                             let (block, tag) = held.swap_remove(random.below(held.len()));
                             // SAFETY: this thread's.
-                            unsafe {
-                                assert_eq!(block.0.cast::<[u64; 3]>().read(), [tag; 3]);
-                                if random.below(4) > 0 {
-                                    magazine.deallocate(block.0)
-                                } else {
-                                    pool.deallocate(block.0)
-                                }
-                                .unwrap();
+                            assert_eq!(unsafe { block.0.cast::<[u64; 3]>().read() }, [tag; 3]);
+                            if random.below(4) > 0 {
+                                // SAFETY: as above.
+                                unsafe { magazine.deallocate(block.0) }
+                            } else {
+                                // SAFETY: as above.
+                                unsafe { pool.deallocate(block.0) }
                             }
+                            .unwrap();
                         }
                         _ => {}
                     }
@@ -77,7 +75,7 @@ fn a_block_belongs_to_one_thread_at_a_time() {
     });
     assert_eq!(pool.check(), Ok(()));
     for block in crossing.into_inner().unwrap() {
-        // SAFETY: nobody's but this test's.
+        // SAFETY: only this test uses the memory.
         unsafe { pool.deallocate(block.0) }.unwrap();
     }
     assert_eq!(pool.check(), Ok(()));

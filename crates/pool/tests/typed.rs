@@ -1,4 +1,4 @@
-//! Values in pools: dropped once, moved out whole, refused unharmed.
+//! Values in pools: dropped once, moved out unchanged, returned if there is no block.
 #![allow(unsafe_code, reason = "the pools' memory is handed over as pointers")]
 
 mod subject;
@@ -79,7 +79,7 @@ fn a_block_too_small_for_the_type_is_refused() {
 }
 
 #[test]
-fn a_pool_with_a_heap_behind_it_never_refuses() {
+fn a_pool_with_a_heap_as_fallback_never_refuses() {
     let memory = memory::<String>(1);
     let fixed = memory.fixed(Shape::of::<String>(1).unwrap()).with_fallback(HeapFallback(System));
     let pool = Pool::new(Local::new(fixed)).unwrap();

@@ -35,7 +35,7 @@ pub enum Op {
     Allocate {
         /// Name of the new block.
         id: u32,
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize,
         /// Power of two.
         align: usize,
@@ -44,7 +44,7 @@ pub enum Op {
     Reallocate {
         /// Name of the block.
         id: u32,
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize,
     },
     /// `f ID`

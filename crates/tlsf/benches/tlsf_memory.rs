@@ -1,10 +1,10 @@
 //! How much memory a long random mix wastes, beside rlsf: the same requests, on regions filled to 80 %.
 //!
 //! `cargo bench -p freestone-tlsf --bench tlsf_memory [-- OPERATIONS]` prints one JSON record an allocator. `fragmentation_permille` is
-//! the part of the free memory that the largest block that could be had leaves out, found by asking. One moment says little: it is the
+//! the part of the free memory outside the largest block that can be allocated, found by trying. One moment says little: it is the
 //! mean of every five thousandth operation from the tenth part of the mix on, over several mixes, and `standard_error` is that of the mixes.
-//! `largest_request` is the mean of the same moments. `unserved` counts the requests that were refused although the bytes asked for, with
-//! those of all live blocks, would have fitted into 80 % of the region: fragmentation is what refused them.
+//! `largest_request` is the mean of the same moments. `unserved` counts the requests that were refused although the requested bytes, with
+//! those of all live blocks, would have fitted into 80 % of the region: fragmentation is the cause.
 #![allow(
     unsafe_code,
     dead_code,
@@ -40,7 +40,7 @@ fn largest(heap: &mut impl Heap) -> usize {
     served
 }
 
-/// What one mix showed: means of its moments, and a count.
+/// The result of one mix: means of its moments, and a count.
 struct Mix {
     fragmentation_permille: f64,
     largest_request: f64,

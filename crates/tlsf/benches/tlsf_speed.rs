@@ -14,7 +14,7 @@ use subjects::{Footered, Freestone, Heap, Rlsf, Talc, Unchecked, region};
 
 const REGION_BYTES: usize = 64 << 20;
 
-/// Operations in a round: short, so that what disturbs the machine disturbs few rounds, or all heaps alike.
+/// Operations in a round: few, so that a disturbance of the machine affects few rounds, or all heaps alike.
 const PAIRS: usize = 20_000;
 const STEPS: usize = 50_000;
 
@@ -42,7 +42,7 @@ impl<H: Heap> Subject<H> {
         Self { heap: H::over(region(REGION_BYTES)), slots: vec![None; 4096], random: SplitMix(0xC0FFEE) }
     }
 
-    /// Allocates and frees one block, over and over: ns a pair.
+    /// Allocates and frees one block repeatedly: ns a pair.
     #[inline(never)]
     fn pairs(&mut self, bytes: usize) -> f64 {
         time_of_one(PAIRS, || {

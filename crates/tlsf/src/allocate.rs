@@ -8,11 +8,11 @@
 //!
 //! A block is not cut if it is a close fit (see `close_fit.rs`), or if the remainder could not be a block.
 //!
-//! Cost: bounded, see the crate's documentation. Only the last resort, when neither a list above nor the top has a block, looks at more
+//! Cost: bounded, see the crate's documentation. Only the last resort, when neither a list above nor the top has a block, reads more
 //! than one block.
 //!
 //! # Safety
-//! Blocks come from the heap's own lists and its top. The seal of a header is checked before the header is believed: an overrun into
+//! Blocks come from the heap's own lists and its top. The seal of a header is checked before its size is used: an overrun into
 //! the free block is reported, and no size or link of that block is followed.
 #![allow(unsafe_code)]
 
@@ -29,7 +29,7 @@ use core::hint::cold_path;
 use core::ptr::NonNull;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
-    /// Bytes of a used block that are not its owner's.
+    /// Bytes of a used block that its owner must not write: header and footer.
     const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
 
     /// The largest request, in bytes, that a heap of this type can serve, in a region of [`Tlsf::MOST_REGION_BYTES`].
@@ -54,7 +54,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     ///
     /// # Errors
     /// The heap is unchanged after each.
-    /// - [`Error::ZeroSize`], [`Error::BadAlignment`]: the request makes no sense.
+    /// - [`Error::ZeroSize`], [`Error::BadAlignment`]: the size is 0, or the alignment is no power of two.
     /// - [`Error::TooLarge`]: no heap of this type could hold it.
     /// - [`Error::Exhausted`]: no free block of this heap is large enough.
     /// - [`Error::Overrun`], [`Error::Damaged`]: the free block that would have been used was overwritten.
@@ -129,6 +129,17 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// Allocates as [`Tlsf::allocate`] does, and sets the first `bytes` bytes to zero.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate_zeroed(100, 16)?;
+    /// // SAFETY: the block has 100 bytes, all zero.
+    /// assert_eq!(unsafe { block.read() }, 0);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Tlsf::allocate`].
     ///
@@ -168,7 +179,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     unsafe fn cut(&mut self, block: Block, found: Option<Found>, header: Header, need: usize) -> NonNull<u8> {
         let size = header.size();
         let rest = size - need;
-        // A footer has to stand right behind what was asked for, so a heap with footers cuts every block.
+        // A footer must be right behind the requested bytes, so a heap with footers cuts every block.
         let is_close_fit = !P::FOOTER && found.is_some_and(FreeLists::<FIRST, SECOND>::is_close_fit);
         match found {
             // SAFETY: the block heads the list that it was found in.

@@ -1,4 +1,4 @@
-//! The two levels of bitmaps that say which lists hold a block.
+//! Two levels of bitmaps: one bit per list that holds a block.
 //!
 //! ```text
 //! first:   bit f set  <=>  second[f] != 0

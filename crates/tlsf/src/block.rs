@@ -20,7 +20,7 @@
 //!
 //! # Safety
 //! A [`Block`] is the address of a header: 8 bytes at a multiple of 8, inside a region that the heap has exclusive access to, and
-//! written before they are read. Making or moving a `Block` is unsafe, for that has to be shown there; reading and writing the header
+//! written before they are read. Making or moving a `Block` is unsafe, because the caller must ensure that; reading and writing the header
 //! of one is then safe. Links are read only from blocks that are in a list.
 #![allow(unsafe_code)]
 
@@ -40,7 +40,7 @@ const PREVIOUS: usize = 16;
 pub(crate) struct Block(NonNull<u8>);
 
 impl Block {
-    /// Equal to no block of any heap, for its address is odd. It is compared with others and never read.
+    /// Equal to no block of any heap, because its address is odd. It is compared with others and never read.
     pub(crate) const NONE: Self = Self(NonNull::dangling());
 
     /// The block whose header is at `header`.

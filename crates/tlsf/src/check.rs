@@ -1,4 +1,4 @@
-//! The specification of a whole heap as code: [`Tlsf::check`] reports the first sentence that does not hold.
+//! The specification of a heap as code: [`Tlsf::check`] reports the first invariant that does not hold.
 //!
 //! Regions: headers follow one another without a gap from the first to the sentinel, each with an intact seal; sizes are multiples of 16,
 //! 32 or more; a header says PREV_FREE exactly if the block in front of it is free; no two free blocks are neighbours; the size of a
@@ -27,6 +27,18 @@ use crate::walk::overrun_into;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Checks every invariant of every block and list.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: for the example: the header of the next block is overwritten, 100 bytes and rounding behind the block's start.
+    /// unsafe { block.add(104).write_bytes(0, 8) };
+    /// assert!(matches!(heap.check(), Err(freestone_tlsf::Error::Overrun { .. })));
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Overrun`] or [`Error::Damaged`], with the first block that breaks one.
@@ -98,7 +110,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         while let Some(linked) = link {
             let damaged = Error::Damaged { block: linked.payload_address() };
             let header = self.regions.iter().find_map(|region| region.header_at(linked.address())).ok_or(damaged)?;
-            // SAFETY: the header is in a region of this heap, at a place where one can be; the heap, or whoever overwrote the link,
+            // SAFETY: the header is in a region of this heap, at a place where one can be; the heap, or the code that overwrote the link,
             // wrote to memory there.
             let block = unsafe { Block::at(header) };
             let header = block.header(self.sealer);

@@ -10,8 +10,8 @@
 //! Cost: bounded; checking is about a fifth of it, which `deallocate_unchecked` leaves out.
 //!
 //! # Safety
-//! An address becomes a block only if a region of this heap contains it, and through the region's own pointer. A size is followed only
-//! if it stays inside the region, and the header that it leads to is believed only if its seal is intact.
+//! An address becomes a block only if a region of this heap contains it, through the region's own pointer. A size is followed only
+//! if it stays inside the region, and the header that it leads to is used only if its seal is intact.
 #![allow(unsafe_code)]
 
 use crate::block::{Block, Used};
@@ -27,6 +27,20 @@ use core::ptr::NonNull;
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Frees a block, and merges it with free neighbours.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe {
+    ///     heap.deallocate(block)?;
+    ///     assert!(matches!(heap.deallocate(block), Err(freestone_tlsf::Error::DoubleFree { .. })));
+    /// }
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The heap is unchanged after each, and each names the block.
     /// - [`Error::Foreign`]: the address is in no region of this heap.
@@ -34,7 +48,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// - [`Error::DoubleFree`]: the address is in free memory.
     /// - [`Error::Overrun`], [`Error::Damaged`]: the header of the block or of a neighbour was overwritten.
     ///
-    /// Bytes of a block that look like headers can deceive the check: chance makes such bytes once in 2^30.
+    /// Bytes of a block that look like headers can deceive the check: random bytes do so once in 2^30.
     ///
     /// # Safety
     /// - Nothing uses the block afterwards.
@@ -53,13 +67,25 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
                 unsafe { self.release(used) };
                 return Ok(());
             }
-            // The same address: so that the one passed in need not be kept in a register until here.
+            // The same address, computed again, so that the one passed in need not be kept in a register until here.
             address = found.header.addr().get() + HEADER_BYTES;
         }
         Err(Self::diagnose(address, self))
     }
 
     /// Frees a block as [`Tlsf::deallocate`] does, without any check, footers included.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the block was allocated just now, nothing was written outside of it, and it is not used afterwards.
+    /// unsafe { heap.deallocate_unchecked(block) };
+    /// assert_eq!(heap.stats().used_blocks, 0);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Safety
     /// - The block was allocated from this heap and not freed since. The pointer is the one that the heap returned or a copy of it,
@@ -76,8 +102,19 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         unsafe { self.release(Used { block, header, next, next_header: next.header(self.sealer) }) };
     }
 
-    /// The number of bytes that may be used at `block`: at least what was asked for; in a heap of the policy
-    /// [`WithFooters`](crate::WithFooters) exactly that.
+    /// The number of bytes that may be used at `block`: at least as many as were requested; in a heap of the policy
+    /// [`WithFooters`](crate::WithFooters) exactly as many.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the address is that of a block in use.
+    /// assert_eq!(unsafe { heap.usable_size(block)? }, 104);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Tlsf::deallocate`].

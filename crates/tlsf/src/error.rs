@@ -1,12 +1,22 @@
 //! Why a call was refused, and which block is the reason.
 //!
-//! Addresses in an error are plain numbers, for an error can outlive the memory that it is about.
+//! Addresses in an error are plain numbers, because an error can outlive the memory that it is about.
 
 use core::fmt;
 
 /// Why a call was refused. Whatever the error, the heap is unchanged.
 ///
 /// Addresses and lengths are in bytes.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// # let mut heap = freestone_tlsf::Tlsf::new();
+/// # heap.add_region(&mut memory.0)?;
+/// let refused = heap.allocate(100_000, 16).unwrap_err();
+/// assert_eq!(refused.to_string(), "no free block holds 100000 bytes aligned to 16: free blocks or add a region");
+/// # Ok::<(), freestone_tlsf::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The region does not start at a multiple of 16, or its length is not one.

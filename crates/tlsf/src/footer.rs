@@ -1,8 +1,8 @@
 //! The overrun footer: what a heap of the policy [`WithFooters`](crate::WithFooters) puts behind each block.
 //!
 //! ```text
-//! | header | payload: the bytes asked for | slack, all FILL | footer |
-//!                                          0 .. 31 bytes     8 bytes: bytes asked for ^ the footer's address ^ the heap's seal
+//! | header | payload: the requested bytes | slack, all FILL | footer |
+//!                                          0 .. 31 bytes     8 bytes: requested bytes ^ the footer's address ^ the heap's seal
 //! ```
 //!
 //! Invariant: while the block is used, slack and footer are as drawn; one byte written past the request breaks that.
@@ -47,15 +47,15 @@ pub(crate) unsafe fn write(block: Block, size: usize, requested: usize, sealer: 
     // SAFETY: the block has `size` bytes.
     let footer = unsafe { footer_of(block, size) };
     let slack = size - HEADER_BYTES - FOOTER_BYTES - requested;
-    // SAFETY: the slack lies in front of the footer, behind the bytes asked for.
+    // SAFETY: the slack lies in front of the footer, behind the requested bytes.
     let fill = unsafe { footer.byte_sub(slack) };
-    // SAFETY: those `slack` bytes are in the block, and beyond what its owner asked for.
+    // SAFETY: those `slack` bytes are in the block, and beyond the request.
     unsafe { fill.write_bytes(FILL, slack) };
     // SAFETY: the footer is the block's last word, at a multiple of 8.
     unsafe { footer.cast::<u64>().write(word_at(footer, requested as u64, sealer)) };
 }
 
-/// The number of bytes that were asked for, if footer and slack of `block`, which has `size` bytes, are intact.
+/// The number of requested bytes, if footer and slack of `block`, which has `size` bytes, are intact.
 ///
 /// # Safety
 /// - The block is used, has `size` bytes, 32 or more, and a footer was written for it.

@@ -91,7 +91,7 @@ impl<const FIRST: usize, const SECOND: usize> FreeLists<FIRST, SECOND> {
     }
 
     /// The first block with at least `size` bytes among the first `most` blocks of the list that `size` itself belongs to; or a block
-    /// on the way there whose header was overwritten, for its link cannot be followed.
+    /// on the way there whose header was overwritten, because its link cannot be followed.
     #[cold]
     #[inline(never)]
     pub(crate) fn find_in_own_list(&self, size: usize, most: u32, sealer: Sealer) -> Option<Block> {

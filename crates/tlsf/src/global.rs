@@ -1,9 +1,9 @@
 //! The standard interfaces: `GlobalAlloc`, and `Allocator` of the crate allocator-api2.
 //!
-//! A misuse that is found here, such as a double free, cannot be returned. The block is left alone, and the heap stays intact.
+//! A misuse that is detected here, such as a double free, cannot be returned. The block is not freed, and the heap stays intact.
 //!
 //! # Safety
-//! A block that is passed in was allocated by the same heap, and nothing uses it after it is freed: that is the traits' contract as it is
+//! A block that is passed in was allocated by the same heap, and nothing uses it after it is freed: the traits' contract says so, as does
 //! [`Tlsf`](crate::Tlsf)'s. `Allocator` also allows requests of 0 bytes, which get a dangling pointer and no block.
 #![allow(unsafe_code)]
 

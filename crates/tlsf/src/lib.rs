@@ -1,9 +1,9 @@
-//! A heap in bounded time over memory that you hand it: two-level segregated fit (TLSF).
+//! Two-level segregated fit (TLSF): an allocator with a bounded time for each call, over memory that you provide.
 //!
 //! Free blocks are in lists by size: each power of two is divided into 32 lists. Two levels of bitmaps say which lists are not empty, and
 //! two bit scans find a list in which every block fits. [`Tlsf::allocate`] and [`Tlsf::deallocate`] therefore run in a bounded number of
-//! instructions, whatever happened before: what a control loop, an audio callback or a game frame needs. A used block costs 8 bytes,
-//! and is longer than requested by less than 5/32 of the request and less than 512 bytes. The crate needs no operating system and no
+//! instructions, whatever happened before, as a control loop, an audio callback or a game frame requires. A used block costs 8 bytes
+//! of header; rounding adds less than 5/32 of the request and less than 512 bytes. The crate needs no operating system and no
 //! standard library, does not panic, supports any power-of-two alignment, and runs on 32 and 64 bits.
 //!
 //! ```
@@ -49,11 +49,11 @@
 //! limits on the longest path through the machine code and not a measurement, so they hold for every operation on every heap;
 //! `cargo xtask tlsf-bound` finds the paths and fails if one is longer. Three cases are not on them: alignments above 16, refused requests, and
 //! a request that neither a list above its own nor the free end of the first region can serve. In the last case the blocks of the request's own
-//! list are looked at one by one before the request is refused ([`Policy::WALK_MAX`]); with [`Bounded`] no more than four of them.
+//! list are checked one by one before the request is refused ([`Policy::WALK_MAX`]); with [`Bounded`] no more than four of them.
 //!
 //! # When not to use it
-//! For a program on an operating system without deadlines, a thread-caching heap is faster across threads. For blocks of one size,
-//! a pool is.
+//! In a program without deadlines on an operating system, a heap with thread caches is faster across threads. For blocks of one size,
+//! a pool is faster.
 //!
 //! # For readers of the source
 //! | module | owns |

@@ -1,10 +1,10 @@
 //! A heap that threads share, behind one lock.
 //!
-//! How a thread waits for the lock is a parameter. The default spins, for there may be no operating system. On a system with thread
-//! priorities, pass a [`Parking`] that lets the kernel know who waits.
+//! How a thread waits for the lock is a parameter. The default spins, because there may be no operating system. On a system with thread
+//! priorities, pass a [`Parking`] through which the kernel knows the waiting threads.
 //!
 //! # Safety
-//! The methods pass the contract of the heap's own on: the block is one of this heap's, and nothing uses it any more. The lock makes
+//! The methods have the contract of the heap's own: the block is one of this heap's, and nothing uses it any more. The lock makes
 //! access exclusive.
 #![allow(unsafe_code)]
 
@@ -62,6 +62,13 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     }
 
     /// Locks the heap: the guard gives exclusive access to it, and unlocks it when it is dropped.
+    ///
+    /// ```
+    /// use freestone_tlsf::{Locked, Tlsf};
+    ///
+    /// static HEAP: Locked = Locked::new(Tlsf::new());
+    /// assert_eq!(HEAP.lock().region_bytes(), 0);
+    /// ```
     pub fn lock(&self) -> Guard<'_, Tlsf<'pool, P, FIRST, SECOND, REGIONS>, W, 0> {
         self.heap.lock()
     }

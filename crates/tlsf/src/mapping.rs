@@ -8,10 +8,10 @@
 //! ```
 //!
 //! One formula serves all sizes, down to the smallest block. Below 512 bytes lists are closer together than sizes are, and some stay
-//! empty; in return the code does not have to tell small sizes from large ones.
+//! empty; in return the code does not have to distinguish small sizes from large ones.
 //!
 //! Invariants: [`index_of`] is monotonic; every size in the list that [`index_to_search`] returns, and in every list above it, is
-//! at least the size asked for. The tests compare both with the definition for every size up to 2 MiB and around every power of two
+//! at least the requested size. The tests compare both with the definition for every size up to 2 MiB and around every power of two
 //! above.
 //! Cost: six instructions, no branch. Safe code; nothing can fail.
 //!

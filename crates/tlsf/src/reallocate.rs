@@ -70,7 +70,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let kept = self.usable_bytes(used.block, used.header).min(bytes);
         // SAFETY: the two blocks are in use and distinct, and each has `kept` bytes.
         unsafe { new.copy_from_nonoverlapping(used.block.payload(), kept) };
-        // Both headers are read again, for the new block may be a neighbour.
+        // Both headers are read again, because the new block may be a neighbour.
         let (header, next_header) = (used.block.header(self.sealer), used.next.header(self.sealer));
         // SAFETY: the old block is still in use, with these headers, and its contents have been copied.
         unsafe { self.release(Used { header, next_header, ..used }) };
@@ -128,7 +128,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let tail = unsafe { block.after(need) };
         let header = Header::new(size - need, 0);
         tail.set_header(header, self.sealer);
-        // SAFETY: the tail is a used block that nobody uses; `next` follows it.
+        // SAFETY: the tail is a block marked as used that no code uses; `next` follows it.
         unsafe { self.release(Used { block: tail, header, next, next_header: next.header(self.sealer) }) };
     }
 

@@ -13,7 +13,7 @@
 //! Cost: a binary search finds a block's region: four instructions for each doubling of the number of regions.
 //!
 //! # Safety
-//! Whoever makes a [`Region`] promises that its memory is the heap's alone until the region is removed. That makes its first header and
+//! The code that makes a [`Region`] ensures that only the heap uses its memory until the region is removed. That makes its first header and
 //! its sentinel [`Block`]s.
 #![allow(unsafe_code)]
 
@@ -42,7 +42,7 @@ pub(crate) struct Region {
     payload_bytes: usize,
 }
 
-/// The place of a block, found by the address of its payload. Whether there is a block is not known yet.
+/// The place of a possible block, found by the address of its payload.
 #[derive(Clone, Copy)]
 pub(crate) struct Located {
     /// The header of the block, if there is one.
@@ -214,7 +214,7 @@ impl<const REGIONS: usize> Regions<REGIONS> {
             let middle = unsafe { at.add(half) };
             // SAFETY: `middle` is a slot of the table.
             if unsafe { (*middle).payload_address } <= address {
-                // A branch and not a conditional move: what is read next then does not wait for the comparison.
+                // A branch instead of a conditional move: the next read then does not wait for the comparison.
                 cold_path();
                 at = middle;
             }

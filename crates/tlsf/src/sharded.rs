@@ -7,7 +7,7 @@
 //! Invariant: a block belongs to the shard whose part of the region it lies in, so any thread can free it.
 //!
 //! # Safety
-//! The methods pass the contract of the heap's own on: the block is one of this heap's, and nothing uses it any more. The locks make
+//! The methods have the contract of the heap's own: the block is one of this heap's, and nothing uses it any more. The locks make
 //! access exclusive.
 #![allow(unsafe_code)]
 
@@ -141,6 +141,17 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
     }
 
     /// Calls `look` with each shard's heap in turn, locked, for statistics and checks.
+    ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// # #[repr(align(16))] struct Memory([MaybeUninit<u8>; 1 << 16]);
+    /// # let mut memory = Memory([MaybeUninit::uninit(); 1 << 16]);
+    /// let heap = freestone_tlsf::Sharded::<4>::new(&mut memory.0)?;
+    /// let mut free_bytes = 0;
+    /// heap.each_shard(|shard| free_bytes += shard.stats().free_bytes);
+    /// assert!(free_bytes > 60_000);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     pub fn each_shard(&self, mut look: impl FnMut(&Tlsf<'pool, P, FIRST, SECOND, 1>)) {
         for shard in &self.shards {
             look(&shard.lock());

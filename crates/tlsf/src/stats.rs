@@ -1,4 +1,4 @@
-//! What a heap holds, counted when it is asked for.
+//! What a heap holds, counted on request.
 //!
 //! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the blocks.
 
@@ -30,6 +30,19 @@ pub struct Stats {
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Counts what the heap holds.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(1000, 16)?;
+    /// let stats = heap.stats();
+    /// assert_eq!(stats.used_blocks, 1);
+    /// assert_eq!(stats.used_bytes + stats.overhead_bytes + stats.free_bytes, stats.region_bytes);
+    /// # let _ = block;
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Complexity
     /// Linear in the number of blocks.

@@ -107,6 +107,15 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
 
     /// Adds the memory of `region`. It must start at a multiple of 16, and its length in bytes must be one.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// let mut heap = freestone_tlsf::Tlsf::new();
+    /// heap.add_region(&mut memory.0)?;
+    /// assert_eq!(heap.region_bytes(), 4096);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::RegionMisaligned`], [`Error::RegionTooSmall`] (below [`LEAST_REGION_BYTES`](crate::LEAST_REGION_BYTES)),
     /// [`Error::RegionTooLarge`] (above [`Tlsf::MOST_REGION_BYTES`]), [`Error::TooManyRegions`].
@@ -150,6 +159,22 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
 
     /// Extends the region that starts at `start` by the `bytes` bytes directly behind it. A free block at its end grows.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use core::ptr::NonNull;
+    ///
+    /// let start = NonNull::from(&mut memory.0).cast();
+    /// let mut heap = freestone_tlsf::Tlsf::new();
+    /// // SAFETY: only the heap uses the memory; `start` may access all of it.
+    /// unsafe {
+    ///     heap.add_region_at(start, 1024)?;
+    ///     heap.grow_region(start, 3072)?;
+    /// }
+    /// assert_eq!(heap.region_bytes(), 4096);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::NoSuchRegion`]; [`Error::RegionMisaligned`] (`bytes` is not a multiple of 16), [`Error::RegionTooSmall`] (below
     /// [`LEAST_BLOCK_BYTES`]); [`Error::RegionOverlaps`], [`Error::RegionTooLarge`], of the longer region.
@@ -174,12 +199,26 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         }
         let (header, next_header) = (block.header(self.sealer).used(bytes), Header::new(0, 0));
         sentinel.set_header(next_header, self.sealer);
-        // SAFETY: the old sentinel, a used block of size 0, becomes one of `bytes` bytes that nobody uses; the new sentinel follows it.
+        // SAFETY: the old sentinel, a used block of size 0, becomes one of `bytes` bytes that no code uses; the new sentinel follows it.
         unsafe { self.release(Used { block, header, next: sentinel, next_header }) };
         Ok(())
     }
 
     /// Removes the region that starts at `start`, if no block in it is in use. Its memory is the caller's again.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use core::ptr::NonNull;
+    ///
+    /// let start = NonNull::from(&mut memory.0).cast();
+    /// let mut heap = freestone_tlsf::Tlsf::new();
+    /// // SAFETY: only the heap uses the memory.
+    /// unsafe { heap.add_region_at(start, 4096)? };
+    /// heap.remove_region(start)?;
+    /// assert_eq!(heap.region_bytes(), 0);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NoSuchRegion`]; [`Error::RegionInUse`], which names a block; [`Error::Damaged`] if a header in it was overwritten.
@@ -213,6 +252,17 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     }
 
     /// Whether `address` lies in a region of this heap.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// assert!(heap.contains(block.addr().get()));
+    /// assert!(!heap.contains(8));
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     #[must_use]
     pub fn contains(&self, address: usize) -> bool {
         self.regions.iter().any(|region| region.contains(address))

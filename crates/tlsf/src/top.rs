@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Blocks are cut from its front when no list has a block that fits, and a block that is freed in front of it becomes part of it. Either
-//! changes two numbers, and no list, bit or link. That is the common case while a heap is fresh, and whenever blocks come and go behind
+//! changes two numbers, and no list, bit or link. That is the common case while a heap is fresh, and whenever blocks are allocated and freed behind
 //! all others.
 //!
 //! Invariants: the top ends at its region's sentinel, and the block in front of it is used, or there is none; it has
@@ -14,7 +14,7 @@
 //! the sentinel's. The last block of any other region is an ordinary block.
 //!
 //! # Safety
-//! The top is in a region that the heap has exclusive access to. What is cut off or added lies between its first header and the
+//! The top is in a region that the heap has exclusive access to. The bytes that are cut off or added lie between its first header and the
 //! region's sentinel.
 #![allow(unsafe_code)]
 
@@ -91,7 +91,7 @@ impl Top {
         cut
     }
 
-    /// Moves its start down to `block`: what lies between becomes part of the top. That is one or two blocks that nobody uses and that are
+    /// Moves its start down to `block`: what lies between becomes part of the top. These are one or two blocks that no code uses and that are
     /// in no list.
     #[inline(always)]
     pub(crate) fn extend_down_to(&mut self, block: Block, sealer: Sealer) {

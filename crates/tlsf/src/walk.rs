@@ -20,7 +20,7 @@ use crate::top::Top;
 pub struct BlockInfo {
     /// The address of its payload.
     pub address: usize,
-    /// The number of bytes that its owner may write; for a free block, that an owner of all of it could.
+    /// The number of bytes that its owner may write; for a free block, the number that an owner of the whole block could.
     pub usable_bytes: usize,
     /// The number of bytes it takes in its region, header included.
     pub block_bytes: usize,
@@ -66,11 +66,34 @@ impl Iterator for Walk {
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Every block, used and free, region by region in address order. In a region with an overwritten header it stops early
     /// ([`Tlsf::check`] says where).
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let _first = heap.allocate(40, 16)?;
+    /// let all: Vec<_> = heap.blocks().collect();
+    /// assert_eq!((all[0].usable_bytes, all[0].used), (40, true));
+    /// assert!(!all[1].used, "the rest of the region");
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     pub fn blocks(&self) -> impl Iterator<Item = BlockInfo> {
         self.regions.iter().flat_map(|region| self.blocks_of(*region))
     }
 
     /// The blocks that are still in use: at the end of a program, its leaks.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let mut heap = freestone_tlsf::Tlsf::new();
+    /// # heap.add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// let leaked: Vec<_> = heap.leaks().map(|leak| leak.address).collect();
+    /// assert_eq!(leaked, [block.addr().get()]);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     pub fn leaks(&self) -> impl Iterator<Item = BlockInfo> {
         self.blocks().filter(|block| block.used)
     }

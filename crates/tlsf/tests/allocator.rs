@@ -1,4 +1,4 @@
-//! The standard ways in: `GlobalAlloc`, and with the feature `allocator-api2` the collections that take an allocator.
+//! The standard interfaces: `GlobalAlloc`, and with the feature `allocator-api2` the collections that take an allocator.
 #![allow(unsafe_code, reason = "the traits' own interface")]
 
 use freestone_tlsf::{Locked, Sharded, Tlsf};
@@ -31,17 +31,23 @@ fn the_global_interface_allocates_grows_zeroes_and_refuses() {
     let heap = locked(&mut memory);
     let layout = Layout::from_size_align(100, 64).unwrap();
     // SAFETY: blocks of this heap, given back once.
-    unsafe {
-        let block = heap.alloc_zeroed(layout);
-        assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| block.add(at).read() == 0));
-        block.write_bytes(7, 100);
-        let block = heap.realloc(block, layout, 5000);
-        assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| block.add(at).read() == 7));
-        assert!(heap.realloc(block, Layout::from_size_align(5000, 64).unwrap(), 1 << 20).is_null());
-        heap.dealloc(block, layout);
-        assert!(heap.alloc(Layout::from_size_align(1 << 20, 1).unwrap()).is_null());
-        assert!(heap.alloc(Layout::from_size_align(0, 1).unwrap()).is_null());
-    }
+    let block = unsafe { heap.alloc_zeroed(layout) };
+    // SAFETY: as above.
+    assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| unsafe { block.wrapping_add(at).read() } == 0));
+    // SAFETY: as above.
+    unsafe { block.write_bytes(7, 100) };
+    // SAFETY: as above.
+    let block = unsafe { heap.realloc(block, layout, 5000) };
+    // SAFETY: as above.
+    assert!(block.addr().is_multiple_of(64) && (0..100).all(|at| unsafe { block.wrapping_add(at).read() } == 7));
+    // SAFETY: as above.
+    assert!(unsafe { heap.realloc(block, Layout::from_size_align(5000, 64).unwrap(), 1 << 20) }.is_null());
+    // SAFETY: as above.
+    unsafe { heap.dealloc(block, layout) };
+    // SAFETY: as above.
+    assert!(unsafe { heap.alloc(Layout::from_size_align(1 << 20, 1).unwrap()) }.is_null());
+    // SAFETY: as above.
+    assert!(unsafe { heap.alloc(Layout::from_size_align(0, 1).unwrap()) }.is_null());
     let heap = heap.lock();
     assert_eq!((heap.check(), heap.leaks().count()), (Ok(()), 0));
 }
@@ -82,7 +88,7 @@ mod api2 {
     use allocator_api2::vec::Vec as VecIn;
 
     #[test]
-    fn a_vector_and_a_box_live_in_a_locked_heap_and_leave_nothing() {
+    fn a_vector_and_a_box_are_allocated_from_a_locked_heap_and_leave_no_block() {
         let mut memory = Memory::new(1 << 16);
         let heap = locked(&mut memory);
         let mut numbers = VecIn::new_in(&heap);
@@ -100,7 +106,7 @@ mod api2 {
     }
 
     #[test]
-    fn a_vector_that_outgrows_its_heap_is_told_and_keeps_its_elements() {
+    fn a_vector_that_outgrows_its_heap_gets_an_error_and_keeps_its_elements() {
         let mut memory = Memory::new(1 << 14);
         let heap = Sharded::<2>::new(memory.bytes()).unwrap();
         let mut bytes = VecIn::new_in(&heap);

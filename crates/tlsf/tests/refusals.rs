@@ -1,4 +1,4 @@
-//! Every bad input of the interface: an error that names the block, and a heap that is as it was.
+//! Every bad input of the interface: an error that names the block, and an unchanged heap.
 #![allow(unsafe_code, reason = "the misuse that is tested")]
 
 mod subject;
@@ -20,7 +20,7 @@ fn filled<P: Policy>() -> (Grown<P>, [NonNull<u8>; 3]) {
     (grown, blocks)
 }
 
-/// The state that a refused call must leave alone.
+/// The state that a refused call must not change.
 fn state<P: Policy>(heap: &Tlsf<'_, P>) -> (Stats, Vec<freestone_tlsf::BlockInfo>) {
     assert_eq!(heap.check(), Ok(()));
     (heap.stats(), heap.blocks().collect())
@@ -84,7 +84,7 @@ fn growth_that_is_misaligned_too_small_overlapping_or_of_no_region_is_refused() 
 }
 
 #[test]
-fn a_region_in_use_is_kept_and_says_which_block_holds_it() {
+fn a_region_in_use_is_kept_and_the_error_names_its_first_block() {
     let mut grown = grown::<Standard>();
     let start = grown.memory.start;
     let block = grown.heap.allocate(100, 16).unwrap();
@@ -99,7 +99,7 @@ fn a_region_in_use_is_kept_and_says_which_block_holds_it() {
 }
 
 #[test]
-fn sizes_of_nothing_beyond_the_region_and_near_the_end_of_numbers_are_refused() {
+fn sizes_of_zero_beyond_the_region_and_near_the_largest_number_are_refused() {
     let (mut grown, [first, ..]) = filled::<Standard>();
     let heap = &mut grown.heap;
     let most = Tlsf::<Standard>::MOST_BYTES;
@@ -141,7 +141,7 @@ fn alignments_that_are_no_power_of_two_or_beyond_the_region_are_refused() {
 }
 
 #[test]
-fn a_block_freed_twice_is_named_also_after_it_was_merged() {
+fn a_double_free_is_reported_with_the_block_even_after_it_was_merged() {
     let (mut grown, blocks) = filled::<Standard>();
     for block in blocks {
         // SAFETY: given back once.
@@ -158,7 +158,7 @@ fn a_block_freed_twice_is_named_also_after_it_was_merged() {
 }
 
 #[test]
-fn addresses_from_elsewhere_and_inside_a_block_are_named() {
+fn foreign_addresses_and_addresses_inside_a_block_are_reported() {
     let (mut grown, [_, middle, _]) = filled::<Standard>();
     // SAFETY: the block's own bytes.
     unsafe { middle.write_bytes(0, 104) };
@@ -195,7 +195,7 @@ fn a_block_of_another_heap_is_refused_also_when_that_heap_is_over_the_same_memor
 }
 
 #[test]
-fn a_broken_footer_and_a_broken_header_name_the_block_that_was_written_past() {
+fn a_broken_footer_or_header_is_reported_with_the_block_that_was_written_past() {
     let (mut grown, [first, ..]) = filled::<WithFooters>();
     // SAFETY: inside the region.
     unsafe { at(first, 100).write(0) };
@@ -205,7 +205,7 @@ fn a_broken_footer_and_a_broken_header_name_the_block_that_was_written_past() {
     assert_eq!(grown.heap.check(), Err(error));
     // SAFETY: inside the region.
     unsafe { at(first, 100).write(0xFD) };
-    assert_eq!(grown.heap.check(), Ok(()), "mended, and nothing had changed");
+    assert_eq!(grown.heap.check(), Ok(()), "repaired, and nothing had changed");
 
     let (mut grown, [first, middle, _]) = filled::<Standard>();
     // SAFETY: the next header's first byte.
@@ -217,7 +217,7 @@ fn a_broken_footer_and_a_broken_header_name_the_block_that_was_written_past() {
     }
     // SAFETY: inside the region.
     unsafe { at(first, 104).write(old) };
-    assert_eq!(grown.heap.check(), Ok(()), "mended, and nothing had changed");
+    assert_eq!(grown.heap.check(), Ok(()), "repaired, and nothing had changed");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Every short sequence of operations on the smallest heaps, with every invariant checked after each operation.
 //!
-//! A step allocates one of 9 sizes at one of 4 alignments, or frees one of the live blocks. What a heap does next depends on its own
-//! bytes and its region's alone, so both are copied before a step and put back after it. Two requests that are given the same
-//! block of the same length leave the same heap: what can follow is played for the first of them.
+//! A step allocates one of 9 sizes at one of 4 alignments, or frees one of the live blocks. What a heap does next depends only on its own
+//! bytes and its region's, so both are copied before a step and restored after it. Two requests that get the same
+//! block of the same length leave the same heap: continuations are played for the first of them.
 //! `cargo xtask tlsf-sequences` plays length 6.
 #![allow(unsafe_code, reason = "the heap's own interface")]
 
@@ -33,7 +33,7 @@ struct Live {
 impl Live {
     fn is_intact(self) -> bool {
         // SAFETY: the block is live.
-        (0..self.bytes).all(|at| unsafe { self.block.byte_add(at).read() } == self.mark)
+        (0..self.bytes).all(|at| unsafe { self.block.as_ptr().wrapping_add(at).read() } == self.mark)
     }
 }
 
@@ -64,20 +64,18 @@ impl World {
     fn copied(&self) -> Copied {
         let (mut heap, mut region) = (MaybeUninit::<Heap>::uninit(), vec![MaybeUninit::uninit(); self.region_bytes]);
         // SAFETY: a heap has no destructor, and one of the two copies is used at a time.
-        unsafe {
-            heap.as_mut_ptr().copy_from_nonoverlapping(&raw const self.heap, 1);
-            region.as_mut_ptr().copy_from_nonoverlapping(self.memory.start.cast().as_ptr(), self.region_bytes);
-        }
+        unsafe { heap.as_mut_ptr().copy_from_nonoverlapping(&raw const self.heap, 1) };
+        // SAFETY: as above.
+        unsafe { region.as_mut_ptr().copy_from_nonoverlapping(self.memory.start.cast().as_ptr(), self.region_bytes) };
         Copied { heap, region }
     }
 
     fn put_back(&mut self, copied: &Copied) {
         // SAFETY: as above.
-        unsafe {
-            (&raw mut self.heap).copy_from_nonoverlapping(copied.heap.as_ptr(), 1);
-            let start: NonNull<MaybeUninit<u8>> = self.memory.start.cast();
-            start.as_ptr().copy_from_nonoverlapping(copied.region.as_ptr(), self.region_bytes);
-        }
+        unsafe { (&raw mut self.heap).copy_from_nonoverlapping(copied.heap.as_ptr(), 1) };
+        let start: NonNull<MaybeUninit<u8>> = self.memory.start.cast();
+        // SAFETY: as above.
+        unsafe { start.as_ptr().copy_from_nonoverlapping(copied.region.as_ptr(), self.region_bytes) };
     }
 
     /// Does every step that is possible now, and after each of them all that `left - 1` more can be.

@@ -43,7 +43,7 @@ proptest! {
 }
 
 #[test]
-fn a_long_stream_leaves_a_heap_as_it_began() {
+fn after_a_long_stream_a_heap_is_empty_again() {
     let mix = Mix { ids: 200, least_bytes: 1, most_bytes: 3000, most_align: 512, reallocations_percent: 30 };
     let n_ops = if cfg!(miri) { 300 } else { 60_000 };
     let stream = generate(mix, 1 << 18, n_ops, 0xF5EE);

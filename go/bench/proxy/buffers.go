@@ -17,7 +17,7 @@ type source interface {
 	get(ctx context.Context, n int) ([]byte, error)
 	put(b []byte) error
 	close() error
-	offHeapBytes() int // what of the budget Go's heap must leave alone
+	offHeapBytes() int // the part of the budget that Go's heap must not use
 }
 
 // newSource is nil for "none".
@@ -42,10 +42,10 @@ func newSource(c config, kind string) (source, error) {
 	return nil, fmt.Errorf("no buffers %q; use make, pool, capped, tlsf, sharded or none", kind)
 }
 
-// piece is what net/http/httputil's ReverseProxy passes on at a time.
+// piece is the number of bytes that net/http/httputil's ReverseProxy copies at a time.
 type piece [32 << 10]byte
 
-// pieces to be used again.
+// pieces that are reused.
 type pieces struct{ pool sync.Pool }
 
 func (p *pieces) get() *piece {
@@ -83,7 +83,7 @@ func (p *pools) put(b []byte) error {
 func (p *pools) close() error      { return nil }
 func (p *pools) offHeapBytes() int { return 0 }
 
-// capped is pools with a cap on the bytes that are out, counted as rounded up. Who waits is served in the order of arrival.
+// capped is pools with a cap on the bytes in use, counted as rounded up. Waiting requests are served in the order of arrival.
 type capped struct {
 	pools
 	mu      sync.Mutex
@@ -104,7 +104,7 @@ func (c *capped) get(ctx context.Context, n int) ([]byte, error) {
 	c.waiters = append(c.waiters, w)
 	c.serve()
 	c.mu.Unlock()
-	<-w.ready // nobody here gives a request up
+	<-w.ready // no request is cancelled here
 	return c.pools.get(ctx, n)
 }
 
@@ -117,7 +117,7 @@ func (c *capped) put(b []byte) error {
 	return err
 }
 
-// serve lets go on who can.
+// serve wakes the waiting requests that fit now.
 func (c *capped) serve() {
 	for len(c.waiters) > 0 && c.waiters[0].bytes <= c.left {
 		c.left -= c.waiters[0].bytes
@@ -126,7 +126,7 @@ func (c *capped) serve() {
 	}
 }
 
-// heap is what Locked and Sharded have in common.
+// heap is the interface that Locked and Sharded share.
 type heap interface {
 	AllocContext(ctx context.Context, n int) ([]byte, error)
 	Free(b []byte) error

@@ -34,14 +34,14 @@ var columns = []column{
 	{"RSS MiB", func(r result) float64 { return r.PeakRSSMiB }},
 }
 
-// measured is a line of the results' file: one round of one comparison.
+// measured is a line of the results file: one round of one comparison.
 type measured struct {
 	Config  config
 	Results map[string]result
 }
 
-// compare measures each kind in turn, round after round. It goes on behind the rounds that the file at path holds, and adds to
-// them: so one comparison can be made of several short ones. No path, no file.
+// compare measures each kind in turn, round after round. It continues after the rounds that the file at path contains, and appends to
+// it, so that several short runs make one comparison. Without a path there is no file.
 func compare(c config, kinds []string, rounds int, path string) error {
 	all, err := readRounds(c, kinds, path)
 	if err != nil {
@@ -121,7 +121,7 @@ func printTable(kinds []string, results map[string][]result) {
 	}
 }
 
-// printBars says of each bar whether it holds.
+// printBars prints for each goal whether it is met.
 func printBars(kinds []string, results map[string][]result) {
 	fmt.Printf("\n%-36s%8s%18s   bar: below 1 (capped is no bar, but shows what the cap alone does)\n", "ratio", "", "interval")
 	for _, ours := range kinds {
@@ -147,7 +147,7 @@ func bar(title string, ours, others []result, value func(result) float64) {
 	verdict(title, median(ratios), between)
 }
 
-// verdict prints a ratio, and what its interval says of the bar.
+// verdict prints a ratio, and whether its interval meets the goal.
 func verdict(title string, ratio float64, between [2]float64) {
 	says := "open: the interval reaches 1"
 	switch {
@@ -162,8 +162,8 @@ func verdict(title string, ratio float64, between [2]float64) {
 // drawings of a bootstrap.
 const drawings = 2000
 
-// pooled is the quantile q, 0.99 or more, of the answers of some rounds together. A round's percentile is that of one burst, and says
-// little; what a rare wait costs shows over all of them.
+// pooled is the quantile q, 0.99 or more, of the answers of some rounds together. A round's percentile depends on one burst; the
+// cost of rare waits shows only over all rounds.
 func pooled(results []result, rounds []int, q float64) float64 {
 	var all int
 	for _, round := range rounds {
@@ -183,7 +183,7 @@ func pooledRatio(ours, others []result, rounds []int, q float64) float64 {
 	return pooled(ours, rounds, q) / pooled(others, rounds, q)
 }
 
-// pooledInterval is where the ratio lies in 90 % of drawings: as many rounds as there are, each drawn anew from all of them, and both
+// pooledInterval contains the ratio in 90 % of drawings: as many rounds as there are, each drawn from all of them with replacement, and both
 // kinds' answers of the rounds drawn.
 func pooledInterval(ours, others []result, q float64) [2]float64 {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -216,7 +216,7 @@ func values(results []result, value func(result) float64) []float64 {
 	return all
 }
 
-// pairs combines what two kinds cost in the same round.
+// pairs combines the figures of two kinds in the same round.
 func pairs(a, b []result, combine func(a, b result) float64) []float64 {
 	var all []float64
 	for n := range a {
@@ -230,7 +230,7 @@ func median(all []float64) float64 {
 	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
-// interval is the narrowest pair of the values that has the median of their distribution between it with a confidence of 90 % or
+// interval is the narrowest pair of the values between which the median of their distribution lies with a confidence of 90 % or
 // more, and that confidence: of n values, the chance that the median lies below the k-th is that of fewer than k heads in n
 // throws. With fewer than five values it is the widest pair there is.
 func interval(all []float64) (between [2]float64, confidence float64) {

@@ -1,6 +1,6 @@
 package main
 
-// What a server has beside its buffers: a live heap, and garbage of each request.
+// The memory of a server beside its buffers: a live heap, and garbage from each request.
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func makeLive(bytes int) *node {
 	return &node{left: makeLive((bytes - 64) / 2), right: makeLive((bytes - 64) / 2)}
 }
 
-// describe does what a server does about a request beside passing it on: it copies the header, collects attributes for
+// describe does the work of a server for a request beside forwarding it: it copies the header, collects attributes for
 // traces and counters, and writes a line of the access log as JSON.
 func describe(log io.Writer, r *http.Request, began time.Time) error {
 	header := r.Header.Clone()

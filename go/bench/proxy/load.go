@@ -1,6 +1,6 @@
 package main
 
-// One run: the origin and the clients, in this process, and what the proxy cost them.
+// One run: the origin and the clients, in this process, and the figures of the proxy.
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ const (
 	maxLarge   = 1 << 20
 	smallBytes = 2 << 10
 
-	// near: large answers are asked for in trains of bursts, with a pause behind each train.
+	// near: large answers are requested in trains of bursts, with a pause after each train.
 	trainBursts = 5
 	burstEvery  = 200 * time.Millisecond
 	trainPause  = 500 * time.Millisecond
@@ -40,10 +40,10 @@ const (
 	// far: round-trip times are log-normal.
 	roundTrip       = 50 * time.Millisecond // the median
 	roundTripSpread = 0.5                   // the standard deviation of the logarithm
-	firstWindow     = 10 * 1460             // what a sender sends before the first acknowledgement
+	firstWindow     = 10 * 1460             // bytes that a sender sends before the first acknowledgement
 )
 
-// result is what one run cost. The figures are those of the measured part only.
+// result has the figures of one run, without its warm-up.
 type result struct {
 	figures
 	P50Ms, P99Ms, P999Ms, MaxMs float64
@@ -215,8 +215,8 @@ func (c *clients) send(all []arrival) ([]float64, error) {
 	return large, nil
 }
 
-// fetch makes a request and takes the answer. It returns how many milliseconds that took, without those in which the
-// client itself did not take what was there.
+// fetch makes a request and reads the answer. It returns how many milliseconds that took, without those in which the
+// client itself did not read what was available.
 func (c *clients) fetch(a arrival) (float64, error) {
 	began := time.Now()
 	answer, err := c.client.Get(fmt.Sprintf("%s/%d", c.url, a.bytes))
@@ -233,7 +233,7 @@ func (c *clients) fetch(a arrival) (float64, error) {
 	return float64(time.Since(began)-waited) / 1e6, err
 }
 
-// take reads the body as it would come over a long way: one window in a round trip, twice as much in the next.
+// take reads the body as a distant client receives it: one window in a round trip, twice as much in the next.
 func take(body io.Reader, roundTrip time.Duration, x *piece) (got int64, waited time.Duration, err error) {
 	if roundTrip == 0 {
 		got, err = passInPieces(io.Discard, body, x)

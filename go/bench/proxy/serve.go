@@ -1,6 +1,6 @@
 package main
 
-// The proxy, in a process of its own. It says where it listens on its first line of output, and ends when its input does.
+// The proxy, in a process of its own. Its first line of output is the address that it listens on; it ends when its input ends.
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// connections there may be from the clients to the proxy, and from it to the origin. A request waits for one.
+// connections is the maximum from the clients to the proxy, and from it to the origin. A request waits for one.
 const connections = 400
 
 func serve(c config, kind, origin string) error {
@@ -43,7 +43,7 @@ func serve(c config, kind, origin string) error {
 	server := &http.Server{Handler: p}
 	if c.Model == "far" {
 		server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-			_ = conn.(*net.TCPConn).SetWriteBuffer(farWriteBuffer) // the system's own choice is as good as an error
+			_ = conn.(*net.TCPConn).SetWriteBuffer(farWriteBuffer) // on an error the system's own size stays
 			return ctx
 		}
 	}
@@ -70,10 +70,10 @@ func serve(c config, kind, origin string) error {
 type handler struct {
 	origin   string
 	upstream http.Client
-	buffers  source // nil: answers are passed on in pieces
+	buffers  source // nil: answers are forwarded in pieces
 	pieces   pieces
 
-	held, peak atomic.Int64 // bytes asked for and not yet put back
+	held, peak atomic.Int64 // bytes in use
 }
 
 func (p *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +88,7 @@ func (p *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass reads the origin's answer whole and passes it on.
+// pass reads the origin's answer completely and forwards it.
 func (p *handler) pass(w http.ResponseWriter, r *http.Request) error {
 	if err := describe(io.Discard, r, time.Now()); err != nil {
 		return err
@@ -138,13 +138,13 @@ func newTransport() *http.Transport {
 	return &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, DisableCompression: true}
 }
 
-// Socket buffers of the model far. A sender keeps what is under way, not megabytes, as Linux would between processes.
+// Socket buffers of the model far: a sender buffers the data in flight, not the megabytes that Linux would between processes.
 const (
 	farWriteBuffer = 64 << 10
 	farReadBuffer  = 32 << 10
 )
 
-// newFarTransport is newTransport for clients that leave in the proxy what they have not yet taken.
+// newFarTransport is newTransport for clients that leave unread data in the proxy.
 func newFarTransport() *http.Transport {
 	t := newTransport()
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -178,7 +178,7 @@ func (p *handler) figures() figures {
 	}
 }
 
-// since is what has come between two readings.
+// since is the difference of two readings.
 func (f figures) since(before figures) figures {
 	f.GCCPUMs -= before.GCCPUMs
 	f.GCCycles -= before.GCCycles

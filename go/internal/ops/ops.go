@@ -1,5 +1,5 @@
 // Package ops reads and writes operation streams: the text files under testdata/ops that every implementation of the heap
-// plays, and must place alike.
+// plays; all must place every block at the same offset.
 //
 //	# comment
 //	region LEN         the first line: bytes of the region
@@ -44,7 +44,7 @@ type Stream struct {
 	Ops       []Op
 }
 
-// Capacity is the bytes that the region will have grown to at most.
+// Capacity is the most bytes that the region can grow to.
 func (s *Stream) Capacity() int {
 	total := s.RegionLen
 	for _, op := range s.Ops {

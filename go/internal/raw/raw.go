@@ -1,10 +1,10 @@
-// Package raw holds the places where the module needs package unsafe: reading the address of a slice, seeing a byte
-// region as words, and seeing bytes as values of a type. Nothing here keeps a pointer or does arithmetic on one.
+// Package raw contains all uses of package unsafe in the module: reading the address of a slice, viewing a byte
+// region as words, and viewing bytes as values of a type. Nothing here keeps a pointer or does arithmetic on one.
 //
 // # Safety
 //
 //   - Address turns a pointer into a number and never back.
-//   - Words and Slice make a second view of the same memory. The result keeps the memory alive like the argument does,
+//   - Words and Slice return a second view of the same memory. The result keeps the memory alive as the argument does,
 //     is never longer than the argument, and needs the alignment that the caller has checked.
 //   - Slice is only for types without Go pointers: the garbage collector does not look inside the memory.
 package raw
@@ -31,7 +31,7 @@ func Pointer[T any](b []byte) *T {
 	return (*T)(unsafe.Pointer(unsafe.SliceData(b)))
 }
 
-// First is the first byte of a value's memory, for handing it back.
+// First is the first byte of a value's memory, for freeing it.
 func First[T any](p *T) *byte {
 	return (*byte)(unsafe.Pointer(p))
 }

@@ -1,9 +1,9 @@
-// Package mmap gives regions for heaps of package tlsf that lie outside Go's heap: the garbage collector neither scans nor
+// Package mmap provides regions outside Go's heap for heaps of package tlsf: the garbage collector neither scans nor
 // counts them, and neither does GOMEMLIMIT.
 //
-// On Linux and macOS a region is an anonymous private mapping. Pages become memory when they are first touched, so a
+// On Linux and macOS a region is an anonymous private mapping. Pages get memory when they are first written, so a
 // generous capacity costs address space only. Elsewhere the region comes from Go's heap, all of its capacity at once, and
-// OffHeap says so.
+// OffHeap is false.
 package mmap
 
 import (
@@ -33,15 +33,15 @@ type Region struct {
 //
 // # Errors
 //
-// ErrInvalidSize; what the operating system says (errors.Is, for instance, syscall.ENOMEM).
+// ErrInvalidSize; the operating system's error (errors.Is, for instance, syscall.ENOMEM).
 func Map(size, capacity int) (*Region, error) {
 	if size <= 0 || capacity < size {
-		return nil, fmt.Errorf("%w: size %d, capacity %d; ask for at least 1 byte, and a capacity of at least the size",
+		return nil, fmt.Errorf("%w: size %d, capacity %d; request at least 1 byte, and a capacity of at least the size",
 			ErrInvalidSize, size, capacity)
 	}
 	mem, err := reserve(capacity)
 	if err != nil {
-		return nil, fmt.Errorf("mmap: mapping %d bytes: %w; ask for less, or raise the limit (ulimit -v, overcommit)", capacity, err)
+		return nil, fmt.Errorf("mmap: mapping %d bytes: %w; request less, or raise the limit (ulimit -v, overcommit)", capacity, err)
 	}
 	return &Region{size: size, mem: mem}, nil
 }
@@ -54,7 +54,7 @@ func (r *Region) Bytes() []byte {
 	return r.mem[:r.size:len(r.mem)]
 }
 
-// Close gives the memory back. Every slice of it is invalid from here on: touching one ends the program, as a wild
+// Close unmaps the memory. Every slice of it is invalid from here on: accessing one ends the program, as an invalid
 // pointer would. Close the heap first.
 //
 // # Errors

@@ -1,8 +1,8 @@
-// Package typed puts values, slices and strings into a heap of package tlsf: New and MakeSlice for types without Go
+// Package typed allocates values, slices and strings in a heap of package tlsf: New and MakeSlice for types without Go
 // pointers, CloneString for text.
 //
-// The memory is the heap's: a value must not be used after it was freed, and the garbage collector does not look inside it.
-// That is why types that hold Go pointers, in any field, are refused with tlsf.ErrHoldsPointers. Where values must refer to each
+// The memory belongs to the heap: a value must not be used after it was freed, and the garbage collector does not look inside it.
+// So types that contain Go pointers, in any field, are refused with tlsf.ErrHoldsPointers. Where values must refer to each
 // other, store the offsets of tlsf's Offset and At.
 //
 // All functions take any of *tlsf.Heap, *tlsf.Locked and *tlsf.Sharded.
@@ -17,7 +17,7 @@ import (
 	"github.com/freestone-alloc/freestone/go/tlsf"
 )
 
-// Allocator is what the functions need of a heap.
+// Allocator is the part of a heap that the functions use.
 type Allocator interface {
 	Alloc(n int) ([]byte, error)
 	FreeSized(start *byte, n int) error
@@ -29,7 +29,7 @@ var (
 	_ Allocator = (*tlsf.Sharded)(nil)
 )
 
-// New puts a zero T into the heap. Free gives it back.
+// New allocates a zero T. Free frees it.
 //
 // # Errors
 //
@@ -42,7 +42,7 @@ func New[T any](a Allocator) (*T, error) {
 	return raw.Pointer[T](b), nil
 }
 
-// Free gives back a value of New. Freeing nil does nothing.
+// Free frees a value of New. Freeing nil does nothing.
 //
 // # Errors
 //
@@ -51,9 +51,9 @@ func Free[T any](a Allocator, p *T) error {
 	return a.FreeSized(raw.First(p), int(reflect.TypeFor[T]().Size()))
 }
 
-// MakeSlice puts a zeroed slice of T with this length and capacity into the heap. A capacity of 0 gives an empty slice that
-// takes no memory. Appending within the capacity stays in the heap; beyond it, Go copies the slice to its own. FreeSlice gives it
-// back.
+// MakeSlice allocates a zeroed slice of T with this length and capacity. A capacity of 0 gives an empty slice that
+// takes no memory. Appending within the capacity stays in the heap; beyond it, Go copies the slice to its own. FreeSlice frees
+// it.
 //
 // # Errors
 //
@@ -73,7 +73,7 @@ func MakeSlice[T any](a Allocator, length, capacity int) ([]T, error) {
 	return raw.Slice[T](b, capacity)[:length], nil
 }
 
-// FreeSlice gives back a slice of MakeSlice. Its length may differ from when it was made, its start and capacity may not.
+// FreeSlice frees a slice of MakeSlice. Its length may differ from when it was made, its start and capacity may not.
 //
 // # Errors
 //
@@ -99,7 +99,7 @@ func CloneString(a Allocator, text string) (string, error) {
 	return raw.Text(b), nil
 }
 
-// FreeString gives back a string of CloneString; a part of one is refused.
+// FreeString frees a string of CloneString; a part of one is refused.
 func FreeString(a Allocator, text string) error {
 	return a.FreeSized(raw.TextStart(text), len(text))
 }
@@ -126,10 +126,10 @@ func fail(op string, err error, size int64, detail string) error {
 	return &tlsf.Error{Op: op, Err: err, Offset: -1, Size: size, Detail: detail}
 }
 
-// paths remembers pointerPath by type: the answer never changes, and asking must not allocate.
+// paths caches pointerPath by type: the result never changes, and looking it up must not allocate.
 var paths sync.Map
 
-// pointerPath is where t holds a Go pointer, as text; empty if it holds none.
+// pointerPath is where t contains a Go pointer, as text; empty if it contains none.
 func pointerPath(t reflect.Type) string {
 	if path, ok := paths.Load(t); ok {
 		return path.(string)

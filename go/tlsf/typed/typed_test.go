@@ -39,7 +39,7 @@ func dirty(t *testing.T, h *tlsf.Heap) {
 	}
 }
 
-func TestValuesAreZeroedAndGoBack(t *testing.T) {
+func TestValuesAreZeroedAndFreed(t *testing.T) {
 	h := newHeap(t)
 	dirty(t, h)
 	v, err := typed.New[vertex](h)
@@ -64,7 +64,7 @@ func TestValuesAreZeroedAndGoBack(t *testing.T) {
 	}
 }
 
-func TestSlicesAreZeroedHaveTheirCapacityAndGoBack(t *testing.T) {
+func TestSlicesAreZeroedHaveTheirCapacityAndAreFreed(t *testing.T) {
 	h := newHeap(t)
 	dirty(t, h)
 	s, err := typed.MakeSlice[vertex](h, 3, 10)
@@ -101,7 +101,7 @@ func TestASliceOfNoCapacityTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestSlicesThatCannotBeAreRefused(t *testing.T) {
+func TestImpossibleSlicesAreRefused(t *testing.T) {
 	h := newHeap(t)
 	for _, c := range []struct {
 		length, capacity int
@@ -166,7 +166,7 @@ func TestTypesThatHoldGoPointersAreRefused(t *testing.T) {
 	}
 }
 
-func TestStringsAreCopiedAndGoBack(t *testing.T) {
+func TestStringsAreCopiedAndFreed(t *testing.T) {
 	h := newHeap(t)
 	source := []byte("a text of some length")
 	s, err := typed.CloneString(h, string(source))

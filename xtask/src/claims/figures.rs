@@ -44,7 +44,7 @@ const SENTENCES: [Sentence; 17] = [
     Sentence { file: "docs/contributing.md", text: "`N_CLASSES` from {N_CLASSES} to 80" },
     Sentence {
         file: "docs/decisions/0015-large-blocks-that-come-back-stay-with-their-thread.md",
-        text: "for each length up to {CACHED_PAGES_MOST} pages ({CACHED_PAGES_MOST * PAGE_BYTES / 1048576} MiB)",
+        text: "for each length up to {CACHED_MOST} pages ({CACHED_MOST * PAGE_BYTES / 1048576} MiB)",
     },
     Sentence {
         file: "docs/decisions/0017-memory-that-is-moved-or-given-back-in-steps.md",

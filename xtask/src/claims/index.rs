@@ -1,4 +1,4 @@
-//! What the workspace has that a document may name: files, words of code, members of types, functions.
+//! The names in the workspace that a document may use: files, words of code, members of types, functions.
 
 use super::prose::without_comment;
 use crate::process::{command, output, root};

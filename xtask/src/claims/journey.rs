@@ -1,4 +1,4 @@
-//! The newcomer's path of `docs/architecture.md`: under each heading, the numbered steps name functions in the order in which a reader meets them.
+//! The newcomer's path of `docs/architecture.md`: under each heading, the numbered steps name functions in the order in which a reader opens them.
 //!
 //! A step begins `N. **`Type::function`** in `file.rs`:`. The file must have the function, a function before it in the same section must
 //! name it, and no function is a step twice: the page can be read with the sources open, without going back.

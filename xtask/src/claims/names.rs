@@ -10,7 +10,7 @@ use std::fs;
 /// Names of other projects, of the kernel and of the language, which this workspace's code does not contain, one a line.
 const FOREIGN: &str = include_str!("names/foreign.txt");
 
-/// Documents that tell what was, and may name it.
+/// Documents about former code, which may name it.
 const HISTORY: [&str; 2] = ["CHANGELOG.md", "xtask/src/tuning/measured.md"];
 
 /// Endings of names of files.
@@ -44,7 +44,7 @@ pub(super) fn complaints(index: &Index, steps: &[&str]) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// A sentence, if `name`, which stands in `file`, names nothing.
+/// A complaint, if `name` in `file` does not exist.
 fn complaint(index: &Index, steps: &[&str], file: &str, name: &str) -> Option<String> {
     if name.contains(char::is_whitespace) {
         return command_complaint(steps, name);
@@ -90,7 +90,7 @@ fn names_file(index: &Index, name: &str) -> bool {
     })
 }
 
-/// A sentence, if a command of this workspace does not exist.
+/// A complaint, if a command of this workspace does not exist.
 fn command_complaint(steps: &[&str], text: &str) -> Option<String> {
     let mut words = text.split_whitespace();
     let word = (words.next() == Some("cargo") && words.next() == Some("xtask")).then(|| words.next()).flatten()?;

@@ -61,7 +61,7 @@ fn number(of: &syn::Expr) -> Option<u64> {
 
 struct Finder<'a> {
     shared: &'a mut Shared,
-    /// The type whose fields are looked at.
+    /// The type whose fields are read.
     of: String,
     ranks: &'a BTreeMap<String, u64>,
 }
@@ -168,7 +168,7 @@ fn names_in(cell: &str) -> Vec<String> {
     names
 }
 
-/// What the page says wrongly or leaves out.
+/// Errors and omissions of the page.
 fn complaints_about(page: &str, shared: &Shared) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut listed = BTreeSet::new();

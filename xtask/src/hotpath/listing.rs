@@ -35,7 +35,8 @@ impl Instruction {
         let mut text = code.split_whitespace().collect::<Vec<_>>().join(" ");
         if let (Some(from), Some(name)) = (text.find("[rip+"), symbol) {
             let name = if name.starts_with("_GLOBAL_OFFSET_TABLE_") { "got" } else { name };
-            text = format!("{}[{name}]", &text[..from]);
+            let behind = text[from..].split_once(']').map_or("", |(_, behind)| behind);
+            text = format!("{}[{name}]{behind}", &text[..from]);
         }
         // Thread-local offsets are the linker's business.
         if let Some(from) = text.find("0xffffffffffff") {
@@ -156,6 +157,13 @@ mod tests {
     fn a_function_that_always_leaves_has_no_hot_path() {
         assert!(hot_path(SAMPLE, "slow").is_none());
         assert!(hot_path(SAMPLE, "absent").is_none());
+    }
+
+    #[test]
+    fn an_address_is_named_and_the_operand_behind_it_kept() {
+        let code = "0 <f>:\n 1:\tcmp    QWORD PTR [rip+0x1d079],rsi        # 3b388 <BOUND+0x8>\n 2:\tret\n\n";
+        let path = hot_path(code, "f").expect("a path");
+        assert!(path.text().contains("cmp QWORD PTR [BOUND+0x8],rsi"), "{}", path.text());
     }
 
     #[test]

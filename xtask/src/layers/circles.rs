@@ -52,12 +52,12 @@ fn nexts(arrows: &Arrows, from: usize) -> impl Iterator<Item = usize> {
     arrows.range((from, 0)..=(from, usize::MAX)).map(|(&(_, to), _)| to)
 }
 
-/// Whether some way leads from `from` to `to`, each file being reached from itself by going round only.
+/// Whether a path leads from `from` to `to`; a file reaches itself only through others.
 fn reaches(arrows: &Arrows, from: usize, to: usize) -> bool {
     from == to || way(arrows, from, to).is_some()
 }
 
-/// The shortest way of at least one arrow from `from` to `to`, both included.
+/// The shortest path of at least one arrow from `from` to `to`, both included.
 fn way(arrows: &Arrows, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut came_from = BTreeMap::new();
     let mut queue = VecDeque::from([from]);

@@ -71,7 +71,7 @@ fn a_parent_and_a_child_that_use_each_other_are_a_circle() {
 
 #[test]
 fn an_allowance_has_a_reason_and_is_for_one_crate() {
-    let text = "circle: lab a.rs -> b.rs because they are one\nopaque: os c.rs because the kernel wants it\n";
+    let text = "circle: lab a.rs -> b.rs because they are one\nopaque: os c.rs because the kernel requires it\n";
     let lab = Allowed { arrows: vec![pair("a.rs", "b.rs")], ..Allowed::default() };
     assert_eq!(Allowed::read(text, "lab").expect("well formed"), lab);
     assert_eq!(Allowed::read(text, "os").expect("well formed").opaque, ["c.rs"]);

@@ -1,8 +1,8 @@
-//! What the attributes of an item say: whether it exists in test builds only.
+//! Attributes of items: whether an item exists in test builds only.
 
 use syn::{Attribute, Item};
 
-/// Whether `#[cfg(…)]` asks for a test build: it names `test`, and not inside `not(…)`.
+/// Whether `#[cfg(…)]` selects test builds only: it names `test`, and not inside `not(…)`.
 pub(crate) fn is_for_tests(attributes: &[Attribute]) -> bool {
     let conditions = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     conditions.filter_map(|attribute| attribute.meta.require_list().ok()).any(|list| names_test(list.tokens.clone()))

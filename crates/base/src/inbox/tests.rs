@@ -29,14 +29,13 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
     let inbox = Inbox::new();
     let node = node();
     // SAFETY: a chain of one that is ours, each time it was refused or taken back.
-    unsafe {
-        assert!(inbox.push(node, node, LinkKey::PLAIN));
-        assert_eq!(inbox.close(), node);
-        assert!(!inbox.push(node, node, LinkKey::PLAIN));
-        assert!(inbox.take().is_null() && inbox.close().is_null());
-        inbox.open();
-        assert!(inbox.push(node, node, LinkKey::PLAIN));
-    }
+    let push = || unsafe { inbox.push(node, node, LinkKey::PLAIN) };
+    assert!(push());
+    assert_eq!(inbox.close(), node);
+    assert!(!push());
+    assert!(inbox.take().is_null() && inbox.close().is_null());
+    inbox.open();
+    assert!(push());
     assert_eq!(consume(inbox.take()), 1);
 }
 
@@ -58,7 +57,7 @@ fn the_links_of_a_chain_are_encoded_with_its_key() {
     nodes.iter().for_each(|&node| drop(unsafe { std::boxed::Box::from_raw(node) }));
 }
 
-/// Blocks whose contents are loom's own cells: a look at one that nothing orders after its pusher's writing is a data race.
+/// Blocks whose contents are loom cells: a read that is not ordered after the pusher's write is a data race.
 #[cfg(loom)]
 mod models {
     use super::*;
@@ -75,12 +74,12 @@ mod models {
     /// A block that its pusher has written to.
     fn written() -> *mut Node {
         let block = Block { node: Node { next: ptr::null_mut() }, contents: UnsafeCell::new(0) };
-        // SAFETY: nobody else knows of the block.
+        // SAFETY: no other thread has the block's address yet.
         block.contents.with_mut(|contents| unsafe { *contents = 7 });
         Box::into_raw(Box::new(block)).cast()
     }
 
-    /// Looks at the contents of a chain, writes to them, frees it, and says how long it was.
+    /// Reads and overwrites the contents of a chain, frees it, and returns its length.
     fn use_up(mut chain: *mut Node) -> usize {
         let mut len = 0;
         while !chain.is_null() {
@@ -94,14 +93,14 @@ mod models {
         len
     }
 
-    /// Pushes a written block; how many the pusher was left with.
+    /// Pushes a written block. Returns how many blocks the pusher still has: one if the push was refused.
     fn send(inbox: &Inbox) -> usize {
         let block = written();
         // SAFETY: a chain of one that is ours.
         if unsafe { inbox.push(block, block, LinkKey::PLAIN) } { 0 } else { use_up(block) }
     }
 
-    /// Two threads hand blocks over while the owner drains and then dies: each block is seen exactly once, with its contents.
+    /// Two threads hand blocks over while the owner drains and then exits: each block is seen exactly once, with its contents.
     #[test]
     fn every_block_reaches_the_owner_or_stays_with_its_pusher() {
         loom::model(|| {
@@ -120,7 +119,7 @@ mod models {
         });
     }
 
-    /// The owner drains twice and does not die: what it takes, it may write to.
+    /// The owner drains twice and does not exit: it may write to what it takes.
     #[test]
     fn what_is_taken_has_the_contents_that_were_pushed() {
         loom::model(|| {
@@ -135,8 +134,8 @@ mod models {
     }
 
     /// A block in transit while its span is abandoned: the pusher either finds the inbox open, and the closer passes the block
-    /// on, or is refused, and then sees what the owner wrote before it closed. `pushes`: the refusal comes with the first look, or with
-    /// an exchange that failed.
+    /// on, or is refused, and then sees what the owner wrote before it closed. `pushes`: whether the first load sees the refusal, or
+    /// an exchange that failed does.
     fn refused(pushes: usize) {
         let shared = Arc::new((Inbox::new(), UnsafeCell::new(7)));
         let other = Arc::clone(&shared);
@@ -153,7 +152,7 @@ mod models {
             }
             left
         });
-        // SAFETY: nobody reads it before the inbox is closed.
+        // SAFETY: no other thread reads it before the inbox is closed.
         shared.1.with_mut(|owner| unsafe { *owner = 0 });
         let seen = use_up(shared.0.close()) + pusher.join().unwrap();
         assert_eq!(seen, pushes);
@@ -169,7 +168,7 @@ mod models {
         loom::model(|| refused(2));
     }
 
-    /// The record is born again: what was closed is open, and the next owner gets what is pushed to it.
+    /// The record is reused: its closed inbox is opened, and the next owner gets what is pushed.
     #[test]
     fn an_inbox_that_is_opened_again_loses_nothing() {
         loom::model(|| {

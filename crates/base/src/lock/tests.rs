@@ -6,6 +6,12 @@ use std::sync::Arc;
 #[cfg(not(loom))]
 mod scripted;
 
+/// The proof for a thread of a test.
+pub(in crate::lock) fn forker() -> Forker {
+    // SAFETY: a test releases what its own thread took with `acquire_raw`, and has no guard then.
+    unsafe { Forker::new() }
+}
+
 #[cfg(not(loom))]
 #[test]
 fn increments_under_the_lock_are_never_lost() {
@@ -31,8 +37,8 @@ fn a_held_lock_is_not_given_out_again() {
     assert_eq!(*lock.try_lock().unwrap(), 7);
 }
 
-/// The value is loom's own cell: two accesses that the lock does not order are a data race, whatever the value comes to. Waiting is a
-/// kernel's: a wake-up that is lost is a deadlock.
+/// The value is a loom cell: two accesses that the lock does not order are a data race, whatever the value is. Waiting is a model
+/// of the futex: a lost wake-up is a deadlock.
 #[cfg(loom)]
 mod models {
     use super::*;
@@ -45,6 +51,12 @@ mod models {
     fn count<P: Parking>(cell: &UnsafeCell<u32>) {
         // SAFETY: the lock is held, which is what the model is about.
         cell.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    /// [`count`], by a thread that took the lock for a fork.
+    fn count_raw<P: Parking>(lock: &Counter<P>) {
+        // SAFETY: the lock is held, which is what the model is about.
+        count::<P>(unsafe { &*lock.value.get() });
     }
 
     fn meet<P: Parking + 'static>(n_threads: usize, enter: fn(&Counter<P>)) {
@@ -99,9 +111,9 @@ mod models {
         });
     }
 
-    /// The lock is handed to the one that forks, past a thread that sleeps for it, which gets it afterwards.
+    /// The lock is handed to the thread that forks, ahead of a sleeping waiter, which gets it afterwards.
     #[test]
-    fn a_fork_that_waits_is_handed_the_lock_and_nobody_sleeps_for_ever() {
+    fn a_fork_that_waits_is_handed_the_lock_and_no_thread_sleeps_for_ever() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         model.check(|| {
@@ -111,11 +123,8 @@ mod models {
                 loom::thread::spawn(move || {
                     if raw {
                         lock.acquire_raw();
-                        // SAFETY: this thread has the lock, raw.
-                        unsafe {
-                            (*lock.value.get()).with_mut(|value| *value += 1);
-                            lock.release_raw();
-                        }
+                        count_raw(&lock);
+                        lock.release_raw(forker());
                     } else {
                         count::<Parked>(&lock.lock());
                     }
@@ -134,11 +143,8 @@ mod models {
         loom::model(|| {
             meet::<Parked>(2, |lock| {
                 lock.acquire_raw();
-                // SAFETY: this thread has the lock, raw.
-                unsafe {
-                    (*lock.value.get()).with_mut(|value| *value += 1);
-                    lock.release_raw();
-                }
+                count_raw(lock);
+                lock.release_raw(forker());
             });
         });
     }
@@ -148,8 +154,7 @@ mod models {
         loom::model(|| {
             meet::<Parked>(2, |lock| {
                 lock.acquire_raw();
-                // SAFETY: taken in the line above.
-                unsafe { lock.release_raw() };
+                lock.release_raw(forker());
                 count::<Parked>(&lock.lock());
             });
         });

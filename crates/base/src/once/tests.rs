@@ -29,7 +29,7 @@ fn threads_that_arrive_together_find_it_done() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// What the attempt writes is loom's own cell, and waiting is a kernel's.
+/// What the attempt writes is a loom cell, and waiting is a model of the futex.
 #[cfg(loom)]
 mod models {
     use super::*;
@@ -48,7 +48,7 @@ mod models {
         }
 
         fn read(&self) -> u32 {
-            // SAFETY: nobody writes once it is done, which is what the model is about.
+            // SAFETY: no thread writes once it is done, which is what the model is about.
             self.written.with(|value| unsafe { *value })
         }
 
@@ -76,7 +76,7 @@ mod models {
     }
 
     #[test]
-    fn everybody_sees_what_the_attempt_wrote() {
+    fn every_thread_sees_what_the_attempt_wrote() {
         let run = |shared: &Shared| {
             assert!(shared.once.call(|| shared.attempt(1)));
             assert_eq!(shared.read(), 1);
@@ -84,9 +84,9 @@ mod models {
         loom::model(move || drop(together(2, run)));
     }
 
-    /// Two may sleep at once: the one who is woken wakes the other.
+    /// Two threads may sleep at once: the one that is woken wakes the other.
     #[test]
-    fn nobody_waits_for_ever() {
+    fn no_thread_waits_for_ever() {
         let run = |shared: &Shared| {
             assert!(shared.once.call(|| shared.attempt(1)));
             assert_eq!(shared.read(), 1);
@@ -107,7 +107,7 @@ mod models {
     }
 
     #[test]
-    fn who_finds_it_done_sees_what_the_attempt_wrote() {
+    fn a_thread_that_finds_it_done_sees_what_the_attempt_wrote() {
         loom::model(|| {
             let shared = Shared::new();
             let other = Arc::clone(&shared);

@@ -36,7 +36,7 @@ fn only_what_was_not_used_between_two_looks_is_idle() {
     assert_eq!(slot.close_if_idle(), Some(Content::Empty));
 }
 
-/// The object behind the number is a cell of loom's. Whoever has the number writes to it: two threads that have it at once, or one after the other
+/// The object behind the number is a loom cell. The thread that has the number writes to it: two threads that have it at once, or one after the other
 /// without an order between them, are a data race.
 #[cfg(loom)]
 mod models {
@@ -55,7 +55,7 @@ mod models {
         }
 
         fn write(&self) {
-            // SAFETY: the caller has the number; that nobody else does is what loom checks.
+            // SAFETY: the caller has the number; loom checks that no other thread has it.
             self.named.with_mut(|named| unsafe { *named += 1 });
         }
 
@@ -71,7 +71,7 @@ mod models {
 
     /// The keeper takes and puts while a closer looks twice and closes: exactly one of them has the number at the end.
     #[test]
-    fn a_number_is_the_keepers_or_the_closers() {
+    fn either_the_keeper_or_the_closer_has_a_number() {
         loom::model(|| {
             let shared = Shared::closed();
             shared.slot.open(1);
@@ -83,7 +83,7 @@ mod models {
                 shared.write();
             }
             let (took, kept) = keeper.join().unwrap();
-            assert_eq!(closed[0], None, "it was not looked at before");
+            assert_eq!(closed[0], None, "it was not checked before");
             assert_eq!(n_closed + usize::from(kept), 1);
             // SAFETY: the keeper's thread was joined.
             assert_eq!(shared.named.with(|named| unsafe { *named }), u64::from(took) + n_closed as u64);
@@ -128,12 +128,12 @@ mod models {
     }
 
     #[test]
-    fn a_closer_gets_what_was_put_with_what_it_names() {
+    fn a_closer_sees_the_object_behind_the_number_that_was_put() {
         loom::model(|| closed_after_a_put(Slot::close));
     }
 
     #[test]
-    fn a_closer_of_idle_slots_gets_what_was_put_with_what_it_names() {
+    fn a_closer_of_idle_slots_sees_the_object_behind_the_number_that_was_put() {
         loom::model(|| closed_after_a_put(|slot| slot.close_if_idle().or_else(|| slot.close_if_idle())));
     }
 }

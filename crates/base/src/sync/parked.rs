@@ -18,7 +18,7 @@ impl Parking for Parked {
 
     fn wait(word: &AtomicU32, expected: u32) {
         let queue = QUEUE.0.lock().unwrap();
-        // The kernel compares under its lock, and whoever changes the word wakes after that.
+        // The kernel compares under its lock, and the thread that changes the word wakes waiters after that.
         if word.load(Ordering::Relaxed) == expected {
             drop(QUEUE.1.wait(queue));
         }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! **Forks.** In a forked child only the thread that forked is there. [`fork_alone`] makes it so: every other thread vanishes at its next
-//! operation here, by unwinding with [`Vanished`]. The forking thread holds all locks at that moment, so whoever vanishes holds none.
+//! operation here, by unwinding with [`Vanished`]. The forking thread holds all locks at that moment, so a thread that vanishes holds none.
 //!
 //! The model runs all its threads on one thread of the operating system: the state below is that thread's. Outside a model (`begin` has not
 //! been called) nothing here changes what the atomics do.
@@ -26,7 +26,7 @@ use shuttle::thread::Thread;
 use std::thread::LocalKey;
 use std::vec::Vec;
 
-/// What a thread that did not come along into a forked child unwinds with.
+/// The panic payload of a thread that does not exist in the forked child.
 #[derive(Debug)]
 pub struct Vanished;
 
@@ -49,7 +49,7 @@ pub fn begin(chance: u32, seed: u64) {
     SLEEPERS.with_borrow_mut(Vec::clear);
 }
 
-/// Ends a model: operations are no scheduling points any more, and nobody vanishes.
+/// Ends a model: operations are no scheduling points any more, and no thread vanishes.
 pub fn end() {
     CHANCE.set(0);
     SURVIVOR.set(None);
@@ -58,7 +58,7 @@ pub fn end() {
 /// From now on the calling thread is the only one of the process.
 pub fn fork_alone() {
     SURVIVOR.set(Some(shuttle::current::me()));
-    // Those who sleep wake up to vanish.
+    // Sleeping threads wake up, to vanish at their next operation.
     let sleepers = SLEEPERS.with_borrow_mut(core::mem::take);
     sleepers.iter().for_each(|(_, thread)| thread.unpark());
 }
@@ -72,7 +72,7 @@ fn draw(state: &'static LocalKey<Cell<u64>>) -> u64 {
     word ^ word >> 31
 }
 
-/// Where another thread may run before an operation on shared memory.
+/// A point where another thread may run: before an operation on shared memory.
 #[inline]
 pub fn point() {
     let chance = CHANCE.get();
@@ -81,7 +81,7 @@ pub fn point() {
     }
 }
 
-/// Where another thread is as likely to run as not: a system call.
+/// Another thread runs here with a chance of one half: for system calls.
 pub fn kernel_point() {
     if CHANCE.get() != 0 && !std::thread::panicking() && draw(&RANDOM) & 1 == 0 {
         switch();
@@ -109,7 +109,7 @@ fn vanish_if_gone() {
     }
 }
 
-/// Sleeps until somebody calls [`wake`] for `word`, unless it is not `expected` any more: looking and falling asleep are one step.
+/// Sleeps until another thread calls [`wake`] for `word`, unless it is not `expected` any more: looking and falling asleep are one step.
 pub fn sleep(word: &AtomicU32, expected: u32) {
     if CHANCE.get() == 0 || std::thread::panicking() {
         return;
@@ -126,7 +126,7 @@ pub fn sleep(word: &AtomicU32, expected: u32) {
     vanish_if_gone();
 }
 
-/// Lets so many of those who sleep on `word` go on.
+/// Wakes at most `most` of the threads that sleep on `word`.
 pub fn wake(word: &AtomicU32, most: u32) {
     let address = core::ptr::from_ref(word).addr();
     for _ in 0..most {

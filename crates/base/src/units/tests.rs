@@ -33,6 +33,16 @@ fn pages_saturate_where_they_say_so() {
 }
 
 #[test]
+fn pages_are_added_and_subtracted_as_numbers_are() {
+    assert_eq!((Pages(5) + Pages(3), Pages(5) - Pages(3)), (Pages(8), Pages(2)));
+    let mut pages = Pages(5);
+    pages += Pages(3);
+    assert_eq!(pages, Pages(8));
+    pages -= Pages(2);
+    assert_eq!(pages, Pages(6));
+}
+
+#[test]
 fn moments_compare_across_the_end_of_32_bits() {
     let (before, after) = (Moment(u32::MAX - 1), Moment(3));
     assert_eq!(after.since(before), Millis(5));

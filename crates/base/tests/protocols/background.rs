@@ -1,8 +1,8 @@
 //! The start, the sleep and the end of the background thread.
 #![allow(unsafe_code)]
 //!
-//! Threads that are born or exit, and the one that starts or ends the background thread, each write one word and then read another's. loom takes a
-//! sequentially consistent access for an acquire-release one, but knows fences: hence the heap has a fence there.
+//! Threads that start or exit, and the one that starts or ends the background thread, each write one word and then read another's. loom treats a
+//! sequentially consistent access as an acquire-release one, but models fences: hence the heap has a fence there.
 //!
 //! # Safety
 //! The handle is a cell of loom's: whether an access is ordered is what loom finds out.
@@ -20,7 +20,7 @@ const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// The heap's `BackgroundThread`, which is wanted while two threads have a heap.
+/// The heap's `BackgroundThread`, which should exist while two threads have a heap.
 struct Background {
     state: AtomicU32,
     due: AtomicBool,
@@ -88,17 +88,17 @@ impl Background {
         self.judge();
     }
 
-    /// What two threads came to: the background thread runs, or is due, exactly if it is wanted.
+    /// Checks the result of two threads' actions: the background thread runs, or is due, exactly if it should exist.
     fn check(&self) {
         let (state, due) = (self.state.load(Ordering::Relaxed), self.due.load(Ordering::Relaxed));
         match self.n_threads.load(Ordering::Relaxed) {
-            0 | 1 => assert_eq!(state, NONE, "it runs, and nobody ends it"),
-            _ => assert!(state == RUNNING || (state == NONE && due), "nobody starts it: state {state}"),
+            0 | 1 => assert_eq!(state, NONE, "it runs, and no thread ends it"),
+            _ => assert!(state == RUNNING || (state == NONE && due), "no thread starts it: state {state}"),
         }
     }
 }
 
-/// Two threads at once, and what they come to.
+/// Runs two threads at once and checks the result.
 fn beside(background: &Arc<Background>, one: fn(&Background), other: fn(&Background)) {
     let theirs = Arc::clone(background);
     let thread = loom::thread::spawn(move || other(&theirs));
@@ -125,7 +125,7 @@ fn a_thread_that_is_born_while_the_background_thread_ends_starts_it_again_or_is_
     });
 }
 
-/// Two threads start and end it: each has the handle to itself, with what the other wrote. A start may fail.
+/// Two threads start and end it: each has exclusive access to the handle, and sees what the other wrote. A start may fail.
 fn two_start_and_end_it(first_succeeds: fn() -> bool) {
     let background = Background::new(NONE, 1);
     let start_and_end = |this: &Background| {
@@ -150,16 +150,16 @@ fn two_start_and_end_it(first_succeeds: fn() -> bool) {
 }
 
 #[test]
-fn who_ends_the_background_thread_knows_which_it_is() {
+fn a_thread_that_ends_the_background_thread_has_its_handle() {
     loom::model(|| two_start_and_end_it(|| true));
 }
 
 #[test]
-fn who_starts_the_background_thread_after_a_failure_has_the_handle() {
+fn a_thread_that_starts_the_background_thread_after_a_failure_has_the_handle() {
     loom::model(|| two_start_and_end_it(|| false));
 }
 
-/// What the background thread looks at: dirty memory under the page heap's lock, the word it sleeps on, and its state.
+/// What the background thread reads: dirty memory under the page heap's lock, the word it sleeps on, and its state.
 struct Watched {
     dirty: Mutex<u32>,
     wakes: AtomicU32,
@@ -185,7 +185,7 @@ impl Watched {
         }
     }
 
-    /// The background thread: it looks until it `ends`, and sleeps while there is nothing to look after.
+    /// The background thread: it looks until it `ends`, and sleeps while no memory is dirty.
     fn run(&self, ends: impl Fn(&Self, u32) -> bool) {
         loop {
             let seen = self.wakes.load(stated::WAKES_SEEN.ordering());
@@ -202,9 +202,9 @@ impl Watched {
     }
 }
 
-/// Something becomes dirty while the background thread falls asleep: it is given back all the same.
+/// Memory becomes dirty while the background thread falls asleep: it is given back all the same.
 #[test]
-fn the_background_thread_sleeps_through_nothing() {
+fn the_background_thread_misses_no_dirty_memory() {
     loom::model(|| {
         let watched = Watched::new();
         let other = Arc::clone(&watched);
@@ -215,9 +215,9 @@ fn the_background_thread_sleeps_through_nothing() {
     });
 }
 
-/// Another thread ends the background thread: it says so, wakes it and joins it. The state itself orders nothing: the wake-up has to.
+/// Another thread ends the background thread: it sets the state, wakes it and joins it. The state orders nothing else: the wake-up must.
 #[test]
-fn the_background_thread_does_not_sleep_through_its_end() {
+fn the_background_thread_does_not_miss_its_end() {
     loom::model(|| {
         let watched = Watched::new();
         let other = Arc::clone(&watched);

@@ -27,7 +27,7 @@ impl Span {
     }
 
     fn give_back(&self) {
-        // SAFETY: the caller owns the span, or holds its class's lock while nobody does.
+        // SAFETY: the caller owns the span, or holds the lock of its class while the span is abandoned.
         self.blocks.with_mut(|blocks| unsafe { *blocks += 1 });
     }
 
@@ -94,11 +94,11 @@ fn a_block_in_transit_reaches_its_span_while_it_changes_hands() {
         adopter.join().unwrap();
         // B drains its inbox at some later time.
         n_home += consume(records[1].inbox.take());
-        assert_eq!(n_home, 1, "the block is lost, or came home twice");
+        assert_eq!(n_home, 1, "the block is lost, or was returned twice");
     });
 }
 
-/// Whoever reads a span's owner finds an initialised record, though nothing but the owner's word orders the two.
+/// A thread that reads a span's owner finds an initialised record, though only the owner's word orders the two.
 fn owners_are_initialised(stores: Ordering, loads: Ordering) {
     loom::model(move || {
         let shared = Arc::new((Record::new(), Span::owned_by(ptr::null_mut())));
@@ -116,13 +116,13 @@ fn owners_are_initialised(stores: Ordering, loads: Ordering) {
 }
 
 #[test]
-fn who_sends_a_block_home_finds_an_initialised_record() {
+fn a_thread_that_sends_a_block_to_its_owner_finds_an_initialised_record() {
     let made = stated::NEW_SPAN_OWNER.ordering();
     owners_are_initialised(made, stated::SEND_OWNER.ordering());
 }
 
 #[test]
-fn who_routes_a_block_to_an_adopted_span_finds_an_initialised_record() {
+fn a_thread_that_routes_a_block_to_an_adopted_span_finds_an_initialised_record() {
     let adopted = stated::ADOPT_OWNER.ordering();
     owners_are_initialised(adopted, stated::ROUTE_OWNER.ordering());
 }

@@ -12,7 +12,7 @@ use std::ptr;
 use std::sync::Arc;
 
 #[test]
-fn whoever_walks_the_list_of_heaps_finds_initialised_records() {
+fn a_thread_that_walks_the_list_of_heaps_finds_initialised_records() {
     loom::model(|| {
         let shared = Arc::new((AtomicPtr::new(ptr::null_mut::<Record>()), [Record::new(), Record::new()]));
         let other = Arc::clone(&shared);
@@ -61,7 +61,7 @@ fn there_is_one_fallback_heap_and_it_is_initialised() {
 }
 
 #[test]
-fn who_finds_a_report_path_reads_what_was_set() {
+fn a_thread_that_finds_a_report_path_reads_what_was_set() {
     loom::model(|| {
         let shared = Arc::new((UnsafeCell::new(0), AtomicBool::new(false)));
         let other = Arc::clone(&shared);
@@ -71,7 +71,7 @@ fn who_finds_a_report_path_reads_what_was_set() {
                 assert_eq!(other.0.with(|path| unsafe { *path }), 7);
             }
         });
-        // SAFETY: nobody reads before it is set.
+        // SAFETY: no thread reads before it is set.
         shared.0.with_mut(|path| unsafe { *path = 7 });
         shared.1.store(true, stated::REPORT_SET.ordering());
         reader.join().unwrap();
@@ -79,7 +79,7 @@ fn who_finds_a_report_path_reads_what_was_set() {
 }
 
 #[test]
-fn calls_for_relief_come_one_after_the_other() {
+fn calls_of_the_listener_come_one_after_the_other() {
     loom::model(|| {
         let shared = Arc::new((AtomicU32::new(0), UnsafeCell::new(0)));
         let tell = |shared: &(AtomicU32, UnsafeCell<u32>)| {
@@ -87,7 +87,7 @@ fn calls_for_relief_come_one_after_the_other() {
             if shared.0.compare_exchange(0, 7, taken, refused).is_err() {
                 return;
             }
-            // SAFETY: nobody else is being told.
+            // SAFETY: no other thread calls the listener now.
             shared.1.with_mut(|told| unsafe { *told += 1 });
             shared.0.store(0, stated::TELLER_RELEASE.ordering());
         };
@@ -99,7 +99,7 @@ fn calls_for_relief_come_one_after_the_other() {
 }
 
 #[test]
-fn who_sees_how_far_the_page_map_reaches_finds_it_committed() {
+fn a_thread_that_sees_how_far_the_page_map_reaches_finds_it_committed() {
     loom::model(|| {
         let shared = Arc::new((UnsafeCell::new(0), AtomicU32::new(0)));
         let other = Arc::clone(&shared);
@@ -109,7 +109,7 @@ fn who_sees_how_far_the_page_map_reaches_finds_it_committed() {
                 assert_eq!(other.0.with(|layout| unsafe { *layout }), 7);
             }
         });
-        // SAFETY: nobody reads before it is in reach.
+        // SAFETY: no thread reads it before the page map reaches that far.
         shared.0.with_mut(|layout| unsafe { *layout = 7 });
         shared.1.store(1, stated::REACH_STORE.ordering());
         reader.join().unwrap();

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The memory is a cell of loom's: whether an access is ordered is what loom finds out.
+//! The memory is a loom cell: loom checks whether each access is ordered.
 
 use freestone_base::inbox::Inbox;
 use freestone_base::sync::AtomicPtr;

@@ -4,8 +4,8 @@
 //! A `freestone_magazine_t` is opaque: a [`PoolMagazine`] in a block of the process's own allocator.
 //!
 //! # Safety
-//! A **live magazine** is one that `freestone_magazine_create` returned and `freestone_magazine_destroy` has not ended, and that no other
-//! thread is in a call on. Its pool outlives it: `freestone_pool_destroy` refuses while it exists.
+//! A **live magazine** is one that `freestone_magazine_new` returned and `freestone_magazine_delete` has not ended, and that no other
+//! thread is in a call on. Its pool outlives it: `freestone_pool_delete` refuses while it exists.
 
 use super::place::{Blocks, Pool};
 use super::refusal::Refusal;
@@ -28,8 +28,8 @@ pub struct PoolMagazine {
 /// # Safety
 /// - `pool` is a live handle; `error` is null or points to a writable `freestone_error_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_create(pool: *mut Pool, error: *mut FreestoneError) -> *mut PoolMagazine {
-    // SAFETY: the handle is live, and stays so while the magazine exists: the count below makes `freestone_pool_destroy` refuse.
+pub unsafe extern "C" fn freestone_magazine_new(pool: *mut Pool, error: *mut FreestoneError) -> *mut PoolMagazine {
+    // SAFETY: the handle is live, and stays so while the magazine exists: the count below makes `freestone_pool_delete` refuse.
     let pool: &'static Pool = unsafe { &*pool };
     match create(pool) {
         Ok(magazine) => magazine.as_ptr(),
@@ -53,7 +53,7 @@ fn create(pool: &'static Pool) -> Result<NonNull<PoolMagazine>, Refusal> {
 /// # Safety
 /// - `magazine` is null or live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_destroy(magazine: *mut PoolMagazine) {
+pub unsafe extern "C" fn freestone_magazine_delete(magazine: *mut PoolMagazine) {
     if magazine.is_null() {
         return;
     }
@@ -61,29 +61,29 @@ pub unsafe extern "C" fn freestone_magazine_destroy(magazine: *mut PoolMagazine)
     let n_magazines = unsafe { (*magazine).n_magazines };
     // SAFETY: the magazine is live, and is not used after this.
     unsafe { magazine.drop_in_place() };
-    // From here on the pool may end: release makes what the magazine gave back visible to whoever ends it.
+    // From here on the pool may end: release makes what the magazine gave back visible to the thread that ends it.
     n_magazines.fetch_sub(1, Ordering::Release);
     // SAFETY: `create` allocated the block, and what was in it has ended.
     unsafe { door::free(magazine.cast()) };
 }
 
-/// Allocates a block, as `freestone_pool_alloc`.
+/// Allocates a block, as `freestone_pool_malloc`.
 ///
 /// # Safety
 /// - `magazine` is live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_alloc(magazine: *mut PoolMagazine) -> *mut c_void {
+pub unsafe extern "C" fn freestone_magazine_malloc(magazine: *mut PoolMagazine) -> *mut c_void {
     // SAFETY: the magazine is live.
     let magazine = unsafe { &mut *magazine };
     block_or_null(magazine.magazine.allocate())
 }
 
-/// Allocates a block of zeroes, as `freestone_pool_alloc_zeroed`.
+/// Allocates a block of zeroes, as `freestone_pool_calloc`.
 ///
 /// # Safety
 /// - `magazine` is live.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_alloc_zeroed(magazine: *mut PoolMagazine) -> *mut c_void {
+pub unsafe extern "C" fn freestone_magazine_calloc(magazine: *mut PoolMagazine) -> *mut c_void {
     // SAFETY: the magazine is live.
     let magazine = unsafe { &mut *magazine };
     block_or_null(magazine.magazine.allocate_zeroed())

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! # Safety
-//! [`Plan::carry_out`] says what it needs of the memory; all else is arithmetic.
+//! [`Plan::carry_out`] states the conditions on the memory; all else is arithmetic.
 
 use super::refusal::Refusal;
 use core::cell::UnsafeCell;
@@ -28,7 +28,7 @@ pub struct FreestonePoolShape {
 
 /// Either kind of pool.
 pub(super) enum Blocks {
-    /// Behind a cell, for the C interface has only shared references to a [`Pool`]: the callers see to it that one thread uses it.
+    /// Behind a cell, because the C interface has only shared references to a [`Pool`]: callers ensure that one thread uses it.
     OfOneThread(UnsafeCell<FixedPool<'static>>),
     Shared(SharedPool<'static>),
 }
@@ -71,7 +71,7 @@ impl Pool {
 /// The least alignment of a pool's memory: what `malloc` gives.
 const LEAST_ALIGN: usize = 16;
 
-/// What lies where in a pool's memory.
+/// The layout of a pool's memory.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     shape: Shape,

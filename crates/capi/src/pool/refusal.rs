@@ -1,4 +1,4 @@
-//! Why a pool refused a call: the code and the numbers C programs get, and the way back to the sentence.
+//! Why a pool refused a call: conversion to the code and numbers that C programs get, and back.
 //!
 //! Safe code: [`FreestoneError::store`] writes through the caller's pointer.
 
@@ -6,7 +6,7 @@ use crate::error::FreestoneError;
 use core::fmt;
 use freestone_pool::Error;
 
-/// What the Rust pool refuses, and what only C programs can run into.
+/// The Rust pool's errors, and those that only C programs can get.
 #[derive(Clone, Copy)]
 pub(crate) enum Refusal {
     /// The Rust pool's own reason.
@@ -15,7 +15,7 @@ pub(crate) enum Refusal {
     NoMemory { bytes: usize },
     /// Magazines of the pool still exist.
     MagazinesExist { n_magazines: usize },
-    /// A magazine was asked of a pool that is not shared.
+    /// A magazine was requested from a pool that is not shared.
     NotShared,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// Whether memory was lacking, which `errno` calls ENOMEM; every other refusal is EINVAL.
+    /// Whether memory was lacking, so that `errno` is ENOMEM; for every other refusal it is EINVAL.
     pub(super) fn is_out_of_memory(self) -> bool {
         matches!(self, Self::NoMemory { .. } | Self::Of(Error::Exhausted { .. } | Error::TooLarge { .. }))
     }

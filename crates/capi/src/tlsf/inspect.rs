@@ -1,8 +1,8 @@
-//! Questions about a TLSF heap: sizes, checks, statistics, a walk over its blocks.
+//! Inspecting a TLSF heap: sizes, checks, statistics, a walk over its blocks.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! "Live handle" is defined in [`crate::tlsf`]. Structures that C programs pass are as large as they say.
+//! "Live handle" is defined in [`crate::tlsf`]. Structures that C programs pass have the size in their member `size`.
 
 use super::{Control, NO_BLOCK};
 use crate::error::FreestoneError;
@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_os::{Errno, process};
 
-/// Bytes of a block that may be used. 0, with the error stored, if it is no block in use.
+/// Bytes of a block that may be used. 0, with the error stored, if it is not a block in use.
 ///
 /// # Safety
 /// - `heap` is a live handle.
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn freestone_tlsf_check(heap: *mut Control) -> c_int {
     control.code(result)
 }
 
-/// Why the last call that was refused was refused; all zero if none was.
+/// The error of the last call that was refused; all members are zero if none was.
 ///
 /// # Safety
 /// - `heap` is a live handle.
@@ -58,7 +58,7 @@ pub struct TlsfStats {
     numbers: [u64; 8],
 }
 
-/// Fills `stats` as far as its `size` says. 0; or -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
+/// Fills the first `size` bytes of `stats`. Returns 0; -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
 ///
 /// # Safety
 /// - `heap` is a live handle.

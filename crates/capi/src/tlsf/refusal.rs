@@ -1,4 +1,4 @@
-//! Why a TLSF heap refused a call: the code and the numbers C programs get, and the way back to the sentence.
+//! Why a TLSF heap refused a call: conversion to the code and numbers that C programs get, and back.
 
 use crate::error::FreestoneError;
 use freestone_tlsf::Error;

@@ -1,5 +1,5 @@
-/* The allocator's own thread comes and goes with the program's; threads that start and end in every way; by argument. Every part must
-   end: an alarm sees to it.
+/* The background thread starts and ends with the program's threads, which start and end in every way; by argument. Every part must
+   end: an alarm enforces that.
    Long because: one program, so that its parts share the helpers that count threads. */
 #define _GNU_SOURCE
 #include "expect.h"
@@ -15,7 +15,7 @@
 
 static void *volatile sink;
 
-/* Threads of this process, and the allocator's own among them (0: none). Nothing here allocates with `malloc`. */
+/* Counts the threads of this process, and finds the background thread among them (0: none). Nothing here allocates with `malloc`. */
 static int tasks(int *own) {
     char entries[4096];
     int n = 0, folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY);
@@ -55,7 +55,7 @@ static void allocates(void) {
 
 static int is_over;
 
-/* Allocates until it is told to end, also what no cache of its thread holds. */
+/* Allocates until the flag says to end, including sizes that no cache of its thread has. */
 static void *works(void *unused) {
     while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
         allocates();
@@ -75,7 +75,7 @@ static void start(pthread_t *thread, void *(*body)(void *)) {
     EXPECT(pthread_create(thread, NULL, body, NULL) == 0);
 }
 
-/* A thread that was joined may be there for the kernel for a moment still; one that nobody ends is there for ever. */
+/* The kernel may list a joined thread for another moment; a thread that is never ended stays for ever. */
 static void wait_until_alone(void) {
     int own;
     while (tasks(&own) != 1) {
@@ -89,7 +89,7 @@ static void wait_until_there(int *own) {
     }
 }
 
-/* With threads it is there; when the last of them is joined it is not; with the next ones it is again. */
+/* It runs while there are threads, ends before the last of them is joined, and starts again with the next ones. */
 static void comes_and_goes(void) {
     for (int round = 0; round < 3; round++) {
         pthread_t threads[4];
@@ -168,7 +168,7 @@ static void storm(void) {
             EXPECT(pthread_join(threads[i], NULL) == 0);
         }
         if (round % 10 == 0) {
-            /* Its rest is over, so that it starts again. */
+            /* Waits until its period is over, so that it starts again. */
             usleep(25000);
         }
     }
@@ -213,7 +213,7 @@ static void follows_the_option(void) {
     wait_until_alone();
 }
 
-/* A thread that is scheduled in a way of its own starts it; it is scheduled like the first thread. */
+/* A thread with its own scheduling starts it; it is scheduled like the first thread. */
 
 static void *is_scheduled_otherwise(void *unused) {
     struct sched_param none = {0};
@@ -238,7 +238,7 @@ static void scheduling(void) {
     EXPECT(pthread_create(&thread, NULL, is_scheduled_otherwise, &cpu) == 0);
     int own;
     wait_until_there(&own);
-    /* Its first steps are under way; only root may take niceness back. */
+    /* Its first steps may be under way; only root may lower niceness again. */
     for (;;) {
         EXPECT(sched_getaffinity(own, sizeof own_set, &own_set) == 0);
         if (CPU_EQUAL(&all, &own_set) && sched_getscheduler(own) == SCHED_OTHER &&
@@ -253,7 +253,7 @@ static void scheduling(void) {
 
 #if defined __x86_64__ && defined __GLIBC__
 /* A signal handler allocates after one step or another of the first `malloc`: the processor stops after every instruction. To be run with
-   `background=off`, for a thread that is started meanwhile cannot have the signal. */
+   `background=off`, because a thread that is started meanwhile cannot handle the signal. */
 
 static volatile long n_steps, at_step;
 static void *volatile from_handler;
@@ -306,12 +306,12 @@ static void interrupt_at(long step, int in_thread) {
         is_interrupted(NULL);
     }
     allocates();
-    /* What the handler freed is freed: of the block of 3000 bytes nothing is live. */
+    /* What the handler freed is freed: the block of 3000 bytes is not live. */
     freestone_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_stats(&stats) == 0 && stats.live < 3000);
 }
 
-/* From the first step at which the handler is refused to the first at which it is not any more, whatever the handler does it ends. */
+/* From the first step at which the handler gets null to the first at which it no longer does, the handler returns in every case. */
 static int interrupted(long step, int in_thread) {
     pid_t child = fork();
     EXPECT(child >= 0);

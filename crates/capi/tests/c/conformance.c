@@ -1,5 +1,5 @@
 /*
- * The malloc family against what C, POSIX and glibc's manual say, on a lattice of sizes and alignments. Products are computed in 128
+ * The malloc family against C, POSIX and glibc's manual, on a lattice of sizes and alignments. Products are computed in 128
  * bits, so that the test does not overflow where the code might.
  *
  * Argument: which part.
@@ -22,7 +22,7 @@ static const size_t SIZES[] = {
 };
 #define N_SIZES (sizeof SIZES / sizeof *SIZES)
 
-/* Sizes no machine gives, around every limit there is. */
+/* Sizes that no machine has, around every limit. */
 static const size_t ABSURD[] = {
     PTRDIFF_MAX - 65536ul, PTRDIFF_MAX - 16ul, PTRDIFF_MAX - 1ul, PTRDIFF_MAX, PTRDIFF_MAX + 1ul, PTRDIFF_MAX + 2ul, PTRDIFF_MAX + 65536ul,
     SIZE_MAX / 2 + 100, SIZE_MAX - 1048576, SIZE_MAX - 65536, SIZE_MAX - 65535, SIZE_MAX - 4096, SIZE_MAX - 4095, SIZE_MAX - 64,
@@ -109,7 +109,7 @@ static void overflow(void) {
         PTRDIFF_MAX / 3 + 1, PTRDIFF_MAX / 2, PTRDIFF_MAX / 2 + 1, PTRDIFF_MAX, PTRDIFF_MAX + 1ul, SIZE_MAX / 3, SIZE_MAX / 2, SIZE_MAX - 1, SIZE_MAX,
     };
     const size_t n = sizeof FACTORS / sizeof *FACTORS;
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap != NULL);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++) {
@@ -119,7 +119,7 @@ static void overflow(void) {
                 errno = 0;
                 expect_no_memory(calloc(a, b));
                 expect_no_memory(reallocarray(NULL, a, b));
-                expect_no_memory(freestone_heap_alloc_zeroed(heap, a, b));
+                expect_no_memory(freestone_heap_calloc(heap, a, b));
             } else if (product <= 1 << 20) {
                 unsigned char *block = calloc(a, b);
                 EXPECT(block != NULL && malloc_usable_size(block) >= product);
@@ -131,7 +131,7 @@ static void overflow(void) {
             }
         }
     }
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
 }
 
 static void alignments(void) {
@@ -174,14 +174,14 @@ static void expect_rounded_up(void *(*allocate)(size_t, size_t), size_t align, s
 
 static void bad_alignments(void) {
     static const size_t BAD[] = {0, 3, 5, 6, 7, 9, 12, 15, 17, 24, 48, 100, 4095, 4097, 65537, PTRDIFF_MAX, PTRDIFF_MAX + 2ul, SIZE_MAX - 1, SIZE_MAX};
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
         size_t align = HIDE(BAD[i]);
         for (size_t size = 0; size < 300; size += 99) {
             expect_rounded_up(aligned_alloc, align, size);
             expect_rounded_up(memalign, align, size);
             errno = 0;
-            EXPECT(freestone_heap_alloc_aligned(heap, align, size) == NULL && errno == EINVAL);
+            EXPECT(freestone_heap_aligned_alloc(heap, align, size) == NULL && errno == EINVAL);
             void *untouched = &heap;
             errno = 5;
             EXPECT(posix_memalign(&untouched, align, size) == EINVAL && untouched == &heap && errno == 5);
@@ -197,12 +197,12 @@ static void bad_alignments(void) {
             errno = 0;
             expect_no_memory(aligned_alloc(align, around[i]));
             expect_no_memory(memalign(align, around[i]));
-            expect_no_memory(freestone_heap_alloc_aligned(heap, align, around[i]));
+            expect_no_memory(freestone_heap_aligned_alloc(heap, align, around[i]));
             errno = 5;
             EXPECT(posix_memalign(&untouched, align, around[i]) == ENOMEM && untouched == &heap && errno == 5);
         }
     }
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
 }
 
 static void pages(void) {
@@ -316,7 +316,7 @@ static void kept_errno(void) {
     EXPECT(errno == 11);
 }
 
-/* What a program may use of a block depends on what it asked for, not on what happened before. */
+/* The usable size of a block depends on the requested size, not on what happened before. */
 static void usable_sizes(void) {
     enum { N_SLOTS = 500 };
     static void *slots[N_SLOTS];
@@ -342,13 +342,13 @@ static void usable_sizes(void) {
 }
 
 static void heaps(void) {
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap != NULL);
     for (size_t i = 0; i < N_SIZES; i++) {
         for (size_t j = 0; j < N_SIZES; j += 3) {
             size_t from = SIZES[i], to = SIZES[j];
             if (from + to > 3000000) continue;
-            unsigned char *block = freestone_heap_alloc(heap, from);
+            unsigned char *block = freestone_heap_malloc(heap, from);
             EXPECT(block != NULL && is_aligned(block, 16) && malloc_usable_size(block) >= from);
             memset(block, 0x77, from);
             unsigned char *moved = freestone_heap_realloc(heap, block, to);
@@ -356,31 +356,31 @@ static void heaps(void) {
             for (size_t at = 0; at < from && at < to; at++) EXPECT(moved[at] == 0x77);
             if (i % 2) free(moved);
         }
-        unsigned char *zero = freestone_heap_alloc_zeroed(heap, SIZES[i], 1);
+        unsigned char *zero = freestone_heap_calloc(heap, SIZES[i], 1);
         EXPECT(zero != NULL);
         for (size_t at = 0; at < SIZES[i]; at++) EXPECT(zero[at] == 0);
         memset(zero, 1, SIZES[i]);
         free(zero);
-        void *aligned = freestone_heap_alloc_aligned(heap, 4096, SIZES[i]);
+        void *aligned = freestone_heap_aligned_alloc(heap, 4096, SIZES[i]);
         EXPECT(aligned != NULL && is_aligned(aligned, 4096));
     }
-    char *kept = freestone_heap_alloc(heap, 50);
+    char *kept = freestone_heap_malloc(heap, 50);
     memset(kept, 5, 50);
     errno = 0;
     expect_no_memory(freestone_heap_realloc(heap, kept, HIDE((size_t)SIZE_MAX)));
-    expect_no_memory(freestone_heap_alloc(heap, HIDE((size_t)PTRDIFF_MAX + 1)));
+    expect_no_memory(freestone_heap_malloc(heap, HIDE((size_t)PTRDIFF_MAX + 1)));
     for (int at = 0; at < 50; at++) EXPECT(kept[at] == 5);
     void *same = freestone_heap_realloc(heap, kept, 49);
     EXPECT(same == kept);
-    freestone_heap_destroy(heap);
-    freestone_heap_destroy(NULL);
-    /* A heap's whole memory comes back: a hundred lives need no more than one. */
+    freestone_heap_delete(heap);
+    freestone_heap_delete(NULL);
+    /* Deleting a heap frees all its memory: a hundred heaps in turn need no more than one. */
     long before = 0;
     for (int life = 0; life < 100; life++) {
-        heap = freestone_heap_create();
-        for (int i = 0; i < 2000; i++) memset(freestone_heap_alloc(heap, 1000), life, 1000);
-        memset(freestone_heap_alloc(heap, 3 << 20), life, 3 << 20);
-        freestone_heap_destroy(heap);
+        heap = freestone_heap_new();
+        for (int i = 0; i < 2000; i++) memset(freestone_heap_malloc(heap, 1000), life, 1000);
+        memset(freestone_heap_malloc(heap, 3 << 20), life, 3 << 20);
+        freestone_heap_delete(heap);
         if (life == 10) before = resident_kib();
     }
     EXPECT(resident_kib() < before + 2048);

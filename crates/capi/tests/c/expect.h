@@ -1,4 +1,4 @@
-/* What every test program says when an expectation fails: where, and what. */
+/* The message of every test program when an expectation fails: the place and the expectation. */
 #ifndef EXPECT_H
 #define EXPECT_H
 
@@ -21,7 +21,7 @@
         } \
     } while (0)
 
-/* Keeps the compiler from knowing what a value is. */
+/* Hides a value from the compiler. */
 #define HIDE(value) ({ __auto_type hidden_ = (value) + 0; __asm__ volatile("" : "+r"(hidden_)); hidden_; })
 
 /* One step of a xorshift generator. */
@@ -32,7 +32,7 @@ static inline uint64_t next_random(uint64_t *state) {
     return *state;
 }
 
-/* Resident set in KiB; 0 under an emulator, for it would be the emulator's. */
+/* Resident set in KiB; 0 under an emulator, because it would be the emulator's. */
 static inline long resident_kib(void) {
     if (getenv("EMULATED")) {
         return 0;

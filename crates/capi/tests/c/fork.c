@@ -1,5 +1,5 @@
 /* Forks: beside stdio, with handlers of every kind, in generations, beside heaps and purges; by argument. Every part must end: an alarm
-   sees to it.
+   enforces that.
    Long because: one program, so that its parts share the handlers and the children. */
 #define _GNU_SOURCE
 #include "expect.h"
@@ -13,7 +13,7 @@ extern char **environ;
 
 static void *volatile sink;
 
-/* Allocates what every layer has to do with, and checks it. */
+/* Allocates blocks that every layer serves, and checks them. */
 static void allocates_up_to(size_t largest) {
     for (size_t size = 1; size <= largest; size *= 3) {
         unsigned char *block = malloc(size);
@@ -23,9 +23,9 @@ static void allocates_up_to(size_t largest) {
         EXPECT(block && block[size - 1] == 0x5A);
         free(block);
     }
-    freestone_heap_t *heap = freestone_heap_create();
-    EXPECT(heap && (sink = freestone_heap_alloc(heap, 5000)));
-    freestone_heap_destroy(heap);
+    freestone_heap_t *heap = freestone_heap_new();
+    EXPECT(heap && (sink = freestone_heap_malloc(heap, 5000)));
+    freestone_heap_delete(heap);
 }
 
 static void allocates(void) {
@@ -49,7 +49,7 @@ static void start(pthread_t *thread, void *(*body)(void *), void *argument) {
     EXPECT(pthread_create(thread, NULL, body, argument) == 0);
 }
 
-/* A fork handler that waits until another thread has allocated. It can, for our locks are taken after the last handler of others. */
+/* A fork handler that waits until another thread has allocated. It can, because our locks are taken after the last other handler. */
 
 enum { IDLE, ASKED, DONE };
 static int answer = IDLE;
@@ -76,7 +76,7 @@ static void asks(void) {
     }
 }
 
-/* Handlers that are registered as early as a program can: before the constructors of all libraries but those that are initialised first. */
+/* Handlers that are registered as early as a program can: before the constructors of all libraries except those that are initialised first. */
 
 static int is_allocating;
 static int n_prepared, n_parent, n_child;
@@ -281,7 +281,7 @@ static void another_uses_stdio(void) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
-/* A program of one thread forks, also from within stdio: the list of streams is its own before, and nobody's afterwards in the child. */
+/* A program of one thread forks, also from within stdio: before, the thread owns the lock of the list of streams; in the child it is free. */
 
 static ssize_t forks_in_write(void *unused, const char *text, size_t size) {
     (void)unused;
@@ -323,15 +323,15 @@ static void generations(int n) {
 static void *makes_heaps(void *seed) {
     uint64_t state = (uint64_t)(uintptr_t)seed + 11;
     while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
-        freestone_heap_t *heap = freestone_heap_create();
+        freestone_heap_t *heap = freestone_heap_new();
         EXPECT(heap);
         for (int i = 0; i < 20; i++) {
             size_t size = next_random(&state) % 40000;
-            char *block = freestone_heap_alloc(heap, size);
+            char *block = freestone_heap_malloc(heap, size);
             EXPECT(block);
             memset(block, 1, size);
         }
-        freestone_heap_destroy(heap);
+        freestone_heap_delete(heap);
     }
     return NULL;
 }
@@ -352,7 +352,7 @@ static void *frees_and_purges(void *unused) {
     return unused;
 }
 
-/* Forks beside threads that do something; the child uses all there is, and nothing that others were at is missing there. */
+/* Forks beside busy threads; the child uses every part of the allocator, including what other threads were changing. */
 static void beside(void *(*body)(void *), int n_forks) {
     pthread_t threads[3];
     for (intptr_t i = 0; i < 3; i++) {
@@ -367,7 +367,7 @@ static void beside(void *(*body)(void *), int n_forks) {
     }
 }
 
-/* What starts a process without fork handlers. */
+/* Starting processes without fork handlers. */
 static void without_handlers(void) {
     pthread_t thread;
     is_allocating = 1;
@@ -393,7 +393,7 @@ static void without_handlers(void) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
-/* A thread that is told that memory is short does not come along: the child is told again. */
+/* The thread that was calling the pressure callback does not exist in the child: the child calls the callback again. */
 
 static int told, may_go, n_told;
 
@@ -421,7 +421,7 @@ static void child_is_told(void) {
     EXPECT(n_told == 2);
 }
 
-/* Forks while it is told, and asks for too much: that is part of the same telling, in the child as in the parent. */
+/* Forks in the callback, and allocates too much: no further call, in the child as in the parent. */
 static void forks_while_told(size_t in_use, void *unused) {
     (void)in_use;
     (void)unused;

@@ -1,4 +1,4 @@
-/* Explicit heaps beside everything else: their end must leave the blocks of others alone, whatever is still on its way; by argument. */
+/* Explicit heaps beside thread heaps: deleting one must not change blocks of others, even while remote frees are in flight; by argument. */
 #include "expect.h"
 #include "freestone.h"
 #include <pthread.h>
@@ -26,15 +26,15 @@ static void *keeps(void *unused) {
     return unused;
 }
 
-/* A thread dies with live blocks; a heap of the same size class is made and deleted; the pages find other uses. */
+/* A thread exits with live blocks; a heap of the same size class is made and deleted; the pages are reused. */
 static void abandoned_spans(void) {
     pthread_t thread;
     EXPECT(pthread_create(&thread, NULL, keeps, NULL) == 0 && pthread_join(thread, NULL) == 0);
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     for (int i = 0; i < 1000; i++) {
-        filled(freestone_heap_alloc(heap, BLOCK), 'H');
+        filled(freestone_heap_malloc(heap, BLOCK), 'H');
     }
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
     for (int i = 0; i < 300; i++) {
         char *other = malloc(40000);
         EXPECT(other);
@@ -53,24 +53,24 @@ static void freed_before_deletion(void) {
     static char *live[N_LIVE];
     free(HIDE(malloc(BLOCK)));
     for (int round = 0; round < 50; round++) {
-        freestone_heap_t *heap = freestone_heap_create();
+        freestone_heap_t *heap = freestone_heap_new();
         char *freed[N_FREED];
         for (int i = 0; i < N_FREED; i++) {
-            freed[i] = filled(freestone_heap_alloc(heap, BLOCK), 'F');
+            freed[i] = filled(freestone_heap_malloc(heap, BLOCK), 'F');
         }
         for (int i = 0; i < N_FREED; i++) {
             free(freed[i]);
         }
-        freestone_heap_destroy(heap);
-        heap = freestone_heap_create();
+        freestone_heap_delete(heap);
+        heap = freestone_heap_new();
         for (int i = 0; i < N_LIVE; i++) {
             if (i == 900) {
-                /* New spans: threads hand over what they collected for others. */
+                /* New spans make threads hand over their remote frees. */
                 for (int n = 0; n < 3000; n++) {
                     EXPECT(HIDE(malloc(200 + (size_t)(round * 16) % 800)));
                 }
             }
-            live[i] = freestone_heap_alloc(heap, BLOCK);
+            live[i] = freestone_heap_malloc(heap, BLOCK);
             EXPECT(live[i]);
             memset(live[i], 0, BLOCK);
             memcpy(live[i], &i, sizeof i);
@@ -80,7 +80,7 @@ static void freed_before_deletion(void) {
             memcpy(&number, live[i], sizeof number);
             EXPECT(number == i);
         }
-        freestone_heap_destroy(heap);
+        freestone_heap_delete(heap);
     }
 }
 
@@ -123,13 +123,13 @@ static void freed_by_all(void) {
         EXPECT(pthread_create(&threads[i], NULL, frees_a_share, (void *)(intptr_t)i) == 0);
     }
     for (int round = 0; round < N_ROUNDS; round++) {
-        shared_heap = freestone_heap_create();
+        shared_heap = freestone_heap_new();
         for (int i = 0; i < N_SHARED; i++) {
-            shared[i] = filled(freestone_heap_alloc(shared_heap, BLOCK), 'S');
+            shared[i] = filled(freestone_heap_malloc(shared_heap, BLOCK), 'S');
         }
         pthread_barrier_wait(&barrier);
         pthread_barrier_wait(&barrier);
-        freestone_heap_destroy(shared_heap);
+        freestone_heap_delete(shared_heap);
     }
     for (int i = 0; i < N_THREADS; i++) {
         EXPECT(pthread_join(threads[i], NULL) == 0);
@@ -138,14 +138,14 @@ static void freed_by_all(void) {
     EXPECT(freestone_stats(&stats) == 0 && stats.live < 1 << 20);
 }
 
-/* A heap's limit holds whichever way its blocks grow. */
+/* A heap's limit holds however its blocks grow. */
 static void limit_and_realloc(void) {
     enum { MIB = 1 << 20 };
     /* There is a long free run for the block to grow into. */
     free(HIDE(malloc(64 * MIB)));
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(freestone_heap_set_limit(heap, 2 * MIB) == 0);
-    char *block = freestone_heap_alloc(heap, 100000);
+    char *block = freestone_heap_malloc(heap, 100000);
     EXPECT(block);
     memset(block, 'R', 100000);
     size_t size = 100000;
@@ -154,13 +154,13 @@ static void limit_and_realloc(void) {
     }
     EXPECT(size >= 400000 && size <= 2 * MIB && errno == ENOMEM);
     expect_filled(block, 'R');
-    /* The process's realloc knows no heap: it moves the block out of this one, and takes nothing of its limit. */
+    /* Plain realloc belongs to no explicit heap: it moves the block out of this one, and does not count towards its limit. */
     block = realloc(block, 8 * MIB);
     EXPECT(block);
     expect_filled(block, 'R');
-    char *all = freestone_heap_alloc(heap, MIB + MIB / 2);
+    char *all = freestone_heap_malloc(heap, MIB + MIB / 2);
     EXPECT(all);
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
     expect_filled(block, 'R');
     free(block);
 }

@@ -1,4 +1,4 @@
-/* Threads that come and go, forks, first calls from anywhere, limits: by argument. Every part must end; an alarm sees to it. */
+/* Threads that start and exit, forks, first calls from anywhere, limits: by argument. Every part must end; an alarm enforces that. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"
@@ -23,9 +23,9 @@ static int call_entry(int number) {
     case 7: free(NULL); return 1;
     case 8: EXPECT(malloc_usable_size(NULL) == 0); return 1;
     case 9: {
-        freestone_heap_t *heap = freestone_heap_create();
-        EXPECT(heap && freestone_heap_alloc(heap, 9));
-        freestone_heap_destroy(heap);
+        freestone_heap_t *heap = freestone_heap_new();
+        EXPECT(heap && freestone_heap_malloc(heap, 9));
+        freestone_heap_delete(heap);
         return 1;
     }
     case 10: {
@@ -80,7 +80,7 @@ static void run_thread(void *(*body)(void *), void *argument) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
-/* The first call of the process, or of a thread, or of a dying thread, or of a child, is each entry point in turn. */
+/* Each entry point in turn is the first call of a process, a thread, an exiting thread, and a child. */
 static void first_calls(const char *place) {
     int is_known = 1;
     for (entry = 0; is_known; entry++) {
@@ -137,7 +137,7 @@ static void *forks(void *number) {
         EXPECT(child >= 0);
         if (child == 0) {
             alarm(20);
-            /* Blocks of this thread, and of threads that did not come along, and new ones. */
+            /* Blocks of this thread, of threads that do not exist in the child, and new ones. */
             free(own);
             for (int i = 0; i < 64; i++) {
                 free(shared_blocks[(intptr_t)number][i]);
@@ -210,7 +210,7 @@ static void threads_leave_blocks(long n) {
         EXPECT(*(char *)kept[i] == 1);
         free(kept[i]);
     }
-    /* Age is enforced on activity: one decay time for the thread's caches, one for what they held. */
+    /* Expired memory is purged when the program makes calls: one decay time for the thread's caches, one for their contents. */
     for (int i = 0; i < 2; i++) {
         usleep(1200 * 1000);
         free(HIDE((char *)malloc(40000)));
@@ -218,7 +218,7 @@ static void threads_leave_blocks(long n) {
     EXPECT(resident_kib() - start <= 1024);
 }
 
-/* As many mappings as the kernel allows: what cannot be had is refused, what is there stays right. */
+/* As many mappings as the kernel allows: further allocations are refused, and live blocks keep their contents. */
 static void many_mappings(void) {
     char *large[8];
     for (int i = 0; i < 8; i++) {

@@ -1,4 +1,4 @@
-/* What is to be had under limits of address space, set before the start, after it, and raised; what an idle program costs. */
+/* How much can be allocated under limits of address space, set before the start, after it, and raised; what an idle program costs. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void limit(int resource, rlim_t soft) {
     }
 }
 
-/* Takes pieces until there are none, or `most` bytes; each is written to. */
+/* Allocates pieces until that fails, or up to `most` bytes; writes to each. */
 static size_t fill(size_t piece, size_t most) {
     size_t got = 0;
     char *volatile block;
@@ -55,7 +55,7 @@ static size_t status(const char *key) {
     return kib;
 }
 
-/* KiB of private writable mappings: what counts where memory is not overcommitted. */
+/* KiB of private writable mappings: what is charged where memory is not overcommitted. */
 static size_t charge(void) {
     static char line[1024];
     size_t bytes = 0;

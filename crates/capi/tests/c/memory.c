@@ -1,4 +1,4 @@
-/* How memory comes back: the background thread, limits, the callback; by argument. Every part must end; an alarm sees to it.
+/* How memory is returned: the background thread, limits, the callback; by argument. Every part must end; an alarm enforces that.
    Long because: one program, so that its parts share the helpers that read the figures of the process. */
 #define _GNU_SOURCE
 #include "expect.h"
@@ -83,7 +83,7 @@ static void *small_block(void *unused) {
     return unused;
 }
 
-/* A thread has a burst, and then nobody does anything: memory goes back all the same. */
+/* A thread has a burst, and then no thread makes a call: memory goes back all the same. */
 static void background(int expected) {
     burst();
     EXPECT(background_threads() == 0);
@@ -106,7 +106,7 @@ static void background(int expected) {
         EXPECT(background_threads() == 0);
         burst();
         EXPECT(pthread_create(&thread, NULL, small_block, NULL) == 0 && pthread_join(thread, NULL) == 0);
-        /* It came with the second thread, or never. */
+        /* It started with the second thread, or never. */
         _exit(background_threads() <= expected ? 0 : 1);
     }
     int status = 0;
@@ -115,7 +115,7 @@ static void background(int expected) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
-/* Nanoseconds that the background thread ran; 0 if it is not there. */
+/* Nanoseconds of processor time of the background thread; 0 if there is none. */
 static unsigned long long background_ran_ns(void) {
     char path[300], line[300];
     unsigned long long ns = 0;
@@ -133,7 +133,7 @@ static unsigned long long background_ran_ns(void) {
     return ns;
 }
 
-/* Much is dirty, and never gets old: the background thread sleeps all the same. */
+/* Much memory is dirty and never expires: the background thread still sleeps. */
 static void dirty_for_good(void) {
     pthread_t thread;
     pthread_barrier_init(&burst_over, NULL, 2);
@@ -183,6 +183,7 @@ static void give_reserve(size_t in_use, void *argument) {
 /* Under FREESTONE_LIMIT=32m and FREESTONE_LIMIT_HARD=64m. */
 static void pressure(void) {
     enum { MIB = 1 << 20 };
+    freestone_heap_t *heap = freestone_heap_new();
     freestone_on_pressure(give_reserve, (void *)&reserve);
     EXPECT((reserve = malloc(20 * MIB)) && n_calls == 0);
     void *more = malloc(20 * MIB);
@@ -191,35 +192,41 @@ static void pressure(void) {
     EXPECT(most && n_calls == 2);
     errno = 0;
     EXPECT(!malloc(20 * MIB) && errno == ENOMEM && n_calls == 3);
-    /* What a failing allocation frees is used for it. */
+    /* Memory that the callback of a failing allocation frees is used for it. */
     reserve = most;
     void *again = malloc(35 * MIB);
     EXPECT(again && n_calls == 4 && !reserve);
     void *same = realloc(more, 60 * MIB);
     EXPECT(!same && malloc_usable_size(more) >= 20 * MIB);
+    /* A request beyond this machine's memory calls the callback; one beyond any machine's does not. */
+    n_calls = 0;
+    EXPECT(!malloc((size_t)1 << 50) && n_calls == 1);
+    EXPECT(!malloc((size_t)1 << 56) && !malloc(PTRDIFF_MAX) && !malloc(SIZE_MAX) && !realloc(more, SIZE_MAX / 2) && n_calls == 1);
+    EXPECT(!freestone_heap_malloc(heap, (size_t)1 << 60) && n_calls == 1);
     freestone_on_pressure(NULL, NULL);
-    EXPECT(!malloc(40 * MIB) && n_calls == 5);
+    EXPECT(!malloc(40 * MIB) && n_calls == 1);
     EXPECT(freestone_option_set("limit_hard", "2m") == -1 && errno == EINVAL);
     EXPECT(freestone_option_set("limit_hard", "0") == -1 && freestone_option_set("limit_hard", "much") == -1);
     free(more);
     free(again);
+    freestone_heap_delete(heap);
 }
 
 static void heap_limit(void) {
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap && freestone_heap_set_limit(heap, 100) == -1 && errno == EINVAL);
     EXPECT(freestone_heap_set_limit(heap, 4 << 20) == 0);
-    EXPECT(freestone_heap_alloc(heap, 3 << 20));
+    EXPECT(freestone_heap_malloc(heap, 3 << 20));
     errno = 0;
-    EXPECT(!freestone_heap_alloc(heap, 2 << 20) && errno == ENOMEM);
+    EXPECT(!freestone_heap_malloc(heap, 2 << 20) && errno == ENOMEM);
     int n = 0;
-    while (freestone_heap_alloc(heap, 1000)) {
+    while (freestone_heap_malloc(heap, 1000)) {
         n++;
     }
     EXPECT(n > 900 && n < 1100);
     EXPECT(freestone_heap_set_limit(heap, 1 << 20) == -1 && errno == EINVAL);
-    EXPECT(freestone_heap_set_limit(heap, 0) == 0 && freestone_heap_alloc(heap, 8 << 20));
-    freestone_heap_destroy(heap);
+    EXPECT(freestone_heap_set_limit(heap, 0) == 0 && freestone_heap_malloc(heap, 8 << 20));
+    freestone_heap_delete(heap);
 }
 
 static int by_address(const void *a, const void *b) {
@@ -236,7 +243,7 @@ static void *random_block(unsigned *state, size_t *size) {
     return memset(block, 1, *size);
 }
 
-/* One thread has a burst of 256 MiB and keeps every 20th block: no more stays than 1.35 times the OS pages that hold one. */
+/* One thread has a burst of 256 MiB and keeps every 20th block: at most 1.35 times the OS pages that contain one stay resident. */
 static void scattered(void) {
     enum { N = 500000, KEEP = 20 };
     static void *all[N];
@@ -292,7 +299,7 @@ static void *burst_of_many_sizes(void *seed) {
     return NULL;
 }
 
-/* Threads have a burst of 4 MiB each, in turn, and sleep: what stays is at most 64 KiB for each, half of it its stack and its heap. */
+/* Threads have a burst of 4 MiB each, in turn, and sleep: at most 64 KiB each stay resident, half of it their stack and heap. */
 static void sleepers(void) {
     pthread_t threads[N_SLEEPERS];
     pthread_barrier_init(&burst_over, NULL, N_SLEEPERS + 1);
@@ -316,7 +323,7 @@ static void sleepers(void) {
 
 enum { KEPT_BYTES = 5 << 16 };
 
-/* Blocks of one length that come and go are kept by their thread: counted exactly, and as cached while they are free. */
+/* Large blocks of one length that are allocated and freed in turn: counted exactly, and as cached while they are free. */
 static void *comes_and_goes(void *unused) {
     freestone_stats_t before = {.size = sizeof before}, after = before;
     for (int i = 0; i < 4; i++) {
@@ -346,7 +353,7 @@ static void *comes_and_goes(void *unused) {
     return unused;
 }
 
-/* And goes back by itself while the thread sleeps. Nothing gets old before that: what is counted depends on no clock. */
+/* And the memory goes back while the thread sleeps. Nothing expires before that, so the counts depend on no clock. */
 static void kept(void) {
     pthread_t thread;
     EXPECT(freestone_option_set("decay_ms", "4294967295") == 0);
@@ -357,7 +364,7 @@ static void kept(void) {
     freestone_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_stats(&stats) == 0 && stats.cached >= KEPT_BYTES);
     EXPECT(freestone_option_set("decay_ms", "200") == 0);
-    /* The background thread sleeps for as long as there was to sleep before: this wakes it. */
+    /* The background thread still sleeps for the old decay time: this wakes it. */
     free(HIDE((char *)malloc(KEPT_BYTES)));
     while (stats.cached + stats.dirty >= KEPT_BYTES) {
         sleep_ms(50);

@@ -1,4 +1,4 @@
-/* One wrong thing each, by argument. With the policy that lets it go on, the program must end well afterwards. */
+/* One invalid free each, by argument. Under a policy that continues, the program must end normally afterwards. */
 #include "expect.h"
 #include "freestone.h"
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
         free(block);
         free(HIDE(block));
     } else if (!strcmp(what, "double_kept")) {
-        /* Of a length that comes and goes: the thread keeps it for the next block. */
+        /* Of a length that is freed and allocated in turn, so that the thread caches it. */
         char *block = NULL;
         for (int i = 0; i < 4; i++) {
             block = malloc(1 << 20);

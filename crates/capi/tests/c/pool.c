@@ -1,5 +1,5 @@
 /*
- * Pools, as freestone.h describes them: what they hand out, what they refuse and with which words, and threads on a shared one.
+ * Pools, as freestone.h describes them: what they hand out, what they refuse with which message, and threads on a shared one.
  *
  * Argument: which part.
  */
@@ -18,11 +18,11 @@ static _Alignas(4096) char memory[1 << 16];
 static freestone_pool_t *make(size_t block_size, size_t count, size_t align, int shared, int given) {
     freestone_pool_shape_t shape = {.block_size = block_size, .count = count, .align = align, .shared = shared};
     freestone_error_t error;
-    if (!given) return freestone_pool_create(&shape, &error);
+    if (!given) return freestone_pool_new(&shape, &error);
     memset(memory, 0xA5, sizeof memory);
     size_t bytes = freestone_pool_bytes(&shape, &error);
     EXPECT(bytes > block_size * count && bytes <= sizeof memory);
-    return freestone_pool_create_at(memory, bytes, &shape, &error);
+    return freestone_pool_new_at(memory, bytes, &shape, &error);
 }
 
 static int is_zero(const char *block, size_t size) {
@@ -48,32 +48,32 @@ static void blocks(void) {
         EXPECT(pool);
         char *block[20];
         for (int i = 0; i < 20; i++) {
-            block[i] = i % 2 ? freestone_pool_alloc_zeroed(pool) : freestone_pool_alloc(pool);
+            block[i] = i % 2 ? freestone_pool_calloc(pool) : freestone_pool_malloc(pool);
             EXPECT(block[i] && (uintptr_t)block[i] % 16 == 0);
             EXPECT(i % 2 == 0 || is_zero(block[i], 48));
             EXPECT(freestone_pool_usable_size(pool, block[i]) == 48);
             memset(block[i], i + 1, 48);
         }
         errno = 0;
-        EXPECT(freestone_pool_alloc(pool) == NULL && errno == ENOMEM);
+        EXPECT(freestone_pool_malloc(pool) == NULL && errno == ENOMEM);
         errno = 0;
-        EXPECT(freestone_pool_alloc_zeroed(pool) == NULL && errno == ENOMEM);
+        EXPECT(freestone_pool_calloc(pool) == NULL && errno == ENOMEM);
         errno = 77;
         for (int i = 0; i < 20; i++) {
             for (int at = 0; at < 48; at++) EXPECT(block[i][at] == i + 1);
             EXPECT(freestone_pool_free(pool, block[i], NULL) == FREESTONE_OK);
         }
         EXPECT(freestone_pool_free(pool, NULL, NULL) == FREESTONE_OK && errno == 77);
-        char *again = freestone_pool_alloc_zeroed(pool);
+        char *again = freestone_pool_calloc(pool);
         EXPECT(again && is_zero(again, 48));
         freestone_pool_stats_t stats;
         freestone_pool_stats(pool, &stats);
         EXPECT(stats.n_used == 1 && stats.n_free == 19 && stats.n_fresh == 0);
         EXPECT(stats.block_bytes == 48 && stats.spacing_bytes == 64);
         EXPECT(freestone_pool_free(pool, again, NULL) == FREESTONE_OK);
-        EXPECT(freestone_pool_destroy(pool, NULL) == FREESTONE_OK);
+        EXPECT(freestone_pool_delete(pool, NULL) == FREESTONE_OK);
     }
-    EXPECT(freestone_pool_destroy(NULL, NULL) == FREESTONE_OK);
+    EXPECT(freestone_pool_delete(NULL, NULL) == FREESTONE_OK);
 }
 
 static void alignments(void) {
@@ -82,7 +82,7 @@ static void alignments(void) {
             freestone_pool_t *pool = make(24, 4, align, shared, given);
             EXPECT(pool);
             for (int i = 0; i < 4; i++) {
-                void *block = freestone_pool_alloc(pool);
+                void *block = freestone_pool_malloc(pool);
                 EXPECT(block && (uintptr_t)block % align == 0);
                 memset(block, 1, 24);
             }
@@ -93,11 +93,11 @@ static void alignments(void) {
 static void refused(const freestone_pool_shape_t *shape, int code, int number) {
     freestone_error_t error = {FREESTONE_OK, NULL, NULL, 0, 0};
     errno = 0;
-    EXPECT(freestone_pool_create(shape, &error) == NULL && error.code == code && errno == number);
+    EXPECT(freestone_pool_new(shape, &error) == NULL && error.code == code && errno == number);
     errno = 0;
     EXPECT(freestone_pool_bytes(shape, NULL) == 0 && errno == number);
     errno = 0;
-    EXPECT(freestone_pool_create_at(memory, sizeof memory, shape, NULL) == NULL && errno == number);
+    EXPECT(freestone_pool_new_at(memory, sizeof memory, shape, NULL) == NULL && errno == number);
     char text[300];
     EXPECT(freestone_error_text(&error, text, sizeof text) > 20);
 }
@@ -116,21 +116,21 @@ static void shapes(void) {
         freestone_pool_shape_t huge = {(size_t)1 << 50, 64, 0, shared};
         freestone_error_t error;
         errno = 0;
-        EXPECT(freestone_pool_create(&huge, &error) == NULL && error.code == FREESTONE_POOL_NO_MEMORY && errno == ENOMEM);
+        EXPECT(freestone_pool_new(&huge, &error) == NULL && error.code == FREESTONE_POOL_NO_MEMORY && errno == ENOMEM);
         freestone_pool_shape_t shape = {64, 10, 0, shared};
         size_t bytes = freestone_pool_bytes(&shape, NULL);
-        EXPECT(freestone_pool_create_at(memory, bytes - 1, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_TOO_SMALL);
+        EXPECT(freestone_pool_new_at(memory, bytes - 1, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_TOO_SMALL);
         EXPECT(error.value == bytes - 1 && error.limit == bytes);
-        EXPECT(freestone_pool_create_at(memory + 8, bytes, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_MISALIGNED);
+        EXPECT(freestone_pool_new_at(memory + 8, bytes, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_MISALIGNED);
         EXPECT(error.address == memory + 8 && error.limit == 16);
-        EXPECT(freestone_pool_create_at(NULL, bytes, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_MISALIGNED);
+        EXPECT(freestone_pool_new_at(NULL, bytes, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_MISALIGNED);
     }
 }
 
 static void wrong_frees(void) {
     EACH_KIND(shared, given) {
         freestone_pool_t *pool = make(48, 20, 0, shared, given), *other = make(48, 20, 0, shared, 0);
-        char *block = freestone_pool_alloc(pool), *theirs = freestone_pool_alloc(other), *heap = malloc(48);
+        char *block = freestone_pool_malloc(pool), *theirs = freestone_pool_malloc(other), *heap = malloc(48);
         freestone_error_t error;
         EXPECT(freestone_pool_free(pool, block + 8, &error) == FREESTONE_POOL_INTERIOR);
         EXPECT(error.code == FREESTONE_POOL_INTERIOR && error.address == block + 8 && error.block == block && error.value == 48);
@@ -143,7 +143,7 @@ static void wrong_frees(void) {
             EXPECT(freestone_pool_usable_size(pool, strangers[i]) == 0);
         }
         expect_text(&error, "%p is no block of this pool: it came from elsewhere", strangers[3], NULL);
-        EXPECT(freestone_pool_destroy(pool, &error) == FREESTONE_POOL_IN_USE && error.block == block && error.value == 1);
+        EXPECT(freestone_pool_delete(pool, &error) == FREESTONE_POOL_IN_USE && error.block == block && error.value == 1);
         expect_text(&error, "1 blocks are still in use, the first at %p: free them first", block, NULL);
         EXPECT(freestone_pool_free(pool, block, &error) == FREESTONE_OK);
         EXPECT(freestone_pool_free(pool, block, &error) == FREESTONE_POOL_DOUBLE_FREE && error.block == block);
@@ -152,8 +152,8 @@ static void wrong_frees(void) {
         freestone_pool_stats_t stats;
         freestone_pool_stats(pool, &stats);
         EXPECT(stats.n_used == 0 && stats.n_free == 1 && stats.n_fresh == 19);
-        EXPECT(freestone_pool_destroy(pool, &error) == FREESTONE_OK);
-        EXPECT(freestone_pool_free(other, theirs, NULL) == FREESTONE_OK && freestone_pool_destroy(other, NULL) == FREESTONE_OK);
+        EXPECT(freestone_pool_delete(pool, &error) == FREESTONE_OK);
+        EXPECT(freestone_pool_free(other, theirs, NULL) == FREESTONE_OK && freestone_pool_delete(other, NULL) == FREESTONE_OK);
         free(heap);
     }
 }
@@ -161,22 +161,22 @@ static void wrong_frees(void) {
 static void write_after_free(void) {
     for (int shared = 0; shared < 2; shared++) {
         freestone_pool_t *pool = make(48, 4, 0, shared, 0);
-        char *block = freestone_pool_alloc(pool), *other = freestone_pool_alloc_zeroed(pool);
+        char *block = freestone_pool_malloc(pool), *other = freestone_pool_calloc(pool);
         EXPECT(freestone_pool_free(pool, block, NULL) == FREESTONE_OK);
         memset(block, 0x7F, 48);
-        EXPECT(freestone_pool_alloc_zeroed(pool) == block && is_zero(block, 48) && is_zero(other, 48));
+        EXPECT(freestone_pool_calloc(pool) == block && is_zero(block, 48) && is_zero(other, 48));
         EXPECT(freestone_pool_free(pool, block, NULL) == FREESTONE_OK);
         EXPECT(freestone_pool_free(pool, other, NULL) == FREESTONE_OK);
-        EXPECT(freestone_pool_destroy(pool, NULL) == FREESTONE_OK);
+        EXPECT(freestone_pool_delete(pool, NULL) == FREESTONE_OK);
     }
 }
 
-/* Whatever is written over the bookkeeping behind the blocks, the check says so, and the pool is not used again. */
+/* The check reports whatever is written over the bookkeeping behind the blocks; the pool is not used again. */
 static void damage(void) {
     for (int shared = 0; shared < 2; shared++) {
         freestone_pool_t *pool = make(48, 4, 0, shared, 1);
         freestone_error_t error;
-        char *block = freestone_pool_alloc(pool), *other = freestone_pool_alloc(pool);
+        char *block = freestone_pool_malloc(pool), *other = freestone_pool_malloc(pool);
         EXPECT(freestone_pool_check(pool, &error) == FREESTONE_OK);
         EXPECT(freestone_pool_free(pool, block, NULL) == FREESTONE_OK);
         EXPECT(freestone_pool_check(pool, &error) == FREESTONE_OK);
@@ -192,7 +192,7 @@ static void damage(void) {
 
 static void *work(void *argument) {
     freestone_pool_t *pool = argument;
-    freestone_magazine_t *magazine = freestone_magazine_create(pool, NULL);
+    freestone_magazine_t *magazine = freestone_magazine_new(pool, NULL);
     EXPECT(magazine);
     uint64_t random = (uintptr_t)magazine | 1, *held[32] = {0};
     for (int step = 0; step < N_STEPS; step++) {
@@ -204,13 +204,13 @@ static void *work(void *argument) {
             *place = NULL;
             continue;
         }
-        *place = direct ? freestone_pool_alloc_zeroed(pool) : freestone_magazine_alloc_zeroed(magazine);
+        *place = direct ? freestone_pool_calloc(pool) : freestone_magazine_calloc(magazine);
         if (!*place) continue;
         EXPECT(is_zero((char *)*place, 24));
         (*place)[0] = (*place)[1] = (*place)[2] = (uintptr_t)place;
     }
     for (int i = 0; i < 32; i++) EXPECT(freestone_magazine_free(magazine, held[i], NULL) == FREESTONE_OK);
-    freestone_magazine_destroy(magazine);
+    freestone_magazine_delete(magazine);
     return NULL;
 }
 
@@ -222,41 +222,41 @@ static void threads(void) {
     freestone_pool_stats_t stats;
     freestone_pool_stats(pool, &stats);
     EXPECT(stats.n_used == 0 && stats.n_free + stats.n_fresh == 200);
-    EXPECT(freestone_pool_destroy(pool, NULL) == FREESTONE_OK);
+    EXPECT(freestone_pool_delete(pool, NULL) == FREESTONE_OK);
 }
 
 static void magazines(void) {
     freestone_error_t error;
     freestone_pool_t *alone = make(24, 8, 0, 0, 0);
     errno = 0;
-    EXPECT(freestone_magazine_create(alone, &error) == NULL && errno == EINVAL && error.code == FREESTONE_POOL_NOT_SHARED);
+    EXPECT(freestone_magazine_new(alone, &error) == NULL && errno == EINVAL && error.code == FREESTONE_POOL_NOT_SHARED);
     expect_text(&error, "the pool is not shared: create it with .shared = 1 to have magazines", NULL, NULL);
-    EXPECT(freestone_pool_destroy(alone, NULL) == FREESTONE_OK);
+    EXPECT(freestone_pool_delete(alone, NULL) == FREESTONE_OK);
 
     freestone_pool_t *pool = make(24, 8, 0, 1, 1);
-    freestone_magazine_t *magazine = freestone_magazine_create(pool, &error);
+    freestone_magazine_t *magazine = freestone_magazine_new(pool, &error);
     EXPECT(magazine);
-    char *block = freestone_magazine_alloc(magazine);
+    char *block = freestone_magazine_malloc(magazine);
     EXPECT(block && freestone_magazine_free(magazine, block + 1, &error) == FREESTONE_POOL_INTERIOR && error.block == block);
     EXPECT(freestone_magazine_free(magazine, NULL, &error) == FREESTONE_OK);
     EXPECT(freestone_magazine_free(magazine, block, &error) == FREESTONE_OK);
     EXPECT(freestone_magazine_free(magazine, block, &error) == FREESTONE_POOL_DOUBLE_FREE);
     EXPECT(freestone_pool_free(pool, block, &error) == FREESTONE_POOL_DOUBLE_FREE);
-    /* What the magazine keeps nobody else gets. */
+    /* No other caller gets the blocks that the magazine keeps. */
     void *others[8];
     int n = 0;
     errno = 0;
-    while (n < 8 && (others[n] = freestone_pool_alloc(pool))) n++;
+    while (n < 8 && (others[n] = freestone_pool_malloc(pool))) n++;
     EXPECT(n < 8 && errno == ENOMEM);
     while (n > 0) EXPECT(freestone_pool_free(pool, others[--n], NULL) == FREESTONE_OK);
     EXPECT(freestone_pool_check(pool, &error) == FREESTONE_POOL_MAGAZINES_EXIST && error.value == 1);
-    EXPECT(freestone_pool_destroy(pool, &error) == FREESTONE_POOL_MAGAZINES_EXIST && error.value == 1);
+    EXPECT(freestone_pool_delete(pool, &error) == FREESTONE_POOL_MAGAZINES_EXIST && error.value == 1);
     expect_text(&error, "the pool still has 1 magazines: destroy them first", NULL, NULL);
-    freestone_magazine_destroy(magazine);
-    freestone_magazine_destroy(NULL);
-    block = freestone_pool_alloc(pool);
+    freestone_magazine_delete(magazine);
+    freestone_magazine_delete(NULL);
+    block = freestone_pool_malloc(pool);
     EXPECT(block && freestone_pool_free(pool, block, NULL) == FREESTONE_OK);
-    EXPECT(freestone_pool_destroy(pool, NULL) == FREESTONE_OK);
+    EXPECT(freestone_pool_delete(pool, NULL) == FREESTONE_OK);
 }
 
 int main(int argc, char **argv) {

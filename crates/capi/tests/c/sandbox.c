@@ -30,7 +30,7 @@ static void filter(const long *calls, size_t n, unsigned listed, unsigned others
     program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, others);
     struct sock_fprog both = {length, program};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &both)) {
-        /* Filters cannot be had here: nothing is tested. */
+        /* Filters cannot be installed here: nothing is tested. */
         _exit(77);
     }
 }
@@ -49,7 +49,7 @@ static char *made(char *block, size_t size) {
     return memset(block, (int)(size & 0xff), size);
 }
 
-/* Everything that comes to the kernel by and by: many small blocks, large ones that come, grow and go, more than 32 MiB in all. */
+/* Work that makes every system call sooner or later: many small blocks, large ones that are allocated, grown and freed, more than 32 MiB in all. */
 static void work(void) {
     static char *kept[2000];
     for (size_t at = 0; at < LENGTH(kept); at++) {
@@ -86,7 +86,7 @@ static const long FEWEST[] = {SYS_mmap, SYS_write, SYS_exit_group};
 
 static atomic_int go, done;
 
-/* A thread that was there before the filter, and allocates after it; it does not end, for that would need more calls. */
+/* A thread that was started before the filter and allocates after it; it does not end, because that would make other calls. */
 static void *second(void *unused) {
     while (!atomic_load(&go)) {
     }

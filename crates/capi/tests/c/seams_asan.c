@@ -1,5 +1,5 @@
-/* A program with AddressSanitizer in it, beside the library: `malloc` is the sanitizer's, and finds what it is there to find; the
- * library's own heaps work next to it, and the sanitizer does not look into them. */
+/* A program with AddressSanitizer, beside the library: `malloc` is the sanitizer's and finds faults; the
+ * library's explicit heaps work beside it, and the sanitizer does not check them. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"
@@ -9,7 +9,7 @@ static void *volatile sink;
 
 static void *work(void *heap) {
     for (int i = 0; i < 2000; i++) {
-        char *block = malloc((size_t)i + 1), *own = freestone_heap_alloc(heap, (size_t)i + 1);
+        char *block = malloc((size_t)i + 1), *own = freestone_heap_malloc(heap, (size_t)i + 1);
         EXPECT(block && own);
         memset(block, 1, (size_t)i + 1);
         memset(own, 2, (size_t)i + 1);
@@ -24,7 +24,7 @@ static void *work(void *heap) {
 int main(int argc, char **argv) {
     alarm(100);
     EXPECT(argc == 2);
-    freestone_heap_t *heap = freestone_heap_create();
+    freestone_heap_t *heap = freestone_heap_new();
     EXPECT(heap);
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) {
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 3; i++) {
         EXPECT(pthread_join(threads[i], NULL) == 0);
     }
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
     freestone_purge();
     if (!strcmp(argv[1], "use_after_free")) {
         char *block = malloc(100);

@@ -1,4 +1,4 @@
-/* Processes made while threads work: fork beside stdio, vfork, posix_spawn, memory that no child gets. Arguments: a part, and a number. */
+/* Processes made while threads work: fork beside stdio, vfork, posix_spawn, memory that children do not inherit. Arguments: a part, and a number. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"
@@ -13,7 +13,7 @@ extern char **environ;
 
 static volatile int stop;
 
-/* Small blocks and large ones come and go in a table of the thread's own. */
+/* Allocates and frees small and large blocks in a table of the thread. */
 static void *churn(void *seed) {
     uint64_t state = (uint64_t)(uintptr_t)seed * 7919 + 1;
     unsigned char *blocks[100] = {0};
@@ -31,7 +31,7 @@ static void *churn(void *seed) {
 }
 
 /* Reads and writes through stdio: a line that grows, from 1 byte to some hundred thousand, so that the C library allocates while it
- * holds the stream's lock. The streams are in memory: a file's offset is one with the children's. */
+ * holds the stream's lock. The streams are in memory, because the offset of a file is shared with the children. */
 static void *uses_stdio(void *unused) {
     enum { BYTES = 300000 };
     while (!stop) {
@@ -51,7 +51,7 @@ static void *uses_stdio(void *unused) {
     return unused;
 }
 
-/* Takes the lock of the list of streams, and then each stream's: what a fork does first and last, in the other order. */
+/* Takes the lock of the list of streams, and then each stream's: the locks that a fork takes, in the other order. */
 static void *flushes_all(void *unused) {
     while (!stop) {
         fflush(NULL);
@@ -61,7 +61,7 @@ static void *flushes_all(void *unused) {
 
 static int n_forks, n_threads = 16;
 
-/* A child allocates, opens, prints and closes: it must find no lock held by a thread that it does not have. */
+/* A child allocates, opens, prints and closes: no lock may be held by a thread that does not exist in it. */
 static void child_of_fork(void *block) {
     alarm(60);
     EXPECT(*(char *)block == 1);
@@ -111,8 +111,8 @@ static void *spawns(void *unused) {
     return unused;
 }
 
-/* A child of vfork runs on this thread's stack and in this heap until it ends: it may do nothing but that, yet a program that
- * passes it blocks, or frees one there, is out there, and no lock may stay behind. */
+/* A child of vfork runs on this thread's stack and in this heap until it ends. POSIX allows it nothing else, yet there are programs that
+ * free a block there, and no lock may stay held. */
 static void *vforks(void *unused) {
     for (volatile int i = 0; i < n_forks; i++) {
         char *volatile block = malloc(3000);
@@ -156,7 +156,7 @@ static void storm(void *(*body)(void *)) {
     printf("%d in all\n", n_threads * n_forks);
 }
 
-/* Blocks whose pages no child gets (as for memory that a device writes): the child lives without them, the parent keeps them, and
+/* Blocks whose pages children do not inherit (as for memory that a device writes): the child runs without them, the parent keeps them, and
  * after MADV_DOFORK and `free` their memory is like any other, for children too. */
 static void not_for_children(void) {
     enum { BYTES = 6 << 20, N = 4 };
@@ -225,7 +225,7 @@ static void *leaves_a_block(void *slot) {
     return NULL;
 }
 
-/* Many threads, some at a time, each of which ends while its block lives. */
+/* Many threads, some at a time, each of which ends while its block is live. */
 static void threads_that_die(int n) {
     enum { AT_ONCE = 50 };
     void **blocks = calloc((size_t)n, sizeof *blocks);
@@ -243,7 +243,7 @@ static void threads_that_die(int n) {
     }
     freestone_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_stats(&stats) == 0);
-    /* Blocks of 48 bytes and this table, not a span for each of the dead. */
+    /* Blocks of 48 bytes and this table, not a span for each thread that exited. */
     size_t live = (size_t)n * (48 + sizeof *blocks), most = live + live / 4 + (8 << 20);
     if (stats.committed > most) {
         fprintf(stderr, "%zu KiB committed for %zu KiB of blocks of %d dead threads\n", (size_t)stats.committed >> 10, live >> 10, n);
@@ -263,7 +263,7 @@ static void threads_that_die(int n) {
 int main(int argc, char **argv) {
     EXPECT(argc == 3);
     int n = atoi(argv[2]);
-    /* The long forms take their time. */
+    /* The long forms take long. */
     alarm(n > 10000 ? 0 : 60);
     n_forks = n / n_threads;
     if (!strcmp(argv[1], "forks")) {

@@ -1,4 +1,4 @@
-/* What the kernel may withhold or do in its own way: mappings, files under /proc and /sys, overcommit, huge pages, sizes beyond 32
+/* What the kernel may refuse or configure: mappings, files under /proc and /sys, overcommit, huge pages, sizes beyond 32
  * bits. By argument. Parts that need rights, or change a setting of the machine, say that they skip. */
 #define _GNU_SOURCE
 #include "expect.h"
@@ -32,7 +32,7 @@ static void *churn(void *seed) {
     return NULL;
 }
 
-/* Threads, forks, a burst that is purged, statistics: what a program does with a heap. */
+/* Threads, forks, a burst that is purged, statistics: the work of an ordinary program. */
 static int an_ordinary_day(void) {
     pthread_t threads[3];
     for (intptr_t i = 0; i < 3; i++) {
@@ -113,7 +113,7 @@ static int mappings(void) {
         }
         free(block);
     }
-    /* What has been had before is had again: 34 MiB were freed. */
+    /* Memory that was freed can be allocated again: 34 MiB were freed. */
     EXPECT(refused == 0);
     EXPECT(munmap(area, (size_t)(most + 10) * page) == 0);
     for (int i = 1; i < N; i += 2) {
@@ -140,7 +140,7 @@ static int no_files(char **argv) {
     return 1;
 }
 
-/* Runs a part in a child, where it is the first to allocate; how it ended. */
+/* Runs a part in a child, in which nothing was allocated before. Returns how it ended. */
 static int in_child(int (*part)(void)) {
     pid_t child = fork();
     if (child == 0) {
@@ -165,7 +165,7 @@ static int empty_root(void) {
     return status != 0;
 }
 
-/* Sets a file of the machine's to a word for as long as a child runs a part. */
+/* Sets a machine-wide setting, a file, to a word while a child runs a part. */
 static int with_setting(const char *file, const char *word, int (*part)(void)) {
     char before[100] = {0};
     int at = open(file, O_RDWR);
@@ -188,7 +188,7 @@ static int with_setting(const char *file, const char *word, int (*part)(void)) {
     return 0;
 }
 
-/* Huge pages for everything that fits: what is purged goes back all the same, and a small heap stays small. */
+/* Huge pages for everything that fits: purged memory still goes back, and a small heap stays small. */
 static int huge_pages(void) {
     long before = resident_kib();
     churn(NULL);
@@ -210,7 +210,7 @@ static int huge_sizes(void) {
     const size_t gib = (size_t)1 << 30;
     char *block = malloc(5 * gib);
     if (!block) {
-        return skip("5 GiB of address space cannot be had");
+        return skip("5 GiB of address space are not available");
     }
     EXPECT(malloc_usable_size(block) >= 5 * gib && malloc_usable_size(block) < 6 * gib);
     block[0] = 1;
@@ -240,10 +240,10 @@ static int huge_sizes(void) {
     EXPECT(aligned && (uintptr_t)aligned % gib == 0);
     ((char *)aligned)[4 * gib] = 1;
     free(aligned);
-    freestone_heap_t *heap = freestone_heap_create();
-    EXPECT(heap && (block = freestone_heap_alloc(heap, 6 * gib)));
+    freestone_heap_t *heap = freestone_heap_new();
+    EXPECT(heap && (block = freestone_heap_malloc(heap, 6 * gib)));
     block[6 * gib - 1] = 1;
-    freestone_heap_destroy(heap);
+    freestone_heap_delete(heap);
     EXPECT(resident_kib() < 64 << 10);
     return 0;
 }

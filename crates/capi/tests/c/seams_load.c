@@ -1,4 +1,4 @@
-/* Libraries that come and go, and several copies of the allocator in one process. Arguments: a part, and the libraries it loads. */
+/* Libraries that are loaded and unloaded, and several copies of the allocator in one process. Arguments: a part, and the libraries it loads. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"
@@ -46,7 +46,7 @@ static struct copy own(void) {
     return copy;
 }
 
-/* A stream of every size through one copy; contents are checked, and blocks go back to the copy they came from. */
+/* A stream of every size through one copy; contents are checked, and each block is freed by the copy that allocated it. */
 static void use(const struct copy *copy, uint64_t seed) {
     enum { N = 128 };
     unsigned char *blocks[N] = {0};
@@ -87,7 +87,7 @@ static void *thread_body(void *blocks) {
     return NULL;
 }
 
-/* Threads that live and die with heaps in all copies at once, in turn and together. */
+/* Threads that start and exit with heaps in all copies at once, in turn and together. */
 static void use_all(void) {
     for (int round = 0; round < 20; round++) {
         enum { N = 4 };
@@ -126,7 +126,7 @@ static void *thread_of_plugin(void *unused) {
     return unused;
 }
 
-/* A plugin comes and goes; blocks it made outlive it. */
+/* A plugin is loaded and unloaded; its blocks outlive it. */
 static void come_and_go(const char *path) {
     void *left[64] = {0};
     for (int round = 0; round < 300; round++) {
@@ -148,7 +148,7 @@ static void come_and_go(const char *path) {
     }
 }
 
-/* The library itself is opened and closed: it stays, with its blocks and its threads' ends. */
+/* The library itself is opened and closed: it stays loaded, with its blocks and its thread-exit hooks. */
 static void closed_library_stays(const char *path) {
     copies[n_copies++] = copy_of(dlopen(path, RTLD_NOW | RTLD_LOCAL));
     void *block = copies[0].malloc(100);
@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
     }
     copies[n_copies++] = own();
     if (!strcmp(argv[1], "copies")) {
-        /* Each file is a copy of its own, for its name differs. */
+        /* Each file is a copy of its own, because its name differs. */
         for (int i = 2; i < argc; i++) {
             copies[n_copies++] = copy_of(dlopen(argv[i], RTLD_NOW | RTLD_LOCAL));
         }
@@ -188,7 +188,7 @@ int main(int argc, char **argv) {
         pthread_t thread;
         EXPECT(pthread_create(&thread, NULL, thread_of_last_copy, NULL) == 0 && pthread_join(thread, NULL) == 0);
     }
-    /* The heaps of all threads have ended with them, and no other's. Those of a copy in another namespace have not: glibc calls nothing there. */
+    /* The heaps of all threads have ended with them, and no others. Those of a copy in another namespace have not: glibc runs no hooks there. */
     freestone_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_stats(&stats) == 0);
     if (stats.n_threads > 4) {

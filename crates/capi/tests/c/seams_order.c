@@ -1,6 +1,6 @@
 /* The order of a process's start and end: each entry point is the first call of the process in each place where code can run, and a
  * block of each place is freed in each later one. The program starts itself again for each case (a variable names it), so that
- * nothing was allocated before. An alarm ends what hangs. */
+ * nothing was allocated before. An alarm ends a case that hangs. */
 #define _GNU_SOURCE
 #include "expect.h"
 #include "freestone.h"
@@ -35,9 +35,9 @@ static void *call_entry(int number) {
     case 8: free(NULL); break;
     case 9: EXPECT(malloc_usable_size(NULL) == 0); break;
     case 10: {
-        freestone_heap_t *heap = freestone_heap_create();
-        EXPECT(heap && freestone_heap_alloc(heap, 9));
-        freestone_heap_destroy(heap);
+        freestone_heap_t *heap = freestone_heap_new();
+        EXPECT(heap && freestone_heap_malloc(heap, 9));
+        freestone_heap_delete(heap);
         break;
     }
     case 11: {
@@ -79,8 +79,8 @@ static void an_ordinary_day(void) {
     }
 }
 
-/* What happens in a place: the first call of the process, or the end of what that gave; a dot on standard output says that this was
- * reached, for whoever counts. */
+/* The action in a place: the first call of the process, or the free of its block; a dot on standard output shows that the place was
+ * reached; the test counts the dots. */
 static void reach(enum place place) {
     if ((int)place == first_place) {
         block_of_first = call_entry(first_entry);

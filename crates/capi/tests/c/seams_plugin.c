@@ -8,7 +8,7 @@
 static void *of_constructor;
 static pthread_key_t key;
 
-/* What a thread keeps is freed at its end, and one more block comes and goes. */
+/* A thread's block is freed at its end, and one more block is allocated and freed. */
 static void at_thread_end(void *block) {
     free(block);
     char *more = malloc(3000);
@@ -33,7 +33,7 @@ __attribute__((destructor)) static void unloaded(void) {
     }
     free(of_constructor);
     free(malloc(50));
-    /* Whoever unloads a library with thread-exit functions deletes their key first: threads that live on would call into nothing. */
+    /* A library with thread-exit functions must delete their key before it is unloaded: running threads would call unmapped code. */
     pthread_key_delete(key);
 }
 

@@ -19,7 +19,7 @@ static void *fill_others(void *unused) {
     return unused;
 }
 
-/* Every kind of call, through the slow paths too: the deepest of them all is what the stack has to hold. */
+/* Every kind of call, slow paths included: the stack must have room for the deepest. */
 static void all_calls(void) {
     static const size_t sizes[] = {0, 1, 16, 100, 1000, 10000, 33000, 70000, 300000, 3000000};
     void *blocks[10];
@@ -37,12 +37,12 @@ static void all_calls(void) {
         for (int i = round; i < 256; i += 3) {
             free(of_others[i]);
         }
-        freestone_heap_t *heap = freestone_heap_create();
+        freestone_heap_t *heap = freestone_heap_new();
         EXPECT(heap);
         for (int i = 0; i < 500; i++) {
-            EXPECT(freestone_heap_alloc(heap, (size_t)i * 30));
+            EXPECT(freestone_heap_malloc(heap, (size_t)i * 30));
         }
-        freestone_heap_destroy(heap);
+        freestone_heap_delete(heap);
         freestone_stats_t stats = {.size = sizeof stats};
         EXPECT(freestone_stats(&stats) == 0);
         freestone_purge();
@@ -123,7 +123,7 @@ static void use_alternate_stack(void) {
     EXPECT(stack.ss_sp != MAP_FAILED && sigaltstack(&stack, NULL) == 0);
 }
 
-/* `raise` runs the handler before it returns, so no call of ours is interrupted: that is what is documented to work. */
+/* `raise` runs the handler before it returns, so no call of ours is interrupted: which is documented to work. */
 static void *signalled_thread(void *first) {
     use_alternate_stack();
     int before = n_handled;
@@ -163,7 +163,7 @@ static void signals(void) {
 
 static volatile int reached_the_end;
 
-/* No function of ours is a cancellation point, also where it calls the kernel: a request that is pending stays so. */
+/* No function of the library is a cancellation point, even if it makes a system call: a pending request stays pending. */
 static void *cancelled_later(void *unused) {
     EXPECT(pthread_cancel(pthread_self()) == 0);
     all_calls();
@@ -176,8 +176,8 @@ static void *cancelled_later(void *unused) {
 static pthread_barrier_t ready;
 static volatile unsigned long spins;
 
-/* Cancelled in its own code, asynchronously, with blocks in its caches and in its hands. POSIX lets no thread call `malloc` while
- * cancellation is asynchronous; what must hold is that a thread which keeps to that may be cancelled. */
+/* Cancelled in its own code, asynchronously, while it has blocks and cached blocks. POSIX forbids calling `malloc` while
+ * cancellation is asynchronous; a thread that obeys this may be cancelled. */
 static void *cancelled_at_once(void *kept) {
     all_calls();
     EXPECT(*(void **)kept = malloc(100));
@@ -205,7 +205,7 @@ static void cancellation(void) {
     all_calls();
 }
 
-/* Everything is locked before the first block, and purging is refused: what is resident is what the program uses, calloc is zero. */
+/* Everything is locked before the first block, and purging is refused: only what the program uses is resident, and calloc is zero. */
 static void locked(void) {
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
         printf("skipped: mlockall is not permitted\n");

@@ -1,4 +1,4 @@
-/* Blocks that change threads, with the counts that tell what it cost; statistics while threads run. */
+/* Blocks that change threads, with the counts of the operations for that; statistics while threads run. */
 #include "expect.h"
 #include "freestone.h"
 #include <pthread.h>
@@ -71,7 +71,7 @@ static void adds_up(void) {
     EXPECT(stats.live < (uint64_t)1 << 40 && stats.committed < (uint64_t)1 << 40);
 }
 
-/* Threads inherit each other's blocks, generation after generation; statistics add up at every moment. */
+/* Threads free the blocks of earlier threads, generation after generation; statistics add up at every moment. */
 static void generations(void) {
     for (int generation = 0; generation < 5; generation++) {
         pthread_t threads[4];

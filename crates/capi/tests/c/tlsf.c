@@ -1,4 +1,4 @@
-/* The TLSF heap from C: what it allocates, what it refuses, and the sentence of every refusal. */
+/* The TLSF heap from C: what it allocates, what it refuses, and the message of every refusal. */
 #include "expect.h"
 #include <freestone.h>
 #include <stdalign.h>
@@ -9,7 +9,7 @@ enum { BYTES = 64 << 10 };
 static alignas(16) unsigned char memory[2 * BYTES];
 
 static freestone_tlsf_t *made(void) {
-    freestone_tlsf_t *heap = freestone_tlsf_create(memory, BYTES, NULL);
+    freestone_tlsf_t *heap = freestone_tlsf_new(memory, BYTES, NULL);
     EXPECT(heap);
     return heap;
 }
@@ -53,7 +53,7 @@ static void random_blocks(void) {
             slots[at].block = NULL;
         } else {
             size_t align = (size_t)1 << (bits >> 32) % 9;
-            unsigned char *block = freestone_tlsf_alloc_aligned(heap, align, size);
+            unsigned char *block = freestone_tlsf_aligned_alloc(heap, align, size);
             if (block) {
                 EXPECT((uintptr_t)block % align == 0 && freestone_tlsf_usable_size(heap, block) >= size);
                 slots[at].block = block, slots[at].size = size, slots[at].align = align;
@@ -65,7 +65,7 @@ static void random_blocks(void) {
     }
     for (size_t at = 0; at < 64; at++) EXPECT(freestone_tlsf_free(heap, slots[at].block) == 0);
     EXPECT(stats_of(heap).n_used_blocks == 0 && stats_of(heap).n_free_blocks == 1);
-    freestone_tlsf_destroy(heap);
+    freestone_tlsf_delete(heap);
 }
 
 static int count(const freestone_tlsf_block_t *block, void *context) {
@@ -77,7 +77,7 @@ static int count(const freestone_tlsf_block_t *block, void *context) {
 static void walk(void) {
     freestone_tlsf_t *heap = made();
     void *blocks[4];
-    for (int i = 0; i < 4; i++) EXPECT((blocks[i] = freestone_tlsf_alloc(heap, 100)));
+    for (int i = 0; i < 4; i++) EXPECT((blocks[i] = freestone_tlsf_malloc(heap, 100)));
     EXPECT(freestone_tlsf_free(heap, blocks[1]) == 0);
     size_t all[3] = {0, 0, 0}, some[3] = {0, 0, 1};
     EXPECT(freestone_tlsf_walk(heap, count, all) == 0 && all[0] == 2 && all[1] == 3);
@@ -94,14 +94,14 @@ static void regions(void) {
     for (size_t i = 0; i < sizeof unsuitable / sizeof *unsuitable; i++) {
         freestone_error_t error = {0};
         errno = 0;
-        EXPECT(!freestone_tlsf_create(unsuitable[i].memory, unsuitable[i].bytes, &error) && errno == EINVAL);
+        EXPECT(!freestone_tlsf_new(unsuitable[i].memory, unsuitable[i].bytes, &error) && errno == EINVAL);
         EXPECT(error.code == unsuitable[i].error.code && error.value == unsuitable[i].error.value);
         bool is_misaligned = error.code == FREESTONE_TLSF_REGION_MISALIGNED;
         EXPECT(error.address == (is_misaligned ? unsuitable[i].memory : NULL));
         EXPECT(is_misaligned ? error.limit == 0 : error.limit > 1024 && error.limit <= FREESTONE_TLSF_CONTROL_BYTES + 48);
-        EXPECT(!freestone_tlsf_create(unsuitable[i].memory, unsuitable[i].bytes, NULL));
+        EXPECT(!freestone_tlsf_new(unsuitable[i].memory, unsuitable[i].bytes, NULL));
     }
-    EXPECT(freestone_tlsf_create(memory, FREESTONE_TLSF_CONTROL_BYTES + 48, NULL));
+    EXPECT(freestone_tlsf_new(memory, FREESTONE_TLSF_CONTROL_BYTES + 48, NULL));
 
     freestone_tlsf_t *heap = made();
     unsigned char *behind = memory + BYTES;
@@ -117,8 +117,8 @@ static void regions(void) {
     EXPECT(stats_of(heap).n_free_blocks == 1);
     unsigned char *second = behind + 8192;
     EXPECT(freestone_tlsf_add_region(heap, second, 4096) == 0 && stats_of(heap).n_free_blocks == 2);
-    void *large = freestone_tlsf_alloc(heap, stats_of(heap).largest_free_bytes);
-    void *block = freestone_tlsf_alloc(heap, 100);
+    void *large = freestone_tlsf_malloc(heap, stats_of(heap).largest_free_bytes);
+    void *block = freestone_tlsf_malloc(heap, 100);
     EXPECT(large && block);
     REFUSED(heap, EXPECT(freestone_tlsf_remove_region(heap, second) != 0), FREESTONE_TLSF_REGION_IN_USE, block);
     EXPECT(freestone_tlsf_free(heap, block) == 0 && freestone_tlsf_remove_region(heap, second) == 0);
@@ -127,7 +127,7 @@ static void regions(void) {
 
 static void refusals(void) {
     freestone_tlsf_t *heap = made();
-    char *first = freestone_tlsf_alloc(heap, 104), *second = freestone_tlsf_alloc(heap, 104);
+    char *first = freestone_tlsf_malloc(heap, 104), *second = freestone_tlsf_malloc(heap, 104);
     EXPECT(first && second && freestone_tlsf_last_error(heap).code == FREESTONE_OK);
     memset(first, 0, 104);
     static const struct { size_t size; int code, number; } sizes[] = {
@@ -137,13 +137,13 @@ static void refusals(void) {
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         errno = 0;
-        REFUSED(heap, EXPECT(!freestone_tlsf_alloc(heap, HIDE(sizes[i].size))), sizes[i].code, 0);
+        REFUSED(heap, EXPECT(!freestone_tlsf_malloc(heap, HIDE(sizes[i].size))), sizes[i].code, 0);
         EXPECT(errno == sizes[i].number);
         REFUSED(heap, EXPECT(!freestone_tlsf_realloc(heap, first, 16, HIDE(sizes[i].size))), sizes[i].code, 0);
     }
     static const size_t aligns[] = {0, 3, 24, SIZE_MAX};
     for (size_t i = 0; i < 4; i++) {
-        REFUSED(heap, EXPECT(!freestone_tlsf_alloc_aligned(heap, HIDE(aligns[i]), 8)), FREESTONE_TLSF_BAD_ALIGNMENT, 0);
+        REFUSED(heap, EXPECT(!freestone_tlsf_aligned_alloc(heap, HIDE(aligns[i]), 8)), FREESTONE_TLSF_BAD_ALIGNMENT, 0);
     }
     char outside[64] __attribute__((aligned(16))) = {0};
     REFUSED(heap, EXPECT(freestone_tlsf_free(heap, HIDE(outside + 16))), FREESTONE_TLSF_FOREIGN, 0);
@@ -152,14 +152,14 @@ static void refusals(void) {
     EXPECT(freestone_tlsf_usable_size(heap, NULL) == 0 && freestone_tlsf_free(heap, NULL) == 0);
 
     static alignas(16) unsigned char another_memory[BYTES];
-    freestone_tlsf_t *another = freestone_tlsf_create(another_memory, BYTES, NULL);
+    freestone_tlsf_t *another = freestone_tlsf_new(another_memory, BYTES, NULL);
     EXPECT(another);
     REFUSED(another, EXPECT(freestone_tlsf_free(another, first)), FREESTONE_TLSF_FOREIGN, 0);
 
     EXPECT(freestone_tlsf_free(heap, first) == 0);
     REFUSED(heap, EXPECT(freestone_tlsf_free(heap, first)), FREESTONE_TLSF_DOUBLE_FREE, first);
 
-    first = freestone_tlsf_alloc(heap, 104);
+    first = freestone_tlsf_malloc(heap, 104);
     char kept = first[104];
     first[104] = 0;
     EXPECT(freestone_tlsf_free(heap, second) == FREESTONE_TLSF_OVERRUN);
@@ -170,12 +170,12 @@ static void refusals(void) {
 
     freestone_tlsf_stats_t small = {.size = 1};
     EXPECT(freestone_tlsf_stats(heap, NULL) == -1 && freestone_tlsf_stats(heap, &small) == -1 && errno == EINVAL);
-    freestone_tlsf_destroy(heap);
-    EXPECT(!freestone_tlsf_alloc(heap, 8) && freestone_tlsf_free(heap, first) == FREESTONE_TLSF_FOREIGN);
-    freestone_tlsf_destroy(NULL);
+    freestone_tlsf_delete(heap);
+    EXPECT(!freestone_tlsf_malloc(heap, 8) && freestone_tlsf_free(heap, first) == FREESTONE_TLSF_FOREIGN);
+    freestone_tlsf_delete(NULL);
 }
 
-/* Every code has a sentence of its own that names the numbers it has; other numbers are no error. */
+/* Every code has a message of its own that names its numbers; other numbers are no error. */
 static void sentences(void) {
     char seen[2][256] = {"", ""};
     for (int code = -1; code <= 120; code++) {

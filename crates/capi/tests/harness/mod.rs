@@ -3,6 +3,8 @@
 //!
 //! With `CAPI_TEST_TARGET` (`cargo xtask platforms` sets it) all of that is for another target than this machine's: cargo's
 //! `CARGO_TARGET_…_LINKER` names its C compiler, `CARGO_TARGET_…_RUNNER` what runs its programs.
+//!
+//! With `CAPI_TEST_HARDEN` (`cargo xtask alarms` sets it) the programs run at that level of the option `harden`.
 #![allow(dead_code, reason = "each test binary uses its share")]
 
 use std::env;
@@ -14,7 +16,7 @@ use std::sync::OnceLock;
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Not at all: the system's allocator.
+    /// Without the library: the system's allocator.
     System,
     /// `LD_PRELOAD`.
     Preload,
@@ -42,7 +44,7 @@ pub(crate) fn is_musl() -> bool {
     foreign_target().is_some_and(|target| target.ends_with("-musl"))
 }
 
-/// What cargo's variable for the foreign target says, word by word; nothing if there is no such target or variable.
+/// The words of cargo's variable for the foreign target; none if there is no such target or variable.
 fn target_setting(name: &str) -> Vec<String> {
     let variable =
         foreign_target().map(|target| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_")));
@@ -53,6 +55,17 @@ fn target_setting(name: &str) -> Vec<String> {
 /// The C compiler for the target.
 pub(crate) fn c_compiler() -> String {
     target_setting("LINKER").pop().unwrap_or_else(|| "cc".into())
+}
+
+/// The C++ compiler for the target; `None` if there is none.
+pub(crate) fn cpp_compiler() -> Option<String> {
+    match foreign_target() {
+        None => Some("c++".into()),
+        // A musl target's C compiler is a wrapper without a C++ library.
+        Some(_) if is_musl() => None,
+        Some(_) => Some(c_compiler().replace("gcc", "g++")),
+    }
+    .filter(|compiler| installed(compiler))
 }
 
 /// Whether programs run under an emulator; a test that cannot be right there says so and passes.
@@ -172,8 +185,12 @@ impl Program {
         static SERIAL: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let serial = SERIAL.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let draft = path.with_extension(format!("{}-{serial}", std::process::id()));
-        let mut compile = Command::new(c_compiler());
+        let is_cpp = source.ends_with(".cpp");
+        let mut compile = Command::new(if is_cpp { cpp_compiler().expect("a C++ compiler") } else { c_compiler() });
         compile.args(["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]);
+        if is_cpp {
+            compile.args(["-std=c++17", "-Wno-noexcept-type", "-Wno-mismatched-new-delete"]);
+        }
         compile.args([
             "-Wno-use-after-free",
             "-Wno-free-nonheap-object",
@@ -184,6 +201,7 @@ impl Program {
         compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(from);
         match way {
             Way::System => {}
+            Way::Preload if is_cpp => {}
             Way::Preload => {
                 compile.arg("-Wl,-z,dynamic-undefined-weak").arg("-include").arg(crate_dir().join("tests/c/weak.h"));
             }
@@ -245,6 +263,7 @@ fn clear_options(command: &mut Command) {
             command.env_remove(name);
         }
     }
+    command.envs(env::var("CAPI_TEST_HARDEN").ok().map(|level| ("FREESTONE_HARDEN", level)));
 }
 
 /// Compiles and runs a program with one argument in each way; it must succeed without a word on standard error.

@@ -124,7 +124,7 @@ unsafe fn allocate_zeroed_slow(size: usize, align: usize) -> *mut u8 {
 /// - `align` is a power of two.
 unsafe fn allocate_any(size: usize, align: usize) -> NewBlock {
     let attempt = || with_heap(|own| own.allocate(size, align)).unwrap_or(NewBlock::NONE);
-    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(&PROCESS.shared.pages, size, align);
+    let is_short = |block: &NewBlock| block.start.is_null() && is_possible(size, align);
     let block = shortage::handle(attempt(), is_short, attempt);
     PROCESS.background.start_if_due(&PROCESS.shared);
     block

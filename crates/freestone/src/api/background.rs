@@ -1,5 +1,4 @@
 //! The allocator's own thread: gives back memory that is too old while the program does nothing.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!          due, on an allocation's slow path                    one thread is left
@@ -14,46 +13,36 @@
 //! allocates nothing; it is scheduled like the program's first thread, whichever thread started it.
 //!
 //! It is started only where the C library can hold no lock that starting a thread takes: the C library calls `free` with the lock of its
-//! stack cache held, but never `malloc`. So the birth of a heap only notes that the thread is due. The thread whose heap has just died joins it,
+//! stack cache held, but never `malloc`. So the creation of a heap only notes that the thread is due. The thread whose heap has just ended joins it,
 //! in its exit hook, where it holds no lock; joining takes the lock of the stack cache, and waits for what the thread does last.
 //!
-//! A program whose threads come and go one at a time would start and join it with each of them: after a few ends in a short time, it is not
+//! A program that starts and joins one thread after the other would start and join it with each of them: after a few ends in a short time, it is not
 //! started again for a while.
-//!
-//! # Safety
-//! `pthread_*` functions get attributes and sets that were initialised here. `thread` is written by the thread that moved the state from none
-//! to starting, and read by the one that moved it from running to ending.
 
 use crate::config::Background;
 use crate::shared::Shared;
-use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_void};
-use core::mem::MaybeUninit;
-use core::ptr;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use freestone_os::{Futex, Linux, Os, process, scheduling};
+use freestone_os::thread::{self, Joinable, Main};
+use freestone_os::{Futex, Linux, Os};
 
 const NONE: u32 = 0;
 const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// Bytes of its stack: what it does is shallow, but the C library's thread-local memory is taken from here as well.
+/// Size of its stack in bytes. It needs little itself, but the C library takes thread-local storage from the stack as well.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// It checks for memory that is too old this many times in a decay time.
+/// It checks for expired memory this many times in a decay time.
 const CHECKS_PER_DECAY: u32 = 4;
 
 /// It ends at most this many times in [`PERIOD_MS`]; then it is not started again before the period is over. Starting and joining it takes
-/// 0.1 ms. Memory that the program frees in the rest of the period, and then neither allocates nor frees, goes back only with later activity.
+/// 0.1 ms. If the program frees memory in the rest of the period and then makes no calls, that memory goes back only with its next calls.
 const MAX_ENDS: u32 = 4;
 
 /// See [`MAX_ENDS`].
 const PERIOD_MS: u64 = 100;
-
-/// What the C library runs as the thread.
-type Main = extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// Whether the thread exists, and whether it should.
 pub(super) struct BackgroundThread {
@@ -66,15 +55,11 @@ pub(super) struct BackgroundThread {
     period_ms: AtomicU64,
     /// See `period_ms`.
     n_ends: AtomicU32,
-    thread: UnsafeCell<MaybeUninit<libc::pthread_t>>,
+    thread: Joinable,
 }
 
-// SAFETY: `thread` passes from its writer to its reader with `state`: the writer stores `RUNNING` after writing it, the reader moves the state
-// from `RUNNING` before reading it.
-unsafe impl Sync for BackgroundThread {}
-
 impl BackgroundThread {
-    /// Not there. `main` is to call [`BackgroundThread::run`].
+    /// No thread yet. `main`, which it will start in, must call [`BackgroundThread::run`].
     pub(super) const fn new(main: Main) -> Self {
         Self {
             main,
@@ -83,7 +68,7 @@ impl BackgroundThread {
             n_threads: AtomicU32::new(0),
             period_ms: AtomicU64::new(0),
             n_ends: AtomicU32::new(0),
-            thread: UnsafeCell::new(MaybeUninit::uninit()),
+            thread: Joinable::new(),
         }
     }
 
@@ -103,6 +88,7 @@ impl BackgroundThread {
 
     /// In a forked child only the calling thread exists, with its heap if it `has_heap`.
     pub(super) fn forked(&self, shared: &Shared<Linux>, has_heap: bool) {
+        self.thread.forget();
         self.state.store(NONE, Ordering::Relaxed);
         self.n_ends.store(0, Ordering::Relaxed);
         self.n_threads.store(u32::from(has_heap), Ordering::Relaxed);
@@ -160,8 +146,7 @@ impl BackgroundThread {
         {
             return;
         }
-        // SAFETY: this thread moved the state from none to starting, so no other uses `thread`.
-        if !spawn(unsafe { &mut *self.thread.get() }, self.main) {
+        if !self.thread.spawn(self.main, STACK_BYTES) {
             // The C library has no thread for us: memory goes back on activity alone.
             self.state.store(NONE, Ordering::Release);
             return;
@@ -182,11 +167,10 @@ impl BackgroundThread {
             return;
         }
         shared.pages.wake();
-        // SAFETY: this thread moved the state from running to ending: `thread` was written before it was running, and only this thread joins.
-        unsafe { join((*self.thread.get()).assume_init()) };
+        self.thread.join();
         self.note_end(shared);
         self.state.store(NONE, Ordering::Release);
-        // Threads may have been born meanwhile.
+        // Threads may have got a heap meanwhile.
         self.set_due_if_wanted(shared);
     }
 
@@ -200,16 +184,16 @@ impl BackgroundThread {
         }
     }
 
-    /// Whether it has ended so often lately that it is not started again for a while.
+    /// Whether it has ended so often in this period that it is not started again before the period is over.
     fn has_ended_too_often(&self, shared: &Shared<Linux>) -> bool {
         self.n_ends.load(Ordering::Relaxed) >= MAX_ENDS
             && shared.os().now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
     }
 
-    /// What the thread does until it is to end. `sample` is called with each round if the option `report_ms` is set.
+    /// The thread's work, until its state is ending. Calls `sample` in each round if the option `report_ms` is set.
     pub(super) fn run(&self, shared: &Shared<Linux>, sample: impl Fn()) {
-        process::name_thread(c"freestone");
-        scheduling::like_the_first_thread();
+        thread::set_name(c"freestone");
+        thread::schedule_like_the_first();
         let (pages, settings) = (&shared.pages, shared.settings());
         loop {
             let seen = pages.wakes();
@@ -226,50 +210,6 @@ impl BackgroundThread {
             pages.sleep(seen, [check_ms, settings.report_ms()].into_iter().flatten().min());
         }
     }
-}
-
-/// Starts `main` as a thread with every signal blocked, and stores its handle in `thread`. Keeps `errno`. `false` if the C library cannot.
-fn spawn(thread: &mut MaybeUninit<libc::pthread_t>, main: Main) -> bool {
-    let errno = process::errno();
-    let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let mut attributes = MaybeUninit::uninit();
-    // SAFETY: each structure is initialised by the first call that gets it, and used only by the calls after that.
-    let started = unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        let mut started = false;
-        if libc::pthread_attr_init(attributes.as_mut_ptr()) == 0 {
-            libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK_BYTES);
-            let none = ptr::null_mut();
-            started = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), main, none) == 0;
-            libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
-        started
-    };
-    process::set_errno(errno);
-    started
-}
-
-/// Waits for the thread's end, with cancellation of the calling thread put off. Keeps `errno`.
-///
-/// # Safety
-/// - The thread was started by [`spawn`], and no other thread joins it.
-unsafe fn join(thread: libc::pthread_t) {
-    unsafe extern "C" {
-        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
-    }
-    /// The same in glibc and musl.
-    const PTHREAD_CANCEL_DISABLE: c_int = 1;
-    let errno = process::errno();
-    let mut before = 0;
-    // SAFETY: the thread is joinable and joined only here (this function's contract); the cancellation state is put back as it was.
-    unsafe {
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut before);
-        libc::pthread_join(thread, ptr::null_mut());
-        pthread_setcancelstate(before, ptr::null_mut());
-    }
-    process::set_errno(errno);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`Heap`]: an explicit heap, all blocks of which end at once.
+//! [`Heap`]: an explicit heap; dropping it frees all its blocks at once.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!
 //! A heap is a thread heap behind a lock: whichever thread holds the lock is its thread. Any thread may free its blocks, by
 //! [`Heap::deallocate`] of any heap or by C's `free`: a free by a thread that is not using the heap puts the block into the heap's inbox at
-//! once. So when the heap is dropped, every block that was freed before has come home, and the rest is dropped with it.
+//! once. So when the heap is dropped, every block that was freed before is in its spans or its inbox, and the other blocks end with it.
 //!
 //! Rust's global `dealloc` must not free its blocks: it trusts the layout and keeps the block in a bin of its thread without looking up the
 //! owner, where the block would outlive its heap. (`GlobalAlloc` and `Allocator` ask the same of every allocator: free with the one that
@@ -16,7 +16,7 @@
 //! Cost: the thread heap's, and an uncontended lock; a free by another thread is one atomic operation.
 //!
 //! # Safety
-//! Dropping a heap ends the life of all its blocks: its unsafe constructor makes that the caller's duty.
+//! Dropping a heap frees all its blocks: the contract of its unsafe constructor covers that.
 
 use crate::api::process::{self, PROCESS};
 use crate::api::{free, shortage};
@@ -61,6 +61,14 @@ unsafe impl Sync for Heap {}
 impl Heap {
     /// A new heap without a limit; `None` when memory runs out.
     ///
+    /// ```
+    /// use freestone::Heap;
+    ///
+    /// // SAFETY: no block is allocated from it.
+    /// let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// drop(heap);
+    /// ```
+    ///
     /// # Safety
     /// - When the heap is dropped, no code uses any block allocated from it, and every free of one has returned, or never comes.
     /// - Its blocks are freed by [`Heap::deallocate`] or C's `free`, not by [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
@@ -74,8 +82,8 @@ impl Heap {
         Some(Self { record })
     }
 
-    /// Lets the heap have at most `bytes` of memory, rounded down to whole pages of 64 KiB; `None`: as much as there is. Spans count whole,
-    /// whichever of their blocks are out.
+    /// Limits the heap's memory to `bytes`, rounded down to whole pages of 64 KiB; `None` removes the limit. A span counts in full, however
+    /// few of its blocks are allocated.
     ///
     /// # Errors
     /// The heap has more than that already, or `bytes` is less than a page; nothing has changed then.
@@ -99,6 +107,16 @@ impl Heap {
 
     /// Allocates a block of `layout`, with any contents; `None` when memory runs out or the heap's limit is reached. A layout of size 0 gets a
     /// block, too.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// # // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// # let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// let block = heap.allocate(Layout::from_size_align(1000, 64)?).expect("memory for 1000 bytes");
+    /// assert_eq!(block.addr().get() % 64, 0);
+    /// # Ok::<(), core::alloc::LayoutError>(())
+    /// ```
     #[must_use]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         let attempt = || self.record.enter().own().allocate(layout.size(), layout.align()).start;
@@ -106,9 +124,7 @@ impl Heap {
             upkeep::flush_all(self.record.enter().own());
             attempt()
         };
-        let is_short = |block: &*mut u8| {
-            block.is_null() && any_block::is_possible(&PROCESS.shared.pages, layout.size(), layout.align())
-        };
+        let is_short = |block: &*mut u8| block.is_null() && any_block::is_possible(layout.size(), layout.align());
         NonNull::new(shortage::handle(attempt(), is_short, again))
     }
 
@@ -136,7 +152,7 @@ impl Heap {
     /// untouched.
     ///
     /// # Safety
-    /// - The block was allocated by Freestone for `old`, and is not freed. It is not used again unless the answer is `None`.
+    /// - The block was allocated by Freestone for `old`, and is not freed. It is not used again unless the result is `None`.
     ///
     /// ```
     /// # use core::alloc::Layout;
@@ -160,11 +176,10 @@ impl Heap {
             }
         }
         let moved = self.allocate(new)?;
-        // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
-        unsafe {
-            moved.copy_from_nonoverlapping(block, old.size().min(size));
-            self.deallocate(block);
-        }
+        // SAFETY: each block holds the smaller of the two sizes, and they are two.
+        unsafe { moved.copy_from_nonoverlapping(block, old.size().min(size)) };
+        // SAFETY: the old block is live, and not used again when the result is a new one (this function's contract).
+        unsafe { self.deallocate(block) };
         Some(moved)
     }
 

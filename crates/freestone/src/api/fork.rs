@@ -1,34 +1,48 @@
 //! Forking: every lock of the allocator is held while the process is copied.
-#![allow(unsafe_code)]
 //!
-//! Before: the C library's lock of its list of streams is taken (`stdio`), then every lock of the allocator in order of rank, so that no thread
-//! is inside the allocator. After, in the parent: all are released. In the child: the same; `process` then ends what threads had under way that
-//! do not exist in the child.
+//! Before: the C library's lock of its list of streams is taken, then every lock of the allocator in order of rank, so that no thread is inside
+//! the allocator. After, in the parent: all are released. In the child: the same; `process` then ends what threads had under way that do not
+//! exist in the child.
 //!
 //! ```text
 //!  handlers of others, the last registered first ─▶ lock ─▶ fork ─▶ unlock ─▶ handlers of others, the first registered first
 //! ```
 //!
-//! **Registered first.** Handlers of others may allocate, so ours run last before a fork and first after it: a constructor with the first
+//! **Registered first.** Other handlers may allocate, so ours run last before a fork and first after it: a constructor with the first
 //! priority registers them, and the shared library is initialised before all others (`-z initfirst`). A handler that was registered
 //! earlier all the same (by a shared library's constructor, in a program linked with the archive or with the crate) runs while the locks
 //! are held, and may allocate too: the thread that forks passes the locks it holds ([`Futex::begin_fork`]).
 //!
 //! Several threads may fork at once: the first lock queues them. A fork within a fork handler is part of the outer one.
 //!
-//! # Safety
-//! The C library runs the handlers of a fork in the thread that forks, and in its copy.
+//! **The list of streams.** glibc's `fork` runs the prepare handlers, ours the last, then locks its list of streams, then its own `malloc`: in this
+//! order a thread that holds the list's lock may allocate. Our locks are taken too early for that. While we hold them, `fork` waits for the list,
+//! whose holder (`fflush(NULL)`) waits for a stream, whose holder (`getdelim`) allocates and waits for us (glibc's bug 19431). So our handler
+//! takes the list's lock first, by the functions that glibc exports for that (`weak_symbols`).
+//!
+//! | | glibc itself | we |
+//! |---|---|---|
+//! | before | locks, after our handler: the lock is recursive | lock |
+//! | in the parent | unlocks | unlock |
+//! | in the child of several threads | resets, before our handler | reset: it is free |
+//! | in the child of one thread | nothing | reset: the only thread held it |
+//!
+//! This relies on `_IO_list_lock`, `_IO_list_unlock` and `_IO_list_resetlock` at version `GLIBC_2.2.5` (on AArch64 `GLIBC_2.17`), which every
+//! glibc so far exports. The table agrees with the sources of 2.27, 2.33, 2.36 and 2.42; tested with 2.36.
+//!
+//! Not covered are the locks that `fork` takes between our handler and the list: that of the database of name services, whose holder may
+//! allocate when it reads `/etc/nsswitch.conf` (the first time, or when the file has changed), and in 2.42 that of the list of `popen`'s
+//! children, whose holder allocates in `popen` while others are open. Nor is musl covered: its `fork` locks its list of streams after all
+//! handlers, too, and it exports no function to lock the list before.
 
 use crate::api::pressure::Pressure;
-use crate::api::stdio;
+use crate::api::weak_symbols::{lock_streams, reset_streams, unlock_streams};
 use crate::shared::Shared;
 use crate::thread::life::Threads;
-use freestone_base::lock::Parking;
+use freestone_base::lock::{Forker, Parking};
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
+use freestone_os::process::{self, ForkHandler};
 use freestone_os::{Futex, Linux};
-
-/// A fork handler.
-type Handler = unsafe extern "C" fn();
 
 /// The parts whose locks are held across a fork, outermost first.
 pub(super) struct Locks<'a> {
@@ -40,22 +54,17 @@ pub(super) struct Locks<'a> {
 impl Locks<'_> {
     fn lock(&self) {
         self.pressure.lock_for_fork();
-        // That lock queues those who fork at once; from here on this thread may enter what it holds.
+        // That lock queues threads that fork at once; from here on this thread may enter the locks that it holds.
         Futex::begin_fork();
         self.threads.lock_for_fork();
         self.shared.lock_for_fork();
     }
 
-    /// # Safety
-    /// - This thread, or the one it is the copy of, called [`Locks::lock`] on the same parts, and nothing has released them since.
-    unsafe fn unlock(&self) {
-        // SAFETY: each part was locked by this thread or the one it is a copy of (this function's contract).
-        unsafe {
-            self.shared.unlock_after_fork();
-            self.threads.unlock_after_fork();
-            Futex::end_fork();
-            self.pressure.unlock_after_fork();
-        }
+    fn unlock(&self, forker: Forker) {
+        self.shared.unlock_after_fork(forker);
+        self.threads.unlock_after_fork(forker);
+        Futex::end_fork();
+        self.pressure.unlock_after_fork(forker);
     }
 }
 
@@ -74,10 +83,9 @@ impl Forks {
 
     /// Registers the handlers, unless they are. If the C library cannot, forking while other threads allocate is not safe; there is no one to
     /// report that to.
-    pub(super) fn register(&self, before: Handler, in_parent: Handler, in_child: Handler) {
+    pub(super) fn register(&self, before: ForkHandler, in_parent: ForkHandler, in_child: ForkHandler) {
         if !self.is_registered.swap(true, Ordering::Relaxed) {
-            // SAFETY: the handlers are functions of the type asked for, and exist as long as the object, which is never unloaded (`pin`).
-            unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+            let _ = process::at_fork(before, in_parent, in_child);
         }
     }
 
@@ -87,31 +95,23 @@ impl Forks {
             self.n_nested.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        stdio::lock();
+        lock_streams();
         locks.lock();
     }
 
     /// Releases every lock, in the parent; nothing if the fork is part of another one, which still holds them.
-    ///
-    /// # Safety
-    /// - This thread called [`Forks::lock`] for the same fork.
-    pub(super) unsafe fn unlock_in_parent(&self, locks: &Locks<'_>) {
+    pub(super) fn unlock_in_parent(&self, locks: &Locks<'_>, forker: Forker) {
         if !self.leave_nested() {
-            // SAFETY: this thread took the locks in `lock`, and no fork within this one is under way.
-            unsafe { locks.unlock() };
-            stdio::unlock();
+            locks.unlock(forker);
+            unlock_streams();
         }
     }
 
     /// Releases every lock, in the child; nothing if the fork is part of another one, which still holds them.
-    ///
-    /// # Safety
-    /// - This thread is the copy of the one that called [`Forks::lock`] for the same fork.
-    pub(super) unsafe fn unlock_in_child(&self, locks: &Locks<'_>) {
+    pub(super) fn unlock_in_child(&self, locks: &Locks<'_>, forker: Forker) {
         if !self.leave_nested() {
-            // SAFETY: this thread is the copy of the one that took the locks in `lock`, and no fork within this one is under way.
-            unsafe { locks.unlock() };
-            stdio::reset();
+            locks.unlock(forker);
+            reset_streams();
         }
     }
 

@@ -12,7 +12,7 @@
 //! reported (`misuse`).
 
 use crate::api::local_heap::{keep_freed, with_heap};
-use crate::size_class::block_bytes;
+use crate::size_class::{N_CLASSES, block_bytes};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Current;
 use crate::thread::{any_block, current, flush};
@@ -24,19 +24,31 @@ use freestone_os::Linux;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    let heap = current::get();
-    if let Some((own, class)) = heap.own_class(block.addr()) {
-        // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
-        let free_block = unsafe { FreeBlock::new(block, class) };
-        if !free_block.is_marked() {
-            if own.bins().push(free_block) {
-                overflow(heap, class);
-            }
-            return;
-        }
+    // SAFETY: this function's contract is that of `free_own`.
+    if unsafe { !free_own(block, N_CLASSES) } {
+        // SAFETY: this function's contract is that of `free_slow`.
+        unsafe { free_slow(block) };
     }
-    // SAFETY: this function's contract is that of `free_slow`.
-    unsafe { free_slow(block) }
+}
+
+/// Frees a small block of this thread if its class is below `bound`, which is `N_CLASSES` or less. `false` of any other block, and of one that
+/// may be free already: they stay as they are.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(always)]
+pub(crate) unsafe fn free_own(block: *mut u8, bound: usize) -> bool {
+    let heap = current::get();
+    let Some((own, class)) = heap.own_class_below(block.addr(), bound) else { return false };
+    // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
+    let block = unsafe { FreeBlock::new(block, class) };
+    if block.is_marked() {
+        return false;
+    }
+    if own.bins().push(block) {
+        overflow(heap, class);
+    }
+    true
 }
 
 /// Frees a small block of a known class without looking up its owner: flushing the bin does that.
@@ -94,7 +106,7 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
     }
 }
 
-/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the answer is 0.
+/// Bytes of a block, all of which may be used; 0 for null. An invalid pointer is reported, and the result is 0.
 ///
 /// # Safety
 /// - `block` is null, or was returned by this allocator and is not freed.

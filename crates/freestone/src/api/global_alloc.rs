@@ -1,4 +1,4 @@
-//! [`Freestone`]: Rust's global allocator, and what a Rust program may ask of it.
+//! [`Freestone`]: Rust's global allocator, and the functions that it offers to a Rust program.
 #![allow(unsafe_code)]
 //!
 //! With a layout known at compile time the class is a constant: `Box::new` of a 48-byte type is a pop, its drop a push, both inlined
@@ -40,7 +40,7 @@ impl Freestone {
     /// Gives free memory back to the operating system now: what this thread has cached, and all free page runs. Other threads' caches stay.
     /// Returns the bytes given back.
     ///
-    /// Free memory goes back by itself when it has not been used for a while; call this where the program knows better, such as before it
+    /// Free memory goes back by itself when it has not been used for a while; call this where the program can tell earlier, such as before it
     /// waits for a long time.
     ///
     /// ```
@@ -79,7 +79,7 @@ impl Freestone {
     /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.
     ///
     /// # Errors
-    /// There is no such option, the value does not suit it, it is only read at the start, or it is a limit below what is in use. Nothing has
+    /// There is no such option, the value is not valid for it, it is only read at the start, or it is a limit below what is in use. Nothing has
     /// changed then.
     ///
     /// ```
@@ -109,9 +109,9 @@ impl Freestone {
         process::option(name)
     }
 
-    /// Has `callback` called with the bytes in use and `argument` when the soft limit is passed or an allocation is about to fail, in place of
-    /// the function set before; `None`: nothing is called. It runs in the thread that allocates, which may hold locks of the program's. It may
-    /// allocate and free; what it allocates brings no further call.
+    /// Registers `callback`, to be called with the bytes in use and `argument` when the soft limit is passed or an allocation is about to fail.
+    /// It replaces the previous one; `None` removes it. It runs in the thread that allocates, which may hold locks of the program. It may
+    /// allocate and free; its own allocations do not call it again.
     ///
     /// # Safety
     /// - The function may be called with the argument at any time, by any thread, until another one is set and calls under way have
@@ -169,12 +169,11 @@ unsafe impl GlobalAlloc for Freestone {
 
     #[inline(always)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: `block` was allocated for `layout` and no code uses it any more (the trait's contract); the class is the one `alloc` took.
-        unsafe {
-            match class_of_aligned(layout.size(), layout.align()) {
-                Some(class) => free::free_sized(block, class),
-                None => free::free_slow(block),
-            }
+        match class_of_aligned(layout.size(), layout.align()) {
+            // SAFETY: `block` was allocated for `layout`, hence of this class, and no code uses it any more (the trait's contract).
+            Some(class) => unsafe { free::free_sized(block, class) },
+            // SAFETY: `block` was allocated here, and no code uses it any more (the trait's contract).
+            None => unsafe { free::free_slow(block) },
         }
     }
 
@@ -193,11 +192,10 @@ unsafe impl GlobalAlloc for Freestone {
             // SAFETY: the alignment of a layout is a power of two.
             let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
             if !moved.is_null() {
-                // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is of class `old`, and given up.
-                unsafe {
-                    moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
-                    free::free_sized(block, old);
-                }
+                // SAFETY: each block holds the smaller of the two sizes, and they are two.
+                unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(new_size)) };
+                // SAFETY: the old block was allocated for `layout`, hence of class `old`, and is not used again (the trait's contract).
+                unsafe { free::free_sized(block, old) };
             }
             return moved;
         }
@@ -221,11 +219,10 @@ unsafe fn realloc_large(block: *mut u8, layout: Layout, new_size: usize) -> *mut
     // SAFETY: the alignment of a layout is a power of two.
     let moved = unsafe { alloc::allocate_aligned(new_size, layout.align()) };
     if !moved.is_null() {
-        // SAFETY: each block holds the smaller of the two sizes, and they are two; the old one is given up.
-        unsafe {
-            moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
-            free::free(block);
-        }
+        // SAFETY: each block holds the smaller of the two sizes, and they are two.
+        unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(new_size)) };
+        // SAFETY: the old block was allocated here, and is not used again (this function's contract).
+        unsafe { free::free(block) };
     }
     moved
 }

@@ -1,4 +1,4 @@
-//! This thread's heap, for the slow paths: born at first need, or the fallback heap.
+//! This thread's heap, for the slow paths: created when first needed, or the fallback heap.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,12 +8,12 @@
 //!                                                   └▶ fallback heap, behind its lock
 //! ```
 //!
-//! A thread whose heap has died (destructors of others may still run) shares the fallback heap with those that never got one. A signal handler
-//! may interrupt a thread that is starting: what it allocates fails, and what it frees is kept until a thread has its heap.
+//! A thread whose heap has ended (other destructors may still run) shares the fallback heap with threads that never got one. A signal handler
+//! may interrupt a thread that is starting: its allocations fail, and the blocks that it frees are kept until a thread has a heap.
 //!
 //! # Safety
 //! Records of heaps are never unmapped, so a reference to one stays valid. The thread's pointer (`thread::current`) is set to the heap that was
-//! born for the thread, and taken away before that heap ends.
+//! created for the thread, and cleared before that heap ends.
 
 use crate::api::process::{self, NO_KEY, PROCESS};
 use crate::thread::gated::GatedHeap;
@@ -24,7 +24,7 @@ use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::Ordering;
 use freestone_os::Linux;
 
-/// Calls `f` with this thread's heap, born if need be, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
+/// Calls `f` with this thread's heap, created if necessary, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
 /// when the allocator cannot start, or this thread is starting.
 pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
     if let Some(own) = current::get().own() {
@@ -69,16 +69,15 @@ pub(super) unsafe fn keep_freed(block: *mut u8) {
 fn free_early(own: Own<'_, Linux>) {
     let mut block = PROCESS.freed_early.take();
     while !block.is_null() {
-        // SAFETY: `keep_freed` linked the blocks; the program freed each of them, and none is in the list twice.
-        unsafe {
-            let next = (*block).next;
-            own.free(block.cast());
-            block = next;
-        }
+        // SAFETY: `keep_freed` put the block into the inbox, which linked its first word to the next.
+        let next = unsafe { (*block).next };
+        // SAFETY: the program freed the block, and it is in the list once.
+        unsafe { own.free(block.cast()) };
+        block = next;
     }
 }
 
-/// The heap of threads that cannot have one, born at first need; `None` when memory runs out.
+/// The heap of threads that cannot have their own, created when first needed; `None` when memory runs out.
 fn fallback() -> Option<&'static GatedHeap<Linux>> {
     loop {
         // SAFETY: the pointer is null or that of a heap's record, which is never unmapped.
@@ -93,7 +92,7 @@ fn fallback() -> Option<&'static GatedHeap<Linux>> {
         let born = born?;
         let pointer = ptr::from_ref(born).cast_mut();
         if PROCESS.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
-            // Another thread was first.
+            // Another thread has made it meanwhile.
             // SAFETY: the heap was born above, and no other thread has seen it.
             unsafe { PROCESS.threads.death_of_fallback(born) };
         }
@@ -107,7 +106,7 @@ fn born() -> Option<Own<'static, Linux>> {
         return None;
     }
     if let Some(own) = current::get().own() {
-        // Starting the allocator allocated, and this thread got its heap on the way.
+        // Starting the allocator has allocated, which made this thread's heap.
         return Some(own);
     }
     let before = current::begin_start();

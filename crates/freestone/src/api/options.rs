@@ -1,38 +1,17 @@
 //! Reading options: from the environment, then the link-time symbol, then calls of the API; the last value of an option wins.
-#![allow(unsafe_code)]
 //!
 //! An unknown name or malformed value is reported on standard error and ignored. When the process is more privileged than its caller,
 //! environment and symbol can raise the option `harden`, and nothing else.
-//!
-//! # Safety
-//! `freestone_options` is weak: its address is null unless the program defines it, and then it must be a C string.
 
 use crate::api::report::Report;
+use crate::api::weak_symbols::linked_options;
 use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
-use core::ffi::{CStr, c_char};
 use core::str;
 use freestone_os::{Os, process};
 
 /// Prefix of the environment variables that set options.
 const PREFIX: &[u8] = b"FREESTONE_";
-
-core::arch::global_asm!(
-    ".weak freestone_options",
-    ".pushsection .data.rel.ro.freestone_0_1_0_options,\"aw\",@progbits",
-    ".globl freestone_0_1_0_options",
-    ".hidden freestone_0_1_0_options",
-    ".p2align 3",
-    "freestone_0_1_0_options:",
-    ".quad freestone_options",
-    ".popsection",
-);
-
-unsafe extern "C" {
-    /// Address of the program's `freestone_options`, or null.
-    #[link_name = "freestone_0_1_0_options"]
-    static LINKED: *const c_char;
-}
 
 /// Applies the options of environment and symbol to `settings`; the path goes to `report`.
 pub(super) fn apply_all(settings: &Settings, report: &Report) {
@@ -78,9 +57,7 @@ fn for_each(mut visit: impl FnMut(&[u8], &[u8], &str)) {
             visit(name, value, "environment");
         }
     });
-    // SAFETY: the pointer is null, or the program's C string, which is never changed.
-    let linked = unsafe { if LINKED.is_null() { &[][..] } else { CStr::from_ptr(LINKED).to_bytes() } };
-    for option in linked.split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
+    for option in linked_options().split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
         let (name, value) = split(option);
         visit(name, value, "freestone_options");
     }
@@ -112,8 +89,8 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// Sets the option `name` of an allocator that has started.
 ///
 /// # Errors
-/// There is no such option, the value does not suit it, it is only read at the start, it comes after the first allocation and is too late, or
-/// it is a limit below what is in use. Nothing has changed then.
+/// There is no such option, the value is not valid for it, it is only read at the start, it comes after the first allocation and is too late,
+/// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
     if index == key::REPORT {

@@ -1,4 +1,4 @@
-//! Keeping the object that has the allocator in it loaded.
+//! Keeping the shared object that contains the allocator loaded.
 #![allow(unsafe_code)]
 //!
 //! Blocks, thread-exit hooks and fork handlers outlive a `dlclose`. `libfreestone.so` is linked with `-z nodelete`. A shared library whose
@@ -66,23 +66,31 @@ const DF_1_NODELETE: usize = 0x8;
 const DF_1_PIE: usize = 0x0800_0000;
 const RTLD_DL_LINKMAP: c_int = 2;
 
-/// Keeps this object loaded until the process ends, unless it stays loaded anyway. For its constructor.
+/// Keeps this object loaded until the process ends, unless it stays loaded anyway. Called by its constructor.
 pub(super) fn pin() {
-    // SAFETY: `_DYNAMIC` is null or this object's dynamic section; `dladdr1` gets an address of this object and places for its answers, `dlopen`
-    // the name that the loader gave the object.
-    unsafe {
-        if flags(OBJECT.dynamic) & (DF_1_NODELETE | DF_1_PIE) != 0 {
-            return;
-        }
-        let (Some(dlopen), Some(dladdr1)) = (OBJECT.dlopen, OBJECT.dladdr1) else { return };
-        let mut info = core::mem::MaybeUninit::uninit();
-        let mut map: *const LinkMap = ptr::null();
-        let here = (&raw const OBJECT).cast();
-        if dladdr1(here, info.as_mut_ptr(), &mut map, RTLD_DL_LINKMAP) != 0 && !map.is_null() && *(*map).name != 0 {
-            // The handle is never closed.
-            dlopen((*map).name, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
-        }
+    // SAFETY: the assembler has stored the addresses, and nothing changes them.
+    let object = unsafe { &OBJECT };
+    // SAFETY: the linker makes `_DYNAMIC` the object's dynamic section, or null.
+    if unsafe { flags(object.dynamic) } & (DF_1_NODELETE | DF_1_PIE) != 0 {
+        return;
     }
+    let (Some(dlopen), Some(map)) = (object.dlopen, object.dladdr1.and_then(link_map)) else { return };
+    // SAFETY: the loader's record of an object has a C string for its name.
+    if unsafe { *map.name } != 0 {
+        // SAFETY: the name is that of a loaded object. The handle is never closed.
+        unsafe { dlopen(map.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
+    }
+}
+
+/// The loader's record of this object.
+fn link_map(dladdr1: Dladdr1) -> Option<&'static LinkMap> {
+    let mut info = core::mem::MaybeUninit::uninit();
+    let mut map: *const LinkMap = ptr::null();
+    let here = (&raw const OBJECT).cast();
+    // SAFETY: `here` is an address of this object, and there is room for both answers.
+    let is_found = unsafe { dladdr1(here, info.as_mut_ptr(), &mut map, RTLD_DL_LINKMAP) } != 0;
+    // SAFETY: null, or the loader's record of this object, which is loaded while its code runs.
+    if is_found { unsafe { map.as_ref() } } else { None }
 }
 
 /// The flags in a dynamic section; none if there is no section, or it has none.
@@ -90,14 +98,16 @@ pub(super) fn pin() {
 /// # Safety
 /// - `entry` is null, or starts a dynamic section.
 unsafe fn flags(mut entry: *const Dynamic) -> usize {
-    // SAFETY: `entry` is null or in a dynamic section (this function's contract), whose last entry is `DT_NULL`.
-    unsafe {
-        while !entry.is_null() && (*entry).tag != DT_NULL {
-            if (*entry).tag == DT_FLAGS_1 {
-                return (*entry).value;
-            }
-            entry = entry.add(1);
+    // SAFETY: null, or in a dynamic section (this function's contract): its last entry is `DT_NULL`, where the loop ends.
+    while let Some(&Dynamic { tag, value }) = unsafe { entry.as_ref() } {
+        match tag {
+            DT_NULL => break,
+            DT_FLAGS_1 => return value,
+            _ => entry = entry.wrapping_add(1),
         }
     }
     0
 }
+
+#[cfg(test)]
+mod tests;

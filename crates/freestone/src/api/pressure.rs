@@ -7,11 +7,28 @@
 //! The function and its argument are set together, under a lock; it is called with no lock held.
 
 use core::ffi::c_void;
-use freestone_base::lock::{Lock, Parking};
+use freestone_base::lock::{Forker, Lock, Parking};
 use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_os::Futex;
 
 /// A function to call when memory is short, with the bytes in use and the argument that was given with it.
+///
+/// ```
+/// use core::ffi::c_void;
+/// use core::sync::atomic::{AtomicUsize, Ordering};
+/// use freestone::{Callback, Freestone};
+///
+/// /// Counts its calls in the argument.
+/// unsafe extern "C" fn count(_in_use_bytes: usize, calls: *mut c_void) {
+///     // SAFETY: the argument is `CALLS`.
+///     unsafe { &*calls.cast::<AtomicUsize>() }.fetch_add(1, Ordering::Relaxed);
+/// }
+///
+/// static CALLS: AtomicUsize = AtomicUsize::new(0);
+/// let callback: Callback = count;
+/// // SAFETY: the argument is a static, and any thread may call the function.
+/// unsafe { Freestone.on_pressure(Some(callback), (&raw const CALLS).cast_mut().cast()) };
+/// ```
 pub type Callback = unsafe extern "C" fn(in_use_bytes: usize, argument: *mut c_void);
 
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +37,7 @@ struct Listener {
     argument: *mut c_void,
 }
 
-// SAFETY: whoever sets an argument promises that any thread may pass it to the callback (the contract of `Pressure::listen`).
+// SAFETY: any thread may pass the argument to the callback, by the contract of `Pressure::listen`, which stores both.
 unsafe impl Send for Listener {}
 
 /// Rank of the lock: outside all others, and held only to read or write two words.
@@ -48,14 +65,14 @@ impl Pressure {
         *self.listener.lock() = callback.map(|callback| Listener { callback, argument });
     }
 
-    /// Calls the listener, unless there is none or a call is under way. It may allocate; what it allocates brings no further call.
+    /// Calls the listener, unless there is none or a call is under way. It may allocate; its own allocations do not call it again.
     pub(super) fn notify(&self, in_use_bytes: impl FnOnce() -> usize) {
         if self.notifier.compare_exchange(0, Futex::this_thread(), Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;
         }
         let listener = *self.listener.lock();
         if let Some(listener) = listener {
-            // SAFETY: whoever set the listener allowed any thread to call it with this argument (the contract of `listen`); no lock is held.
+            // SAFETY: any thread may call the listener with this argument, by the contract of `listen`, which stored both; no lock is held.
             unsafe { (listener.callback)(in_use_bytes(), listener.argument) };
         }
         self.notifier.store(0, Ordering::Release);
@@ -66,13 +83,9 @@ impl Pressure {
         self.listener.acquire_raw();
     }
 
-    /// Releases the lock, in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took it with [`Pressure::lock_for_fork`], or is the child's copy of the thread that did.
-    pub(super) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: this thread, or the one it is a copy of, holds the lock (this function's contract).
-        unsafe { self.listener.release_raw() }
+    /// Releases the lock of [`Pressure::lock_for_fork`], in parent or child.
+    pub(super) fn unlock_after_fork(&self, forker: Forker) {
+        self.listener.release_raw(forker);
     }
 
     /// In a forked child: a call under way in a thread that does not exist there has ended; one in the thread that forked goes on.

@@ -1,16 +1,16 @@
-//! The process's one allocator: its parts, how they start, and the hooks by which the C library calls back.
+//! The process's one allocator: its parts, how they start, and the hooks that the C library calls.
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!  the object is loaded ─▶ fork handlers
+//!  the object is loaded ─▶ register fork handlers
 //!  first slow path      ─▶ start (once): reserve addresses, create the thread-exit key, read the options
-//!  a thread's end       ─▶ its heap dies
+//!  a thread's end       ─▶ its heap ends
 //!  fork                 ─▶ lock everything, fork, unlock
-//!  background thread    ─▶ purge what is too old, now and then
+//!  background thread    ─▶ purge what has expired, a few times in a decay time
 //! ```
 //!
-//! This is the only module that knows there is one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
-//! are given what they need. The entry points above take the parts from [`PROCESS`].
+//! This is the only module that relies on there being one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
+//! get what they need from their callers. The entry points above take the parts from [`PROCESS`].
 //!
 //! Any entry point may be the first call, on any thread: before `main`, after `exit`, in a destructor of thread-local storage, in a signal
 //! handler. A thread is marked as starting while [`start`] runs in it (`thread::current`), and gets no memory meanwhile.
@@ -33,17 +33,18 @@ use crate::thread::life::Threads;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
+use freestone_base::lock::Forker;
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::{Futex, Linux, Os};
 
-/// Everything there is one of.
+/// The parts of the process's allocator.
 pub(super) struct Process {
     pub(super) shared: Shared<Linux>,
     pub(super) threads: Threads<Linux>,
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
-    /// The heap of the threads that have none of their own, once there is one.
+    /// The heap of the threads that have none of their own; null before one is needed.
     pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
     /// Blocks freed by signal handlers in threads that were starting.
     pub(super) freed_early: Inbox,
@@ -71,11 +72,11 @@ pub(super) static PROCESS: Process = Process {
     forks: Forks::new(),
 };
 
-/// In place of a key: the C library had none left, so no thread can have a heap of its own.
+/// The value of `exit_key` if the C library had no key left: no thread can have a heap of its own.
 pub(super) const NO_KEY: u32 = u32::MAX;
 
-/// A thread's heap dies when the destructors of thread-specific data come round for the third time, so that those of others, which may
-/// free and allocate, come before it.
+/// A thread's heap ends in the third round of the destructors of thread-specific data, so that other destructors, which may
+/// free and allocate, run before that.
 const EXIT_ROUNDS: u32 = 2;
 
 /// Starts the allocator unless it has started. `false` if there is no memory for it, or this thread is the one that is starting it.
@@ -105,7 +106,7 @@ fn try_start() -> bool {
         return false;
     }
     let mut key = 0;
-    // SAFETY: `key` is a valid place for the answer, and the destructor a function of the type asked for. Creating a key does not allocate.
+    // SAFETY: `key` is a valid place for the result, and the destructor a function of the required type. Creating a key does not allocate.
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
@@ -171,13 +172,13 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
     unsafe { libc::pthread_setspecific(PROCESS.exit_key.load(Ordering::Relaxed), ptr::from_ref(heap).cast()) == 0 }
 }
 
-/// What the allocator's own thread does.
+/// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
     PROCESS.background.run(&PROCESS.shared, || report(Event::Sample));
     ptr::null_mut()
 }
 
-/// Among the first constructors of the object that has the allocator in it.
+/// One of the first constructors of the object that contains the allocator.
 #[used]
 #[unsafe(link_section = ".init_array.00000")]
 static AT_LOAD: extern "C" fn() = at_load;
@@ -189,7 +190,7 @@ extern "C" fn at_load() {
 }
 
 fn register_fork_handlers() {
-    // A linker takes an object out of an archive for a symbol that is asked for, and with it this constructor.
+    // A linker takes an object out of an archive because of an undefined symbol, and this constructor comes with it.
     core::hint::black_box(&AT_LOAD);
     PROCESS.forks.register(before_fork, after_fork_in_parent, after_fork_in_child);
 }
@@ -198,18 +199,19 @@ fn locks() -> Locks<'static> {
     Locks { pressure: &PROCESS.pressure, threads: &PROCESS.threads, shared: &PROCESS.shared }
 }
 
-unsafe extern "C" fn before_fork() {
+extern "C" fn before_fork() {
     PROCESS.forks.lock(&locks());
 }
 
-unsafe extern "C" fn after_fork_in_parent() {
-    // SAFETY: the C library calls this in the thread in which it called `before_fork` for the same fork.
-    unsafe { PROCESS.forks.unlock_in_parent(&locks()) };
+extern "C" fn after_fork_in_parent() {
+    // SAFETY: the C library calls this in the thread in which it called `before_fork`, where all locks were taken; that thread holds no guard.
+    PROCESS.forks.unlock_in_parent(&locks(), unsafe { Forker::new() });
 }
 
-unsafe extern "C" fn after_fork_in_child() {
-    // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, the only thread of the child.
-    unsafe { PROCESS.forks.unlock_in_child(&locks()) };
+extern "C" fn after_fork_in_child() {
+    // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, where all locks were taken; that thread held no
+    // guard.
+    PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
     // From here on no lock is waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
     PROCESS.shared.pages.adopt_purging_in_child();
     let own = current::get().own();

@@ -21,7 +21,7 @@ use core::ptr;
 /// moved; null and `ENOMEM` when memory runs out, and then the block is untouched.
 ///
 /// # Safety
-/// - `block` was returned by this allocator (it is not null) and is not freed. It is not used again unless the answer is null.
+/// - `block` was returned by this allocator (it is not null) and is not freed. It is not used again unless the result is null.
 /// - `align` is a power of two.
 #[inline]
 #[must_use]
@@ -69,9 +69,7 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
     }
     // An invalid pointer has been reported, and stays invalid: that is no shortage.
     let is_short = |moved: &*mut u8| {
-        moved.is_null()
-            && is_possible(&PROCESS.shared.pages, size, align)
-            && !matches!(locate(&PROCESS.shared, block), Place::Wrong(_))
+        moved.is_null() && is_possible(size, align) && !matches!(locate(&PROCESS.shared, block), Place::Wrong(_))
     };
     // SAFETY: a second attempt is made only if the first one returned null, and then the block is as it was.
     or_enomem(shortage::handle(moved, is_short, || unsafe { attempt(block, size, align) }))

@@ -1,4 +1,4 @@
-//! The report: the file that `freestone run` reads, one line when the allocator starts, one when the process ends, and more if asked for.
+//! The report: the file that `freestone run` reads, one line when the allocator starts, one when the process ends, and more under `report_ms`.
 //!
 //! Each line is one JSON object and is appended with a single write. The first proves that the allocator is in the process.
 //!
@@ -18,7 +18,7 @@ const LINE_BYTES: usize = 1024;
 /// Why a line with all counts is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// The option `report_ms` asks for one now.
+    /// The interval of the option `report_ms` has passed.
     Sample,
     /// The process ends.
     Exit,
@@ -33,14 +33,14 @@ impl Display for Event {
     }
 }
 
-/// Where the lines go; nowhere unless a path is set.
+/// The path of the report; nothing is written unless one is set.
 pub(super) struct Report {
     path: [AtomicU8; REPORT_PATH_BYTES],
     is_set: AtomicBool,
 }
 
 impl Report {
-    /// A report that goes nowhere.
+    /// A report without a path.
     pub(super) const fn new() -> Self {
         Self { path: [const { AtomicU8::new(0) }; REPORT_PATH_BYTES], is_set: AtomicBool::new(false) }
     }

@@ -6,14 +6,14 @@
 //!                                                 ─▶ if it failed: one more try; then null and ENOMEM
 //! ```
 //!
-//! Cost: a test of one flag on the slow paths until a limit is met. The soft limit is met once, and again with every 1/64 of it beyond.
+//! Cost: a test of one flag on the slow paths until a limit is passed. The soft limit is reported once, and again with each further 1/64 of it.
 
 use crate::api::local_heap;
 use crate::api::process::PROCESS;
 use crate::thread::current;
 use freestone_os::{Errno, process};
 
-/// Returns what an allocation got. If it passed the soft limit or got nothing, makes room first; if it got nothing, tries `again` once.
+/// Returns the result of an allocation. If it passed the soft limit or failed, makes room first; if it failed, tries `again` once.
 #[inline]
 pub(super) fn handle<R>(got: R, is_short: impl Fn(&R) -> bool, again: impl FnOnce() -> R) -> R {
     if !is_short(&got) && !is_pressed() {
@@ -31,7 +31,7 @@ pub(super) fn is_pressed() -> bool {
 #[cold]
 fn make_room() {
     if current::is_starting() {
-        // A signal handler allocates while its thread starts: that fails however much room there is.
+        // A signal handler allocates while its thread starts: that fails, however much memory is free.
         return;
     }
     let pages = &PROCESS.shared.pages;

@@ -9,7 +9,7 @@ use crate::thread::life::Threads;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::Os;
 
-/// What heaps and what they share hold now.
+/// The statistics of all heaps and of the parts that they share.
 pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) -> Stats {
     let pages = shared.pages.stats();
     let mut stats = Stats {

@@ -4,7 +4,8 @@ use super::*;
 use crate::config::key;
 use crate::size_class::{class_of, span_pages};
 use crate::span::Kind;
-use crate::testing::World;
+use crate::testing::{World, span_at};
+use freestone_base::units::Pages;
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -17,53 +18,59 @@ fn adopter() -> *mut c_void {
 
 /// A small span of the test's, and all blocks of it that are out.
 struct OwnSpan {
-    page: u32,
+    page: PageIndex,
     class: usize,
     blocks: Vec<*mut Node>,
 }
 
 /// Takes `n_out` blocks, or all there are, out of a new span of `class`.
 fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
-    let (pages, n_pages) = (&world.shared.pages, span_pages(class).0);
-    let run = pages.allocate(n_pages, 1, Kind::Small).expect("the fake kernel has memory");
-    let layout = pages.layout();
+    let run =
+        world.shared.pages.allocate(span_pages(class), Pages(1), Kind::Small).expect("the fake kernel has memory");
+    let span = span_at(world, run.page);
+    blocks::format(&span, class, OS_PAGE_BYTES, !run.zero);
+    span.records().iter().for_each(|record| record.first.store(run.page.0, Ordering::Relaxed));
+    span.owner.store(adopter(), Ordering::Relaxed);
+    span.set_entries(Entry::small(Generation::FIRST, class as u8));
     let mut blocks = Vec::new();
-    // SAFETY: the run is the test's, and so are the blocks that are carved.
-    unsafe {
-        blocks::format(layout, run.page, class, OS_PAGE_BYTES, !run.zero);
-        for page in run.page..run.page + n_pages {
-            world.shared.span(page).first.store(run.page, Ordering::Relaxed);
+    // At least one OS page is carved, so that the span has free blocks unless all are out.
+    loop {
+        let carved = links(blocks::carve(&span, OS_PAGE_BYTES, LinkKey::PLAIN));
+        let is_carved = carved.is_empty();
+        blocks.extend(carved);
+        if is_carved || blocks.len() >= n_out {
+            break;
         }
-        world.shared.span(run.page).owner.store(adopter(), Ordering::Relaxed);
-        layout.map.set(run.page, n_pages, Entry::small(Generation::FIRST, class as u8));
-        // At least one OS page is carved, so that the span has free blocks unless all are out.
-        loop {
-            let carved = blocks::carve(layout, run.page, OS_PAGE_BYTES, LinkKey::PLAIN);
-            let (mut block, is_carved) = (carved.first, carved.len == 0);
-            for _ in 0..carved.len {
-                blocks.push(block);
-                block = (*block).next;
-            }
-            if is_carved || blocks.len() >= n_out {
-                break;
-            }
-        }
-        for block in blocks.drain(n_out.min(blocks.len())..) {
-            let returned = Home::at(layout, run.page).give_back(block, 1, LinkKey::PLAIN);
-            assert_eq!(returned.refused, None);
-            world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
-        }
+    }
+    let home = Home::of(span);
+    for block in blocks.drain(n_out.min(blocks.len())..) {
+        // SAFETY: the block was carved from this span just now, and is the test's.
+        let returned = unsafe { home.give_back(block, 1, LinkKey::PLAIN) };
+        assert_eq!(returned.refused, None);
+        world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
     }
     OwnSpan { page: run.page, class, blocks }
 }
 
-fn abandon(world: &World, span: &OwnSpan) {
-    // SAFETY: the span is the test's, and in no list.
-    unsafe { world.shared.central.abandon(&world.shared.pages, &world.shared.usage, span.page) };
+/// The blocks of a chain that is the test's.
+fn links(chain: Chain) -> Vec<*mut Node> {
+    let mut blocks = Vec::new();
+    let mut block = chain.first;
+    for _ in 0..chain.len {
+        blocks.push(block);
+        // SAFETY: the block is in the chain, which is the test's: its first word links to the next.
+        block = unsafe { (*block).next };
+    }
+    blocks
 }
 
-fn adopt(world: &World, class: usize) -> Option<u32> {
-    world.shared.central.adopt(&world.shared.pages, class, adopter(), Generation::FIRST)
+fn abandon(world: &World, span: &OwnSpan) {
+    world.shared.central.abandon(&world.shared.pages, &world.shared.usage, span_at(world, span.page));
+}
+
+fn adopt(world: &World, class: usize) -> Option<PageIndex> {
+    let adopted = world.shared.central.adopt(&world.shared.pages, class, adopter(), Generation::FIRST);
+    adopted.map(|span| span.page())
 }
 
 fn free(world: &World, span: &OwnSpan, block: *mut Node) -> FreeOutcome {
@@ -76,9 +83,9 @@ fn small_pages(world: &World) -> u64 {
 }
 
 /// The listed spans of a class, and whether each is listed as full.
-fn listed(world: &World, class: usize) -> Vec<(u32, bool)> {
+fn listed(world: &World, class: usize) -> Vec<(PageIndex, bool)> {
     let mut listed = Vec::new();
-    world.shared.central.inspect(world.shared.pages.layout(), class, |page, is_full| listed.push((page, is_full)));
+    world.shared.central.inspect(world.shared.pages.layout(), class, |page, _, is_full| listed.push((page, is_full)));
     listed
 }
 
@@ -90,14 +97,9 @@ fn an_abandoned_span_is_adopted_once_and_only_for_its_class() {
     assert_eq!(world.check(), Ok(()));
     assert_eq!(adopt(&world, span.class + 1), None);
     assert_eq!(adopt(&world, span.class), Some(span.page));
-    // SAFETY: the span exists, and is the test's again.
-    let (owner, entry) = unsafe {
-        (
-            world.shared.span(span.page).owner.load(Ordering::Relaxed),
-            world.shared.pages.layout().map.get(span.page as usize),
-        )
-    };
-    assert_eq!((owner, entry.generation() == Generation::FIRST), (adopter(), true));
+    let adopted = span_at(&world, span.page);
+    assert_eq!(adopted.owner.load(Ordering::Relaxed), adopter());
+    assert_eq!(adopted.entry(0).generation(), Generation::FIRST);
     assert_eq!((adopt(&world, span.class), listed(&world, span.class)), (None, Vec::new()));
 }
 
@@ -106,9 +108,8 @@ fn an_abandoned_span_says_so_in_the_page_map() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(32 << 10), 1);
     abandon(&world, &span);
-    for page in span.page..span.page + span_pages(span.class).0 {
-        // SAFETY: the span's pages have entries.
-        let entry = unsafe { world.shared.pages.layout().map.get(page as usize) };
+    for at in 0..span_pages(span.class).0 {
+        let entry = span_at(&world, span.page).entry(at);
         assert!(entry.generation() == Generation::ABANDONED && entry.class() == Some(span.class));
     }
 }
@@ -157,7 +158,7 @@ fn a_span_goes_to_the_page_heap_with_its_last_block_from_either_list() {
 }
 
 #[test]
-fn what_is_no_block_that_is_out_is_refused_and_changes_nothing() {
+fn an_address_that_is_no_allocated_block_is_refused_and_changes_nothing() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(1024), 5);
     abandon(&world, &span);
@@ -175,8 +176,7 @@ fn a_block_of_a_span_that_has_an_owner_is_not_touched() {
     let span = span_with(&world, class_of(1024), 2);
     abandon(&world, &span);
     assert_eq!(adopt(&world, span.class), Some(span.page));
-    // SAFETY: the span exists.
-    let n_out = || unsafe { world.shared.span(span.page) }.n_out.get();
+    let n_out = || span_at(&world, span.page).n_out.get();
     let before = n_out();
     assert_eq!(free(&world, &span, span.blocks[0]), FreeOutcome::Adopted);
     assert_eq!((n_out(), world.shared.usage.returned_blocks(span.class)), (before, 0));
@@ -209,19 +209,14 @@ fn orphaned_blocks_are_all_handed_out_again_once() {
         unsafe { world.shared.central.keep_orphaned(class, block, LinkKey::PLAIN) };
     }
     assert_eq!(world.shared.central.take_orphaned(class + 1).len, 0);
-    let chain = world.shared.central.take_orphaned(class);
-    let (mut block, mut taken) = (chain.first, BTreeSet::new());
-    while !block.is_null() {
-        assert!(taken.insert(block));
-        // SAFETY: the block is in the chain, which is the test's.
-        block = unsafe { (*block).next };
-    }
-    assert_eq!((chain.len, taken), (3, span.blocks.iter().copied().collect()));
+    let taken = links(world.shared.central.take_orphaned(class));
+    assert_eq!(taken.len(), 3);
+    assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), span.blocks.iter().copied().collect());
     assert_eq!(world.shared.central.take_orphaned(class).len, 0);
 }
 
 #[test]
-fn orphaned_blocks_are_not_waited_for() {
+fn a_thread_does_not_wait_for_orphaned_blocks() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(64), 1);
     // SAFETY: the block is the test's.

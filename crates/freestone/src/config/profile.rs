@@ -25,6 +25,16 @@ pub struct Profile {
 }
 
 /// Every profile, in the order of the option's words.
+///
+/// ```
+/// use freestone::Freestone;
+/// use freestone::options::PROFILES;
+///
+/// assert!(PROFILES.iter().any(|profile| profile.name == "lean"));
+/// Freestone.set_option("profile", "lean")?;
+/// assert_eq!(Freestone.option("decay_ms"), Some(100));
+/// # Ok::<(), freestone::options::Mistake>(())
+/// ```
 pub static PROFILES: [Profile; 4] = [
     Profile { name: "balanced", purpose: "the defaults, for everything not below", options: &[] },
     Profile {

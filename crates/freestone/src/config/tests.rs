@@ -6,7 +6,7 @@ fn the_settings_start_at_the_defaults_of_the_table() {
     let settings = Settings::new();
     for (index, spec) in OPTIONS.iter().enumerate() {
         let before = settings.get(index);
-        // Limits have no default: nothing is the same as not saying anything.
+        // Limits have no default: an empty value is the same as no value.
         if spec.default.is_empty() {
             continue;
         }
@@ -95,7 +95,7 @@ fn each_level_of_hardening_is_higher_than_the_one_before() {
 }
 
 #[test]
-fn in_a_sandbox_there_is_no_background_thread_whatever_else_is_said() {
+fn in_a_sandbox_there_is_no_background_thread_whatever_the_other_options() {
     let settings = Settings::new();
     settings.set(key::SANDBOX, b"on").unwrap();
     settings.set(key::BACKGROUND, b"on").unwrap();

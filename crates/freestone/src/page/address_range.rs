@@ -1,8 +1,8 @@
 //! The address range: the stretch of address space that all pages and their metadata lie in.
 //!
-//! A range is tried where the kernel, or chance, proposes one: of the wanted size, and half as large again and again as long as none is to be
-//! had. That is not for limits of the process, which nothing in a range counts against before it is committed, but for processors with few
-//! address bits. `docs/decisions/0016-what-is-committed-when.md` has the reasons.
+//! The operating system proposes places (`Os::propose_range`). The wanted size is tried first, then half of it, and so on, until a range is
+//! found. Smaller ranges are for processors with few address bits; limits of the process do not matter, because a range counts against
+//! none before it is committed. `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 
 use crate::page::runs::MetadataArrays;
 use crate::span::Layout;
@@ -15,10 +15,10 @@ const BYTES_LEAST: usize = PAGES_UNIT * PAGE_BYTES / 4 * 5;
 
 /// Finds an address range, and commits its first metadata.
 pub(super) fn open<O: Os>(os: &O) -> Option<MetadataArrays> {
-    let mut bytes = os.window_bytes_wanted();
+    let mut bytes = os.range_bytes_wanted();
     while bytes >= BYTES_LEAST {
         let mut attempt = 0;
-        while let Some(base) = os.propose_window(bytes, attempt) {
+        while let Some(base) = os.propose_range(bytes, attempt) {
             if let Some(metadata) = lay_out(os, base, bytes) {
                 return Some(metadata);
             }

@@ -4,7 +4,7 @@
 //!  dirty run that is long enough ─▶ caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
 //! ```
 //!
-//! Memory that is there comes before clean memory, which costs page faults and counts against the limits.
+//! Dirty memory comes first: clean memory costs page faults and counts against the limits.
 
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
@@ -14,27 +14,27 @@ use crate::span::{Kind, PageIndex};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
-/// A block is put together of dirty and other pages if at most this part of it is not dirty.
+/// A block may consist of dirty and other pages if at most one part in this many is not dirty.
 const MIXED_SHARE: u32 = 2;
 
 /// Pages handed out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     /// The first page.
-    pub page: u32,
-    /// How many: at least what was asked for.
-    pub n_pages: u32,
+    pub page: PageIndex,
+    /// How many: at least as many as were requested.
+    pub pages: Pages,
     /// Whether all of it reads as zero.
     pub zero: bool,
 }
 
 impl Run {
     fn new(pages: Extent, zero: bool) -> Self {
-        Self { page: pages.first.0, n_pages: pages.pages.0, zero }
+        Self { page: pages.first, pages: pages.pages, zero }
     }
 }
 
-/// What is asked for.
+/// A request for pages.
 #[derive(Clone, Copy)]
 struct Request {
     pages: Pages,
@@ -43,7 +43,7 @@ struct Request {
     align: Pages,
     /// At least this many pages are free in a row from the first page on.
     room: Pages,
-    /// Whether huge pages are asked for.
+    /// Whether huge pages are requested.
     is_huge: bool,
 }
 
@@ -55,17 +55,16 @@ impl Request {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Allocates `n_pages` in a row for `kind`, the first a multiple of `align_pages` (a power of two) from address 0. `None` when memory or the
+    /// Allocates `wanted` pages in a row for `kind`, the first a multiple of `align` (a power of two) from address 0. `None` when memory or the
     /// address range runs out, or the hard limit is reached.
-    pub(crate) fn allocate(&self, n_pages: u32, align_pages: u32, kind: Kind) -> Option<Run> {
+    pub(crate) fn allocate(&self, wanted: Pages, align: Pages, kind: Kind) -> Option<Run> {
         self.open()?;
-        if !self.could_hold(n_pages, align_pages) {
+        if !self.could_hold(wanted, align) {
             return None;
         }
-        let plan = (kind == Kind::Large).then(|| self.huge_plan(Pages(n_pages)));
+        let plan = (kind == Kind::Large).then(|| self.huge_plan(wanted));
         let huge = plan.and_then(|plan| plan.huge);
-        let pages = plan.map_or(Pages(n_pages), |plan| plan.pages);
-        let align = Pages(align_pages);
+        let pages = plan.map_or(wanted, |plan| plan.pages);
         let request = Request { pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
         let mut state = self.state.lock();
@@ -84,19 +83,18 @@ impl<O: Os> PageHeap<O> {
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }
 
-    /// Allocates `n_pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
-    /// it. `None` when that is not to be had.
-    pub(crate) fn allocate_with_growth_room(&self, n_pages: u32) -> Option<Run> {
+    /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
+    /// it. `None` if there is no such stretch.
+    pub(crate) fn allocate_with_growth_room(&self, pages: Pages) -> Option<Run> {
         self.open()?;
-        let pages = Pages(n_pages);
-        let room = growth::with_growth_room(pages).filter(|room| self.could_hold(room.0, 1))?;
+        let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
         let huge = self.huge_page_for(room);
         let align = huge.unwrap_or(Pages(1));
         let request = Request { pages, kind: Kind::Large, align, room, is_huge: huge.is_some() };
         self.take_clean(self.state.lock(), request)
     }
 
-    /// A dirty run of at least `pages`: what is in caches is dirty, too, if there is no other.
+    /// A dirty run of at least `pages`; if there is none, empties the caches, whose runs are dirty then, and looks again.
     fn find_dirty(&self, state: &mut State, pages: Pages) -> Option<PageIndex> {
         let dirty = state.runs.find_dirty(pages);
         if dirty.is_some() || state.cached_pages() == Pages::ZERO {
@@ -119,7 +117,7 @@ impl<O: Os> PageHeap<O> {
         Run::new(pages, was.kind == Kind::Clean)
     }
 
-    /// Tells the churn policy that a large block takes dirty memory.
+    /// Notes in the churn policy that a large block takes dirty memory.
     fn note_reuse(&self, state: &mut State) {
         state.churn.note_reuse(self.decay(), || self.now());
     }
@@ -156,7 +154,7 @@ impl<O: Os> PageHeap<O> {
         state.events.fresh_bytes += request.pages.to_bytes().0 as u64;
         drop(state);
         if request.is_huge {
-            let block = OwnedRun::taken(Extent::new(PageIndex(run.page), request.pages));
+            let block = OwnedRun::taken(Extent::new(run.page, request.pages));
             self.ask_for_huge_pages(&block, Pages::ZERO);
         }
         Some(run)

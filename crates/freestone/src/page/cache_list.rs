@@ -19,7 +19,7 @@ pub(super) type Close = fn(&Slot) -> Option<Content>;
 pub(super) struct CacheList {
     /// The first cache, or null.
     first: *const LargeRunCache,
-    /// Pages of all open slots, whether their run is there or with the program.
+    /// Pages of all open slots, full or empty.
     open_pages: Pages,
     /// When slots were last checked for use.
     checked: Moment,
@@ -108,7 +108,7 @@ impl CacheList {
         hold(open_pages == self.open_pages, "the count of cached pages is that of open slots", PageIndex::NONE)
     }
 
-    /// Closes slots of a cache; whether some stay open.
+    /// Closes slots of a cache. Returns whether some stay open.
     fn close_slots(&mut self, cache: &LargeRunCache, close: Close, mut free: impl FnMut(PageIndex)) -> bool {
         let mut stays_open = false;
         for (pages, slot) in cache.slots() {

@@ -1,8 +1,8 @@
-//! Expansion: clean runs where there are none. More pages at the high-water mark; and, where address space is short, pages that were unmapped
-//! mapped again, in the place of clean ones.
+//! Expansion: makes clean runs. Commits more pages at the high-water mark; where address space is short, unmaps clean runs that are too short
+//! and maps unmapped ones again.
 //!
 //! Clean runs stay mapped: they cost nothing but address space. Where that is limited (`ulimit -v`) they are unmapped when the kernel refuses
-//! more, longest run first, and mapped again when they are needed. In between such runs are *reserved*.
+//! more, longest run first, and mapped again when they are needed. An unmapped run is called *reserved*.
 
 use crate::page::page_heap::PageHeap;
 use crate::page::policy::growth;
@@ -12,7 +12,7 @@ use freestone_base::units::Pages;
 use freestone_os::{Errno, Os};
 
 impl<O: Os> PageHeap<O> {
-    /// Makes a clean run of at least `pages` where there is none: from what is reserved, at the high-water mark, or there at the cost of clean
+    /// Makes a clean run of at least `pages`: from a reserved run, at the high-water mark, or, if the kernel refuses, there after unmapping clean
     /// runs that are too short.
     pub(super) fn make_clean(&self, state: &mut State, pages: Pages) -> Option<()> {
         self.map_again(state, pages).or_else(|| self.expand(state, pages)).or_else(|| {
@@ -34,7 +34,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Unmaps clean runs, the longest first, of `pages` together if there are as many. `None` if there was nothing to unmap.
+    /// Unmaps clean runs, the longest first, until `pages` are unmapped or none is left. `None` if there was nothing to unmap.
     fn unmap_clean(&self, state: &mut State, pages: Pages) -> Option<()> {
         let mut unmapped = Pages::ZERO;
         while unmapped < pages {
@@ -49,8 +49,8 @@ impl<O: Os> PageHeap<O> {
 
     /// Commits more pages at the high-water mark, so that a clean run of at least `pages` ends there.
     ///
-    /// Where another part of the program has mapped something, what lies before it is committed, and the pages it touches are stepped over: one,
-    /// two, four, as long as the next one is taken as well. So fewer pages are lost than the foreign mapping is long.
+    /// Where another part of the program has mapped something, commits what lies before it and steps over the pages that it touches: one,
+    /// two, four, as long as the next one is taken as well. So the pages lost are fewer than those of the foreign mapping.
     fn expand(&self, state: &mut State, pages: Pages) -> Option<()> {
         let arena = Pages(state.runs.high_water().0);
         let (mut wanted, mut step) = (growth::arena_step(arena, pages), Pages(1));

@@ -1,17 +1,13 @@
-//! Huge pages: which large blocks ask for them.
-#![allow(unsafe_code)]
+//! Huge pages: for which large blocks they are requested.
 //!
-//! Under `thp=auto` they are asked for where that is known to be a gain, block by block, and never for more than the block itself:
-//! - a block that grows (`realloc`): what it held was written, and the rest is going to be;
-//! - a large block, if the large blocks before it were found densely written (`policy::density`): each is looked at when the next one is
+//! Under `thp=auto` they are requested block by block where evidence shows that they pay, and never for more than the block itself:
+//! - for a block that grows (`realloc`): what it held was written, and the rest is likely to be;
+//! - for a large block, if the large blocks before it were densely written (`policy::density`): each is sampled when the next one is
 //!   allocated, and when it is freed.
 //!
-//! A run of which huge pages were asked for is marked (`is_huge`). The request is withdrawn when the memory is given back, and when something
-//! else than a large block is made of a part of the run: small spans, whose OS pages go back one by one, would pay with 2 MiB for the next
-//! byte.
-//!
-//! # Safety
-//! The kernel is given pages that are mapped: each function states why they are.
+//! A run with such a request is marked (`is_huge`). The request is withdrawn when the memory is given back, and when a part of the run
+//! becomes something else than a large block: a small span, whose OS pages go back one by one, would get 2 MiB for the next byte
+//! that is written.
 
 use crate::config::Thp;
 use crate::page::page_heap::{OwnedRun, PageHeap};
@@ -23,17 +19,18 @@ use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::Os;
 
-/// Whether a block is to get huge pages, and how long it is to be.
+/// Whether a block gets huge pages, and its length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HugePlan {
-    /// Length of a huge page, if the block is to get some.
+    /// Length of a huge page, if the block gets some.
     pub(super) huge: Option<Pages>,
     /// Length of the block.
     pub(super) pages: Pages,
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Size in bytes of the huge pages that are given on request; 0 when there are none, or nothing may be asked (a file, and `mincore`).
+    /// Size in bytes of the huge pages that are given on request; 0 if there are none, or in a sandbox, which forbids reading the file that
+    /// has the size, and `mincore`.
     fn huge_page_bytes(&self) -> usize {
         if self.settings.sandbox() { 0 } else { self.os.huge_page_bytes() }
     }
@@ -46,13 +43,13 @@ impl<O: Os> PageHeap<O> {
         density::huge_page_for(room, self.huge_page_bytes())
     }
 
-    /// Whether a block of `pages` is to get huge pages, because blocks like it turned out dense.
+    /// Whether a block of `pages` gets huge pages, because earlier blocks were dense.
     pub(super) fn huge_plan(&self, pages: Pages) -> HugePlan {
         let Some(huge) = self.huge_page_for(pages) else { return HugePlan { huge: None, pages } };
         let mut state = self.state.lock();
         let last = state.unsampled.take().and_then(|page| {
             let run = state.runs.record(page);
-            // Whose run it is now does not matter, nor whether it is mapped: the kernel is asked, and nothing is read.
+            // The run may have another owner now, or be unmapped: only the kernel is asked, and no memory is read.
             self.sample(page, run.n_pages(), run.kind.get())
         });
         state.density.learn(last);
@@ -71,22 +68,18 @@ impl<O: Os> PageHeap<O> {
             return None;
         }
         self.huge_page_for(pages)?;
-        let start = |sample| self.layout().page_start((page + density::page_of_sample(pages, sample)).0);
+        let start = |sample| self.layout().page_start(page + density::page_of_sample(pages, sample));
         Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
     }
 
-    /// Asks for huge pages behind the pages of a large block from `from` on that make whole ones.
+    /// Requests huge pages for the whole huge pages inside a large block from `from` on.
     pub(super) fn ask_for_huge_pages(&self, block: &OwnedRun, from: Pages) {
         let (extent, huge) = (self.extent(block), self.huge_page_bytes());
         let start = self.start(extent);
         let first = align::down(start.addr() + from.to_bytes().0, huge).max(align::up(start.addr(), huge));
         let end = align::down(start.addr() + extent.bytes(), huge);
-        if first < end {
-            // SAFETY: The range lies in the caller's block, which is mapped, for it is in use.
-            let asked = unsafe { self.os.advise_huge(start.wrapping_add(first - start.addr()), end - first, true) };
-            if asked.is_ok() {
-                self.record(block).is_huge.set(true);
-            }
+        if first < end && self.os.advise_huge(start.wrapping_add(first - start.addr()), end - first, true).is_ok() {
+            self.record(block).is_huge.set(true);
         }
     }
 
@@ -97,37 +90,29 @@ impl<O: Os> PageHeap<O> {
         Pages::in_bytes((end - start) as u64)
     }
 
-    /// Withdraws the request for huge pages in memory that was purged; whether that worked.
+    /// Withdraws the request for huge pages in memory that was purged. Returns whether that worked.
     pub(super) fn forget_huge_pages(&self, run: &PurgingRun) -> bool {
-        // SAFETY: The run is free and mapped, and was taken out for this thread.
-        unsafe { self.withdraw(run.extent()) }
+        self.withdraw(run.extent())
     }
 
-    /// Withdraws the request for huge pages in a large block; whether that worked.
+    /// Withdraws the request for huge pages in a large block. Returns whether that worked.
     pub(super) fn forget_huge_pages_of(&self, block: &OwnedRun) -> bool {
-        // SAFETY: The block is mapped, for it is in use.
-        unsafe { self.withdraw(self.extent(block)) }
+        self.withdraw(self.extent(block))
     }
 
-    /// Withdraws the request for huge pages in a free run, of which something else than a large block is going to be made. Where the kernel
-    /// declines the run stays marked.
+    /// Withdraws the request for huge pages in a free run that becomes something else than a large block. If the kernel
+    /// refuses, the run stays marked.
     pub(super) fn end_huge(&self, state: &State, page: PageIndex) {
         let record = state.runs.record(page);
         if record.is_huge.get() && record.kind.get().is_free_and_mapped() {
-            // SAFETY: The run is free and mapped, and the lock that `state` is borrowed under keeps it so.
-            let withdrawn = unsafe { self.withdraw(state.runs.run_at(page)) };
+            let withdrawn = self.withdraw(state.runs.run_at(page));
             record.is_huge.set(!withdrawn);
         }
     }
 
-    /// Withdraws the request for huge pages; whether that worked. There is none unless `thp=auto`.
-    ///
-    /// # Safety
-    /// - The pages are mapped.
-    unsafe fn withdraw(&self, pages: Extent) -> bool {
-        // SAFETY: The pages are mapped: the caller sees to that.
-        self.settings.thp() != Thp::Auto
-            || unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), false) }.is_ok()
+    /// Withdraws the request for huge pages in mapped pages; it exists only under `thp=auto`. Returns whether that worked.
+    fn withdraw(&self, pages: Extent) -> bool {
+        self.settings.thp() != Thp::Auto || self.os.advise_huge(self.start(pages), pages.bytes(), false).is_ok()
     }
 }
 

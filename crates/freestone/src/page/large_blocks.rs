@@ -2,22 +2,21 @@
 //!
 //! ```text
 //!  │ block │ room to grow ……………… │        a block that grows is placed with free pages behind it
-//!  │ block, grown        │ ………… │        and grows into them; the kernel gives memory where it is written
+//!  │ block, grown        │ ………… │        and grows into them; the kernel gives memory when it is written
 //! ```
 
 use crate::page::large_list::{LargeList, PinnedList};
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::growth;
 use crate::page::runs::{Extent, FreeState};
-use crate::span::Kind;
+use crate::span::{Kind, PageIndex};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
-    /// Makes a large block `n_pages` long, which is more than it is, or a little longer, by taking the free run behind it; `false` if there is
+    /// Makes a large block `pages` long, which is more than it is, or a little longer, by taking the free run behind it; `false` if there is
     /// none or it is too short.
-    pub(crate) fn extend(&self, block: &OwnedRun, n_pages: u32) -> bool {
-        let pages = Pages(n_pages);
+    pub(crate) fn extend(&self, block: &OwnedRun, pages: Pages) -> bool {
         let whole = self.to_huge_page_end(Extent::new(block.page(), pages));
         let rounds = self.huge_page_for(pages).is_some() && growth::may_end_whole(pages, whole);
         (rounds && self.extend_to(block, whole)) || self.extend_to(block, pages)
@@ -46,7 +45,7 @@ impl<O: Os> PageHeap<O> {
         state.runs.extend(run.first, more);
         state.note_in_use();
         drop(state);
-        // A block that grows is written: its new part may have huge pages, and, if it is small, all its OS pages now.
+        // A block that grows is written: its new part may have huge pages, and, if it is short, it gets its OS pages now.
         if self.huge_page_for(pages).is_some() {
             self.ask_for_huge_pages(block, run.pages);
         }
@@ -56,22 +55,22 @@ impl<O: Os> PageHeap<O> {
         true
     }
 
-    /// Whether cutting a large block of `n_pages` down to `keep` gives back so little that it stays as it is: what growing by whole huge
+    /// Whether cutting a large block of `pages` down to `keep` gives back so little that it stays as it is: what growing by whole huge
     /// pages added.
     #[must_use]
-    pub(crate) fn is_slack(&self, n_pages: u32, keep: u32) -> bool {
-        self.huge_page_for(Pages(n_pages)).is_some_and(|huge| n_pages - keep < huge.0)
+    pub(crate) fn is_slack(&self, pages: Pages, keep: Pages) -> bool {
+        self.huge_page_for(pages).is_some_and(|huge| pages - keep < huge)
     }
 
     /// Cuts the pages from `keep` (at least 1, and less than it has) on off a large block; they are dirty from now on.
-    pub(crate) fn shrink(&self, block: &OwnedRun, keep: u32) {
+    pub(crate) fn shrink(&self, block: &OwnedRun, keep: Pages) {
         let now = self.now();
         let mut state = self.state.lock();
         let (run, record) = (self.extent(block), self.record(block));
         if let Some(list) = LargeList::of(record) {
-            list.shrink(run.pages - Pages(keep));
+            list.shrink(run.pages - keep);
         }
-        state.runs.shrink(run.first, Pages(keep), FreeState::dirty(now, record.is_huge.get()));
+        state.runs.shrink(run.first, keep, FreeState::dirty(now, record.is_huge.get()));
         self.finish(state, now);
     }
 
@@ -81,16 +80,16 @@ impl<O: Os> PageHeap<O> {
         list.add(&state.runs, self.extent(block));
     }
 
-    /// Whether a large block is in `list`; without a list, whether it is in none. Which one it is in does not change while it lives.
+    /// Whether a large block is in `list`; without a list, whether it is in none. That does not change while the block is allocated.
     pub(crate) fn is_listed(&self, block: &OwnedRun, list: Option<&LargeList>) -> bool {
         LargeList::has(list, self.record(block))
     }
 
-    /// The first page of the first large block of a list, or 0.
+    /// The first page of the first large block of a list.
     #[must_use]
-    pub(crate) fn first_large(&self, list: &LargeList) -> u32 {
+    pub(crate) fn first_large(&self, list: &LargeList) -> Option<PageIndex> {
         let _state = self.state.lock();
-        list.first().unwrap_or_default().0
+        list.first()
     }
 
     /// Pages in the large blocks of a list.

@@ -1,4 +1,4 @@
-//! The large-run cache: runs of large blocks that a thread freed a moment ago, for its next blocks of the same length.
+//! The large-run cache: runs of large blocks that a thread has freed, for its next blocks of the same length.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,10 +8,10 @@
 //!    └─ idle, or room is needed: under the lock ──────┘
 //! ```
 //!
-//! A thread that frees and allocates a large block of one length over and over does not need the page heap for that: the run stays in the
-//! thread's cache meanwhile, in a slot for its length. A slot opens when blocks of that length were seen to come back. It closes when it was
-//! not used for a while, and when something else could use its memory: before clean memory is taken, before dirty memory is purged for its
-//! amount, before a limit is passed.
+//! A thread that frees and allocates large blocks of one length again and again does not need the page heap for that: the run stays in the
+//! thread's cache meanwhile, in a slot for its length. A slot opens when a length was freed and then requested again. It closes when it was
+//! not used for a while, and when its memory is needed elsewhere: before clean memory is taken, before dirty memory beyond the bound is
+//! purged, before a limit is passed.
 //!
 //! Invariants
 //! - For the page heap's sets and counts a cached run is in use (`Kind::Large`, in no explicit heap's list). Its page map entry is
@@ -25,10 +25,10 @@
 //! emptied, too. `docs/decisions/0015-large-blocks-that-come-back-stay-with-their-thread.md` has the measurements.
 //!
 //! # Safety
-//! Whoever takes a run out of a slot is the only one who has it. `put` and `take` state what they need.
+//! A thread that takes a run out of a slot has exclusive access to it. `put` and `take` state their conditions.
 
 use crate::page::runs::Extent;
-use crate::span::{Entry, Layout, PageMap};
+use crate::span::{Entry, Layout, PageIndex, PageMap};
 use core::cell::Cell;
 use core::ptr;
 use freestone_base::count;
@@ -36,8 +36,8 @@ use freestone_base::slot::Slot;
 use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 
-/// Longest run that is cached: 1 MiB. To write a longer one takes a hundred times as long as the way to the page heap.
-const CACHED_PAGES_MOST: u32 = 16;
+/// Longest run that is cached: 1 MiB. Writing a longer one takes a hundred times as long as allocating it from the page heap.
+const CACHED_MOST: Pages = Pages(16);
 
 /// Runs of one length that a cache holds.
 const RUNS: usize = 2;
@@ -48,8 +48,8 @@ struct Length(u32);
 
 impl Length {
     #[inline(always)]
-    fn of(n_pages: u32) -> Option<Self> {
-        (n_pages <= CACHED_PAGES_MOST).then_some(Self(n_pages))
+    fn of(pages: Pages) -> Option<Self> {
+        (pages <= CACHED_MOST).then_some(Self(pages.0))
     }
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct LargeRunCache {
     may_take: Lengths,
     /// The length of the run that the page heap got back last.
     freed: Lengths,
-    /// Lengths that were freed to the page heap and asked for next. Each is worth one slot, until the tick.
+    /// Lengths that were freed to the page heap and then requested. Each may get one slot, until the tick.
     came_back: Lengths,
     /// Blocks freed into the cache, ever.
     puts: AtomicU64,
@@ -100,7 +100,7 @@ pub(crate) struct LargeRunCache {
     next: Cell<*const LargeRunCache>,
     is_listed: Cell<bool>,
     /// By length; those of length 0 stay closed.
-    slots: [[Slot; RUNS]; CACHED_PAGES_MOST as usize + 1],
+    slots: [[Slot; RUNS]; CACHED_MOST.0 as usize + 1],
 }
 
 impl LargeRunCache {
@@ -116,7 +116,7 @@ impl LargeRunCache {
             takes: AtomicU64::new(0),
             next: Cell::new(ptr::null()),
             is_listed: Cell::new(false),
-            slots: [const { [const { Slot::closed() }; RUNS] }; CACHED_PAGES_MOST as usize + 1],
+            slots: [const { [const { Slot::closed() }; RUNS] }; CACHED_MOST.0 as usize + 1],
         }
     }
 
@@ -125,15 +125,15 @@ impl LargeRunCache {
         &self.slots[length.0 as usize]
     }
 
-    /// Takes a run of `n_pages` for a block; its first page.
+    /// Takes a run of `pages` for a block; its first page.
     ///
     /// # Safety
     /// - The caller is the cache's thread, and `map` is the page map of the address range that its runs are in.
     #[inline(always)]
     #[must_use]
-    pub(crate) unsafe fn take(&self, map: PageMap, n_pages: u32) -> Option<u32> {
-        let length = Length::of(n_pages).filter(|length| self.may_have.has(*length))?;
-        let Some(page) = self.slots_for(length).iter().find_map(Slot::take) else {
+    pub(crate) unsafe fn take(&self, map: PageMap, pages: Pages) -> Option<PageIndex> {
+        let length = Length::of(pages).filter(|length| self.may_have.has(*length))?;
+        let Some(page) = self.slots_for(length).iter().find_map(Slot::take).map(PageIndex) else {
             self.may_have.remove(length);
             return None;
         };
@@ -151,18 +151,18 @@ impl LargeRunCache {
     /// - The caller is the cache's thread, and `page` starts a large block that the caller frees.
     #[inline(always)]
     #[must_use]
-    pub(crate) unsafe fn put(&self, layout: &Layout, page: u32) -> Option<u32> {
+    pub(crate) unsafe fn put(&self, layout: &Layout, page: PageIndex) -> Option<Pages> {
         // SAFETY: The block is in use until now, so its first page has a record.
         let record = unsafe { &*layout.record(page) };
-        let n_pages = record.pages.get();
-        let length = Length::of(n_pages).filter(|length| self.may_take.has(*length))?;
+        let pages = record.n_pages();
+        let length = Length::of(pages).filter(|length| self.may_take.has(*length))?;
         if !record.owner.load(Ordering::Relaxed).is_null() {
             return None;
         }
         // The entry comes first: from the exchange on, any thread may have the run.
         // SAFETY: The block is the caller's, and its first page has an entry.
         unsafe { layout.map.set_one(page, Entry::CACHED) };
-        if !self.slots_for(length).iter().any(|slot| slot.put(page)) {
+        if !self.slots_for(length).iter().any(|slot| slot.put(page.0)) {
             // SAFETY: No slot took the run: it is still the caller's.
             unsafe { layout.map.set_one(page, Entry::LARGE) };
             self.may_take.remove(length);
@@ -170,12 +170,12 @@ impl LargeRunCache {
         }
         self.may_have.add(length);
         count::increment(&self.puts);
-        Some(n_pages)
+        Some(pages)
     }
 
-    /// Notes that a block of `n_pages` was asked for that the cache does not have.
-    pub(crate) fn note_wanted(&self, n_pages: u32) {
-        if let Some(length) = Length::of(n_pages).filter(|length| self.freed.has(*length)) {
+    /// Notes a request for a block of `pages` that the cache does not have.
+    pub(crate) fn note_wanted(&self, pages: Pages) {
+        if let Some(length) = Length::of(pages).filter(|length| self.freed.has(*length)) {
             self.came_back.add(length);
         }
     }
@@ -212,9 +212,10 @@ impl LargeRunCache {
         (0..).map(Pages).zip(&self.slots).flat_map(|(pages, slots)| slots.iter().map(move |slot| (pages, slot)))
     }
 
-    /// Notes that the page heap gets a run of this length back. Whether runs of this length were seen to come back: then a slot is worth it.
+    /// Notes that the page heap gets a run of this length back. Returns whether runs of this length were freed and requested before: then this
+    /// one gets a slot.
     pub(super) fn note_freed(&self, pages: Pages) -> bool {
-        let Some(length) = Length::of(pages.0) else { return false };
+        let Some(length) = Length::of(pages) else { return false };
         self.freed.clear();
         self.freed.add(length);
         self.came_back.has(length)
@@ -222,7 +223,7 @@ impl LargeRunCache {
 
     /// Opens a closed slot with a run in it; `false` if there is none for its length. Under the page heap's lock.
     pub(super) fn open_slot(&self, run: Extent) -> bool {
-        let Some(length) = Length::of(run.pages.0) else { return false };
+        let Some(length) = Length::of(run.pages) else { return false };
         let Some(slot) = self.slots_for(length).iter().find(|slot| slot.is_closed()) else { return false };
         slot.open(run.first.0);
         self.may_have.add(length);
@@ -250,7 +251,7 @@ impl LargeRunCache {
         true
     }
 
-    /// Takes the cache out of the list from its front; the next one.
+    /// Takes the cache out of the front of the list. Returns the next one.
     pub(super) fn leave_list(&self) -> *const Self {
         self.is_listed.set(false);
         self.next.get()

@@ -49,7 +49,7 @@ impl LargeList {
         owner == list.map_or(ptr::null(), ptr::from_ref)
     }
 
-    /// This list, for blocks to be put into.
+    /// This list, so that blocks can be added.
     ///
     /// # Safety
     /// - The list stays where it is as long as there are blocks in it.
@@ -76,7 +76,7 @@ impl LargeList {
 
     /// The first block.
     pub(super) fn first(&self) -> Option<PageIndex> {
-        PageIndex(self.blocks.first()).some()
+        self.blocks.first()
     }
 
     /// Pages in all blocks.

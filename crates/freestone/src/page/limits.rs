@@ -1,4 +1,4 @@
-//! Limits: seeing to them before memory is handed out (`policy::limit` decides).
+//! Limits: enforced before memory is handed out (`policy::limit` decides).
 
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::policy::limit::{GROUP_LOOKUP_PAGES, Limits, soft_limit_of_group};
@@ -7,13 +7,13 @@ use freestone_base::units::Pages;
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
-    /// Sees to the limits before `more` pages get memory: purges dirty memory, as far as that is needed. `None` if they would pass the hard
+    /// Enforces the limits before `more` pages get memory: purges dirty memory, as far as that is needed. `None` if they would pass the hard
     /// limit.
     pub(super) fn keep_limits<'a>(&'a self, state: StateGuard<'a>, more: Pages) -> Option<StateGuard<'a>> {
         let mut state = state;
         let is_large = state.runs.high_water().0 >= GROUP_LOOKUP_PAGES.0;
         if is_large && !self.group_asked.swap(true, Ordering::Relaxed) {
-            // This reads files: the lock is dropped, so that no other thread waits for that.
+            // This reads files: the lock is dropped, so that no other thread waits meanwhile.
             drop(state);
             self.ask_group();
             state = self.state.lock();
@@ -29,8 +29,8 @@ impl<O: Os> PageHeap<O> {
         if limits.refuse(usage, more) { None } else { Some(state) }
     }
 
-    /// Purges dirty memory as long as `more` pages pass the lower limit, and waits for memory that others are purging where that alone stands in
-    /// the way.
+    /// Purges dirty memory as long as `more` pages would pass the lower limit, and waits for memory that other threads are purging if only that
+    /// exceeds it.
     fn make_way<'a>(&'a self, state: StateGuard<'a>, more: Pages, limits: Limits) -> StateGuard<'a> {
         let (mut state, now) = (state, self.now());
         while limits.are_short(state.usage(), more) {
@@ -66,7 +66,7 @@ impl<O: Os> PageHeap<O> {
         self.pressed.load(Ordering::Relaxed)
     }
 
-    /// Notes that somebody is making room.
+    /// Notes that a thread is making room.
     pub(crate) fn relieved(&self) {
         self.pressed.store(false, Ordering::Relaxed);
     }

@@ -5,7 +5,7 @@
 //! growing maps memory under the lock. When memory runs short the page heap returns `None`: it never calls upwards.
 //!
 //! # Safety
-//! `layout` is written once, before `opened` is done and before `reach` first is not 0; whoever has seen one of these may read it.
+//! `layout` is written once, before `opened` is done and before `reach` is first stored as nonzero; a thread that has seen one of these may read it.
 
 use crate::config::Settings;
 use crate::page::address_range;
@@ -14,12 +14,12 @@ use crate::page::runs::Extent;
 use crate::page::state::State;
 use crate::page::watch::Watch;
 use crate::span::layout::BITMAP_BYTES;
-use crate::span::{Entry, Layout, PageIndex, Span, View};
+use crate::span::{Entry, Layout, OwnedSpan, PageIndex, Span, View};
 use core::cell::UnsafeCell;
-use freestone_base::lock::{Guard, Lock};
+use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
-use freestone_base::units::{Millis, Moment};
+use freestone_base::units::{Millis, Moment, Pages};
 use freestone_os::{Futex, Os};
 
 /// Rank of the lock: the innermost.
@@ -41,9 +41,9 @@ pub(crate) struct PageHeap<O: Os> {
     /// Pages whose page map entries are committed; only ever grows, under the lock. 0: there is no address range yet.
     reach: AtomicUsize,
     pub(super) state: Lock<State, Futex, RANK>,
-    /// The control group was asked for its limit.
+    /// The control group's limit was read.
     pub(super) group_asked: AtomicBool,
-    /// The soft limit was passed, and nobody has made room since.
+    /// The soft limit was passed, and no thread has made room since.
     pub(super) pressed: AtomicBool,
     pub(super) watch: Watch,
 }
@@ -63,8 +63,15 @@ impl OwnedRun {
     ///   meanwhile.
     #[inline]
     #[must_use]
-    pub(crate) unsafe fn at(page: u32) -> Self {
-        Self(PageIndex(page))
+    pub(crate) unsafe fn at(page: PageIndex) -> Self {
+        Self(page)
+    }
+
+    /// The run of a span of which no block is out. The span is given up with its proof.
+    #[must_use]
+    pub(crate) fn of(span: OwnedSpan<'_>) -> Self {
+        debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
+        Self(span.page())
     }
 
     /// A run that was just taken.
@@ -79,7 +86,7 @@ impl OwnedRun {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// A heap that has asked the operating system for nothing yet, with default options.
+    /// A heap without an address range, with default options. Makes no system call.
     #[must_use]
     pub(crate) const fn new(os: O) -> Self {
         Self {
@@ -106,7 +113,7 @@ impl<O: Os> PageHeap<O> {
         let opened = self.opened.is_done()
             || self.opened.call(|| match address_range::open(&self.os) {
                 Some(metadata) => {
-                    // SAFETY: This closure runs alone, and nobody reads `layout` before it is done, or `reach` is set.
+                    // SAFETY: This closure runs alone, and no thread reads `layout` before it is done, or `reach` is set.
                     unsafe { *self.layout.get() = *metadata.layout() };
                     let mut state = self.state.lock();
                     state.runs.begin(metadata);
@@ -129,7 +136,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// What addresses are looked up in: covers every page that was ever handed out, as far as this thread can know of it.
+    /// The view that addresses are looked up in: it covers every page whose handing out happened before this call.
     #[inline]
     #[must_use]
     pub(crate) fn view(&self) -> View {
@@ -158,18 +165,30 @@ impl<O: Os> PageHeap<O> {
         self.reach.store(if cfg!(test) { reach.min(needed) } else { reach }, Ordering::Release);
     }
 
-    /// Whether the address range has `n_pages` in a row at all, the first a multiple of `align_pages`: what it has not is refused before
+    /// Whether the address range has `pages` in a row at all, the first a multiple of `align`: what it has not is refused before
     /// anything is given back for it. Yes before the range is open.
     #[must_use]
-    pub(crate) fn could_hold(&self, n_pages: u32, align_pages: u32) -> bool {
+    pub(crate) fn could_hold(&self, pages: Pages, align: Pages) -> bool {
         let n_all = self.layout().n_pages;
-        n_all == 0 || (n_pages as usize).saturating_add(align_pages as usize) <= n_all
+        n_all == 0 || (pages.0 as usize).saturating_add(align.0 as usize) <= n_all
+    }
+
+    /// The record of a page.
+    ///
+    /// # Safety
+    /// - The page is below the high-water mark, so it has a record.
+    /// - Of its fields, those that are no atomics are read only by the owner of the run that the page is in (see `span::record`).
+    #[inline]
+    #[must_use]
+    pub(crate) unsafe fn span(&self, page: PageIndex) -> &Span {
+        // SAFETY: the page has a record (this function's contract), and records are never unmapped.
+        unsafe { &*self.layout().record(page) }
     }
 
     /// The record of a run in use. May be called without the lock.
     pub(super) fn record(&self, run: &OwnedRun) -> &Span {
         // SAFETY: The run is in use, so its page is below the high-water mark and has a record; its fields are the owner's to read.
-        unsafe { &*self.layout().record(run.page().0) }
+        unsafe { &*self.layout().record(run.page()) }
     }
 
     /// The pages of a run in use. May be called without the lock.
@@ -203,16 +222,12 @@ impl<O: Os> PageHeap<O> {
         self.state.acquire_raw();
     }
 
-    /// Drops the lock of [`PageHeap::lock_for_fork`], in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took it, or is the copy of the one that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: This thread took the lock in `lock_for_fork`, or is the copy of the one that did: the caller sees to that.
-        unsafe { self.state.release_raw() }
+    /// Releases the lock of [`PageHeap::lock_for_fork`], in parent or child.
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.state.release_raw(forker);
     }
 
-    /// How long memory stays dirty; `None` if it does so for ever.
+    /// How long memory stays dirty at most; `None` without a bound.
     pub(super) fn decay(&self) -> Option<Millis> {
         self.settings.decay_ms().map(Millis)
     }

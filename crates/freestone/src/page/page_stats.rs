@@ -1,13 +1,13 @@
 //! The page heap's numbers, as one snapshot.
 
-/// Pages of each kind, and what was done so far.
+/// Pages of each kind, and counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageStats {
     /// Pages in small spans.
     pub small_pages: u64,
     /// Pages in large blocks, and in the large-run caches.
     pub large_pages: u64,
-    /// Pages in which thread heaps and the like are.
+    /// Pages that contain records of heaps.
     pub metadata_pages: u64,
     /// Free pages with memory behind them that can be purged.
     pub dirty_pages: u64,
@@ -43,7 +43,7 @@ impl PageStats {
     }
 }
 
-/// What was done so far. The fields are those of [`PageStats`].
+/// Counts of events. The fields are those of [`PageStats`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Events {
     pub(super) purged_bytes: u64,
@@ -54,7 +54,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Nothing was done.
+    /// No events yet.
     pub(super) const NONE: Self =
         Self { purged_bytes: 0, n_purges: 0, large_allocs: 0, large_frees: 0, fresh_bytes: 0 };
 

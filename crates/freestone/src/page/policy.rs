@@ -1,6 +1,6 @@
 //! What the page heap decides, apart from how it does it: numbers and a clock in, a decision out.
 //!
-//! Nothing here knows a run, a lock, an option or the kernel. `PageHeap` reads the options and the counts, asks, and acts.
+//! Nothing here uses runs, locks, options or the kernel. `PageHeap` reads the options and the counts, calls a policy, and acts on the result.
 //!
 //! | file | decides |
 //! |---|---|

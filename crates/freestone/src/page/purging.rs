@@ -1,7 +1,7 @@
 //! Purging: giving dirty memory back to the kernel.
 //!
 //! The oldest runs go first (`policy::purge_bound` says when, and how much). The lock is dropped for the system call: the run is taken out first
-//! (`Kind::Purging`), and put back clean. One call gives back a bounded piece, because a fork, and whoever maps memory, waits for it in the
+//! (`Kind::Purging`), and put back clean. One call gives back a bounded piece, because a fork, or a thread that maps memory, waits for it in the
 //! kernel.
 
 use crate::config::Purge;
@@ -13,7 +13,7 @@ use crate::span::Kind;
 use freestone_base::units::{Millis, Moment};
 use freestone_os::Os;
 
-/// A thread that waits for another's purge gives up when none ends for so long. (The thread that purges may be the waiter, interrupted by a
+/// A thread that waits for another thread's purge gives up when none ends for so long. (The thread that purges may be the waiter, interrupted by a
 /// signal.)
 const WAIT_MOST: Millis = Millis(1000);
 
@@ -29,12 +29,12 @@ impl<O: Os> PageHeap<O> {
         state
     }
 
-    /// Purges what is due, for those who look after the heap from time to time. Whether anything is left that may become due.
+    /// Purges what is due, for periodic callers. Returns whether anything is left that may become due.
     pub(crate) fn purge_due_now(&self) -> bool {
         self.purge_due(self.state.lock(), self.now()).may_expire()
     }
 
-    /// The pages of the oldest dirty run that are due. Before dirty memory is purged for its amount, caches are emptied: what they hold counts
+    /// The pages of the oldest dirty run that are due. Before memory beyond the bound is purged, caches are emptied: what they hold counts
     /// towards the bound.
     fn next_due(&self, state: &mut StateGuard<'_>, now: Moment) -> Option<Extent> {
         let bound = state.dirty_bound(&self.settings);
@@ -159,7 +159,7 @@ impl<O: Os> PageHeap<O> {
         self.watch.wakes()
     }
 
-    /// Sleeps until there may be something to purge, or `ms` have passed, or somebody calls [`PageHeap::wake`]; not at all if that was
+    /// Sleeps until there may be something to purge, or `ms` have passed, or another thread calls [`PageHeap::wake`]; not at all if that was
     /// since `wakes`.
     pub(crate) fn sleep(&self, wakes: u32, ms: Option<u32>) {
         // Without a decay time nothing becomes due, however dirty.

@@ -5,20 +5,20 @@ use crate::page::runs::FreeState;
 use freestone_base::units::Pages;
 use freestone_os::{Os, Target};
 
-/// What became of a large block whose memory was to move to another.
+/// The result of moving a large block's memory to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// It has moved: the old block is freed.
+    /// The memory has moved; the old block is freed.
     Yes,
-    /// It is where it was; both blocks are as good as before, but what the new one holds is undefined.
+    /// The memory has not moved; both blocks are still usable, but the contents of the new one are undefined.
     No,
-    /// It is where it was; the new block is gone.
+    /// The memory has not moved; the new block is gone.
     TargetLost,
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Moves the memory behind a large block to the start of another, whose contents are needed no more; the old block is freed, and clean.
-    /// A block that is shorter is no target.
+    /// Moves the memory behind a large block to the start of another, whose contents are not needed; the old block is freed, and clean.
+    /// A shorter block cannot be the target.
     pub(crate) fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
         let source = self.extent(&from);
         if self.settings.sandbox() || self.extent(&to).pages < source.pages {

@@ -1,4 +1,4 @@
-//! Runs of pages: which pages belong together, and what they are. Bookkeeping only: no page is touched, and the kernel is not called but for
+//! Runs of pages and their states. Bookkeeping only: no page is touched, and the kernel is called only for
 //! metadata.
 //!
 //! ```text
@@ -13,14 +13,14 @@
 //! - `purging` has the runs whose memory the kernel is taking back without the lock; they are in no set.
 //! - `counts` has the pages of each kind.
 //!
-//! Only runs and records are changed here, under the page heap's lock, so that all functions are safe. Who may free or change a run in use
-//! is what the page heap's functions state.
+//! Only runs and records are changed here, under the page heap's lock, so all functions are safe. Which code may free or change a run in use
+//! the page heap's functions state.
 //!
 //! | file | owns |
 //! |---|---|
 //! | [`records`] | records and page map entries of the pages below the high-water mark |
 //! | [`metadata`] | how far records, bitmaps and page map are committed |
-//! | [`extent`] | pages in a row, and what is known of them while they are free |
+//! | [`extent`] | pages in a row, and their state while they are free |
 //! | [`run_set`] | free runs by length |
 //! | [`ages`] | dirty runs by age |
 //! | [`kind_counts`] | pages of each kind |
@@ -66,7 +66,7 @@ pub(crate) struct Runs {
     counts: KindCounts,
     /// The most pages that were in use, or free with memory behind them, at once.
     peak: Pages,
-    /// The most pages that were in use at once since somebody asked.
+    /// The most pages that were in use at once since the last `take_peak_in_use`.
     peak_in_use: Pages,
 }
 
@@ -192,7 +192,7 @@ impl Runs {
         for page in [run.last(), run.first] {
             let record = self.record(page);
             record.first.store(run.first.0, Ordering::Relaxed);
-            record.pages.set(run.pages.0);
+            record.pages.set(run.pages);
             record.kind.set(kind);
         }
     }
@@ -204,7 +204,7 @@ impl Runs {
         if kind == Kind::None {
             return self.label(pages, kind);
         }
-        // The age of the largest part is the age of the whole: a long idle run does not get young by a small neighbour.
+        // The age of the largest part is the age of the whole: a small young neighbour does not rejuvenate a long idle run.
         let (mut run, mut largest, mut since) = (pages, pages.pages, since);
         let mut join = |part: &Span| {
             if part.n_pages() > largest {
@@ -251,7 +251,7 @@ impl Runs {
         }
     }
 
-    /// Takes pages from the start of a free run that is long enough, for a use of `kind`; the rest stays free. What the run was.
+    /// Takes pages from the start of a free run that is long enough, for a use of `kind`; the rest stays free. Returns the run's former state.
     fn take(&mut self, pages: Extent, kind: Kind) -> FreeState {
         let record = self.record(pages.first);
         let (all, was) = (record.n_pages(), FreeState::of(record));
@@ -269,7 +269,7 @@ impl Runs {
         was
     }
 
-    /// Makes pages from the start of a free run free in another way.
+    /// Gives pages at the start of a free run another free state.
     pub(super) fn turn(&mut self, pages: Extent, free: FreeState) {
         self.take(pages, Kind::None);
         self.free(pages.first, free);
@@ -288,7 +288,7 @@ impl Runs {
         self.insert(run, free);
     }
 
-    /// Makes the run in use that starts at `page` free: the first `pages` in one way, and the rest in another.
+    /// Makes the run in use that starts at `page` free: the first `pages` in the state `free`, and the rest in the state `rest`.
     pub(super) fn free_in_two(&mut self, page: PageIndex, pages: Pages, free: FreeState, rest: FreeState) {
         let run = self.end_use(page);
         let first = Extent::new(page, pages);

@@ -1,4 +1,4 @@
-//! What the page heap's lock protects: runs, caches, and what the policies remember.
+//! What the page heap's lock protects: runs, caches, and the state of the policies.
 
 use crate::config::Settings;
 use crate::page::cache_list::{CacheList, Close};
@@ -25,15 +25,15 @@ pub(crate) struct State {
     pub(super) caches: CacheList,
     /// Whether large blocks come and go.
     pub(super) churn: Churn,
-    /// How densely large blocks were written lately.
+    /// How densely recent large blocks were written.
     pub(super) density: Density,
-    /// The large block allocated last, if its density was not looked at since.
+    /// The large block allocated last, if its density was not sampled since.
     pub(super) unsampled: Option<PageIndex>,
-    /// Whether the program was told that the soft limit is passed.
+    /// Whether it was reported that the soft limit is passed.
     pub(super) pressure: Pressure,
     /// Threads that wait until a run that is being purged is back.
     pub(super) n_waiting: u32,
-    /// What was done so far.
+    /// Counts of events.
     pub(super) events: Events,
     /// Bytes of the storage that are handed out.
     pub(super) storage: usize,
@@ -84,12 +84,12 @@ impl State {
         self.churn.raised(self.basic_bound(settings), self.in_use())
     }
 
-    /// Whether there is memory that only has to be left alone to be given back.
+    /// Whether there is memory that will be due by its age alone.
     pub(super) fn may_expire(&self) -> bool {
         self.runs.oldest_dirty().is_some() || self.caches.open_pages() != Pages::ZERO
     }
 
-    /// Lets the policies forget what is too long ago.
+    /// Lets the policies drop what is older than their periods.
     pub(super) fn pass_time(&mut self, now: Moment, decay: Option<Millis>) {
         self.churn.pass_time(now, decay, self.in_use());
     }
@@ -121,7 +121,7 @@ impl State {
         self.runs.set_entries(Extent::new(page, Pages(1)), entry);
     }
 
-    /// Puts the run of the large block at `page`, which is freed by that, into a slot that is opened for it; `false` if it is not worth one, or
+    /// Puts the run of the large block at `page`, which is freed by that, into a slot that is opened for it; `false` if its length gets none, or
     /// open slots have their share of the bound.
     pub(super) fn cache_run(&mut self, page: PageIndex, cache: PermanentCache<'_>, settings: &Settings) -> bool {
         let run = self.runs.run_at(page);
@@ -141,7 +141,7 @@ impl State {
         large_cache_share::pages_most(self.basic_bound(settings))
     }
 
-    /// Closes the slots that nobody used since the last check, if that is a while ago; or all, if they have more than their share.
+    /// Closes the slots that were not used since the last check, if that is an interval ago; or all, if they have more than their share.
     #[inline]
     pub(super) fn check_caches(&mut self, settings: &Settings, now: Moment) {
         if !self.caches.is_empty()
@@ -180,7 +180,7 @@ impl State {
         caches.close_one(cache, |page| free_cached(runs, page, now));
     }
 
-    /// Checks what is said of free runs and of cached ones.
+    /// Checks the invariants of free runs and of cached ones.
     ///
     /// # Errors
     /// The first invariant that does not hold.

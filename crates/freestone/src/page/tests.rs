@@ -1,7 +1,6 @@
-#![allow(unsafe_code)]
 //! Every way of having memory and giving it back, and what the tests of the page heap's files share: over the fake kernel, through whole heaps.
 use crate::config::key;
-use crate::testing::{OneHeap, World};
+use crate::testing::{OneHeap, World, free};
 use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::Errno;
@@ -17,16 +16,15 @@ pub(in crate::page) fn dirty_bytes(world: &World) -> u64 {
     world.shared.pages.stats().free_with_memory() << PAGE_BYTES_LOG2
 }
 
-/// Makes `n` MiB dirty; the heap that had them.
+/// Makes `n` MiB dirty; returns the heap that allocated and freed them.
 pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     let heap = world.heap();
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
+    blocks.into_iter().for_each(|block| free(heap, block));
     heap
 }
 
-/// Calls `meanwhile` while a thread that purges stands inside the kernel, until `meanwhile` ends that with `hold_purges(false)`.
+/// Calls `meanwhile` while a purging thread is inside the kernel, until `meanwhile` ends that with `hold_purges(false)`.
 pub(in crate::page) fn while_a_purge_is_held<'e>(
     world: &'e World,
     meanwhile: impl for<'s> FnOnce(&'s std::thread::Scope<'s, 'e>),
@@ -41,9 +39,9 @@ pub(in crate::page) fn while_a_purge_is_held<'e>(
     });
 }
 
-/// Every option that changes how memory is had or given back, with streams that have large blocks, and each failing call.
+/// Every option that changes how memory is taken or given back, with streams that have large blocks, and each failing call.
 #[test]
-fn every_way_of_having_memory_keeps_every_promise() {
+fn under_every_option_and_failing_call_contents_and_invariants_hold() {
     let most_bytes = if cfg!(miri) { 200_000 } else { 9 * MIB };
     let mix = Mix { ids: 12, least_bytes: 0, most_bytes, most_align: 128 << 10, reallocations_percent: 40 };
     let stream = generate(mix, 0, if cfg!(miri) { 30 } else { 250 }, 11);
@@ -66,14 +64,13 @@ fn every_way_of_having_memory_keeps_every_promise() {
             world.os().give_huge_pages(HUGE_BYTES);
             world.set(index, value);
             let heap = world.heap();
-            // Every call after the 20th fails: advice that is not taken must not matter, memory that is not there must be told.
+            // Every call after the 20th fails: refused advice must not matter, and missing memory must be reported as null.
             let plan = Failure { nth_call: 20, errno: Errno::NOMEM, for_good: true };
             world.os().plan(fails.then_some(plan));
             let player = play(&stream, OneHeap { world: &world, heap }, 16);
             assert!(player.is_ok(), "{index}={value}, failing {fails}: {}", player.err().unwrap());
             world.os().plan(None);
-            // SAFETY: the heap is not used afterwards.
-            unsafe { world.threads.death(heap) };
+            world.end(heap);
             world.check().unwrap();
         }
     }
@@ -84,23 +81,20 @@ fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
     let world = World::new(4096);
     world.set(key::DIRTY_MAX, "1g");
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        for behind in [true, false] {
-            let blocks: Vec<_> = (0..3).map(|_| heap.allocate(4 * MIB, 1).start).collect();
-            // Clean beside dirty: one is purged, then its neighbour is freed.
-            let (clean, dirty) = if behind { (1, 0) } else { (0, 1) };
-            heap.free(blocks[clean]);
-            world.shared.pages.purge();
-            heap.free(blocks[dirty]);
-            let block = heap.allocate(6 * MIB, 1);
-            assert!((blocks[0]..blocks[2]).contains(&block.start), "{:?} is elsewhere: {blocks:?}", block.start);
-            assert!(!block.zero);
-            world.check().unwrap();
-            heap.free(block.start);
-            heap.free(blocks[2]);
-            world.shared.pages.purge();
-        }
+    for behind in [true, false] {
+        let blocks: Vec<_> = (0..3).map(|_| heap.allocate(4 * MIB, 1).start).collect();
+        // Clean beside dirty: one is purged, then its neighbour is freed.
+        let (clean, dirty) = if behind { (1, 0) } else { (0, 1) };
+        free(heap, blocks[clean]);
+        world.shared.pages.purge();
+        free(heap, blocks[dirty]);
+        let block = heap.allocate(6 * MIB, 1);
+        assert!((blocks[0]..blocks[2]).contains(&block.start), "{:?} is elsewhere: {blocks:?}", block.start);
+        assert!(!block.zero);
+        world.check().unwrap();
+        free(heap, block.start);
+        free(heap, blocks[2]);
+        world.shared.pages.purge();
     }
     world.check().unwrap();
 }

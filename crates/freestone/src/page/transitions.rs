@@ -1,4 +1,4 @@
-//! What the kernel does to runs: mapping, unmapping and purging them.
+//! Transitions of runs that need the kernel: mapping, unmapping and purging.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -10,20 +10,21 @@
 //! ```
 //!
 //! # Safety
-//! Each function states the kind of the pages that it gives the kernel: nobody uses the memory of free pages.
+//! Each function states the kind of the pages that it passes to the kernel: no code uses the memory of free pages.
 
 use crate::config::{self, Purge, Thp};
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
+use crate::span::os_pages::EmptyStretch;
 use freestone_base::units::Pages;
 use freestone_os::{Errno, NotMoved, Os, Prefault};
 
 impl<O: Os> PageHeap<O> {
     /// The first byte of pages.
     pub(super) fn start(&self, pages: Extent) -> *mut u8 {
-        self.layout().page_start(pages.first.0)
+        self.layout().page_start(pages.first)
     }
 
     /// Commits the metadata of the next `pages` beyond the high-water mark.
@@ -78,7 +79,7 @@ impl<O: Os> PageHeap<O> {
     /// Unmaps a clean run; it is reserved. `false` if the kernel refuses.
     pub(super) fn release_clean(&self, state: &mut State, run: Extent) -> bool {
         debug_assert_eq!(state.runs.record(run.first).kind.get(), Kind::Clean);
-        // SAFETY: The run is clean: free and mapped, and nobody uses its memory.
+        // SAFETY: The run is clean: free and mapped, and no code uses its memory.
         let released = unsafe { self.os.release(self.start(run), run.bytes()) }.is_ok();
         if released {
             state.runs.turn(run, FreeState::RESERVED);
@@ -86,7 +87,7 @@ impl<O: Os> PageHeap<O> {
         released
     }
 
-    /// Does what the options ask for with memory that was just committed. When the kernel declines, the memory is as good as without.
+    /// Prefaults and advises memory that was just committed, as the options say. If the kernel refuses, the memory is still usable.
     fn prepare(&self, pages: Extent) {
         let huge = match self.settings.thp() {
             Thp::Auto => None,
@@ -100,11 +101,10 @@ impl<O: Os> PageHeap<O> {
             config::Prefault::Populate => Some(Prefault::Populate),
         };
         if let Some(wanted) = huge {
-            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
-            let _ = unsafe { self.os.advise_huge(self.start(pages), pages.bytes(), wanted) };
+            let _ = self.os.advise_huge(self.start(pages), pages.bytes(), wanted);
         }
         if let Some(how) = prefault {
-            // SAFETY: As above.
+            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
             let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
         }
     }
@@ -112,7 +112,7 @@ impl<O: Os> PageHeap<O> {
     /// Moves the memory behind a run in use to the start of another, without copying. The contents of the other are lost.
     ///
     /// # Errors
-    /// The kernel's, and what became of the target.
+    /// The kernel's, and the state of the target.
     pub(super) fn move_memory(&self, from: &OwnedRun, to: &OwnedRun) -> Result<(), NotMoved> {
         let (source, target) = (self.extent(from), self.extent(to));
         debug_assert!(source.pages <= target.pages);
@@ -120,7 +120,7 @@ impl<O: Os> PageHeap<O> {
         unsafe { self.os.relocate(self.start(source), source.bytes(), self.start(target)) }
     }
 
-    /// Faults the last `pages` of a large block in, which were clean until now. When the kernel declines, they are faulted in when they are
+    /// Faults in the last `pages` of a large block, which were clean until now. If the kernel refuses, they are faulted in when they are
     /// written.
     pub(super) fn populate(&self, block: &OwnedRun, pages: Pages) {
         let block = self.extent(block);
@@ -129,31 +129,29 @@ impl<O: Os> PageHeap<O> {
         let _ = unsafe { self.os.prefault(self.start(tail), tail.bytes(), Prefault::Populate) };
     }
 
-    /// Gives the memory of a run back, without the lock. Whether the kernel took it.
+    /// Gives the memory of a run back, without the lock. Returns whether the kernel took it.
     pub(super) fn purge_memory(&self, run: &PurgingRun) -> bool {
         let pages = run.extent();
         // SAFETY: The run was dirty, hence mapped and free, and was taken out for this thread to purge.
         unsafe { self.purge_range(self.start(pages), pages.bytes()) }
     }
 
-    /// Gives memory inside a run in use back. `false` if the kernel would not take it.
-    ///
-    /// # Safety
-    /// - The range is made of whole OS pages of a run in use that is the caller's, and nobody needs its contents.
-    pub(crate) unsafe fn purge_inside(&self, start: *mut u8, bytes: usize) -> bool {
-        // SAFETY: The range is in use, hence mapped, made of whole OS pages, and its contents are needed no more: the caller sees to that.
-        let purged = unsafe { self.purge_range(start, bytes) };
+    /// Gives memory inside a small span back. `false` if the kernel would not take it.
+    pub(crate) fn purge_inside(&self, stretch: EmptyStretch) -> bool {
+        let bytes = stretch.bytes();
+        // SAFETY: The stretch lies in a span in use, so it is mapped; it is made of whole OS pages, and no block in it is out.
+        let purged = unsafe { self.purge_range(stretch.start(), bytes) };
         self.state.lock().events.count_purge(purged, bytes);
         purged
     }
 
-    /// Gives a range back in the way that the options ask for; whether the kernel took it.
+    /// Gives a range back as the option `purge` says. Returns whether the kernel took it.
     ///
     /// # Safety
-    /// - The range is mapped, made of whole OS pages, and nobody needs its contents.
+    /// - The range is mapped, made of whole OS pages, and its contents are not needed.
     unsafe fn purge_range(&self, start: *mut u8, bytes: usize) -> bool {
         match self.settings.purge() {
-            // SAFETY: The range is mapped, made of whole OS pages, and nobody needs its contents: the caller sees to that.
+            // SAFETY: The range is mapped, made of whole OS pages, and its contents are not needed, by this function's contract.
             Purge::DontNeed => unsafe { self.os.purge(start, bytes) }.is_ok(),
             // SAFETY: As above.
             Purge::Free => unsafe { self.os.purge_lazily(start, bytes) }.is_ok(),

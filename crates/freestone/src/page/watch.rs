@@ -1,8 +1,8 @@
-//! Who sleeps until the page heap has something for them: the background thread, and threads that wait for purges.
+//! Sleeping and waking of the background thread and of threads that wait for purges.
 //!
 //! ```text
-//!  background thread   sleep ──▶ asleep ── a free makes memory dirty, or somebody calls `wake` ──▶ awake
-//!  who needs memory    wait  ── a purge ends ──▶
+//!  background thread   sleep ──▶ asleep ── a free makes memory dirty, or a thread calls `wake` ──▶ awake
+//!  a thread at a limit wait  ── a purge ends ──▶
 //! ```
 
 use freestone_base::lock::Parking;
@@ -22,7 +22,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Nobody sleeps.
+    /// No thread sleeps.
     pub(super) const fn new() -> Self {
         Self { wakes: AtomicU32::new(0), asleep: AtomicBool::new(false), purges: AtomicU32::new(0) }
     }
@@ -32,11 +32,11 @@ impl Watch {
         self.wakes.load(Ordering::Acquire)
     }
 
-    /// Sleeps until `ms` have passed, or somebody calls [`Watch::wake`]; not at all if somebody did since `wakes` was read. `waits_for_dirt`:
+    /// Sleeps until `ms` have passed, or another thread calls [`Watch::wake`]; not at all if one did since `wakes` was read. `waits_for_dirt`:
     /// also until something becomes dirty; not at all if `is_dirty`, which takes the page heap's lock.
     pub(super) fn sleep(&self, wakes: u32, ms: Option<u32>, waits_for_dirt: bool, is_dirty: impl FnOnce() -> bool) {
         self.asleep.store(waits_for_dirt, Ordering::Relaxed);
-        // What became dirty before the line above woke nobody; a free that takes the lock after `is_dirty` did sees that line.
+        // A free before the line above woke no thread, and `is_dirty` sees it; a free that takes the lock after `is_dirty` sees the flag.
         if !waits_for_dirt || !is_dirty() {
             Futex::wait_for(&self.wakes, wakes, ms);
         }
@@ -72,3 +72,6 @@ impl Watch {
         Futex::wait_for(&self.purges, seen, Some(most.0));
     }
 }
+
+#[cfg(test)]
+mod tests;

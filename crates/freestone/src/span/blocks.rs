@@ -8,24 +8,24 @@
 //!          └────────┴────────┴────────┴────────┴──
 //! ```
 //!
-//! A block belongs to the OS page it starts in. Carving an OS page hands out all of its blocks: only then, and not when the span is made,
-//! does the kernel have to provide memory. Free blocks are bits outside the span, so that a program that writes past the end of its block
+//! A block belongs to the OS page that it starts in. Carving an OS page hands out all its blocks: the kernel has to provide memory
+//! only then, not when the span is made. Free blocks are bits outside the span, so that a program that writes past the end of its block
 //! cannot damage them, a double free is detected, and a batch is linked without reading the blocks' own memory.
 //!
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
 //! and a bit. `docs/decisions/0002-bitmaps-not-lists.md` has the measurements.
 //!
 //! # Safety
-//! All functions access the span's record and bitmap, which are committed, for its pages are in use, and the first word of free blocks. The
-//! span must be the caller's (see `record`).
+//! What is written inside the span is the first word of free blocks, which no code uses. The proof that the span is the caller's ([`OwnedSpan`])
+//! gives access to the rest.
 
 use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
 use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
-use crate::span::{Layout, Span};
+use crate::span::{OwnedSpan, Span};
+use core::cell::Cell;
 use core::ops::Range;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::units::Pages;
 
 /// Why a block cannot go back to its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,42 +38,28 @@ pub(crate) enum Refused {
     Written,
 }
 
-/// Prepares a span of `class` at `page`: no block is carved or free. `has_memory`: its pages may have memory behind them.
-///
-/// # Safety
-/// - The span's pages are committed and the caller's; see the module header.
-pub(crate) unsafe fn format(layout: &Layout, page: u32, class: usize, os_page_bytes: usize, has_memory: bool) {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    unsafe {
-        let span = &*layout.record(page);
-        span.class.set(class as u8);
-        let n_os_pages = span_bytes(span) / carve_bytes(span, os_page_bytes);
-        span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
-        span.fresh_has_memory.set(has_memory);
-        span.n_free.set(0);
-        span.n_out.set(0);
-        span.first_word.set(words(span) as u16);
-    }
+/// Prepares a span, which no code uses yet, for blocks of `class`: no block is carved or free. `has_memory`: its pages may have memory behind them.
+pub(crate) fn format(span: &OwnedSpan<'_>, class: usize, os_page_bytes: usize, has_memory: bool) {
+    span.class.set(class as u8);
+    let n_os_pages = span_bytes(span) / carve_bytes(span, os_page_bytes);
+    span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
+    span.fresh_has_memory.set(has_memory);
+    span.n_free.set(0);
+    span.n_out.set(0);
+    span.first_word.set(words(span) as u16);
 }
 
 /// Clears the bitmap of a span of which no block is out, before its pages are used for something else. Bitmaps of pages outside small spans
 /// are zero, so that a span whose blocks are never freed never touches its bitmap.
-///
-/// # Safety
-/// - See the module header.
-pub(crate) unsafe fn clear(layout: &Layout, page: u32) {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    unsafe {
-        let span = &*layout.record(page);
-        if span.n_free.replace(0) > 0 {
-            layout.bitmap(page).write_bytes(0, words(span));
-        }
+pub(crate) fn clear(span: &OwnedSpan<'_>) {
+    if span.n_free.replace(0) > 0 {
+        span.bitmap().iter().take(words(span)).for_each(|word| word.set(0));
     }
 }
 
 /// Bytes of a small span.
 pub(super) fn span_bytes(span: &Span) -> usize {
-    Pages(span.pages.get()).to_bytes().0
+    span.n_pages().to_bytes().0
 }
 
 /// Blocks of a small span.
@@ -94,12 +80,7 @@ pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
 }
 
 /// Carves the next OS page: the chain of its blocks, linked with `key` and out from now on; empty if every page has been carved.
-///
-/// # Safety
-/// - See the module header.
-pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize, key: LinkKey) -> Chain {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    let span = unsafe { &*layout.record(page) };
+pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize, key: LinkKey) -> Chain {
     let class = span.class.get() as usize;
     let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
     while span.fresh.get() != 0 {
@@ -109,80 +90,78 @@ pub(crate) unsafe fn carve(layout: &Layout, page: u32, os_page_bytes: usize, key
         let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
-            // SAFETY: the blocks lie in the span and were neither free nor out: nobody uses their memory.
-            return unsafe { link(layout.page_start(page), block, from..to, key) };
+            // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
+            return unsafe { link(span.start(), block, from..to, key) };
         }
     }
     Chain::EMPTY
 }
 
-/// Links these blocks in address order, for a bin.
+/// Links blocks in address order for a bin, at least one.
+///
+/// # Safety
+/// - The blocks, of `block` bytes each and counted from `start`, are the caller's, and no code uses their memory.
 unsafe fn link(start: *mut u8, block: usize, blocks: Range<usize>, key: LinkKey) -> Chain {
     let at = |index: usize| start.wrapping_add(index * block).cast::<Node>();
     for index in blocks.clone() {
         let next = if index + 1 < blocks.end { at(index + 1) } else { END_OF_BIN };
-        // SAFETY: the blocks are the caller's, who carves them just now.
+        // SAFETY: no code uses the block's memory (this function's contract).
         unsafe { free_node::write_in_bin(at(index), next, key) };
     }
     Chain { first: at(blocks.start), last: at(blocks.end - 1), len: blocks.len() as u32 }
 }
 
-/// Takes the `n` lowest free blocks as a chain in address order, linked for a bin with `key`; `n` is at most `n_free`.
-///
-/// # Safety
-/// - See the module header.
-pub(crate) unsafe fn take(layout: &Layout, page: u32, n: u32, key: LinkKey) -> Chain {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    let span = unsafe { &*layout.record(page) };
-    debug_assert!(n > 0 && n <= span.n_free.get());
+/// Takes the `n` lowest free blocks, or all if there are fewer, as a chain in address order, linked for a bin with `key`.
+pub(crate) fn take(span: &OwnedSpan<'_>, n: u32, key: LinkKey) -> Chain {
+    let n = n.min(span.n_free.get());
+    if n == 0 {
+        return Chain::EMPTY;
+    }
     let block = block_bytes(span.class.get() as usize);
-    let (start, bitmap) = (layout.page_start(page), layout.bitmap(page));
-    let mut word = span.first_word.get() as usize;
+    let (start, bitmap) = (span.start(), span.bitmap());
+    let mut at = span.first_word.get() as usize;
     let (mut first, mut last) = (ptr::null_mut::<Node>(), ptr::null_mut::<Node>());
     let mut left = n;
-    // SAFETY: `n_free` bits are set at or above `first_word`, so the loop ends inside the bitmap; a set bit is a free
-    // block of this span, whose first word nobody else uses.
-    unsafe {
-        loop {
-            let mut bits = *bitmap.add(word);
-            while bits != 0 && left > 0 {
-                let node: *mut Node = start.add((word * 64 + bits.trailing_zeros() as usize) * block).cast();
-                bits &= bits - 1;
-                if first.is_null() {
-                    first = node;
-                } else {
-                    free_node::write_in_bin(last, node, key);
-                }
-                last = node;
-                left -= 1;
+    // `n_free` bits are set at or above `first_word`, so the loop ends inside the bitmap.
+    while let Some(word) = bitmap.get(at) {
+        let mut bits = word.get();
+        while bits != 0 && left > 0 {
+            let node: *mut Node = start.wrapping_add((at * 64 + bits.trailing_zeros() as usize) * block).cast();
+            bits &= bits - 1;
+            if first.is_null() {
+                first = node;
+            } else {
+                // SAFETY: `last` is the free block found before this one: a set bit is a block whose memory no code uses.
+                unsafe { free_node::write_in_bin(last, node, key) };
             }
-            *bitmap.add(word) = bits;
-            if left == 0 {
-                break;
-            }
-            word += 1;
+            last = node;
+            left -= 1;
         }
-        free_node::write_in_bin(last, END_OF_BIN, key);
+        word.set(bits);
+        if left == 0 {
+            break;
+        }
+        at += 1;
     }
-    span.first_word.set(word as u16);
+    // SAFETY: as above.
+    unsafe { free_node::write_in_bin(last, END_OF_BIN, key) };
+    span.first_word.set(at as u16);
     span.n_free.set(span.n_free.get() - n);
     span.n_out.set(span.n_out.get() + n);
     Chain { first, last, len: n }
 }
 
 /// A small span that blocks are given back to, one after the other: what is the same for all of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Home<'a> {
-    /// The span's first page.
-    pub page: u32,
-    /// Its record.
-    pub span: &'a Span,
+    /// The span.
+    pub span: OwnedSpan<'a>,
     /// Its size class.
     pub class: usize,
     start: *mut u8,
     granules: usize,
     n_blocks: usize,
-    bitmap: *mut u64,
+    bitmap: &'a [Cell<u64>],
 }
 
 /// The result of giving back a chain of blocks.
@@ -200,24 +179,18 @@ pub(crate) struct Came {
     pub refused: Option<Refused>,
 }
 
-impl Home<'_> {
-    /// The span that starts at `page`.
-    ///
-    /// # Safety
-    /// - See the module header; the span is small, and stays the caller's as long as this is used.
+impl<'a> Home<'a> {
+    /// A small span.
     #[inline]
     #[must_use]
-    pub(crate) unsafe fn at(layout: &Layout, page: u32) -> Self {
-        // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-        let span = unsafe { &*layout.record(page) };
+    pub(crate) fn of(span: OwnedSpan<'a>) -> Self {
         Self {
-            page,
-            span,
             class: span.class.get() as usize,
-            start: layout.page_start(page),
-            granules: span_bytes(span) / GRANULE_BYTES,
-            n_blocks: n_blocks(span),
-            bitmap: layout.bitmap(page),
+            start: span.start(),
+            granules: span_bytes(&span) / GRANULE_BYTES,
+            n_blocks: n_blocks(&span),
+            bitmap: span.bitmap(),
+            span,
         }
     }
 
@@ -233,11 +206,9 @@ impl Home<'_> {
     #[must_use]
     pub(crate) fn has(&self, address: usize, os_page_bytes: usize) -> bool {
         let (index, is_start) = block_at(self.class, address - self.start.addr());
-        let unit = index * block_bytes(self.class) / carve_bytes(self.span, os_page_bytes);
+        let unit = index * block_bytes(self.class) / carve_bytes(&self.span, os_page_bytes);
         let is_fresh = || self.span.fresh.get() >> unit & 1 == 1;
-        // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap, which is the caller's to read.
-        let is_free = || unsafe { *self.bitmap.add(index / 64) } >> (index % 64) & 1 == 1;
-        is_start && index < self.n_blocks && (is_fresh() || is_free())
+        is_start && index < self.n_blocks && (is_fresh() || is_free(&self.span, index))
     }
 
     /// Gives back a block, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
@@ -245,10 +216,10 @@ impl Home<'_> {
     /// whose links have it, and each block has to be marked as such.
     ///
     /// # Safety
-    /// - As for [`Home::at`]; the first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
+    /// - The first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
     #[inline]
     pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32, key: LinkKey) -> Came {
-        let span = self.span;
+        let span = &self.span;
         let (n_out, mut lowest) = (span.n_out.get(), usize::MAX);
         let mut came = Came { n: 0, last: 0, next: first, before: ptr::null_mut(), refused: None };
         loop {
@@ -265,12 +236,12 @@ impl Home<'_> {
             }
             let mask = 1u64 << (index % 64);
             // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap.
-            let word = unsafe { &mut *self.bitmap.add(index / 64) };
-            if *word & mask != 0 || came.n == n_out {
+            let word = unsafe { self.bitmap.get_unchecked(index / 64) };
+            if word.get() & mask != 0 || came.n == n_out {
                 came.refused = Some(Refused::FreeAlready);
                 break;
             }
-            *word |= mask;
+            word.set(word.get() | mask);
             lowest = lowest.min(index);
             came.last = index;
             came.n += 1;
@@ -291,33 +262,24 @@ impl Home<'_> {
     }
 }
 
-/// Whether the block with `index` is free.
-///
-/// # Safety
-/// - See the module header; the index is below the span's number of blocks.
-pub(crate) unsafe fn is_free(layout: &Layout, page: u32, index: usize) -> bool {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    unsafe { *layout.bitmap(page).add(index / 64) >> (index % 64) & 1 == 1 }
+/// Whether the block with `index` is free; not if the span has no such block.
+#[inline]
+pub(crate) fn is_free(span: &OwnedSpan<'_>, index: usize) -> bool {
+    span.bitmap().get(index / 64).is_some_and(|word| word.get() >> (index % 64) & 1 == 1)
 }
 
 /// Counts the set bits of the bitmap.
-///
-/// # Safety
-/// - See the module header.
-pub(crate) unsafe fn count_free(layout: &Layout, page: u32) -> u32 {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    unsafe { (0..words(&*layout.record(page))).map(|word| (*layout.bitmap(page).add(word)).count_ones()).sum() }
+pub(crate) fn count_free(span: &OwnedSpan<'_>) -> u32 {
+    span.bitmap().iter().take(words(span)).map(|word| word.get().count_ones()).sum()
 }
 
 /// Counts the blocks that were never carved.
-///
-/// # Safety
-/// - See the module header.
-pub(crate) unsafe fn count_fresh(layout: &Layout, page: u32, os_page_bytes: usize) -> u32 {
-    // SAFETY: the span is the caller's and its pages are in use, so its record and bitmap are committed.
-    let span = unsafe { &*layout.record(page) };
+pub(crate) fn count_fresh(span: &OwnedSpan<'_>, os_page_bytes: usize) -> u32 {
     let class = span.class.get() as usize;
     let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
     let starts = |units: usize| (units * unit).div_ceil(block).min(n_blocks(span));
     (0..64).filter(|unit| span.fresh.get() >> unit & 1 == 1).map(|unit| (starts(unit + 1) - starts(unit)) as u32).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,11 +71,10 @@ pub(crate) enum Marked {
 #[inline(always)]
 pub(crate) unsafe fn write_in_bin(block: *mut Node, next: *mut Node, key: LinkKey) {
     let node = block.cast::<FreeNode>();
-    // SAFETY: the block is free and the caller's, and has room for two words. Both are written as one, as `malloc` clears them.
-    unsafe {
-        (*node).link = key.apply(next);
-        (&raw mut (*node).mark).cast::<u64>().write(u64::from(MARK));
-    }
+    // SAFETY: the block is free and the caller's, and has room for two words.
+    unsafe { (*node).link = key.apply(next) };
+    // SAFETY: as above; mark and place are written as one word, as `malloc` clears them.
+    unsafe { second_word(block).write(u64::from(MARK)) };
 }
 
 /// Clears the mark of a block that is handed out.
@@ -85,7 +84,13 @@ pub(crate) unsafe fn write_in_bin(block: *mut Node, next: *mut Node, key: LinkKe
 #[inline(always)]
 pub(crate) unsafe fn clear_mark(block: *mut Node) {
     // SAFETY: the block is free and the caller's, and its second word is its mark and place.
-    unsafe { (&raw mut (*block.cast::<FreeNode>()).mark).cast::<u64>().write(0) };
+    unsafe { second_word(block).write(0) };
+}
+
+/// The mark and the place of a block, as one word.
+#[inline(always)]
+fn second_word(block: *mut Node) -> *mut u64 {
+    block.cast::<u8>().wrapping_add(offset_of!(FreeNode, mark)).cast()
 }
 
 /// Marks a block that goes into an inbox. The caller links it.
@@ -117,10 +122,9 @@ pub(crate) unsafe fn mark_suspect(block: *mut Node) {
 unsafe fn write_mark(block: *mut Node, place: i32) {
     let node = block.cast::<FreeNode>();
     // SAFETY: the block is free and the caller's, and has room for two words.
-    unsafe {
-        (*node).mark = MARK;
-        (*node).place = place;
-    }
+    unsafe { (*node).mark = MARK };
+    // SAFETY: as above.
+    unsafe { (*node).place = place };
 }
 
 /// Whether a block that the program frees has the mark of a free one.
@@ -159,7 +163,9 @@ pub(crate) unsafe fn is_marked(block: *mut Node) -> bool {
 pub(crate) unsafe fn marked(block: *mut Node) -> Marked {
     let node = block.cast::<FreeNode>();
     // SAFETY: the block is free and the caller's. A program that writes to it meanwhile breaks its contract, and is found by this.
-    let (mark, place) = unsafe { ((*node).mark, (*node).place) };
+    let mark = unsafe { (*node).mark };
+    // SAFETY: as above.
+    let place = unsafe { (*node).place };
     match place {
         _ if mark != MARK => Marked::No,
         IN_BIN => Marked::InBin,

@@ -13,7 +13,7 @@
 //! The gaps are never mapped: a program that writes past the last page faults before it comes to metadata. The first gap is of random length, at least a
 //! page and up to an eighth of the range in steps of an OS page: so the address of a block says nothing of where metadata is.
 //!
-//! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which knows how far the page map is committed,
+//! [`Layout`] says where things are: it is arithmetic. `free` looks addresses up in a [`View`], which also has how far the page map is committed,
 //! its *reach*. Every thread heap has a view of its own, which may be older than the page heap's: an address beyond its reach is then looked
 //! up again in the newest view (`Own::renew_view`). `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
@@ -23,6 +23,7 @@
 //! - The entries of all pages below a view's reach are committed, and stay so.
 
 use crate::size_class::GRANULE_BYTES;
+use crate::span::page_index::PageIndex;
 use crate::span::page_map::{Entry, PageMap};
 use crate::span::record::Span;
 use core::mem::size_of;
@@ -102,23 +103,23 @@ impl Layout {
     /// Start of a page.
     #[inline]
     #[must_use]
-    pub(crate) fn page_start(&self, page: u32) -> *mut u8 {
-        self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
+    pub(crate) fn page_start(&self, page: PageIndex) -> *mut u8 {
+        self.base.wrapping_add((page.0 as usize) << PAGE_BYTES_LOG2)
     }
 
     /// Record of a page. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
-    pub(crate) fn record(&self, page: u32) -> *mut Span {
-        self.records.wrapping_add(page as usize)
+    pub(crate) fn record(&self, page: PageIndex) -> *mut Span {
+        self.records.wrapping_add(page.0 as usize)
     }
 
     /// First word of a page's bitmap. It is committed for pages below the high-water mark.
     #[inline]
     #[must_use]
-    pub(crate) fn bitmap(&self, page: u32) -> *mut u64 {
+    pub(crate) fn bitmap(&self, page: PageIndex) -> *mut u64 {
         let bitmaps = self.records.wrapping_add(self.n_pages).cast::<u8>();
-        bitmaps.wrapping_add(page as usize * BITMAP_BYTES).cast()
+        bitmaps.wrapping_add(page.0 as usize * BITMAP_BYTES).cast()
     }
 }
 
@@ -167,8 +168,8 @@ impl View {
     /// Start of a page.
     #[inline(always)]
     #[must_use]
-    pub(crate) fn page_start(&self, page: u32) -> *mut u8 {
-        self.base.wrapping_add((page as usize) << PAGE_BYTES_LOG2)
+    pub(crate) fn page_start(&self, page: PageIndex) -> *mut u8 {
+        self.base.wrapping_add((page.0 as usize) << PAGE_BYTES_LOG2)
     }
 
     /// Pages whose entries can be read.
@@ -181,7 +182,14 @@ impl View {
     /// The page that holds `address`, or `None` beyond the reach, and outside the range.
     #[inline(always)]
     #[must_use]
-    pub(crate) fn page_of(&self, address: usize) -> Option<usize> {
+    pub(crate) fn page_of(&self, address: usize) -> Option<PageIndex> {
+        // The reach is at most `u32::MAX` (`Layout::new`).
+        self.number_of(address).map(|page| PageIndex(page as u32))
+    }
+
+    /// As [`View::page_of`], as wide as an address: the fast path of `free` needs no conversion.
+    #[inline(always)]
+    fn number_of(&self, address: usize) -> Option<usize> {
         let granule = address.wrapping_sub(self.base.addr()) / GRANULE_BYTES;
         if granule < self.reach_granules { Some(granule >> PAGE_GRANULES_LOG2) } else { None }
     }
@@ -192,7 +200,7 @@ impl View {
     #[allow(unsafe_code)]
     pub(crate) fn entry(&self, address: usize) -> Option<Entry> {
         // SAFETY: the page is below the reach, so its entry is committed (`View::new`).
-        self.page_of(address).map(|page| unsafe { self.map.get(page) })
+        self.number_of(address).map(|page| unsafe { self.map.get(page) })
     }
 
     /// As [`View::entry`], but `None` for an address that is no multiple of the granule, too: a rotation moves its lowest bits to the top,

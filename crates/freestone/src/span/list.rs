@@ -5,106 +5,92 @@
 //! head ─▶ span ⇄ span ⇄ span ─▶ 0
 //! ```
 //!
-//! Invariants: a span is in at most one list; `prev` of the head is 0.
+//! Invariants: a span is in at most one list; `prev` of the head is 0. All spans of a list are of one page heap, whose layout every function of
+//! the list gets. Who owns the list owns these spans, too (see `record`).
 //!
 //! # Safety
-//! All functions read and write records of spans in the list. Who owns the list owns these spans, too (see `record`).
+//! A span comes into a list with the proof that it is its owner's, so it has a record; records are never unmapped. Nothing else writes links.
 
-use crate::span::{Layout, Span};
+use crate::span::{Layout, OwnedSpan, PageIndex, Span};
 use core::cell::Cell;
 
 /// A doubly linked list of spans.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct SpanList {
-    head: Cell<u32>,
+    head: Cell<PageIndex>,
 }
 
 impl SpanList {
     /// No spans.
     #[must_use]
     pub(crate) const fn new() -> Self {
-        Self { head: Cell::new(0) }
+        Self { head: Cell::new(PageIndex::NONE) }
     }
 
-    /// The first span's page, or 0.
+    /// The first span's page.
     #[must_use]
-    pub(crate) fn first(&self) -> u32 {
-        self.head.get()
+    pub(crate) fn first(&self) -> Option<PageIndex> {
+        self.head.get().some()
     }
 
     /// Whether the list has no spans.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.get() == 0
+        self.head.get() == PageIndex::NONE
     }
 
-    /// Puts the span that starts at `page` in front of the list.
-    ///
-    /// # Safety
-    /// - The span is in no list, and it and the list are the caller's.
-    pub(crate) unsafe fn push(&self, layout: &Layout, page: u32) {
+    /// Puts a span, which is in no list, in front of the list.
+    pub(crate) fn push(&self, span: &OwnedSpan<'_>) {
         let head = self.head.get();
-        // SAFETY: the span is the caller's, and in use, so it has a record; `head` is in the list, whose spans are the caller's, too.
-        unsafe {
-            let span = &*layout.record(page);
-            span.next.set(head);
-            span.prev.set(0);
-            if head != 0 {
-                (*layout.record(head)).prev.set(page);
-            }
+        span.next.set(head);
+        span.prev.set(PageIndex::NONE);
+        if head != PageIndex::NONE {
+            self.listed(span.layout(), head).prev.set(span.page());
         }
-        self.head.set(page);
+        self.head.set(span.page());
     }
 
-    /// Takes the span that starts at `page` out of the list.
-    ///
-    /// # Safety
-    /// - The span is in this list, and the list is the caller's.
-    pub(crate) unsafe fn remove(&self, layout: &Layout, page: u32) {
-        // SAFETY: the span and its neighbours are in the list, whose spans are the caller's and have records.
-        unsafe {
-            let span = &*layout.record(page);
-            let (next, prev) = (span.next.get(), span.prev.get());
-            if prev == 0 {
-                self.head.set(next);
-            } else {
-                (*layout.record(prev)).next.set(next);
-            }
-            if next != 0 {
-                (*layout.record(next)).prev.set(prev);
-            }
+    /// Takes a span, which is in this list, out of it.
+    pub(crate) fn remove(&self, span: &OwnedSpan<'_>) {
+        let (next, prev) = (span.next.get(), span.prev.get());
+        if prev == PageIndex::NONE {
+            self.head.set(next);
+        } else {
+            self.listed(span.layout(), prev).next.set(next);
+        }
+        if next != PageIndex::NONE {
+            self.listed(span.layout(), next).prev.set(prev);
         }
     }
 
-    /// Takes the first span out; its page, or 0.
-    ///
-    /// # Safety
-    /// - The list is the caller's.
-    pub(crate) unsafe fn pop(&self, layout: &Layout) -> u32 {
-        let page = self.head.get();
-        if page != 0 {
-            // SAFETY: the head is in this list, which is the caller's.
-            unsafe { self.remove(layout, page) };
-        }
-        page
+    /// Takes the first span out.
+    pub(crate) fn pop<'a>(&self, layout: &'a Layout) -> Option<OwnedSpan<'a>> {
+        let head = self.head.get().some()?;
+        // SAFETY: the span came into the list with its proof, and no other code has one while it is in the list.
+        let span = unsafe { OwnedSpan::at(layout, head) };
+        self.remove(&span);
+        Some(span)
     }
 
-    /// The spans, first to last.
-    ///
-    /// # Safety
-    /// - The list stays the caller's, and unchanged, while the iterator lives.
-    pub(crate) unsafe fn iter<'a>(&self, layout: &'a Layout) -> impl Iterator<Item = (u32, &'a Span)> {
-        let mut page = self.head.get();
+    /// The spans, first to last. The list does not change while the iterator lives.
+    pub(crate) fn iter<'a>(&self, layout: &'a Layout) -> impl Iterator<Item = (PageIndex, &'a Span)> {
+        let mut next = self.head.get();
         core::iter::from_fn(move || {
-            if page == 0 {
-                return None;
-            }
-            let this = page;
-            // SAFETY: the page is in the list, so it has a record, and the list is the caller's.
-            let span = unsafe { &*layout.record(this) };
-            page = span.next.get();
-            Some((this, span))
+            let page = next.some()?;
+            let span = self.listed(layout, page);
+            next = span.next.get();
+            Some((page, span))
         })
     }
+
+    /// The record of a span that is in the list.
+    #[inline]
+    fn listed<'a>(&self, layout: &'a Layout, page: PageIndex) -> &'a Span {
+        // SAFETY: the span came into the list with its proof, so it has a record, and it is the list's owner's, as the list is.
+        unsafe { &*layout.record(page) }
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,17 +12,20 @@
 //!   2^23… an explicit heap                (the other pages of a large block are 0)
 //! ```
 //!
-//! `entry - tag < N_CLASSES`, with `tag = generation << 8`: this one comparison tells the fast path of `free` whether it owns the block, and its size class.
+//! `entry - tag < N_CLASSES`, with `tag = generation << 8`: this one comparison decides on the fast path of `free` whether the heap owns the
+//! block, and the difference is the size class.
 //!
-//! Threads: whoever owns the span writes (a thread heap, the central list, the page heap). Every thread reads, relaxed: the span of a live
-//! block cannot go away, and whoever drains a former owner's inbox detects that the owner has changed.
+//! Threads: the owner of the span writes (a thread heap, the central list, the page heap). Every thread reads, relaxed: the span of a live
+//! block stays a span, and a thread that drains a former owner's inbox detects that the owner has changed.
 //!
 //! # Safety
 //! The map is committed from its start on, as the page heap grows. Entries of pages below the high-water mark, and below a `View`'s reach,
 //! are committed, and stay so.
 
 use crate::size_class::{N_CLASSES, SizeClass};
+use crate::span::page_index::PageIndex;
 use freestone_base::sync::{AtomicU32, Ordering};
+use freestone_base::units::Pages;
 
 /// Bits of the code.
 const CODE_BITS: u32 = 8;
@@ -43,7 +46,7 @@ pub(crate) struct Generation(u32);
 impl Generation {
     /// The central lists.
     pub(crate) const ABANDONED: Self = Self(1);
-    /// The heap that stands in for threads that have none: it never owns a span.
+    /// The placeholder heap of threads that have none: it never owns a span.
     pub(crate) const NONE: Self = Self((1 << (32 - CODE_BITS)) - 1);
     /// The first generation of a thread heap.
     pub(crate) const FIRST: Self = Self(2);
@@ -71,7 +74,7 @@ impl Generation {
         self.0 >= Self::FIRST_EXPLICIT.0 && self.0 < Self::NONE.0
     }
 
-    /// What to subtract from an entry: see the module header.
+    /// The number to subtract from an entry: see the module header.
     #[must_use]
     #[inline]
     pub(crate) const fn tag(self) -> u32 {
@@ -102,8 +105,15 @@ impl Entry {
     #[inline(always)]
     #[must_use]
     pub(crate) const fn class_if_owned(self, tag: u32) -> Option<usize> {
+        self.class_if_owned_below(tag, N_CLASSES)
+    }
+
+    /// As [`Entry::class_if_owned`], if the class is below `bound`, which is [`N_CLASSES`] or less.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn class_if_owned_below(self, tag: u32, bound: usize) -> Option<usize> {
         let code = self.0.wrapping_sub(tag) as usize;
-        if code < N_CLASSES { Some(code) } else { None }
+        if code < bound { Some(code) } else { None }
     }
 
     /// The size class, if the page is of a small span, whoever owns it.
@@ -143,7 +153,13 @@ impl PageMap {
         self.0.cast_mut().cast()
     }
 
-    /// The entry of `page`.
+    /// The place of the entry of the page with number `page`.
+    #[inline(always)]
+    fn place(self, page: usize) -> *const AtomicU32 {
+        self.0.wrapping_add(page)
+    }
+
+    /// The entry of the page with number `page`.
     ///
     /// # Safety
     /// - The entry is committed: `page` is below the high-water mark, or below a view's reach.
@@ -151,7 +167,8 @@ impl PageMap {
     #[must_use]
     pub(crate) unsafe fn get(self, page: usize) -> Entry {
         // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
-        Entry(unsafe { (*self.0.add(page)).load(Ordering::Relaxed) })
+        let entry = unsafe { &*self.place(page) };
+        Entry(entry.load(Ordering::Relaxed))
     }
 
     /// Sets the entry of `page`.
@@ -159,19 +176,20 @@ impl PageMap {
     /// # Safety
     /// - As for [`PageMap::get`], and the span that this page belongs to is the caller's.
     #[inline(always)]
-    pub(crate) unsafe fn set_one(self, page: u32, entry: Entry) {
+    pub(crate) unsafe fn set_one(self, page: PageIndex, entry: Entry) {
         // SAFETY: the page is below the high-water mark or a view's reach, so its entry is committed; it is aligned, and only accessed as an atomic.
-        unsafe { (*self.0.add(page as usize)).store(entry.0, Ordering::Relaxed) }
+        let place = unsafe { &*self.place(page.0 as usize) };
+        place.store(entry.0, Ordering::Relaxed);
     }
 
-    /// Sets the entries of `n` pages from `page`.
+    /// Sets the entries of `pages` from `first` on.
     ///
     /// # Safety
     /// - As for [`PageMap::get`], and the span that these pages belong to is the caller's.
-    pub(crate) unsafe fn set(self, page: u32, n: u32, entry: Entry) {
-        for page in page..page + n {
+    pub(crate) unsafe fn set(self, first: PageIndex, pages: Pages, entry: Entry) {
+        for page in first.0..(first + pages).0 {
             // SAFETY: the page belongs to a span of the caller's, which is in use: its entry is committed.
-            unsafe { self.set_one(page, entry) }
+            unsafe { self.set_one(PageIndex(page), entry) }
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What is known of a span, kept outside it.
+//! The record of a span, kept outside the span.
 //!
-//! There is one record per page, in an array behind the pages. A record that was committed is never unmapped, so that a thread that reads late
-//! still finds a record, if perhaps that of another span. The record of a span's first page describes it; the others only say where that is.
+//! There is one record per page, in an array behind the pages. A committed record is never unmapped, so that a thread that reads late
+//! still finds a record, though perhaps that of another span. The record of a span's first page describes it; the others only name that page.
 //!
 //! Invariants
 //! - `first` is right in the first and the last page of every run, and in all pages of a small span.
@@ -19,7 +19,7 @@ use core::ffi::c_void;
 use freestone_base::sync::{AtomicPtr, AtomicU32, Ordering};
 use freestone_base::units::{Moment, Pages};
 
-/// What a run of pages is used for, or in what state its free pages are.
+/// What a run of pages is used for, or the state of its pages if it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Small,
     /// One large block.
     Large,
-    /// Storage for thread heaps and the like: never freed.
+    /// Storage for records of heaps: never freed.
     Metadata,
     /// Free and unmapped, because address space was short.
     Reserved,
@@ -60,7 +60,7 @@ impl Kind {
     /// The number of kinds.
     pub(crate) const COUNT: usize = Self::ALL.len();
 
-    /// Whether a run of this kind is free, and can be used as it is.
+    /// Whether a run of this kind is free and mapped, and not being purged.
     #[must_use]
     pub(crate) fn is_free_and_mapped(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty | Self::Stuck)
@@ -90,30 +90,30 @@ pub(crate) struct Span {
     /// First page of the run.
     pub first: AtomicU32,
     /// Pages in the run.
-    pub pages: Cell<u32>,
-    /// The next span in the list that the span is in, by page; 0 for none.
-    pub next: Cell<u32>,
+    pub pages: Cell<Pages>,
+    /// The next span in the list that the span is in, by its first page; `NONE` for none.
+    pub next: Cell<PageIndex>,
     /// The one before, likewise.
-    pub prev: Cell<u32>,
+    pub prev: Cell<PageIndex>,
     /// Small: a bit for each OS page, from the start, in which no block has been carved; or for each 64th of the span, if it has more than 64.
     pub fresh: Cell<u64>,
     /// Small: set bits of the bitmap.
     pub n_free: Cell<u32>,
     /// Small: blocks in bins, in flight, or with the program.
     pub n_out: Cell<u32>,
-    /// Dirty: the next older dirty run, by its first page; 0 for none.
-    pub older: Cell<u32>,
+    /// Dirty: the next older dirty run, by its first page; `NONE` for none.
+    pub older: Cell<PageIndex>,
     /// Dirty: the next younger one, likewise.
-    pub younger: Cell<u32>,
+    pub younger: Cell<PageIndex>,
     /// Dirty: when it became so, in ms of the kernel's clock, cut to 32 bits.
     pub dirty_since_ms: Cell<u32>,
-    /// What the run is.
+    /// The kind of the run.
     pub kind: Cell<Kind>,
     /// Small: its size class.
     pub class: Cell<u8>,
     /// Small: the list of its owner that it is in.
     pub listed: Cell<Listed>,
-    /// Large and free: huge pages were asked for somewhere in it.
+    /// Large and free: huge pages are requested somewhere in it.
     pub is_huge: Cell<bool>,
     /// Small: uncarved OS pages may have memory behind them, from an earlier use of the run.
     pub fresh_has_memory: Cell<bool>,
@@ -128,14 +128,14 @@ impl Span {
         Self {
             owner: AtomicPtr::new(core::ptr::null_mut()),
             first: AtomicU32::new(0),
-            pages: Cell::new(0),
-            next: Cell::new(0),
-            prev: Cell::new(0),
+            pages: Cell::new(Pages::ZERO),
+            next: Cell::new(PageIndex::NONE),
+            prev: Cell::new(PageIndex::NONE),
             fresh: Cell::new(0),
             n_free: Cell::new(0),
             n_out: Cell::new(0),
-            older: Cell::new(0),
-            younger: Cell::new(0),
+            older: Cell::new(PageIndex::NONE),
+            younger: Cell::new(PageIndex::NONE),
             dirty_since_ms: Cell::new(0),
             kind: Cell::new(Kind::None),
             class: Cell::new(0),
@@ -150,7 +150,7 @@ impl Span {
     #[inline]
     #[must_use]
     pub(crate) fn n_pages(&self) -> Pages {
-        Pages(self.pages.get())
+        self.pages.get()
     }
 
     /// The first page of the run.

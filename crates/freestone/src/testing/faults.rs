@@ -1,6 +1,6 @@
-//! Every call of the kernel fails, in every micro workload: the n-th, once and from then on, fully and half-way.
+//! Each call of the kernel fails, in every micro workload: the n-th, once or from then on, completely or half-way.
 //!
-//! After it: every answer was null or a good block, live blocks have their contents, nothing was written where nothing is mapped, `check`
+//! Afterwards: every call returned null or a valid block, live blocks have their contents, nothing was written where nothing is mapped, `check`
 //! holds, and when all is freed and given back, the kernel has mapped as many bytes as the page heap's counts say.
 
 mod play;

@@ -2,9 +2,9 @@
 //! every call of the kernel another thread may run (`--cfg shuttle`).
 //!
 //! ```text
-//!  seed ─▶ a world: options, limits, what there is to do, how often another thread runs
-//!       ─▶ 2 to 4 threads: born, allocate, free each other's blocks, make and delete heaps, purge, fork, die
-//!       ─▶ everything freed, every heap dead: no block out of its span, no page lost, every invariant holds
+//!  seed ─▶ a world: options, limits, the kinds of steps, how often another thread runs
+//!       ─▶ 2 to 4 threads: start, allocate, free each other's blocks, make and delete heaps, purge, fork, exit
+//!       ─▶ everything freed, every heap ended: no block out of its span, no page lost, every invariant holds
 //! ```
 //!
 //! | file | owns |
@@ -14,11 +14,11 @@
 //! | `actor` | what a thread does |
 //!
 //! A violation panics; the message begins with the seed that reproduces it: `FREESTONE_MODEL_SEED=n cargo xtask shuttle`.
-//! Memory orderings are not modelled (loom's models do that), nor data races as such: a race is seen by what it breaks.
+//! Memory orderings are not modelled (loom's models do that), nor data races as such: a race shows in what it breaks.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! All threads of a model run on one thread of the operating system. `world` sees to it that they use blocks and heaps as the contracts ask.
+//! All threads of a model run on one thread of the operating system. `world` ensures that they use blocks and heaps as the contracts require.
 
 mod actor;
 mod world;
@@ -65,7 +65,7 @@ impl Scheduler for BySeed {
     }
 }
 
-/// Plays the scenario of each seed until the time is over; how many were played, or what went wrong with which.
+/// Plays the scenario of each seed until the time is over. Returns how many were played, or the violation and its seed.
 fn campaign(seams: Seams, seeds: std::ops::Range<u64>, time: Duration) -> Result<usize, String> {
     let mut config = shuttle::Config::new();
     config.stack_size = 1 << 19;
@@ -78,7 +78,7 @@ fn campaign(seams: Seams, seeds: std::ops::Range<u64>, time: Duration) -> Result
     let played = catch_unwind(AssertUnwindSafe(|| {
         runner.run(move || {
             if let Some(log) = &log {
-                // Where to look when the model takes the whole process down.
+                // For a model that ends the whole process.
                 let _ = fs::write(log, format!("{seams:?} {}\n", SEED.get()));
             }
             scenario(seams, SEED.get());
@@ -92,7 +92,7 @@ fn campaign(seams: Seams, seeds: std::ops::Range<u64>, time: Duration) -> Result
     })
 }
 
-/// One execution: all of the module header's drawing.
+/// One execution: the whole of the module header's drawing.
 fn scenario(seams: Seams, seed: u64) {
     let mut random = SplitMix(seed.wrapping_mul(0x9E37_79B9).wrapping_add(seams as u64));
     let stage = Arc::new(Stage::draw(seams, &mut random));
@@ -105,7 +105,7 @@ fn scenario(seams: Seams, seed: u64) {
                 let life = catch_unwind(AssertUnwindSafe(|| actor::live(&stage, seed)));
                 stage.left();
                 match life {
-                    // It did not come along into the child.
+                    // The thread does not exist in the child.
                     Err(panic) if panic.is::<scheduled::Vanished>() => {}
                     Err(panic) => resume_unwind(panic),
                     Ok(()) => {}
@@ -123,7 +123,7 @@ fn scenario(seams: Seams, seed: u64) {
     stage.settle();
 }
 
-/// Plays a short campaign, or what the environment asks for: `FREESTONE_MODEL_SECONDS`, `FREESTONE_MODEL_SEED`, `FREESTONE_MODEL_FROM`.
+/// Plays a short campaign, or the one that the environment selects: `FREESTONE_MODEL_SECONDS`, `FREESTONE_MODEL_SEED`, `FREESTONE_MODEL_FROM`.
 fn play(seams: Seams) {
     let number = |key| env::var(key).ok().and_then(|text| text.parse::<u64>().ok());
     let (seeds, time) = match number("FREESTONE_MODEL_SEED") {

@@ -1,4 +1,4 @@
-//! What a heap has counted and not yet published to the sums of all heaps (`usage`).
+//! Counts of a heap that are not yet published to the sums over all heaps (`usage`).
 //!
 //! ```text
 //!  free bytes inside its spans      published with every flush
@@ -6,7 +6,7 @@
 //!  live bytes of large blocks       when the page heap is needed, or when more would be live than was published
 //! ```
 //!
-//! Invariant: of large blocks the sum never has less than is live, only more: `unpublished_large` is 0 or negative between operations.
+//! Invariant: the sum never counts fewer bytes of large blocks than are live, only more: `unpublished_large` is 0 or negative between operations.
 //! Threads: only the heap's thread uses it.
 
 use crate::size_class::{N_CLASSES, block_bytes};
@@ -18,9 +18,9 @@ use core::cell::Cell;
 pub(crate) struct Accounts {
     /// Bytes that came free inside this heap's spans, less those that were taken.
     unpublished_free: Cell<i64>,
-    /// Blocks of each class that the sum of what is live knows of.
+    /// Blocks of each class that were published to the sum of live bytes.
     published_live: [Cell<i64>; N_CLASSES],
-    /// Bytes of large blocks that the program holds beyond those that the sum knows of.
+    /// Bytes of large blocks that the program holds beyond those that were published.
     unpublished_large: Cell<i64>,
 }
 
@@ -56,7 +56,7 @@ impl Accounts {
         }
     }
 
-    /// Counts bytes of large blocks that were handed out (or, negative, freed) without the page heap. Returns whether the sum has less than is
+    /// Counts bytes of large blocks that were handed out (or, negative, freed) without the page heap. Returns whether the sum counts less than is
     /// live now, so that the change has to be published.
     #[inline(always)]
     #[must_use]

@@ -1,4 +1,4 @@
-//! Any block, small or large: the slow ways of allocating, freeing and resizing, for every heap alike.
+//! Any block, small or large: the slow paths of allocating, freeing and resizing, for every heap.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -12,13 +12,13 @@
 //! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was.
 //!
 //! # Safety
-//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. Where a program breaks that and it can be seen,
+//! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected
 //! it is reported.
 
 use crate::misuse::Misuse;
-use crate::page::{Moved, PageHeap};
+use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
-use crate::span::{Entry, Generation};
+use crate::span::{Entry, Generation, PageIndex};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
@@ -26,23 +26,22 @@ use crate::thread::large::{self, NewBlock};
 use crate::thread::locate::{Place, locate};
 use crate::thread::{double_free, drain, flush, refill};
 use core::ptr;
-use freestone_base::units::{Bytes, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
 const RELOCATE_LEAST: usize = 256 * 1024;
 
-/// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
+/// Alignments beyond this are refused, so that the arithmetic cannot overflow; no program needs them.
 const ALIGN_MAX: usize = 1 << 40;
 
-/// Whether there could be a block of `size` bytes aligned to `align`, if all memory were free. For an impossible request no memory is given back,
-/// and the program's callback is not told that memory is short.
+/// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
+const SIZE_LIMIT: usize = 1 << 56;
+
+/// Whether some machine could have a block of `size` bytes aligned to `align`. For an impossible request no memory is given back, and the
+/// program's callback is not called.
 #[must_use]
-pub(crate) fn is_possible<O: Os>(pages: &PageHeap<O>, size: usize, align: usize) -> bool {
-    let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return false };
-    size <= isize::MAX as usize
-        && align <= ALIGN_MAX
-        && u32::try_from(align >> PAGE_BYTES_LOG2).is_ok_and(|align_pages| pages.could_hold(n_pages, align_pages))
+pub(crate) fn is_possible(size: usize, align: usize) -> bool {
+    size < SIZE_LIMIT && align <= ALIGN_MAX
 }
 
 impl<O: Os + 'static> Own<'_, O> {
@@ -60,7 +59,7 @@ impl<O: Os + 'static> Own<'_, O> {
         }
     }
 
-    /// Frees a block, not null. Never fails; a wrong pointer is reported.
+    /// Frees a block, not null. Never fails; an invalid pointer is reported.
     ///
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, is not freed, and no code uses it any more.
@@ -76,13 +75,13 @@ impl<O: Os + 'static> Own<'_, O> {
         }
     }
 
-    /// Finds out what an address is; from now on the hot paths see as far.
+    /// Finds out what an address is, in the newest view, which the hot paths then use.
     fn locate(self, block: *mut u8) -> Place {
         self.renew_view();
         locate(self.shared(), block)
     }
 
-    /// Bytes that a block, not null, has from its start to its end; `None` for a wrong pointer, which is reported.
+    /// Bytes that a block, not null, has from its start to its end; `None` for an invalid pointer, which is reported.
     #[must_use]
     pub(crate) fn usable_bytes(self, block: *mut u8) -> Option<usize> {
         match self.locate(block) {
@@ -100,7 +99,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// when memory runs out, and the block is untouched then.
     ///
     /// # Safety
-    /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the answer is null.
+    /// - `block` was returned by a heap that shares the same parts, and is not freed. It is not used again unless the result is null.
     #[must_use]
     pub(crate) unsafe fn reallocate(self, block: *mut u8, size: usize, align: usize) -> *mut u8 {
         match self.locate(block) {
@@ -149,7 +148,7 @@ pub(crate) fn free_sized<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
     let is_suspect = own.is_hardened() && block.is_marked();
     if is_suspect {
-        // What others have freed is in the bins then.
+        // Draining puts what other threads have freed into the bins.
         drain::drain(own);
         if double_free::is_free(own, &block) {
             return own.report(Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
@@ -158,7 +157,7 @@ fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
             return flush::free_suspect(own, block);
         }
     }
-    // A block whose span is abandoned is as good in this bin as anywhere.
+    // A block of an abandoned span may go into any bin.
     if entry.generation() == own.generation() || entry.generation() == Generation::ABANDONED {
         flush::push(own, block);
     } else {
@@ -169,7 +168,7 @@ fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
 /// Moves a small block, of an entry and a class, to a block of another size.
 ///
 /// # Safety
-/// - The block lies in a small span of that class and entry and is the caller's; it is not used again unless the answer is null.
+/// - The block lies in a small span of that class and entry and is the caller's; it is not used again unless the result is null.
 unsafe fn move_small<O: Os>(
     own: Own<'_, O>,
     (block, entry, class): (*mut u8, Entry, usize),
@@ -190,8 +189,13 @@ unsafe fn move_small<O: Os>(
 /// Resizes the large block that starts at `page`, where it is or by moving it.
 ///
 /// # Safety
-/// - `page` starts the large block, which is the caller's; it is not used again unless the answer is null.
-unsafe fn resize_large<O: Os>(own: Own<'_, O>, (block, page): (*mut u8, u32), size: usize, align: usize) -> *mut u8 {
+/// - `page` starts the large block, which is the caller's; it is not used again unless the result is null.
+unsafe fn resize_large<O: Os>(
+    own: Own<'_, O>,
+    (block, page): (*mut u8, PageIndex),
+    size: usize,
+    align: usize,
+) -> *mut u8 {
     // SAFETY: the page starts a large block, which is the caller's (this function's contract).
     if class_of_aligned(size, align).is_none() && unsafe { large::resize(own, page, size) } {
         return block;
@@ -234,7 +238,7 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, size: usize, align
 ///
 /// # Safety
 /// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
-unsafe fn relocate<O: Os>(own: Own<'_, O>, page: u32, moved: *mut u8) -> Moved {
+unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> Moved {
     let large_bytes = |page| {
         // SAFETY: both pages start large blocks.
         unsafe { large::bytes(own, page) }

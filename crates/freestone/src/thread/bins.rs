@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!  offset      0  lookup   which blocks are the heap's own    read by every `free`
-//!             32  key      what links are encoded with
+//!             32  key      encodes links
 //!             40  heads    [*block; 72]                       first free block of each bin
 //!            616  allocs   [u64; 72]                          blocks handed out, ever
-//!           1192  room     [i64; 72]                          frees until the bin is looked at
-//!                 classes  what only slow paths touch
+//!           1192  room     [i64; 72]                          frees until the slow path checks the bin
+//!                 classes  used by slow paths only
 //! ```
 //!
 //! Arrays of fields rather than an array of bins: an index times 8 is an addressing mode, an index times 32 is an instruction.
@@ -18,8 +18,8 @@
 //!
 //! Invariants
 //! - The length of a bin is `moved + frees - allocs`, where `frees = granted - room`. It is exact, and computed only when it is needed.
-//! - `room` is never more than what the bin lacks to its capacity, whatever was allocated meanwhile: it errs on the early side.
-//! - A bin may hold blocks of any owner: a Rust `dealloc` knows the class from the layout and does not look the owner up. A flush sorts them.
+//! - `room` is never more than what the bin lacks to its capacity, whatever was allocated meanwhile: the slow path may come early, never late.
+//! - A bin may hold blocks of any owner: a Rust `dealloc` gets the class from the layout and does not look up the owner. A flush sorts them.
 //! - The bins of a placeholder heap are empty and have no room, so the hot paths leave it by a branch that they have anyway, and never write
 //!   to it.
 //!
@@ -92,7 +92,7 @@ impl Bins {
         self.key.get()
     }
 
-    /// What tells which blocks are the heap's own.
+    /// The lookup that decides whether a block is the heap's own.
     #[inline(always)]
     pub(crate) fn lookup(&self) -> &Lookup {
         &self.lookup
@@ -120,7 +120,7 @@ impl Bins {
         block.cast()
     }
 
-    /// Puts a freed block into its bin. Returns whether the bin's room is used up, so that it has to be looked at now. The hot half of every
+    /// Puts a freed block into its bin. Returns whether the bin's room is used up, so that the slow path must check it. The hot half of every
     /// free of a block that was found to be the heap's own.
     #[inline(always)]
     #[must_use]
@@ -155,7 +155,7 @@ impl Bins {
         head.set(block.link(head.get(), self.key()));
     }
 
-    /// Puts a block that came home into its bin, without using room up.
+    /// Puts a remotely freed block into its bin, without using up room.
     #[inline]
     pub(crate) fn put(&self, block: FreeBlock) {
         let class = block.class();
@@ -257,7 +257,7 @@ impl Bins {
         u64::try_from(granted - self.room[class].load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    /// Blocks of a class and of other owners that this thread freed, ever.
+    /// Blocks of a class that have other owners and that this thread freed, ever.
     pub(crate) fn remote_frees(&self, class: usize) -> u64 {
         self.classes[class].remote_frees.load(Ordering::Relaxed)
     }
@@ -267,7 +267,7 @@ impl Bins {
         count::add(&self.classes[class].remote_frees, n);
     }
 
-    /// Frees until a bin is looked at.
+    /// Frees until the slow path checks a bin.
     pub(crate) fn room(&self, class: usize) -> i64 {
         self.room[class].load(Ordering::Relaxed)
     }
@@ -283,7 +283,7 @@ impl Bins {
         self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
     }
 
-    /// Lets `frees` more blocks into a bin before it is looked at again.
+    /// Grants a bin room for `frees` more blocks before the slow path checks it again.
     pub(crate) fn grant(&self, class: usize, frees: i64) {
         let granted = &self.classes[class].granted;
         granted.store(granted.load(Ordering::Relaxed) + frees - self.room(class), Ordering::Relaxed);
@@ -296,7 +296,7 @@ impl Bins {
         moved.store(moved.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
     }
 
-    /// What a bin should hold at most; `start` is what it holds at first.
+    /// The most blocks that a bin should hold; `start` gives the first value.
     pub(crate) fn capacity(&self, class: usize, start: impl FnOnce() -> u32) -> u32 {
         let capacity = &self.classes[class].capacity;
         if capacity.get() == 0 {
@@ -305,7 +305,7 @@ impl Bins {
         capacity.get()
     }
 
-    /// Sets what a bin should hold at most.
+    /// Sets the most blocks that a bin should hold.
     pub(crate) fn set_capacity(&self, class: usize, capacity: u32) {
         self.classes[class].capacity.set(capacity);
     }
@@ -321,7 +321,7 @@ impl Bins {
         flushed.set(flushed.get().saturating_add(blocks));
     }
 
-    /// Returns how many blocks were flushed since the bin was last empty, and counts anew: it is empty now.
+    /// Returns how many blocks were flushed since the bin was last empty, and resets the count: it is empty now.
     pub(crate) fn restart_flushed(&self, class: usize) -> u32 {
         self.classes[class].flushed.replace(0)
     }
@@ -332,7 +332,7 @@ impl Bins {
         self.classes[class].allocs_at_tick.replace(allocs) == allocs && !self.is_empty(class)
     }
 
-    /// Makes an empty bin one that was never used, for the next heap of this record; the counters go on.
+    /// Resets an empty bin for the next heap of this record; the counters continue.
     pub(crate) fn reset(&self, class: usize) {
         self.grant(class, 0);
         self.set_capacity(class, 0);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  a flush ─▶ the bin gets room only until the thread's last block of the class is freed ─▶ that free ends the burst
-//!  a refill from a span ─▶ the thread wants memory again: no burst has ended
+//!  a refill from a span ─▶ the thread needs more memory: no burst has ended
 //! ```
 //!
 //! A thread may sleep after the last free, and no other thread can empty its bins. So the last free of a burst takes the slow path. When a burst
@@ -19,7 +19,7 @@ use core::cell::Cell;
 pub(crate) struct BurstPolicy {
     /// A burst has ended, and since then every allocation was served from a bin.
     has_ended: Cell<bool>,
-    /// Of which classes the room ends with the thread's last block.
+    /// The classes whose room ends with the thread's last block.
     awaits_last: [Cell<bool>; N_CLASSES],
 }
 
@@ -29,7 +29,7 @@ impl BurstPolicy {
         Self { has_ended: Cell::new(false), awaits_last: [const { Cell::new(false) }; N_CLASSES] }
     }
 
-    /// The thread wants memory that its bins do not have.
+    /// The thread needs memory that its bins do not have.
     pub(crate) fn begin(&self) {
         self.has_ended.set(false);
     }
@@ -39,18 +39,18 @@ impl BurstPolicy {
         self.has_ended.set(true);
     }
 
-    /// A bin's room is used up while the thread has `live` blocks of its class. Whether that was the last free of a burst.
+    /// Called when a bin's room is used up while the thread has `live` blocks of its class. Returns whether that was the last free of a burst.
     pub(crate) fn was_last(&self, class: usize, live: i64) -> bool {
         self.awaits_last[class].replace(false) && live <= 0
     }
 
-    /// Whether the room of a bin should end with the thread's last block: `flushed` blocks of the class went home since the bin was last
+    /// Whether the room of a bin should end with the thread's last block: `flushed` blocks of the class were flushed since the bin was last
     /// empty, or a burst has ended.
     pub(crate) fn is_on_watch(&self, flushed: u32) -> bool {
         flushed > 0 || self.has_ended.get()
     }
 
-    /// The room to grant a bin that has `room`, so that the free of the last of `live` blocks is looked at; `None` if it is looked at before
+    /// The room to grant a bin that has `room`, so that the free of the last of `live` blocks takes the slow path; `None` if an earlier free does
     /// that anyway, or if there is no block to wait for.
     pub(crate) fn await_last(&self, class: usize, live: i64, room: i64) -> Option<i64> {
         let awaits = live > 0 && live <= room + 1;

@@ -1,7 +1,7 @@
 //! How many blocks a bin may hold: numbers in, a number out.
 //!
 //! A bin starts small. One that was flushed since it was last empty was too small for its program: its capacity grows by what was flushed
-//! ([`learned`]). While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread is not going to want
+//! ([`learned`]). While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need
 //! these blocks soon, and each may be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of
 //! bytes ([`shared`]).
 
@@ -14,13 +14,13 @@ const ALLOWED_LEAST_BYTES: u32 = 4096;
 /// See [`ALLOWED_LEAST_BYTES`].
 const ALLOWED_LEAST_LARGER: u32 = 8;
 
-/// Threads that may cache as if they were alone.
+/// Up to this many threads, bins have their whole capacity.
 const FEW_THREADS: u32 = 16;
 
 /// Bytes of one class that all threads together may cache, where there are more threads than that.
 const SHARED_BYTES: usize = 4 << 20;
 
-/// What a bin of `capacity` blocks of `block_bytes` may hold in a process of `n_heaps` heaps.
+/// The most blocks that a bin of `capacity` blocks of `block_bytes` may hold in a process of `n_heaps` heaps.
 pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32) -> u32 {
     if n_heaps <= FEW_THREADS {
         return capacity;
@@ -29,19 +29,19 @@ pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32) -> u32 {
     capacity.min(share as u32).max(1)
 }
 
-/// What a bin may hold after `flushed` blocks went home since it was last empty: half for each time that its capacity was flushed.
+/// What a bin may hold after `flushed` blocks were flushed since it was last empty: half for each time that its capacity was flushed.
 pub(crate) fn allowed(capacity: u32, flushed: u32, block_bytes: usize) -> u32 {
     let halvings = (flushed / capacity.max(1)).min(31);
     let least = (ALLOWED_LEAST_BYTES / block_bytes as u32).clamp(ALLOWED_LEAST_LARGER, ALLOWED_LEAST);
     (capacity >> halvings).max(least.min(capacity))
 }
 
-/// How many blocks a full bin keeps that may hold `allowed`: half. None after it was flushed a whole capacity: then its thread only frees.
+/// How many blocks a full bin that may hold `allowed` keeps: half of them; none once a whole capacity was flushed, because its thread only frees.
 pub(crate) fn kept(capacity: u32, flushed: u32, allowed: i64) -> i64 {
     if flushed >= capacity { 0 } else { allowed / 2 }
 }
 
-/// The capacity, at most `most`, of a bin that runs empty after `flushed` blocks went home: they would have had room.
+/// The capacity, at most `most`, of a bin that runs empty after `flushed` blocks were flushed: large enough to have kept them.
 pub(crate) fn learned(capacity: u32, flushed: u32, most: u32) -> u32 {
     capacity.saturating_add(flushed).min(most)
 }

@@ -1,7 +1,7 @@
 //! Which heap is this thread's.
 #![allow(unsafe_code)]
 //!
-//! One thread-local pointer, 8 bytes of static TLS, never null: it starts at the address of a placeholder, so that no path asks whether it is
+//! One thread-local pointer, 8 bytes of static TLS, never null: it starts at the address of a placeholder, so that no path tests whether it is
 //! set. On x86-64 and AArch64 it is declared and read in assembly, in the initial-exec model: two loads, no call, and right also under
 //! preload (`thread_local!` in a shared object calls into the dynamic linker, which may allocate).
 //!
@@ -13,8 +13,8 @@
 //! allocates meanwhile gets null rather than wait for the thread that it interrupted.
 //!
 //! # Safety
-//! The symbol is defined here and has the crate's version in its name, so that two versions can live in one process. The pointer is
-//! only ever one of the three placeholders or the calling thread's heap, from its birth to its end; none of them is ever unmapped.
+//! The symbol is defined here and has the crate's version in its name, so that two versions can be in one process. The pointer is
+//! only ever one of the three placeholders or the calling thread's heap, from its creation to its end; none of them is ever unmapped.
 
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Current;
@@ -24,13 +24,13 @@ use freestone_os::Linux;
 /// A thread heap of the process's allocator.
 pub(crate) type Heap = ThreadHeap<Linux>;
 
-/// What a thread's pointer is before its first use.
+/// A thread's pointer before its first use.
 static BEFORE_FIRST_USE: Heap = ThreadHeap::placeholder();
 
-/// What it is while the thread gets its heap.
+/// The pointer while the thread gets its heap.
 static STARTING: Heap = ThreadHeap::placeholder();
 
-/// What it is once the thread's heap is gone.
+/// The pointer once the thread's heap is gone.
 static GONE: Heap = ThreadHeap::placeholder();
 
 const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol of this file with the version");
@@ -157,7 +157,7 @@ pub(crate) fn begin_start() -> *const Heap {
 /// Makes `heap` this thread's.
 ///
 /// # Safety
-/// - `heap` is what [`begin_start`] returned to this thread, or a heap that was born for this thread and is alive, until the next call or
+/// - `heap` is what [`begin_start`] returned to this thread, or a heap that was created for this thread and is alive, until the next call or
 ///   [`leave`].
 pub(crate) unsafe fn set(heap: *const Heap) {
     slot::set(heap);

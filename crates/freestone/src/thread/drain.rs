@@ -1,4 +1,4 @@
-//! The inbox: what other threads handed over goes into the bins.
+//! Draining the inbox: moves the blocks that other threads handed over into the bins.
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_bytes, class_of};
@@ -7,7 +7,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::{double_free, flush, route};
 use freestone_os::Os;
 
-/// Takes what other threads handed over into the bins. A block whose span has another owner by now is sent on.
+/// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
 pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     let mut blocks = own.remote().take();
     if blocks.is_empty() {

@@ -38,13 +38,13 @@ impl<O: Os + 'static> ExplicitHeap<O> {
         &self.gated
     }
 
-    /// Waits until no other thread is in the heap, and makes the caller its thread until the answer is dropped.
+    /// Waits until no other thread is in the heap, and makes the caller its thread until the returned value is dropped.
     #[must_use]
     pub(crate) fn enter(&self) -> Entered<'_, O> {
         self.gated.enter_with(Some(&self.holdings))
     }
 
-    /// Lets the heap have at most `limit_pages`; `None` takes the limit away.
+    /// Limits the heap to `limit_pages`; `None` removes the limit.
     ///
     /// # Errors
     /// The heap has more than that already. The limit is as it was then.
@@ -54,7 +54,7 @@ impl<O: Os + 'static> ExplicitHeap<O> {
         self.holdings.set_limit(&own.shared().pages, own.spans().n_pages(), limit_pages)
     }
 
-    /// Takes away the limit that the record has from its last life, or from being zero. For the birth, before others know of the heap.
+    /// Removes the limit left in the record from its last use, or from being zero. Called at creation, before other threads can reach the heap.
     pub(crate) fn lift_limit(&self) {
         self.holdings.lift_limit();
     }

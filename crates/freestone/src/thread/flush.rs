@@ -6,23 +6,23 @@
 use crate::misuse::Misuse;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::Home;
-use crate::span::{Generation, View};
+use crate::span::{Generation, PageIndex, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::{capacity, returns, route, spans};
 use freestone_os::Os;
 
-/// What a bin should hold at most, in a process of as many heaps as this one.
+/// The most blocks that a bin should hold, given how many heaps the process has.
 pub(crate) fn bin_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
     capacity::shared(own_capacity(own, class), block_bytes(class), own.shared().usage.n_heaps())
 }
 
-/// What a bin should hold at most in a process of few heaps.
+/// The most blocks that a bin should hold in a process of few heaps.
 pub(crate) fn own_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
     own.bins().capacity(class, || own.shared().settings().bin_start(block_bytes(class)))
 }
 
-/// Looks at a bin whose room is used up: flushes it if it is full, and gives it room again.
+/// Handles a bin whose room is used up: flushes it if it is full, and grants it room again.
 #[cold]
 pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
     let (bins, burst) = (own.bins(), own.burst());
@@ -44,7 +44,7 @@ pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
     }
 }
 
-/// Grants a bin room only until the last block that the thread has of its class is freed, if it has room for that many.
+/// Grants a bin room only until the thread's last block of its class is freed, if it has room for that many.
 fn await_last<O: Os>(own: Own<'_, O>, class: usize) {
     let bins = own.bins();
     if let Some(room) = own.burst().await_last(class, bins.live(class), bins.room(class)) {
@@ -52,8 +52,8 @@ fn await_last<O: Os>(own: Own<'_, O>, class: usize) {
     }
 }
 
-/// The thread has freed the last block of a burst. Bins of classes that it has no block of are emptied, the others when the last of their class
-/// is freed, so that nothing of the burst stays with a thread that goes idle.
+/// Ends a burst, whose last block the thread has freed: empties the bins of classes that it has no block of; the others are emptied when the
+/// last block of their class is freed. So nothing of the burst stays with a thread that goes idle.
 fn end_burst<O: Os>(own: Own<'_, O>) {
     let (bins, burst) = (own.bins(), own.burst());
     burst.end();
@@ -71,7 +71,7 @@ fn end_burst<O: Os>(own: Own<'_, O>) {
     }
 }
 
-/// Puts a freed block into its bin whatever the room, and looks at the bin if that was the last room.
+/// Puts a freed block into its bin, whatever the room, and handles the bin if that used up its room.
 pub(crate) fn push<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     let class = block.class();
     if own.bins().push(block) {
@@ -79,7 +79,7 @@ pub(crate) fn push<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     }
 }
 
-/// Frees a block of another owner: counts the free, and sends the block on its way. `generation` is what the entry of its page says.
+/// Frees a block of another owner: counts the free and sends the block. `generation` is the one in its page's entry.
 pub(crate) fn free_remote<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
     own.bins().count_remote_frees(block.class(), 1);
     route::send(own, block, generation);
@@ -109,7 +109,7 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
         };
         match &home {
             Some(found) => {
-                returns::turn_to(own, found.page);
+                returns::turn_to(own, found.span.page());
                 // One at a time while each may have been the last block out of an OS page.
                 let most = if own.purge().is_on() { 1 } else { chain.n_left() };
                 if !returns::give_back(own, found, &mut chain, most) {
@@ -119,11 +119,11 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
             None => send_first(own, &view, &mut chain),
         }
     }
-    returns::turn_to(own, 0);
+    returns::turn_to(own, PageIndex::NONE);
     own.bins().count_moved(class, i64::from(chain.n_left()) - i64::from(n));
 }
 
-/// Sends the first block of a chain, which is of another owner, on its way.
+/// Sends the first block of a chain, which has another owner.
 fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
     match chain.pop(view, own.bins().lookup().tag()) {
         Some(Found::Other(block, generation)) => route::send(own, block, generation),

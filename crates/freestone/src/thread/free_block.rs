@@ -8,7 +8,7 @@
 //!  InTransit   blocks of any class and any owner, as they come out of an inbox; the page map tells them apart
 //! ```
 //!
-//! The constructors are unsafe: they trust the program that it does not use a block that it freed. What is done with the value after that is
+//! The constructors are unsafe: they rely on the program not to use a block that it freed. What is done with the value after that is
 //! safe, because a value moves from one holder to the next and is never in two places.
 //!
 //! # Safety
@@ -172,7 +172,7 @@ impl FreeChain {
         self.class
     }
 
-    /// Takes the first block off and finds out whose it is: `view` covers it, and `tag` is the heap's.
+    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's.
     pub(crate) fn pop(&mut self, view: &View, tag: u32) -> Option<Found> {
         let node = self.first();
         if node.is_null() {
@@ -192,14 +192,14 @@ impl FreeChain {
         Some(found)
     }
 
-    /// The block behind the first, which is there.
+    /// The block behind the first; the chain must not be empty.
     #[inline]
     pub(crate) fn second(&self) -> *mut Node {
         // SAFETY: as in `pop`.
         unsafe { free_node::next(self.first, self.key) }
     }
 
-    /// Goes on at `first`, with `n` blocks fewer: they went to their span. `before` linked to it.
+    /// Continues at `first`, with `n` blocks fewer: they went to their span. `before` linked to it.
     #[inline]
     pub(crate) fn advance(&mut self, n: u32, first: *mut Node, before: *mut Node) {
         self.n_left -= n;
@@ -236,12 +236,12 @@ pub(crate) struct InTransit {
     before: (usize, usize),
 }
 
-/// A block in transit, and what the page map says of it.
+/// A block in transit, and its owner according to the page map.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// Its span is this heap's.
+    /// The block's span belongs to this heap.
     Own(FreeBlock),
-    /// Its span has this owner.
+    /// The block's span has this owner.
     Other(FreeBlock, Generation),
     /// The block at this address is in no small span: it was freed twice, and its span is gone. With a key, the chain ends here.
     Lost(usize),
@@ -250,7 +250,7 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    /// Finds out what the page map says of a free block. `view` covers it, and `tag` is the heap's.
+    /// Looks up the owner of a free block. `view` covers the block, and `tag` is the heap's.
     #[inline]
     fn find(node: *mut Node, view: &View, tag: u32) -> Self {
         let entry = view.entry_of_block(node.addr()).unwrap_or(Entry::NONE);
@@ -301,8 +301,8 @@ impl InTransit {
         self.first.is_null()
     }
 
-    /// Takes the first block off and finds out whose it is: `view` covers it, and `tag` is the heap's. The block that the sender named is
-    /// fetched into the cache meanwhile.
+    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's. The block that the sender named is
+    /// prefetched meanwhile.
     #[inline]
     pub(crate) fn pop(&mut self, view: &View, tag: u32) -> Option<Found> {
         let node = self.first;
@@ -320,10 +320,9 @@ impl InTransit {
             self.before = (block.address(), block.class);
         }
         // SAFETY: the block is this chain's: it is marked, and its first word links to the next.
-        unsafe {
-            free_node::prefetch_ahead(node);
-            self.first = free_node::next(node, self.key);
-        }
+        self.first = unsafe { free_node::next(node, self.key) };
+        // SAFETY: as above.
+        unsafe { free_node::prefetch_ahead(node) };
         Some(found)
     }
 }

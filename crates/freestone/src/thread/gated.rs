@@ -1,16 +1,16 @@
 //! A thread heap behind a gate: the thread that holds the gate is the heap's thread.
 #![allow(unsafe_code)]
 //!
-//! The fallback heap is one, shared by the threads that cannot have a heap of their own; an explicit heap contains one.
+//! The fallback heap, shared by the threads that cannot have a heap of their own, is one; an explicit heap contains one.
 //!
 //! # Safety
-//! A heap is entered only between its birth and its end. Then the gate makes the thread that holds it the heap's thread.
+//! A heap is entered only between its creation and its end. Then the gate makes the thread that holds it the heap's thread.
 
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::holdings::Holdings;
 use crate::thread::records::{Record, RecordLinks};
-use freestone_base::lock::{Guard, Lock};
+use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_os::{Futex, Os};
 
 /// Rank of the gates.
@@ -30,12 +30,12 @@ impl<O: Os + 'static> Record for GatedHeap<O> {
 }
 
 impl<O: Os + 'static> GatedHeap<O> {
-    /// The heap, as any thread knows it.
+    /// The heap, as any thread may use it.
     pub(crate) fn heap(&self) -> &ThreadHeap<O> {
         &self.heap
     }
 
-    /// Waits until no other thread is in the heap, and makes the caller its thread until the answer is dropped.
+    /// Waits until no other thread is in the heap, and makes the caller its thread until the returned value is dropped.
     #[must_use]
     pub(crate) fn enter(&self) -> Entered<'_, O> {
         self.enter_with(None)
@@ -44,7 +44,7 @@ impl<O: Os + 'static> GatedHeap<O> {
     /// [`GatedHeap::enter`], for the explicit heap that this is part of.
     pub(crate) fn enter_with<'a>(&'a self, holdings: Option<&'a Holdings>) -> Entered<'a, O> {
         let guard = self.gate.lock();
-        // SAFETY: the heap is alive, and this thread holds its gate as long as the answer is there.
+        // SAFETY: the heap is alive, and this thread holds its gate as long as the returned value exists.
         Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard }
     }
 
@@ -54,12 +54,8 @@ impl<O: Os + 'static> GatedHeap<O> {
     }
 
     /// Releases the gate in parent or child. A gate that was not taken stays as it is.
-    ///
-    /// # Safety
-    /// - If the gate is held by [`GatedHeap::lock_for_fork`], this thread took it, or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: if the gate is held, this thread took it (this function's contract).
-        unsafe { self.gate.release_raw() }
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.gate.release_raw(forker);
     }
 }
 

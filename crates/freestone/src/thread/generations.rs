@@ -1,7 +1,7 @@
-//! Generations: the numbers that tell the owners of spans apart in the page map.
+//! Generations: the numbers that distinguish the owners of spans in the page map.
 //!
-//! Each birth gets a number that no heap had before, until all of its half of the numbers were given out once (2^23 births). From then on the
-//! numbers of heaps that are still there are passed over.
+//! Each new heap gets a number that no heap had before, until all numbers of its half were given out once (2^23 heaps). From then on the
+//! numbers of heaps that are still alive are skipped.
 
 use crate::span::Generation;
 

@@ -1,11 +1,11 @@
-//! What a block that is resized should get: sizes in, a decision out.
+//! The size that a resized block should get: sizes in, a decision out.
 //!
-//! A small block stays where it is as long as the new size fits and fills a quarter of it. A block that moves because it grew a little is going to
-//! grow again: it gets room, so that a buffer that grows in small steps moves a few times, not at every size class.
+//! A small block stays where it is as long as the new size fits and fills a quarter of it. A block that moves because it grew a little is likely
+//! to grow again: it gets room, so that a buffer that grows in small steps moves a few times, not at every size class.
 
 use crate::size_class::GRANULE_BYTES;
 
-/// A small block stays as long as this part of it is used: less than what [`QUADRUPLE_MAX`] leaves of a block that has just got room.
+/// A small block stays while at least one part in this many of it is used: a block that has just got room uses more than that.
 const STAY_SHARE: usize = 4;
 
 /// A block that grows in steps gets four times its size up to here, twice from here on. (From 27 bytes by eighths to 32 KiB: seven moves.)
@@ -18,7 +18,7 @@ pub(crate) fn small_stays(usable: usize, size: usize) -> bool {
     size <= usable && size.max(GRANULE_BYTES) >= usable / STAY_SHARE
 }
 
-/// What a block of `usable` bytes that moves to hold `size` should get: more than `size` if it grows by less than twice.
+/// The size that a block of `usable` bytes should get when it moves to hold `size`: more than `size` if it grows by less than twice.
 #[inline(always)]
 #[must_use]
 pub(crate) fn with_growth_room(usable: usize, size: usize) -> usize {

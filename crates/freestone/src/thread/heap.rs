@@ -1,7 +1,7 @@
 //! The thread heap: the parts that a heap is composed of, and the two proofs that let a thread use them.
 //!
 //! ```text
-//!  ThreadHeap   what any thread may know of a heap: its number, its mailbox, its counters
+//!  ThreadHeap   what any thread may read of a heap: its number, its mailbox, its counters
 //!     ▲
 //!     ├── Current   this thread's heap, or a placeholder: what the hot paths need
 //!     └── Own       a heap that is alive and this thread's: everything
@@ -10,15 +10,15 @@
 //! `bins` come first: `hotpath.golden` has their offsets.
 //!
 //! Invariants
-//! - A heap has one thread at a time: the thread that it was born for, or the thread that holds the gate in front of it. Only that thread has an
+//! - A heap has one thread at a time: the thread that it was created for, or the thread that holds the gate in front of it. Only that thread has an
 //!   [`Own`](own::Own) or a [`Current`](own::Current) of it.
-//! - Zero is a valid value of every field of an unborn heap: a record's first birth writes only what is not zero, the heads of the bins and a
-//!   few numbers in its first OS page, because a page of the record that no size class in use needs then costs no memory.
+//! - Zero is a valid value of every field of an unborn heap: a record's first use writes only fields that are not zero, the heads of the bins
+//!   and a few numbers in its first OS page, so that an OS page of the record that no size class in use needs costs no memory.
 //! - A placeholder stands for the heap of a thread that has none. Its bins are empty and have no room, its tag is in no page map entry, and its
 //!   large-run cache has no open slot: every hot path leaves it by a branch that it has anyway, and never writes to it.
 //!
 //! `ThreadHeap` is shared between threads although most of its fields are cells: they are private, and reached only through the proofs
-//! ([`own`]). What `ThreadHeap` itself offers reads atomics, or fields that are written at birth under the registry's lock.
+//! ([`own`]). The methods of `ThreadHeap` itself read atomics, or fields that are written at creation under the registry's lock.
 
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
@@ -38,7 +38,7 @@ use core::ptr;
 use freestone_base::inbox::LinkKey;
 use freestone_os::Os;
 
-/// A heap of one thread, or of those that take turns behind a gate. See the module header.
+/// A heap of one thread, or of the threads that take turns behind a gate. See the module header.
 #[repr(C, align(64))]
 pub(crate) struct ThreadHeap<O: Os + 'static> {
     bins: Bins,
@@ -70,7 +70,7 @@ impl<O: Os + 'static> Record for ThreadHeap<O> {
     }
 }
 
-/// What a heap has counted of a class. Read by another thread, the numbers may be off by what the heap's thread is doing at the moment.
+/// A heap's counts of a class. Read by another thread, the numbers may be off by what the heap's thread is doing at the moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassCounts {
     /// Blocks allocated, ever.
@@ -115,12 +115,12 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.shared.get().is_null()
     }
 
-    /// The generation of the record's last birth. For the holder of the registry's lock.
+    /// The generation of the record's current or last heap. For the holder of the registry's lock.
     pub(crate) fn generation(&self) -> Generation {
         self.generation.get()
     }
 
-    /// What other threads know of the heap.
+    /// The heap's mailbox, for other threads.
     pub(crate) fn mailbox(&self) -> &Mailbox {
         self.remote.mailbox()
     }
@@ -130,12 +130,12 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.key()
     }
 
-    /// Where the heap is in its life.
+    /// Whether the heap is alive.
     pub(crate) fn life(&self) -> Life {
         self.remote.mailbox().life()
     }
 
-    /// What the heap has counted of a class.
+    /// The heap's counts of a class.
     pub(crate) fn counts(&self, class: usize) -> ClassCounts {
         let remote_frees = self.bins.remote_frees(class);
         ClassCounts {

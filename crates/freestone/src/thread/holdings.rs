@@ -4,6 +4,7 @@
 
 use crate::page::{LargeList, PageHeap};
 use core::cell::Cell;
+use freestone_base::units::Pages;
 use freestone_os::Os;
 
 /// See the module header.
@@ -26,16 +27,16 @@ impl Holdings {
         &self.large
     }
 
-    /// Whether the limit lets the heap have `n_pages` more, beside its `small_pages` and its large blocks.
-    pub(crate) fn has_room<O: Os>(&self, pages: &PageHeap<O>, small_pages: u64, n_pages: u32) -> bool {
+    /// Whether the limit lets the heap have `more`, beside its `small_pages` and its large blocks.
+    pub(crate) fn has_room<O: Os>(&self, pages: &PageHeap<O>, small_pages: u64, more: Pages) -> bool {
         let limit = self.limit_pages.get();
-        limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(n_pages) <= limit
+        limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(more.0) <= limit
     }
 
-    /// Sets the limit; `None` takes it away.
+    /// Sets the limit; `None` removes it.
     ///
     /// # Errors
-    /// The heap has more than that already. The limit is as it was then.
+    /// The heap has more than that already; the limit is unchanged.
     pub(crate) fn set_limit<O: Os>(
         &self,
         pages: &PageHeap<O>,
@@ -50,7 +51,7 @@ impl Holdings {
         Ok(())
     }
 
-    /// Takes the limit away.
+    /// Removes the limit.
     pub(crate) fn lift_limit(&self) {
         self.limit_pages.set(UNLIMITED);
     }

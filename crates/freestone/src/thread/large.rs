@@ -1,4 +1,4 @@
-//! Blocks that are page runs: everything above the largest size class, and everything aligned beyond it.
+//! Large blocks, which are page runs: all sizes above the largest size class, and alignments that no size class has.
 #![allow(unsafe_code)]
 //!
 //! A large block starts on a page (64 KiB) and is whole pages long; only the OS pages that are written get memory. No thread owns it: any
@@ -8,7 +8,7 @@
 //! A page that is passed in starts a large block that the program holds, so it has a record, and the run is the block's.
 
 use crate::page::{Moved, OwnedRun, Run, check_interval};
-use crate::span::Kind;
+use crate::span::{Kind, PageIndex};
 use crate::thread::heap::own::{Current, Own};
 use crate::thread::holdings::Holdings;
 use crate::thread::upkeep;
@@ -31,8 +31,8 @@ impl NewBlock {
 }
 
 /// Bytes of a run.
-fn run_bytes(n_pages: u32) -> i64 {
-    i64::from(n_pages) << PAGE_BYTES_LOG2
+fn run_bytes(pages: Pages) -> i64 {
+    pages.to_bytes().0 as i64
 }
 
 /// Allocates a large block of at least `size` bytes, aligned to `align` (a power of two); its start is null when memory runs out.
@@ -40,7 +40,7 @@ fn run_bytes(n_pages: u32) -> i64 {
 #[must_use]
 pub(crate) fn allocate<O: Os>(own: Own<'_, O>, size: usize, align: usize) -> NewBlock {
     let align_pages = (align >> PAGE_BYTES_LOG2).max(1);
-    let (Some(Pages(n_pages)), Ok(align_pages)) = (Bytes(size.max(1)).to_pages(), u32::try_from(align_pages)) else {
+    let (Some(n_pages), Ok(align_pages)) = (Bytes(size.max(1)).to_pages(), u32::try_from(align_pages)) else {
         return NewBlock::NONE;
     };
     if align_pages == 1 {
@@ -54,14 +54,14 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, size: usize, align: usize) -> New
     if !own.has_room(n_pages) {
         return NewBlock::NONE;
     }
-    hand_out(own, own.shared().pages.allocate(n_pages, align_pages, Kind::Large))
+    hand_out(own, own.shared().pages.allocate(n_pages, Pages(align_pages), Kind::Large))
 }
 
 /// Allocates a large block of at least `size` bytes from the large-run cache; null if it has none, and on a placeholder.
 #[inline(always)]
 #[must_use]
 pub(crate) fn take_cached<O: Os>(current: Current<'_, O>, size: usize) -> *mut u8 {
-    let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return ptr::null_mut() };
+    let Some(n_pages) = Bytes(size).to_pages() else { return ptr::null_mut() };
     let (view, cache) = current.view_and_cache();
     // SAFETY: the cache is this thread's, and its runs lie in the address range of the heap's view.
     let Some(page) = (unsafe { cache.take(view.map(), n_pages) }) else { return ptr::null_mut() };
@@ -77,7 +77,7 @@ pub(crate) fn take_cached<O: Os>(current: Current<'_, O>, size: usize) -> *mut u
 #[cold]
 #[must_use]
 pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, size: usize) -> NewBlock {
-    let Some(Pages(n_pages)) = Bytes(size).to_pages() else { return NewBlock::NONE };
+    let Some(n_pages) = Bytes(size).to_pages() else { return NewBlock::NONE };
     if !own.has_room(n_pages) {
         return NewBlock::NONE;
     }
@@ -95,7 +95,7 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
         // SAFETY: an explicit heap's record stays where it is.
         pages.list_large(&owned, unsafe { holdings.large().pinned() });
     }
-    publish(own, run_bytes(run.n_pages));
+    publish(own, run_bytes(run.pages));
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
 }
 
@@ -110,14 +110,14 @@ pub(crate) fn publish<O: Os>(own: Own<'_, O>, change_bytes: i64) {
 /// # Safety
 /// - `page` starts a large block that no code uses any more.
 #[cold]
-pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
+pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: PageIndex) {
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { put_cached(own, page) } {
         return;
     }
     upkeep::tick(own, own.now_ms());
     // SAFETY: the page starts a run in use, so it has a record.
-    let n_pages = unsafe { own.shared().span(page) }.pages.get();
+    let n_pages = unsafe { own.shared().pages.span(page) }.n_pages();
     // What is in an explicit heap is deleted with it: it caches nothing.
     // SAFETY: the cache is in a record that is never unmapped.
     let cache = own.holdings().is_none().then(|| unsafe { own.cache().permanent() });
@@ -130,13 +130,13 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: u32) {
     }
 }
 
-/// Frees the large block at `page` into the large-run cache; `false` if there is no room for it. The sum of what is live hears of that with the
-/// next change there: for the next block of this length nothing will have changed.
+/// Frees the large block at `page` into the large-run cache; `false` if there is no room for it. The change is published to the sum of live bytes
+/// only with the next one that has to be: if the next block has this length, the two cancel out.
 ///
 /// # Safety
 /// - As for [`free`].
 #[inline(always)]
-unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: u32) -> bool {
+unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool {
     // SAFETY: the cache is this thread's, and no code uses the block any more (this function's contract).
     let Some(n_pages) = (unsafe { own.cache().put(own.layout(), page) }) else { return false };
     let _ = own.accounts().add_large(-run_bytes(n_pages));
@@ -149,7 +149,7 @@ unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: u32) -> bool {
     true
 }
 
-/// Looks for memory that is too old: frees that do not need the page heap are activity, too.
+/// Purges expired memory on behalf of frees that do not need the page heap.
 #[cold]
 #[inline(never)]
 fn look<O: Os>(own: Own<'_, O>, now_ms: u32) {
@@ -162,16 +162,16 @@ fn look<O: Os>(own: Own<'_, O>, now_ms: u32) {
 /// # Safety
 /// - `page` starts a large block that the program holds.
 #[must_use]
-pub(crate) unsafe fn bytes<O: Os>(own: Own<'_, O>, page: u32) -> usize {
+pub(crate) unsafe fn bytes<O: Os>(own: Own<'_, O>, page: PageIndex) -> usize {
     // SAFETY: the page starts a run in use, so it has a record.
-    Pages(unsafe { own.shared().span(page) }.pages.get()).to_bytes().0
+    unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0
 }
 
 /// Moves the contents of one large block to another by moving the memory behind them, and frees the first.
 ///
 /// # Safety
 /// - Both pages start large blocks that the program holds, the second not shorter; no code uses what [`Moved`] says is freed.
-pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Moved {
+pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: PageIndex, to: PageIndex) -> Moved {
     // SAFETY: both start large blocks (this function's contract).
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);
     // SAFETY: both start large blocks that are the caller's (this function's contract).
@@ -189,16 +189,16 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: u32, to: u32) -> Mov
 ///
 /// # Safety
 /// - `page` starts a large block that the program holds.
-pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> bool {
+pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> bool {
     let pages = &own.shared().pages;
     // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
     let run = unsafe { OwnedRun::at(page) };
     // SAFETY: the page starts a run in use, so it has a record.
-    let record = unsafe { own.shared().span(page) };
-    let held = record.pages.get();
-    let Some(Pages(n_pages @ 1..)) = Bytes(size).to_pages() else { return false };
+    let record = unsafe { own.shared().pages.span(page) };
+    let held = record.n_pages();
+    let Some(n_pages @ Pages(1..)) = Bytes(size).to_pages() else { return false };
     if n_pages > held {
-        // A block of an explicit heap grows behind that heap's gate only, where its limit is looked at.
+        // A block of an explicit heap grows only behind that heap's gate, where its limit is checked.
         let may_grow = pages.is_listed(&run, own.holdings().map(Holdings::large));
         if !(may_grow && own.has_room(n_pages - held) && pages.extend(&run, n_pages)) {
             return false;
@@ -207,7 +207,7 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: u32, size: usize) -> b
     if n_pages < held && !pages.is_slack(held, n_pages) {
         pages.shrink(&run, n_pages);
     }
-    publish(own, run_bytes(record.pages.get()) - run_bytes(held));
+    publish(own, run_bytes(record.n_pages()) - run_bytes(held));
     true
 }
 

@@ -1,4 +1,4 @@
-//! Birth and end of heaps, and the records of all that ever were.
+//! Creation and end of heaps, and the records of all of them.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -8,10 +8,10 @@
 //!                       └───────────────▶ orphaned
 //! ```
 //!
-//! Each kind of heap has records of its own: a record is a thread's heap, the fallback heap, or an explicit heap, in every one of its lives. So a
-//! fork, which takes the registry's lock and then every gate, knows which records have one.
+//! Each kind of heap has records of its own: a record is always used for the same kind, a thread's heap, the fallback heap or an explicit heap. So a
+//! fork, which takes the registry's lock and then every gate, finds exactly the records that have a gate.
 //!
-//! Invariants: records are metadata, never unmapped, and in a list from their first birth on; a generation belongs to one heap at a
+//! Invariants: records are metadata, never unmapped, and in a list from their first use on; a generation belongs to one heap at a
 //! time, and no page map entry has one whose heap has ended.
 //! Lock: rank [`RANK`]; only the lock of the callback for memory pressure (`api::pressure`) comes before it.
 //!
@@ -33,7 +33,7 @@ use crate::thread::records::{Record, Records};
 use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
 use core::ptr;
 use freestone_base::inbox::LinkKey;
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use freestone_os::{Futex, Os};
 
 /// Rank of the registry's lock.
@@ -48,7 +48,7 @@ struct Registry {
 }
 
 impl Registry {
-    /// Counts a heap that is alive no more: from now on it is `life`.
+    /// Ends the count of a heap as alive: it is `life` from now on.
     fn leave<O: Os>(&mut self, heap: &ThreadHeap<O>, life: Life) {
         heap.mailbox().set_life(life);
         self.n_alive -= 1;
@@ -96,7 +96,7 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
-    /// - The answer is used by one thread at a time, and not after [`Threads::death`].
+    /// - The heap is used by one thread at a time, and not after [`Threads::death`].
     pub(crate) unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
         let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, Half::Threads) }?;
@@ -107,7 +107,7 @@ impl<O: Os + 'static> Threads<O> {
     /// A heap for the threads that cannot have one; `None` when memory runs out.
     ///
     /// # Safety
-    /// - As for [`Threads::birth`]; any number of threads may use the answer.
+    /// - As for [`Threads::birth`]; any number of threads may use the heap.
     pub(crate) unsafe fn birth_of_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
         unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, Half::Threads) }
@@ -116,7 +116,7 @@ impl<O: Os + 'static> Threads<O> {
     /// An explicit heap without a limit; `None` when memory runs out.
     ///
     /// # Safety
-    /// - As for [`Threads::birth`]; any number of threads may use the answer, until [`Threads::destroy`].
+    /// - As for [`Threads::birth`]; any number of threads may use the heap, until [`Threads::destroy`].
     pub(crate) unsafe fn birth_of_explicit(&self, shared: &Shared<O>) -> Option<&ExplicitHeap<O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
         let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), Half::Explicit) }?;
@@ -164,7 +164,7 @@ impl<O: Os + 'static> Threads<O> {
     /// Ends a thread's heap.
     ///
     /// # Safety
-    /// - No copy of `own` is used afterwards, and it was born here.
+    /// - No copy of `own` is used afterwards, and its heap was created here.
     pub(crate) unsafe fn death(&self, own: Own<'_, O>) {
         end(own);
         self.retire(own.heap(), &self.threads, own.heap());
@@ -173,7 +173,7 @@ impl<O: Os + 'static> Threads<O> {
     /// Ends a fallback heap.
     ///
     /// # Safety
-    /// - Nobody uses the heap any more, and it was born here.
+    /// - No code uses the heap any more, and it was created here.
     pub(crate) unsafe fn death_of_fallback(&self, heap: &GatedHeap<O>) {
         end(heap.enter().own());
         self.retire(heap.heap(), &self.fallbacks, heap);
@@ -183,7 +183,7 @@ impl<O: Os + 'static> Threads<O> {
     /// whichever thread freed them: none is buffered elsewhere (`remote_frees`).
     ///
     /// # Safety
-    /// - The heap was born here; no code uses it or a block of it any more, and no free of one is under way.
+    /// - The heap was created here; no code uses it or a block of it any more, and no free of one is under way.
     pub(crate) unsafe fn destroy(&self, heap: &ExplicitHeap<O>) {
         // A fork waits at the gate until the heap is empty: the child must not have half of it.
         let entered = heap.enter();
@@ -194,7 +194,7 @@ impl<O: Os + 'static> Threads<O> {
         self.retire(heap.gated().heap(), &self.explicit, heap);
     }
 
-    /// Makes the record of a heap that has ended free for the next birth.
+    /// Makes the record of a heap that has ended free for the next heap.
     fn retire<T: Record>(&self, heap: &ThreadHeap<O>, records: &Records<T>, record: &T) {
         let mut registry = self.registry.lock();
         registry.leave(heap, Life::Unborn);
@@ -226,19 +226,14 @@ impl<O: Os + 'static> Threads<O> {
     }
 
     /// Releases them, in parent or child.
-    ///
-    /// # Safety
-    /// - This thread took them with [`Threads::lock_for_fork`], or is the child's copy of the thread that did.
-    pub(crate) unsafe fn unlock_after_fork(&self) {
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         // A fork handler may have made a heap meanwhile. Its gate was not taken, and stays as it is.
-        // SAFETY: this thread took the others, or is the copy of the one that did (this function's contract).
-        self.gated().for_each(|heap| unsafe { heap.unlock_after_fork() });
-        // SAFETY: as above.
-        unsafe { self.registry.release_raw() };
+        self.gated().for_each(|heap| heap.unlock_after_fork(forker));
+        self.registry.release_raw(forker);
     }
 
     /// In a forked child: orphans the heaps of threads that do not exist there. What those threads were doing at the moment of the fork cannot be
-    /// known, so their spans stay as they are; blocks that are freed into them are kept, and handed out again. Orphans no longer count
+    /// known, so their spans stay as they are; blocks of them that are freed are kept, and handed out again. Orphaned heaps no longer count
     /// when the bins of the heaps that are left are sized.
     ///
     /// # Safety
@@ -255,7 +250,7 @@ impl<O: Os + 'static> Threads<O> {
     }
 }
 
-/// Keeps blocks that were handed over to an orphan.
+/// Keeps blocks that were handed over to an orphaned heap.
 fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
     let view: View = shared.pages.view();
     while let Some(found) = blocks.pop(&view, Generation::NONE.tag()) {
@@ -280,12 +275,11 @@ fn end<O: Os>(own: Own<'_, O>) {
     route::send_all(own);
     own.accounts().publish_free(&shared.usage);
     for class in 0..N_CLASSES {
-        while let Some(page) = own.spans().of(class).pop(own.layout()) {
-            // SAFETY: the span is this heap's and in no list, and the bins are empty.
-            unsafe { shared.central.abandon(&shared.pages, &shared.usage, page) };
+        while let Some(span) = own.spans().of(class).pop(own.layout()) {
+            shared.central.abandon(&shared.pages, &shared.usage, span);
         }
     }
-    // From here on handovers are refused, and find that no span is this heap's.
+    // From here on handovers are refused, and no span belongs to this heap.
     let late = own.heap().mailbox().close(own.remote().key());
     route::route_all(own, late);
 }
@@ -293,15 +287,11 @@ fn end<O: Os>(own: Own<'_, O>) {
 /// Frees every large block of an explicit heap, and every span with what is out of it: the blocks count as freed.
 ///
 /// # Safety
-/// - Nobody uses a block of the heap any more.
+/// - No code uses a block of the heap any more.
 unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     let pages = &own.shared().pages;
     if let Some(holdings) = own.holdings() {
-        loop {
-            let page = pages.first_large(holdings.large());
-            if page == 0 {
-                break;
-            }
+        while let Some(page) = pages.first_large(holdings.large()) {
             // SAFETY: the page starts a large block of the heap, which no code uses any more (this function's contract).
             unsafe { large::free(own, page) };
         }
@@ -309,9 +299,9 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     // What was freed goes to its spans first; then the spans are freed as they are. The bins hold no block of others: the heap adopts no span.
     upkeep::flush_all(own);
     for class in 0..N_CLASSES {
-        while let Some(page) = own.spans().of(class).pop(own.layout()) {
-            // SAFETY: the span is this heap's and in no list, and no code uses its blocks (this function's contract).
-            let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, class, page) };
+        while let Some(span) = own.spans().of(class).pop(own.layout()) {
+            // SAFETY: no code uses a block of the heap (this function's contract).
+            let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, class, span) };
             own.accounts().add_free(class, -i64::from(n_free));
             own.bins().count_remote_frees(class, u64::from(n_out));
         }

@@ -16,7 +16,7 @@ use freestone_os::Os;
 /// What an address is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// In a small span, and a multiple of the granule. Whether a block starts there is for its span to see, when the block goes back.
+    /// In a small span, and a multiple of the granule. Its span checks whether a block starts there, when the block goes back.
     Small {
         /// Its page map entry.
         entry: Entry,
@@ -26,7 +26,7 @@ pub(crate) enum Place {
     /// The start of a large block.
     Large {
         /// Its first page.
-        page: u32,
+        page: PageIndex,
     },
     /// Neither.
     Wrong(Misuse),
@@ -41,39 +41,39 @@ pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     };
     match entry.class() {
         Some(class) if block.addr().is_multiple_of(GRANULE_BYTES) => return Place::Small { entry, class },
-        Some(class) => return Place::Wrong(misaligned(shared, page as u32, block.addr(), class)),
+        Some(class) => return Place::Wrong(misaligned(shared, page, block.addr(), class)),
         None => {}
     }
-    if entry == Entry::LARGE && ptr::eq(layout.page_start(page as u32), block) {
-        return Place::Large { page: page as u32 };
+    if entry == Entry::LARGE && ptr::eq(layout.page_start(page), block) {
+        return Place::Large { page };
     }
-    Place::Wrong(misuse_inside(shared, page as u32, block).unwrap_or(Misuse::Foreign))
+    Place::Wrong(misuse_inside(shared, page, block).unwrap_or(Misuse::Foreign))
 }
 
 /// What is wrong with an address that is no multiple of the granule, and so inside a block: it lies in this page of a small span of `class`.
 #[cold]
-fn misaligned<O: Os>(shared: &Shared<O>, page: u32, address: usize, class: usize) -> Misuse {
-    let first = shared.pages.inspect(|state| state.runs.record(PageIndex(page)).first_page());
-    let offset = address - shared.pages.layout().page_start(first.0).addr();
+fn misaligned<O: Os>(shared: &Shared<O>, page: PageIndex, address: usize, class: usize) -> Misuse {
+    let first = shared.pages.inspect(|state| state.runs.record(page).first_page());
+    let offset = address - shared.pages.layout().page_start(first).addr();
     let block_bytes = block_bytes(class);
     Misuse::Interior { block_bytes, offset: offset - block_at(class, offset).0 * block_bytes }
 }
 
-/// What is wrong with an address that lies inside a large block, or starts a freed one: looks back for the start. Only wrong programs pay for
+/// What is wrong with an address that lies inside a large block, or starts a freed one: searches backwards for the start. Only wrong programs pay for
 /// this.
 #[cold]
-fn misuse_inside<O: Os>(shared: &Shared<O>, page: u32, block: *mut u8) -> Option<Misuse> {
+fn misuse_inside<O: Os>(shared: &Shared<O>, page: PageIndex, block: *mut u8) -> Option<Misuse> {
     shared.pages.inspect(|state| {
         let runs = &state.runs;
-        if page >= runs.high_water().0 {
+        if page >= runs.high_water() {
             return None;
         }
-        let start = (1..=page).rev().map(PageIndex).find(|&at| runs.entry(at) != Entry::NONE)?;
+        let start = (1..=page.0).rev().map(PageIndex).find(|&at| runs.entry(at) != Entry::NONE)?;
         let record = runs.record(start);
         let is_inside =
-            record.kind.get() == Kind::Large && record.first_page() == start && page - start.0 < record.n_pages().0;
+            record.kind.get() == Kind::Large && record.first_page() == start && page - start < record.n_pages();
         let block_bytes = record.n_pages().to_bytes().0;
-        let offset = block.addr() - runs.layout().page_start(start.0).addr();
+        let offset = block.addr() - runs.layout().page_start(start).addr();
         match runs.entry(start) {
             Entry::CACHED if is_inside && offset == 0 => Some(Misuse::DoubleFree { block_bytes }),
             Entry::LARGE if is_inside => Some(Misuse::Interior { block_bytes, offset }),

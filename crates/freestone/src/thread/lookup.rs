@@ -1,4 +1,4 @@
-//! What tells a heap that a block is its own, and of which class: the heap's copy of the address range's view, and its tag.
+//! Decides whether a block is the heap's own, and of which class: the heap's copy of the address range's view, and its tag.
 //!
 //! ```text
 //!  offset  0  view   base, reach, page map
@@ -9,14 +9,15 @@
 //!          │ and others'          │ others' only    │ nothing was handed out yet
 //! ```
 //!
-//! The view is a copy, so that `free` finds it beside everything else that it reads. Meanwhile other threads extend the committed pages. An
+//! The view is a copy, so that `free` finds it beside the other fields that it reads. Meanwhile other threads extend the committed pages. An
 //! address beyond the copy's reach fails the test that addresses outside the address range fail; the slow path behind that test brings
-//! the copy up to date, and so do every flush, drain and new span. A thread frees a block only after it was told of it, in whatever way,
-//! which is after the block was handed out; the reach that covers the block was published before that. So the newest view covers it.
+//! the copy up to date, and so do every flush, drain and new span. A thread frees a block only after it got the block's address,
+//! that is, after the block was handed out; the reach that covers the block was published before that. So the newest view covers it.
 //!
 //! Invariant: the view covers every page of the heap's own spans, so `free` finds each of them.
 //! Threads: only the heap's thread reads or writes the cells.
 
+use crate::size_class::N_CLASSES;
 use crate::span::{Generation, View};
 use core::cell::Cell;
 
@@ -29,12 +30,12 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    /// Finds nothing: its view is empty, and no entry has its tag.
+    /// A lookup that finds nothing: its view is empty, and no entry has its tag.
     pub(crate) const fn empty() -> Self {
         Self { view: Cell::new(View::EMPTY), tag: Cell::new(Generation::NONE.tag()) }
     }
 
-    /// Makes it a heap's of this generation.
+    /// Begins the use by a heap of this generation.
     pub(crate) fn begin(&self, view: View, generation: Generation) {
         self.view.set(view);
         self.tag.set(generation.tag());
@@ -43,7 +44,13 @@ impl Lookup {
     /// The class of the block at `address`, if its span is this heap's. `None` for an address that is no multiple of the granule.
     #[inline(always)]
     pub(crate) fn own_class(&self, address: usize) -> Option<usize> {
-        self.view.get().entry_of_block(address)?.class_if_owned(self.tag.get())
+        self.own_class_below(address, N_CLASSES)
+    }
+
+    /// As [`Lookup::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
+    #[inline(always)]
+    pub(crate) fn own_class_below(&self, address: usize, bound: usize) -> Option<usize> {
+        self.view.get().entry_of_block(address)?.class_if_owned_below(self.tag.get(), bound)
     }
 
     /// The heap's view.
@@ -61,7 +68,7 @@ impl Lookup {
         self.view.get()
     }
 
-    /// What to subtract from a page map entry: see `span::page_map`.
+    /// The number to subtract from a page map entry: see `span::page_map`.
     #[inline(always)]
     pub(crate) fn tag(&self) -> u32 {
         self.tag.get()

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  all ─▶ newest ─▶ … ─▶ oldest                every record that was ever made: any thread walks it
-//!  unborn ─▶ record ─▶ …                       those that are in no heap's use: under the registry's lock
+//!  unborn ─▶ record ─▶ …                       those that no heap uses: under the registry's lock
 //! ```
 //!
 //! # Safety
@@ -12,7 +12,7 @@
 use core::ptr;
 use freestone_base::sync::{AtomicPtr, Ordering};
 
-/// What links a record into the lists.
+/// A record's links in the lists.
 #[derive(Debug)]
 pub(crate) struct RecordLinks<T> {
     next: AtomicPtr<T>,
@@ -26,7 +26,7 @@ impl<T> RecordLinks<T> {
     }
 }
 
-/// Something that heaps are kept in.
+/// Storage for one heap.
 pub(crate) trait Record: Sized {
     /// The record's links.
     fn links(&self) -> &RecordLinks<Self>;
@@ -45,7 +45,7 @@ impl<T: Record> Records<T> {
         Self { all: AtomicPtr::new(ptr::null_mut()), unborn: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Takes a record that is in no heap's use. Under the registry's lock.
+    /// Takes a record that no heap uses. Under the registry's lock.
     pub(crate) fn take_unborn(&self) -> Option<&T> {
         // SAFETY: a record in the list was added, and is never unmapped.
         let record = unsafe { self.unborn.load(Ordering::Relaxed).as_ref() }?;
@@ -53,7 +53,7 @@ impl<T: Record> Records<T> {
         Some(record)
     }
 
-    /// Puts a record back that is in no heap's use any more. Under the registry's lock.
+    /// Puts back a record that its heap no longer uses. Under the registry's lock.
     pub(crate) fn put_back(&self, record: &T) {
         record.links().next_unborn.store(self.unborn.load(Ordering::Relaxed), Ordering::Relaxed);
         self.unborn.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed);

@@ -1,14 +1,14 @@
-//! An empty bin: where blocks come from.
+//! Refilling an empty bin: where blocks come from.
 //!
 //! In this order, each cheaper than the next:
 //! 1. the inbox: what other threads handed over;
 //! 2. the current span: its free blocks, then one OS page carved from its untouched end;
 //! 3. the fullest other partial span, so that the emptier ones may become empty;
-//! 4. an abandoned span of the class, or orphaned blocks; not for an explicit heap, which is deleted with all it has;
+//! 4. an abandoned span of the class, or orphaned blocks; not for an explicit heap, whose deletion frees all its blocks;
 //! 5. a new span.
 //!
-//! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass. When memory is short the
-//! answer is null, and what was in the bins is still there.
+//! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass. When memory runs out, refilling
+//! returns null and leaves the bins as they were.
 
 use crate::misuse::Misuse;
 use crate::size_class::block_bytes;
@@ -37,7 +37,7 @@ pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     own.bins().pop(class)
 }
 
-/// Makes a bin that was flushed since it was last empty as large as it would have had to be.
+/// Raises the capacity of a bin that was flushed since it was last empty, so that it would have kept the flushed blocks.
 fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
     let flushed = own.bins().restart_flushed(class);
     if flushed > 0 {
@@ -51,7 +51,7 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
     let capacity = flush::bin_capacity(own, class);
     let Some(batch) = take_batch(own, class, (capacity / 2).max(1)) else { return };
-    // A new span brings the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
+    // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
     own.bins().put_batch(batch);
     let lacks = i64::from(capacity) - own.bins().len(class);
     own.bins().grant(class, lacks.max(i64::from(capacity / 2)));
@@ -85,8 +85,8 @@ fn adopt<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     own.holdings().is_none() && own.spans().adopt(own.shared(), class, own.heap().mailbox(), own.generation())
 }
 
-/// Makes a span that is fresh from the page heap the current one of a class; `false` when memory runs out. On this rare way everything buffered
-/// for other owners is handed over, and what the program holds is published.
+/// Makes a new span from the page heap the current one of a class; `false` when memory runs out. On this rare path everything buffered
+/// for other owners is handed over, and live bytes are published.
 fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     upkeep::tick(own, own.now_ms());
     route::send_all(own);

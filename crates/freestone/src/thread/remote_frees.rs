@@ -6,7 +6,7 @@
 //!                                                                       └▶ closed: route each block (`route`)
 //! ```
 //!
-//! What arrives lies in the sender's cache: reading each block's link is a cross-core cache miss. So a block also names one that comes
+//! Blocks that arrive are in the sender's cache: reading each block's link is a cross-core cache miss. So a block also names one that comes
 //! `AHEAD` blocks behind it, and the owner prefetches that one when it drains its inbox (`drain`).
 //!
 //! Blocks stay in the buffer until their slot is full, or is needed for another owner, until the thread needs a new span, until its decay tick,
@@ -26,6 +26,7 @@
 use crate::central::FreeOutcome;
 use crate::shared::Shared;
 use crate::size_class::{SMALL_MAX, block_bytes};
+use crate::span::PageIndex;
 use crate::span::blocks::Refused;
 use crate::span::free_node::{self, Chain, END_OF_BIN};
 use crate::thread::free_block::{FreeBatch, FreeBlock, InTransit, mark_in_transit, mark_suspect};
@@ -43,7 +44,7 @@ const SLOTS: usize = 8;
 /// Blocks that are handed over together.
 const BATCH: u32 = 32;
 
-/// A slot is handed over when it holds this much, however few blocks that is.
+/// A slot is handed over when its blocks have this many bytes, however few they are.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// How many blocks before its turn a block is prefetched.
@@ -53,17 +54,17 @@ const AHEAD: usize = 8;
 const _: () = assert!(SMALL_MAX < BATCH_BYTES);
 
 /// The owner of the small span that a block is in, and the span's first page. `None`: the span is abandoned.
-pub(crate) fn owner_of<'a, O: Os>(shared: &'a Shared<O>, block: &FreeBlock) -> (u32, Option<&'a Mailbox>) {
-    let page = shared.pages.view().page_of(block.address()).unwrap_or(0) as u32;
+pub(crate) fn owner_of<'a, O: Os>(shared: &'a Shared<O>, block: &FreeBlock) -> (PageIndex, Option<&'a Mailbox>) {
+    let page = shared.pages.view().page_of(block.address()).unwrap_or_default();
     // SAFETY: the block is out of its span, so its page is in use and has a record; `first` is right in all pages of a small span.
-    let first = unsafe { shared.span(page) }.first.load(Ordering::Relaxed);
+    let first = unsafe { shared.pages.span(page) }.first_page();
     (first, owner_of_span(shared, first))
 }
 
 /// The owner of the small span that starts at `page`, whose block the caller has.
-pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: u32) -> Option<&Mailbox> {
+pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: PageIndex) -> Option<&Mailbox> {
     // SAFETY: a block of the span is out, so the span is there and has a record.
-    let owner = unsafe { shared.span(page) }.owner.load(Ordering::Acquire).cast::<Mailbox>();
+    let owner = unsafe { shared.pages.span(page) }.owner.load(Ordering::Acquire).cast::<Mailbox>();
     // SAFETY: the owner of a small span is null or a mailbox in a record that is never unmapped (module header).
     unsafe { owner.as_ref() }
 }
@@ -74,7 +75,7 @@ pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: u32) -> Option<&Mai
 /// The block, if another heap has adopted the span meanwhile.
 pub(crate) fn free_abandoned<O: Os>(
     shared: &Shared<O>,
-    page: u32,
+    page: PageIndex,
     block: FreeBlock,
 ) -> Result<Option<Refused>, FreeBlock> {
     // SAFETY: the page map says that the block lies in a small span of its class, which starts at `page`; and the block is ours to give.
@@ -85,7 +86,7 @@ pub(crate) fn free_abandoned<O: Os>(
     }
 }
 
-/// Keeps a block of an orphan, to be handed out again. `key` is that of blocks in transit.
+/// Keeps a block of an orphaned heap, to be handed out again. `key` is that of blocks in transit.
 pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock, key: LinkKey) {
     // SAFETY: the block is ours to give.
     unsafe { shared.central.keep_orphaned(block.class(), block.node(), key) };
@@ -97,11 +98,10 @@ pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKe
     let mut block = blocks.first;
     while !block.is_null() {
         // SAFETY: the central lists have the blocks linked with that key, and give them away.
-        unsafe {
-            let next = free_node::next(block, key);
-            free_node::write_in_bin(block, if next.is_null() { END_OF_BIN } else { next }, bins);
-            block = next;
-        }
+        let next = unsafe { free_node::next(block, key) };
+        // SAFETY: as above.
+        unsafe { free_node::write_in_bin(block, if next.is_null() { END_OF_BIN } else { next }, bins) };
+        block = next;
     }
     // SAFETY: as above.
     unsafe { FreeBatch::new(blocks, class) }
@@ -115,7 +115,7 @@ struct Slot {
     /// The owner's number of suspects when the chain was begun.
     n_suspects: Cell<u32>,
     bytes: Cell<usize>,
-    /// The last blocks of the chain, by their number in it.
+    /// The last blocks that were added, by their number in the chain.
     recent: [Cell<*mut Node>; AHEAD],
 }
 
@@ -230,17 +230,17 @@ impl RemoteFrees {
         self.slots.iter().any(|slot| slot.holds(block, self.key()))
     }
 
-    /// What other threads know of this heap.
+    /// This heap's mailbox.
     pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.mailbox
     }
 
-    /// Times that blocks were handed over, ever: atomic operations that remote frees cost. Any thread may ask.
+    /// How often blocks were handed over, ever: the atomic operations that remote frees cost. Any thread may read it.
     pub(crate) fn n_handovers(&self) -> u64 {
         self.n_handovers.load(Ordering::Relaxed)
     }
 
-    /// Buffers a block of `owner`. Returns blocks that had to be handed over for it and that a closed inbox refused.
+    /// Buffers a block of `owner`. Returns the blocks that this handed over and that a closed inbox refused.
     pub(crate) fn buffer(&self, owner: &Mailbox, block: FreeBlock) -> InTransit {
         let slot = &self.slots[(ptr::from_ref(owner).addr() >> 12) % SLOTS];
         let mut refused = InTransit::NONE;
@@ -252,7 +252,7 @@ impl RemoteFrees {
         if slot.push(block, self.key()) { slot.hand_over(&self.n_handovers, self.key()) } else { refused }
     }
 
-    /// Hands over what is buffered in one slot after the other; calls `refused` with what closed inboxes refuse.
+    /// Hands over what is buffered, slot by slot; calls `refused` with the blocks that closed inboxes refuse.
     pub(crate) fn hand_all_over(&self, mut refused: impl FnMut(InTransit)) {
         for slot in &self.slots {
             let chain = slot.hand_over(&self.n_handovers, self.key());

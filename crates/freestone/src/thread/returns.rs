@@ -1,29 +1,30 @@
 //! Blocks going back to spans of this heap.
 //!
 //! A span of which no block is out goes to the page heap. When more is free inside spans than the dirty bound allows, a span that is mostly free
-//! gives back the OS pages in which no block is out (`span_purge` says when). This is also where a wrong free of a small block is seen: its
-//! span refuses the block, and it is reported.
+//! gives back the OS pages in which no block is out (`span_purge` says when). An invalid free of a small block is detected here: its
+//! span refuses the block, and the free is reported.
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
+use crate::span::PageIndex;
 use crate::span::blocks::{Home, Refused};
 use crate::thread::free_block::FreeChain;
 use crate::thread::heap::own::Own;
 use crate::thread::spans;
 use freestone_os::Os;
 
-/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all that lie in the span one behind the other.
-/// The span is the one that was turned to. Returns whether it is still there: with its last block, a span goes to the page heap.
+/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all, as long as the next one lies in the span.
+/// The span is the one that was turned to. Returns whether it is still this heap's: with its last block, a span goes to the page heap.
 #[inline(always)]
 pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> bool {
-    let returned = own.spans().give_back(own.layout(), home, chain, most);
+    let returned = own.spans().give_back(home, chain, most);
     own.accounts().add_free(home.class, i64::from(returned.n));
     if let Some((block, why)) = returned.refused {
         if why == Refused::Written {
             // Its link may be anything, too.
             chain.abandon();
         }
-        report_refused(own, block.addr(), home.class, home.page, why);
+        report_refused(own, block.addr(), home.class, home.span.page(), why);
         return true;
     }
     if returned.is_empty {
@@ -46,7 +47,7 @@ fn free_span<O: Os>(own: Own<'_, O>, home: &Home<'_>) {
 }
 
 /// Reports a block of the span of `class` at `page` that the span refused.
-pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usize, page: u32, why: Refused) {
+pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usize, page: PageIndex, why: Refused) {
     let block_bytes = block_bytes(class);
     let what = match why {
         Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
@@ -60,28 +61,28 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     own.report(what, address);
 }
 
-/// Turns to the span at `page`, to give blocks back to it; 0 turns from all spans. What was emptied in the span turned from goes back.
+/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. Purges the OS pages emptied in the span turned from.
 #[inline]
-pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: u32) {
-    if own.purge().is_at(page) && page != 0 {
+pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: PageIndex) {
+    if own.purge().is_at(page.0) && page != PageIndex::NONE {
         return;
     }
-    if let Some(before) = own.purge().turn_to(page) {
-        release_os_pages(own, before);
+    if let Some(before) = own.purge().turn_to(page.0) {
+        release_os_pages(own, PageIndex(before));
     }
-    if page == 0 {
+    if page == PageIndex::NONE {
         publish_free(own);
     }
 }
 
 /// Gives back the OS pages of a span in which no block is out.
-fn release_os_pages<O: Os>(own: Own<'_, O>, page: u32) {
+fn release_os_pages<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if let Some((class, n)) = spans::release_os_pages(own.shared(), own.bins().lookup(), page) {
         own.accounts().add_free(class, -i64::from(n));
     }
 }
 
-/// Publishes what came free inside this heap's spans, and finds out whether it is too much.
+/// Publishes what became free inside this heap's spans, and checks whether it exceeds the bound.
 fn publish_free<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     own.accounts().publish_free(&shared.usage);
@@ -90,7 +91,7 @@ fn publish_free<O: Os>(own: Own<'_, O>) {
     }
 }
 
-/// Gives back the OS pages of spans that came free while the bound was not passed; once in a decay time at most.
+/// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time.
 #[cold]
 pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
     let Some(decay_ms) = own.shared().settings().decay_ms() else { return };

@@ -1,15 +1,15 @@
-//! Where a block of another owner goes: into the buffer for its owner, or at once to wherever its span is now.
+//! Sends a block of another owner: into the buffer for its owner, or at once to the span's current owner.
 //!
 //! ```text
 //!  the span's owner is  none              ─▶ central list
 //!                       this heap         ─▶ the span
-//!                       an orphan         ─▶ kept with the central list, to be handed out again
-//!                       any other heap    ─▶ its inbox; closed: look again, the span is changing hands
+//!                       an orphaned heap  ─▶ kept with the central list, to be handed out again
+//!                       any other heap    ─▶ its inbox; closed: read the owner again, the span is being abandoned
 //! ```
 //!
-//! A free block is out of its span, so the span is there.
+//! A free block that is not back in its span keeps the span in use.
 
-use crate::span::Generation;
+use crate::span::{Generation, PageIndex};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
 use crate::thread::heap::own::Own;
 use crate::thread::mailbox::Life;
@@ -19,8 +19,8 @@ use core::ptr;
 use freestone_base::sync::spin_hint;
 use freestone_os::Os;
 
-/// Sends a block of another owner, or of none, on its way. It counts as freed already, or is in transit. `generation` is what the entry of its
-/// page says of its owner.
+/// Sends a block of another owner, or of an abandoned span. It counts as freed already, or is in transit. `generation` is the one in the entry
+/// of its page.
 pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
     if generation.is_explicit() {
         return route(own, block);
@@ -39,7 +39,7 @@ pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
     own.remote().hand_all_over(|refused| route_all(own, refused));
 }
 
-/// Sends each block to wherever its span is now.
+/// Sends each block to its span's current owner.
 pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
     let tag = own.bins().lookup().tag();
     while !blocks.is_empty() {
@@ -56,7 +56,7 @@ pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
     }
 }
 
-/// Sends one block to wherever its span is now.
+/// Sends one block to its span's current owner.
 pub(crate) fn route<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     route_one(own, block, false);
 }
@@ -94,12 +94,12 @@ fn route_one<O: Os>(own: Own<'_, O>, mut block: FreeBlock, is_suspect: bool) {
 }
 
 /// Gives a block back to the span of this heap that starts at `page`.
-fn route_home<O: Os>(own: Own<'_, O>, page: u32, block: FreeBlock) {
+fn route_home<O: Os>(own: Own<'_, O>, page: PageIndex, block: FreeBlock) {
     let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
     returns::turn_to(own, page);
     returns::give_back(own, &home, &mut FreeChain::of(block), 1);
     // This is no flush: by the next one the span may have another owner.
-    returns::turn_to(own, 0);
+    returns::turn_to(own, PageIndex::NONE);
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!  the bound was just passed, or a burst has ended ─▶ a sweep over all spans, once in a decay time at most
 //! ```
 //!
-//! A flush gives blocks back span by span. OS pages that it emptied are given back when it turns to the next span, so that neighbours go in one
+//! A flush gives blocks back span by span. OS pages that it emptied are purged when it turns to the next span, so that neighbours take one
 //! system call. The code that gives blocks back outside a flush turns from the span at once: by the next flush the span may have another owner.
 //!
 //! Invariant: outside a flush, no span is being visited and none has emptied.
@@ -13,16 +13,16 @@
 
 use core::cell::Cell;
 
-/// See the module header. Zero is right for a heap that has given nothing back.
+/// See the module header. Zero is right for a heap that has purged nothing.
 #[derive(Debug)]
 pub(crate) struct SpanPurge {
     /// The span that blocks are being given back to, by its first page, or 0.
     visited: Cell<u32>,
-    /// An OS page of the visited span has come free, and is to go back.
+    /// An OS page of the visited span is empty, and is to go back.
     has_emptied: Cell<bool>,
     /// More is free inside spans than the bound allows.
     is_over_bound: Cell<bool>,
-    /// The bound was passed, and OS pages that came free before are still there.
+    /// The bound was passed, and OS pages that were emptied before are not purged yet.
     needs_sweep: Cell<bool>,
     /// When the spans were last swept; 0: never.
     last_sweep_ms: Cell<u32>,
@@ -59,19 +59,19 @@ impl SpanPurge {
         self.has_emptied.set(false);
     }
 
-    /// Whether OS pages go back, so that each block that comes home is looked at.
+    /// Whether OS pages go back, so that each returned block is checked.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.is_over_bound.get()
     }
 
-    /// Whether the next block to come home is to be looked at: it may be the last of its OS page, and none has come free in this span yet.
+    /// Whether to check the next returned block: it may be the last of its OS page, and no page of this span has emptied yet.
     #[inline]
     pub(crate) fn looks(&self) -> bool {
         self.is_over_bound.get() && !self.has_emptied.get()
     }
 
-    /// Notes whether the block that came home was the last of its OS page.
+    /// Notes whether the returned block was the last of its OS page.
     pub(crate) fn note_emptied(&self, has_emptied: bool) {
         self.has_emptied.set(has_emptied);
     }

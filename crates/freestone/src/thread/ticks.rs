@@ -1,4 +1,4 @@
-//! When a heap last did what it does once in a while. Milliseconds of the kernel's clock, cut to 32 bits.
+//! When a heap's periodic work was last done, in milliseconds of the kernel's clock, cut to 32 bits.
 //!
 //! Threads: only the heap's thread uses it.
 
@@ -22,7 +22,7 @@ impl Ticks {
         Self::begin(&self.last_tick_ms, now_ms, decay_ms)
     }
 
-    /// Whether it is time to look for memory that is too old on behalf of frees that did not need the page heap; if so that counts as done.
+    /// Whether it is time to purge expired memory on behalf of frees that did not need the page heap; if so that counts as done.
     #[inline]
     pub(crate) fn begin_look(&self, now_ms: u32, period_ms: u32) -> bool {
         Self::begin(&self.last_look_ms, now_ms, period_ms)

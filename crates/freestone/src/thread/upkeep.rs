@@ -1,4 +1,4 @@
-//! What a heap does once in a while, and when it is told to keep nothing.
+//! A heap's periodic work, and emptying all its caches.
 
 use crate::size_class::N_CLASSES;
 use crate::thread::drain::drain;
@@ -7,8 +7,8 @@ use crate::thread::heap::own::Own;
 use crate::thread::route::send_all;
 use freestone_os::Os;
 
-/// The decay tick: once in a decay time, on the way to the page heap, bins that nothing was allocated from since the last one are emptied, and
-/// buffered blocks of other owners are handed over. An active bin keeps its blocks.
+/// The decay tick: once in a decay time, when the heap needs a new span, empties the bins that nothing was allocated from since the last one and
+/// hands over buffered blocks of other owners. An active bin keeps its blocks.
 pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
     let Some(decay_ms) = own.shared().settings().decay_ms() else { return };
     if !own.ticks().begin_tick(now_ms, decay_ms) {

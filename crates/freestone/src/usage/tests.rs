@@ -2,7 +2,7 @@ use super::*;
 use crate::config::key;
 
 #[test]
-fn the_peak_is_the_highest_sum_of_all_that_was_published() {
+fn the_peak_is_the_highest_published_sum() {
     let usage = Usage::new();
     for (change, peak) in [(300, 300), (-100, 300), (50, 300), (200, 450), (-450, 450), (10, 450)] {
         usage.publish_live(change);
@@ -11,7 +11,7 @@ fn the_peak_is_the_highest_sum_of_all_that_was_published() {
 }
 
 #[test]
-fn a_sum_below_zero_neither_raises_the_peak_nor_loses_what_follows() {
+fn a_negative_sum_neither_raises_the_peak_nor_loses_later_changes() {
     let usage = Usage::new();
     usage.publish_live(-500);
     assert_eq!(usage.peak_live_bytes(), 0);
@@ -20,7 +20,7 @@ fn a_sum_below_zero_neither_raises_the_peak_nor_loses_what_follows() {
 }
 
 #[test]
-fn free_memory_in_spans_is_too_much_above_the_configured_bound() {
+fn free_memory_in_spans_exceeds_the_bound_above_the_configured_value() {
     let (usage, settings) = (Usage::new(), Settings::new());
     settings.set(key::DIRTY_MAX, b"1000").unwrap();
     usage.add_free_in_spans(1000);
@@ -46,7 +46,7 @@ fn the_bound_on_free_memory_in_spans_grows_with_what_is_live() {
 }
 
 #[test]
-fn a_negative_sum_of_free_memory_is_not_too_much() {
+fn a_negative_sum_of_free_memory_does_not_exceed_the_bound() {
     let (usage, settings) = (Usage::new(), Settings::new());
     settings.set(key::DIRTY_MAX, b"0").unwrap();
     usage.add_free_in_spans(-1);

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::path::Path;
 use std::time::Duration;
 
-/// What the small workload showed.
+/// The result of the small workload.
 pub(crate) enum Proof {
     /// The allocator answered `malloc` and stated this version.
     Present {
@@ -21,7 +21,7 @@ pub(crate) enum Proof {
     },
 }
 
-/// Runs the small workload under `allocator` and sees which library answered.
+/// Runs the small workload under `allocator` and checks which library answered.
 ///
 /// # Errors
 /// The workload does not run under this allocator.

@@ -1,4 +1,4 @@
-//! The allocators of one measurement: those that the user asked for, or all at hand.
+//! The allocators of one measurement: those that the user named, or all available.
 
 use crate::allocator::description::Allocator;
 use crate::allocator::peer_library::{self, PEERS};
@@ -15,7 +15,7 @@ pub(crate) struct Selection {
     pub(crate) missing: Vec<String>,
 }
 
-/// Finds the allocators that `wanted` names, as `NAME` or `NAME=PATH.so`; an empty list means all at hand.
+/// Finds the allocators that `wanted` names, as `NAME` or `NAME=PATH.so`; an empty list means all that are available.
 ///
 /// # Errors
 /// A name is unknown or given twice, or a library is not an allocator.

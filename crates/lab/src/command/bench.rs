@@ -152,7 +152,7 @@ fn installed(jobs: Vec<Job>) -> (Vec<Job>, Vec<String>) {
     (jobs.into_iter().filter(is_there).collect(), absent)
 }
 
-/// The jobs that `options` ask for.
+/// The jobs that `options` name.
 fn jobs(options: &Options) -> Result<Vec<Job>> {
     let selected = options.selected()?;
     for param in &options.params {

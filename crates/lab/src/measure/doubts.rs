@@ -1,4 +1,4 @@
-//! Reasons for doubt that arise from the machine, from the figures, and from putting several files side by side.
+//! Reasons for doubt: in the machine, in the figures, and in the comparison of several files.
 
 use crate::measure::statistics;
 use crate::measure::summary::{Figure, Summary};
@@ -13,7 +13,7 @@ const NOISY: f64 = 0.10;
 /// Load average per processor above which there is a warning.
 const LOADED: f64 = 0.5;
 
-/// Doubts that the machine gives rise to.
+/// Doubts because of the machine.
 pub(crate) fn of_machine(machine: &Machine) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if machine.load > machine.processors as f64 * LOADED {
@@ -29,7 +29,7 @@ pub(crate) fn of_machine(machine: &Machine) -> Vec<Warning> {
     warnings
 }
 
-/// Doubts that the figures give rise to: noisy rounds, and results that differ from the baseline's.
+/// Doubts because of the figures: noisy rounds, and results that differ from the baseline's.
 pub(crate) fn of_figures(summary: &Summary) -> Vec<Warning> {
     let Some(baseline) = summary.allocators().first() else { return Vec::new() };
     let mut warnings = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn of_figures(summary: &Summary) -> Vec<Warning> {
     warnings
 }
 
-/// Doubts that arise when several files are put side by side: other machines, other versions.
+/// Doubts when several files are compared: different machines, different versions.
 pub(crate) fn between_files<'a>(all: impl Iterator<Item = &'a Results> + Clone) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let machine = |results: &Results| format!("{} {}", results.header.machine.cpu, results.header.machine.kernel);

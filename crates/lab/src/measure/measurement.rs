@@ -133,7 +133,7 @@ impl Measurement {
         self.given_up.contains(&(subject.into(), allocator.into()))
     }
 
-    /// Finishes the measurement: adds the doubts that the figures give rise to.
+    /// Finishes the measurement: adds the doubts because of the figures.
     ///
     /// # Errors
     /// The file cannot be written.

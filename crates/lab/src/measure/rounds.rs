@@ -39,7 +39,7 @@ impl Job {
         Self { params, subject: self.subject.clone(), ..*self }
     }
 
-    /// The number of its rounds if `rounds` are asked for.
+    /// The number of its rounds if `rounds` are requested.
     fn rounds(&self, rounds: usize) -> usize {
         let waits = self.workload.params.iter().any(|param| matches!(param.name, "wait_ms" | "idle_ms"));
         if waits { rounds.min(MOST_ROUNDS_OF_WAITING) } else { rounds }

@@ -8,7 +8,7 @@ use crate::workload::workload_record::{Counters, Latency, WorkloadRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The name that the loop over the null allocator has in results.
+/// The name of the loop over the null allocator in results.
 pub(crate) const LOOP_ONLY: &str = "(loop only)";
 
 /// A figure that can be compared.

@@ -82,7 +82,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<End> {
 
 /// Sends `signal` to `child`, which has not been waited for.
 pub(crate) fn send(child: &Child, signal: libc::c_int) {
-    // SAFETY: the caller has not seen the child's end, so nobody has waited for it and the number still belongs to it.
+    // SAFETY: the caller has not seen the child's end, so it has not been waited for and the number still belongs to it.
     unsafe { libc::kill(child.id() as i32, signal) };
 }
 

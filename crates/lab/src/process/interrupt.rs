@@ -1,4 +1,4 @@
-//! Signals that ask for an end, and whom they are for.
+//! Signals that ask the lab or its command to end.
 //!
 //! | what the lab does | what a signal does |
 //! |---|---|
@@ -66,7 +66,7 @@ fn handle(signal: c_int, handler: Handler, flags: c_int) {
     let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | flags;
-    // SAFETY: `handler` has the signature that SA_SIGINFO asks for, and both handlers perform atomic operations only.
+    // SAFETY: `handler` has the signature that SA_SIGINFO requires, and both handlers perform atomic operations only.
     unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
 }
 
@@ -130,14 +130,14 @@ impl AwaitedSignals {
     /// Blocks the signals: from now on they stay pending until [`AwaitedSignals::wait_for_one_from`] takes them.
     pub(crate) fn block() -> Self {
         let awaited = Self::new();
-        // SAFETY: the set is initialised, and the old mask is not asked for.
+        // SAFETY: the set is initialised, and the old mask is not requested.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &awaited.0, ptr::null_mut()) };
         awaited
     }
 
     /// Unblocks the signals. Async-signal-safe.
     pub(crate) fn unblock(&self) {
-        // SAFETY: the set is initialised, and the old mask is not asked for.
+        // SAFETY: the set is initialised, and the old mask is not requested.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &self.0, ptr::null_mut()) };
     }
 

@@ -1,4 +1,4 @@
-//! One run and what came of it: a line of a results file.
+//! One run and its outcome: a line of a results file.
 
 use crate::process::command_record::CommandRecord;
 use crate::workload::workload_record::WorkloadRecord;
@@ -13,11 +13,11 @@ pub(crate) struct Run {
     pub(crate) allocator: String,
     /// The number of the round.
     pub(crate) round: usize,
-    /// What came of it.
+    /// Its outcome.
     pub(crate) outcome: Outcome,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {

@@ -18,7 +18,7 @@ pub(crate) enum Warning {
     },
     /// There are too few rounds to see most differences.
     FewRounds {
-        /// Rounds that were asked for.
+        /// Rounds that were requested.
         rounds: usize,
         /// The number that is enough.
         enough: usize,

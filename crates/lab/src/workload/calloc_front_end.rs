@@ -1,4 +1,4 @@
-//! What the `calloc` workloads call: the C symbols, or a pool in front of them.
+//! The functions that the `calloc` workloads call: the C symbols, or a pool in front of them.
 //!
 //! Each pool has room for all blocks of the one size that the workload uses. Requests that are larger, or that come when all blocks are in
 //! use, go on to `calloc`. All front ends return zeroed memory, as `calloc` does.
@@ -16,7 +16,7 @@ use std::alloc::{Layout, System, alloc_zeroed};
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-/// A pool over Rust's system heap, which calls `malloc`, `calloc` and `free`: the library that the loader put there answers.
+/// A pool over Rust's system heap, which calls the preloaded `malloc`, `calloc` and `free`.
 type Fixed = FixedPool<'static, HeapFallback<System>>;
 /// The lock-free pool over the same heap.
 type Shared = SharedPool<'static, HeapFallback<System>>;

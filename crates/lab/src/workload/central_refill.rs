@@ -21,7 +21,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: &[
         Param::scaled("ops", [4_000_000, 10_000_000, 60_000_000], "objects in total"),
         Param::fixed("threads", 2, "threads"),
-        Param::fixed("wanted", 32, "objects a cache asks for"),
+        Param::fixed("wanted", 32, "objects that a cache requests"),
         Param::fixed("batch", 1, "1: one lock for the whole refill; 0: one for each object"),
     ],
     run,

@@ -46,7 +46,7 @@ impl Heap for NullAllocator {
         debug_assert!(size <= self.len, "a block larger than the ring");
         let start = if self.next.get() + size > self.len { 0 } else { self.next.get() };
         self.next.set(start + size.next_multiple_of(16));
-        // SAFETY: `start + size` is at most the ring's length: no workload asks for more than the largest size it gave to `new`.
+        // SAFETY: `start + size` is at most the ring's length: no workload requests more than the largest size that it gave to `new`.
         let address = black_box(unsafe { self.ring.add(start) });
         // SAFETY: the bytes belong to the ring, are initialised, and are only accessed through raw pointers.
         unsafe { Block::adopt(address, black_box(size)) }

@@ -3,13 +3,13 @@
 //! Invariants: a [`Block`] is released at most once, because releasing consumes it; every access stays inside its size.
 //!
 //! # Safety
-//! Every access is checked against the block's size, or its offset is derived from the size. [`Block::adopt`] is the only way to make a
-//! block, and its caller vouches for the memory.
+//! Every access is checked against the block's size, or its offset is derived from the size. Only [`Block::adopt`] makes a
+//! block, and its caller ensures that the memory is valid.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
-/// Memory from a heap: an address and the size that was asked for.
+/// Memory from a heap: an address and the requested size.
 pub(crate) struct Block {
     address: NonNull<u8>,
     size: usize,
@@ -32,7 +32,7 @@ impl Block {
         self.address
     }
 
-    /// The size that was asked for, in bytes.
+    /// The requested size in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }

@@ -1,11 +1,11 @@
 //! The heap under test, as the workloads see it.
 //!
-//! [`CHeap`] calls the C symbols `malloc`, `calloc`, `realloc` and `free`, so that the library the loader put in front of the C library
-//! answers, as it would for any program. A block whose stamp reads back wrong ends the process: a broken allocator fails instead of
+//! [`CHeap`] calls the C symbols `malloc`, `calloc`, `realloc` and `free`, so that the preloaded library
+//! answers, as in any program. A block whose stamp reads back wrong ends the process: a broken allocator fails instead of
 //! winning.
 //!
 //! # Safety
-//! Every block comes from the C allocator with the size that was asked for, and goes back to it once, because releasing consumes it.
+//! Every block comes from the C allocator with the requested size, and goes back to it once, because releasing consumes it.
 #![allow(unsafe_code)]
 
 use crate::workload::failure;

@@ -3,7 +3,7 @@
 //!
 //! # Safety
 //! A heap's region is leaked, so its blocks stay valid. Blocks go back to the heap that allocated them, with the size that they were asked
-//! for, because a workload has one heap and a block knows its size.
+//! for, because a workload has one heap and a block has its size.
 #![allow(unsafe_code)]
 
 use crate::workload::definition::Outcome;
@@ -42,7 +42,7 @@ pub(crate) trait AnyHeap {
     }
 }
 
-/// The layout that blocks of `size` bytes are asked for with.
+/// The layout of a request for `size` bytes.
 fn layout(size: usize) -> Layout {
     match Layout::from_size_align(size, ALIGNMENT) {
         Ok(layout) => layout,
@@ -102,7 +102,7 @@ impl Heap for TalcHeap {
     #[inline]
     fn allocate(&self, size: usize) -> Block {
         let layout = layout(size);
-        // SAFETY: the layout has at least one byte: no workload that can use this heap asks for none.
+        // SAFETY: the layout has at least one byte: no workload that can use this heap requests 0 bytes.
         let address: Option<NonNull<u8>> = unsafe { self.0.borrow_mut().allocate(layout) };
         match address {
             // SAFETY: the heap just allocated these `size` bytes for this block alone, in a region that is never freed.

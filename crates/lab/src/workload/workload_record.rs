@@ -43,7 +43,7 @@ pub(crate) struct WorkloadRecord {
     /// The version that the allocator states.
     pub(crate) allocator_version: String,
     /// Whether the workload ran over the null allocator, and the figures are those of its loop alone.
-    #[serde(rename = "hollow")]
+    #[serde(rename = "null_allocator", alias = "hollow")]
     pub(crate) on_null_allocator: bool,
 }
 

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The window is one zeroed allocation that lives as long as the `Fake`, so committed memory can be used. Ranges are checked to be inside the window
-//! before they are written to.
+//! The address range is one zeroed allocation that is freed with the `Fake`, so committed memory can be used. Parts of it are checked to lie
+//! inside it before they are written to.
 
 use super::{Fake, State};
 use crate::{Errno, NotMoved, Os, Prefault, Target};
@@ -18,30 +18,30 @@ unsafe impl Os for Fake {
         self.os_page_bytes
     }
 
-    fn window_bytes_wanted(&self) -> usize {
-        self.window_bytes
+    fn range_bytes_wanted(&self) -> usize {
+        self.range_bytes
     }
 
-    fn propose_window(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
-        if attempt > 0 || bytes > self.window_bytes {
+    fn propose_range(&self, bytes: usize, attempt: u32) -> Option<*mut u8> {
+        if attempt > 0 || bytes > self.range_bytes {
             return None;
         }
         let mut state = self.call().ok()?;
-        if state.window == 0 {
+        if state.address_range == 0 {
             // SAFETY: the layout is not empty.
             let memory = unsafe { alloc_zeroed(self.layout()) };
             if memory.is_null() {
                 return None;
             }
             state.memory = freestone_base::ptr::expose(memory);
-            state.window = state.memory.next_multiple_of(PAGE_BYTES);
-            let none = alloc::vec![false; self.window_bytes / self.os_page_bytes];
+            state.address_range = state.memory.next_multiple_of(PAGE_BYTES);
+            let none = alloc::vec![false; self.range_bytes / self.os_page_bytes];
             state.committed.clone_from(&none);
             state.known.clone_from(&none);
             state.huge.clone_from(&none);
             state.taken = none;
         }
-        Some(freestone_base::ptr::from_exposed(state.window))
+        Some(freestone_base::ptr::from_exposed(state.address_range))
     }
 
     unsafe fn commit(&self, at: *mut u8, bytes: usize, _lazily: bool) -> Result<(), Errno> {
@@ -63,7 +63,7 @@ unsafe impl Os for Fake {
 
     unsafe fn release(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         let mut state = self.call()?;
-        // SAFETY: nobody uses the range any more.
+        // SAFETY: no code uses the range any more.
         unsafe { self.unmap(&mut state, at, bytes) };
         Ok(())
     }
@@ -74,14 +74,14 @@ unsafe impl Os for Fake {
             let_others_run();
         }
         self.n_held.fetch_sub(1, Ordering::SeqCst);
-        // SAFETY: the range is committed, so it is inside the window, and nobody needs its contents.
+        // SAFETY: the range is committed, so it is inside the address range, and its contents are not needed.
         let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
         let pages = self.pages(&state, at, bytes);
         assert!(state.committed[pages].iter().all(|&page| page), "purging memory that is not committed");
         state.purged_bytes += bytes as u64;
         state.longest_purge_bytes = state.longest_purge_bytes.max(bytes);
         if !state.purge_keeps_contents {
-            // SAFETY: the range is inside the window (checked by `pages`), and nobody needs its contents.
+            // SAFETY: the range is inside the address range (checked by `pages`), and its contents are not needed.
             unsafe { at.write_bytes(0, bytes) };
         }
         Ok(())
@@ -89,7 +89,7 @@ unsafe impl Os for Fake {
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         // This kernel is always short of memory.
-        // SAFETY: the range is committed, and nobody needs its contents.
+        // SAFETY: the range is committed, and its contents are not needed.
         unsafe { self.purge(at, bytes) }
     }
 
@@ -101,7 +101,7 @@ unsafe impl Os for Fake {
         let mut target = Target::Committed;
         let state = self.call_or_half_way(|state| {
             target = Target::Reserved;
-            // SAFETY: nobody needs what is at `to`.
+            // SAFETY: what is at `to` is not needed.
             unsafe { self.unmap(state, to, bytes) };
             if state.failure.is_some_and(|plan| plan.errno == Errno::EXIST) {
                 target = Target::Taken;
@@ -115,7 +115,7 @@ unsafe impl Os for Fake {
         {
             assert!(state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page), "{what}");
         }
-        // SAFETY: both ranges are inside the window (checked by `pages`), do not overlap, and nobody else uses them.
+        // SAFETY: both ranges are inside the address range (checked by `pages`), do not overlap, and no other code uses them.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
         // SAFETY: as above, and the contents have been copied.
         unsafe { from.write_bytes(0, bytes) };
@@ -135,7 +135,7 @@ unsafe impl Os for Fake {
         self.lock().huge_page_bytes
     }
 
-    unsafe fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
+    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
         let mut state = self.call_or_half_way(|state| {
             let pages = self.pages(state, at, bytes);
             state.huge[pages.start..pages.start + pages.len() / 2].fill(wanted);
@@ -172,27 +172,27 @@ impl Fake {
         let state = self.lock();
         let was_committed = (0..state.committed.len()).filter(|&page| state.known[page] && !state.committed[page]);
         let is_zero = |page: usize| {
-            let start = freestone_base::ptr::from_exposed::<u8>(state.window + page * self.os_page_bytes);
-            // SAFETY: the page is inside the window, which is one allocation, and nobody writes to memory that is not committed.
+            let start = freestone_base::ptr::from_exposed::<u8>(state.address_range + page * self.os_page_bytes);
+            // SAFETY: the page is inside the address range, which is one allocation, and no code writes to memory that is not committed.
             unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) }.iter().all(|&byte| byte == 0)
         };
         was_committed.into_iter().all(is_zero)
     }
 
-    /// Memory for the window, and for aligning it here: the allocator would write to every byte of an aligned allocation to zero it.
+    /// Memory for the address range, and for aligning it here: the allocator would write to every byte of an aligned allocation to zero it.
     fn layout(&self) -> Layout {
-        Layout::array::<u8>(self.window_bytes + PAGE_BYTES).expect("the test's window size is sensible")
+        Layout::array::<u8>(self.range_bytes + PAGE_BYTES).expect("the size of the test's address range is sensible")
     }
 
-    /// Unmaps a range of the window.
+    /// Unmaps a part of the address range.
     ///
     /// # Safety
-    /// - Nobody uses the range any more.
+    /// - No code uses the range any more.
     unsafe fn unmap(&self, state: &mut State, at: *mut u8, bytes: usize) {
         let pages = self.pages(state, at, bytes);
         state.committed[pages.clone()].fill(false);
         state.huge[pages].fill(false);
-        // SAFETY: the range is inside the window (checked by `pages`), and nobody uses it any more.
+        // SAFETY: the range is inside the address range (checked by `pages`), and no code uses it any more.
         unsafe { at.write_bytes(0, bytes) };
     }
 }
@@ -201,7 +201,7 @@ impl Drop for Fake {
     fn drop(&mut self) {
         let memory = self.lock().memory;
         if memory != 0 {
-            // SAFETY: `propose_window` allocated it with this layout, and nothing uses the window after its kernel.
+            // SAFETY: `propose_range` allocated it with this layout, and nothing uses the address range after its kernel.
             unsafe { dealloc(freestone_base::ptr::from_exposed(memory), self.layout()) }
         }
     }

@@ -1,71 +1,62 @@
-#![allow(unsafe_code)]
 use super::*;
+use crate::test_range::TestRange;
 use crate::{Errno, NotMoved, Os, Target};
+
+const OS_PAGE: usize = 4096;
 
 #[test]
 fn the_planned_call_fails_once_or_from_then_on() {
-    let fake = Fake::new(4096, 1 << 20);
-    let window = fake.propose_window(1 << 20, 0).unwrap();
-    // SAFETY: ranges inside the proposed window, used by this test alone.
-    unsafe {
-        fake.plan(Some(Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false }));
-        assert_eq!(fake.commit(window, 4096, false), Ok(()));
-        assert_eq!(fake.commit(window.add(4096), 4096, false), Err(Errno::NOMEM));
-        assert_eq!(fake.commit(window.add(4096), 4096, false), Ok(()));
-        fake.plan(Some(Failure { nth_call: 0, errno: Errno::AGAIN, for_good: true }));
-        assert_eq!(fake.purge(window, 4096), Err(Errno::AGAIN));
-        assert_eq!(fake.purge(window, 4096), Err(Errno::AGAIN));
-        assert_eq!(fake.n_calls(), 2);
-    }
+    let fake = Fake::new(OS_PAGE, 1 << 20);
+    let range = TestRange::new(&fake, 1 << 20, 0);
+    fake.plan(Some(Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false }));
+    assert_eq!(range.commit(0..OS_PAGE, false), Ok(()));
+    assert_eq!(range.commit(OS_PAGE..2 * OS_PAGE, false), Err(Errno::NOMEM));
+    assert_eq!(range.commit(OS_PAGE..2 * OS_PAGE, false), Ok(()));
+    fake.plan(Some(Failure { nth_call: 0, errno: Errno::AGAIN, for_good: true }));
+    assert_eq!(range.purge(0..OS_PAGE), Err(Errno::AGAIN));
+    assert_eq!(range.purge(0..OS_PAGE), Err(Errno::AGAIN));
+    assert_eq!(fake.n_calls(), 2);
 }
 
 #[test]
 fn purged_memory_is_zero_unless_told_to_keep_it() {
     let fake = Fake::new(16384, 1 << 20);
-    let window = fake.propose_window(1 << 20, 0).unwrap();
-    // SAFETY: as above.
-    unsafe {
-        fake.commit(window, 16384, false).unwrap();
-        window.write(5);
-        fake.purge(window, 16384).unwrap();
-        assert_eq!(window.read(), 0);
-        fake.keep_contents_on_purge();
-        window.write(5);
-        fake.purge(window, 16384).unwrap();
-        assert_eq!((window.read(), fake.purge_zeroes()), (5, false));
-    }
+    let range = TestRange::new(&fake, 1 << 20, 16384);
+    range.write(0, 5);
+    range.purge(0..16384).unwrap();
+    assert_eq!(range.read(0), 0);
+    fake.keep_contents_on_purge();
+    range.write(0, 5);
+    range.purge(0..16384).unwrap();
+    assert_eq!((range.read(0), fake.purge_zeroes()), (5, false));
     assert_eq!(fake.committed_bytes(), 16384);
     assert_eq!(fake.purged_bytes(), 2 * 16384);
 }
 
 #[test]
 fn what_fails_half_way_has_done_half_its_work() {
-    let fake = Fake::new(4096, 1 << 20);
-    let window = fake.propose_window(1 << 20, 0).unwrap();
-    let bytes = 8 * 4096;
+    let fake = Fake::new(OS_PAGE, 1 << 20);
+    let bytes = 8 * OS_PAGE;
+    let range = TestRange::new(&fake, 1 << 20, 2 * bytes);
+    let (source, to, target) = (0..bytes, bytes, bytes..2 * bytes);
     let next = |errno| Failure { nth_call: 0, errno, for_good: false };
-    // SAFETY: ranges inside the proposed window, used by this test alone.
-    unsafe {
-        fake.commit(window, 2 * bytes, false).unwrap();
-        let to = window.add(bytes);
-        window.write_bytes(9, bytes);
-        fake.plan_half_way(next(Errno::NOMEM));
-        let reserved = NotMoved { errno: Errno::NOMEM, target: Target::Reserved };
-        assert_eq!(fake.relocate(window, bytes, to), Err(reserved));
-        assert_eq!((window.read(), fake.committed_bytes(), fake.is_untouched_outside()), (9, bytes, true));
-        to.write(1);
-        assert!(!fake.is_untouched_outside(), "a write to what is not mapped is seen");
-        to.write(0);
-        fake.commit(to, bytes, false).unwrap();
-        fake.plan_half_way(next(Errno::EXIST));
-        let taken = NotMoved { errno: Errno::EXIST, target: Target::Taken };
-        assert_eq!(fake.relocate(window, bytes, to), Err(taken));
-        assert_eq!(fake.commit(to, bytes, false), Err(Errno::EXIST));
-        fake.plan_half_way(next(Errno::AGAIN));
-        assert_eq!(fake.purge(window, bytes), Err(Errno::AGAIN));
-        assert_eq!((window.read(), window.add(bytes / 2).read()), (0, 9));
-        fake.plan_half_way(next(Errno::NOMEM));
-        assert_eq!(fake.advise_huge(window, bytes, true), Err(Errno::NOMEM));
-        assert_eq!(fake.huge_bytes(), bytes / 2);
-    }
+    range.fill(source.clone(), 9);
+    fake.plan_half_way(next(Errno::NOMEM));
+    let reserved = NotMoved { errno: Errno::NOMEM, target: Target::Reserved };
+    assert_eq!(range.relocate(source.clone(), to), Err(reserved));
+    assert_eq!((range.read(0), fake.committed_bytes(), fake.is_untouched_outside()), (9, bytes, true));
+    range.write(to, 1);
+    assert!(!fake.is_untouched_outside(), "a write to what is not mapped is seen");
+    range.write(to, 0);
+    range.commit(target.clone(), false).unwrap();
+    fake.plan_half_way(next(Errno::EXIST));
+    let taken = NotMoved { errno: Errno::EXIST, target: Target::Taken };
+    assert_eq!(range.relocate(source.clone(), to), Err(taken));
+    assert_eq!(range.commit(target, false), Err(Errno::EXIST));
+    fake.plan_half_way(next(Errno::AGAIN));
+    assert_eq!(range.purge(source.clone()), Err(Errno::AGAIN));
+    assert_eq!((range.read(0), range.read(bytes / 2)), (0, 9));
+    fake.plan_half_way(next(Errno::NOMEM));
+    assert_eq!(range.advise_huge(source, true), Err(Errno::NOMEM));
+    assert_eq!(fake.huge_bytes(), bytes / 2);
 }

@@ -1,8 +1,15 @@
 extern crate std;
 use super::*;
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
+
+/// The proof for a thread of a test.
+#[allow(unsafe_code)]
+fn forker() -> Forker {
+    // SAFETY: a test releases what its own thread took with `acquire_raw`, and has no guard then.
+    unsafe { Forker::new() }
+}
 
 /// One fork at a time: there is one for the whole process.
 static ONE_FORK: Mutex<()> = Mutex::new(());
@@ -26,11 +33,7 @@ fn the_thread_that_forks_enters_what_it_holds_and_leaves_it_held() {
         }
         entered.store(true, Ordering::SeqCst);
         Futex::end_fork();
-        #[allow(unsafe_code)]
-        // SAFETY: taken above, by this thread.
-        unsafe {
-            lock.release_raw();
-        }
+        lock.release_raw(forker());
         assert_eq!(other.join().unwrap(), 1001);
     });
     assert_eq!(*lock.lock(), 1001);
@@ -40,11 +43,7 @@ fn the_thread_that_forks_enters_what_it_holds_and_leaves_it_held() {
 fn a_lock_that_was_not_taken_for_the_fork_stays_as_it_is() {
     let lock: Lock<u32, Futex, 20> = Lock::new(7);
     let guard = lock.lock();
-    #[allow(unsafe_code)]
-    // SAFETY: the lock was not taken with `acquire_raw`.
-    unsafe {
-        lock.release_raw();
-    }
+    lock.release_raw(forker());
     assert!(lock.try_lock().is_none());
     drop(guard);
     assert_eq!(*lock.lock(), 7);
@@ -64,11 +63,7 @@ fn increments_beside_forks_are_never_lost() {
             Futex::begin_fork();
             *lock.lock() += 1;
             Futex::end_fork();
-            #[allow(unsafe_code)]
-            // SAFETY: taken above, by this thread.
-            unsafe {
-                lock.release_raw();
-            }
+            lock.release_raw(forker());
         }
     });
     assert_eq!(*lock.lock(), 4 * rounds);

@@ -15,8 +15,8 @@
 //! The address is then only a hint, which the kernel follows if nothing is mapped there. If another thread maps something there in between, the
 //! kernel moves the memory elsewhere, and it is copied back.
 //!
-//! A source that is refused because it consists of several mappings is nearly always a block for whose whole huge pages advice was given. It is
-//! tried again in three pieces, cut where those huge pages begin and end, and a piece that is refused again is copied.
+//! A source that is refused because it consists of several mappings is nearly always a block that got advice for the huge pages that lie
+//! wholly inside it. It is tried again in three pieces, cut where those huge pages begin and end; a piece that is refused again is copied.
 //!
 //! # Safety
 //! As for [`Os::relocate`](crate::Os::relocate).
@@ -31,9 +31,9 @@ const PIECES: usize = 3;
 /// See [`Os::relocate`](crate::Os::relocate).
 ///
 /// # Safety
-/// - As there: both ranges are committed, page-aligned and do not overlap; nobody needs what is at `to`.
+/// - As there: both ranges are committed, page-aligned and do not overlap; the contents at `to` are not needed.
 pub(super) unsafe fn relocate(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
-    // SAFETY: the range at `to` is committed, and nobody needs its contents.
+    // SAFETY: the range at `to` is committed, and its contents are not needed.
     if let Err(errno) = unsafe { Linux.release(to, bytes) } {
         return Err(NotMoved { errno, target: Target::Committed });
     }
@@ -59,7 +59,7 @@ fn pieces(from: usize, bytes: usize, huge: usize) -> [Range<usize>; PIECES] {
 /// Moves pieces, and copies those that the kernel refuses to move. On an error, returns the state of the target; the source is unchanged.
 ///
 /// # Safety
-/// - The pieces are all of the source, in order; the source is committed, the target is unmapped, and nobody else uses either.
+/// - The pieces are all of the source, in order; the source is committed, the target is unmapped, and no other code uses either.
 pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usize>; PIECES]) -> Result<(), Target> {
     for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
         let (start, bytes) = (piece.start, piece.len());
@@ -73,14 +73,14 @@ pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usiz
         if target != Target::Committed {
             // SAFETY: the pieces before this one have moved: they are at `to`, and mapped and empty at `from`.
             unsafe { from.copy_from_nonoverlapping(to, start) };
-            // SAFETY: their contents were copied back, so nobody needs the range.
+            // SAFETY: their contents were copied back, so the range is not needed.
             let is_unmapped = start == 0 || unsafe { Linux.release(to, start) }.is_ok();
             // A range that stays mapped must not be committed again.
             return Err(if is_unmapped { target } else { Target::Taken });
         }
         // SAFETY: both pieces are committed and do not overlap.
         unsafe { to_piece.copy_from_nonoverlapping(from_piece, bytes) };
-        // SAFETY: the contents of the piece have been copied, so nobody needs them at `from`.
+        // SAFETY: the contents of the piece have been copied, so they are not needed at `from`.
         if !(Linux.purge_zeroes() && unsafe { Linux.purge(from_piece, bytes) }.is_ok()) {
             // SAFETY: as above, and the piece is committed.
             unsafe { from_piece.write_bytes(0, bytes) };
@@ -92,9 +92,9 @@ pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usiz
 /// Moves the memory at `from` to `to`; on an error it stays where it is.
 ///
 /// # Safety
-/// - `from` is committed, the caller has just unmapped `to`, and nobody else uses either.
+/// - `from` is committed, the caller has just unmapped `to`, and no other code uses either.
 unsafe fn move_to(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno> {
-    // SAFETY: `from` is committed, and nobody else uses it.
+    // SAFETY: `from` is committed, and no other code uses it.
     let at = unsafe { move_near(from, bytes, to) }?;
     if at == to {
         return Ok(());
@@ -107,7 +107,7 @@ unsafe fn move_to(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno>
 /// Moves the memory at `from` to `near`, or elsewhere if something is mapped there; returns where it is.
 ///
 /// # Safety
-/// - `from` is committed, and nobody else uses it.
+/// - `from` is committed, and no other code uses it.
 pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Result<*mut u8, Errno> {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
     let saved = process::errno();
@@ -126,14 +126,14 @@ pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Re
 pub(super) unsafe fn bring_back(elsewhere: *mut u8, bytes: usize, from: *mut u8) {
     // SAFETY: `MREMAP_DONTUNMAP` has left `from` mapped, and the kernel chose `elsewhere` where nothing was mapped.
     unsafe { from.copy_from_nonoverlapping(elsewhere, bytes) };
-    // SAFETY: the contents were copied, and no other code knows of the mapping.
+    // SAFETY: the contents were copied, and no other code has the mapping's address.
     let _ = unsafe { Linux.release(elsewhere, bytes) };
 }
 
 /// Maps a range again that was unmapped for a move; returns its state.
 ///
 /// # Safety
-/// - The caller has just unmapped the range, and nobody uses it.
+/// - The caller has just unmapped the range, and no code uses it.
 unsafe fn commit_again(at: *mut u8, bytes: usize) -> Target {
     // SAFETY: the range lies inside the address range of the heap, and committing replaces no mapping.
     match unsafe { Linux.commit(at, bytes, false) } {

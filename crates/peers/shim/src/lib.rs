@@ -84,7 +84,7 @@ macro_rules! export_malloc_family {
             match count.checked_mul(size) {
                 // SAFETY: `block` is null or a block of this process's malloc, which is the peer.
                 Some(total) => unsafe { $realloc(block, total) },
-                // SAFETY: a null block asks for a new one. No allocator grants this size: it returns null and sets errno, as `reallocarray` must.
+                // SAFETY: a null block means a new one. No allocator grants this size: it returns null and sets errno, as `reallocarray` must.
                 None => unsafe { $realloc(core::ptr::null_mut(), usize::MAX) },
             }
         }

@@ -1,4 +1,4 @@
-//! The text in which a peer states its version, written when it is asked for.
+//! The text in which a peer states its version, written when it is requested.
 
 use core::ffi::{CStr, c_char};
 use core::fmt;
@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 /// Size of the text with its terminating zero, in bytes.
 const ROOM: usize = 128;
 
-/// The text. Every writer writes the same bytes, so several threads may ask for it at once.
+/// The text. Every writer writes the same bytes, so several threads may request it at once.
 pub struct Text([AtomicU8; ROOM]);
 
 /// Writes to a [`Text`], from `len` on.

@@ -9,12 +9,12 @@ use std::boxed::Box;
 use std::sync::Arc;
 use std::vec;
 
-/// Memory that the models of a pool leave behind: loom's atomics do not fit in a region that is given back.
+/// A pool over leaked memory: loom's atomics must not be in a region that is freed.
 fn pool(count: usize) -> Arc<SharedPool<'static>> {
     let shape = Shape::new(8, count).unwrap();
     let words = shape.shared_region_bytes().div_ceil(8);
     let memory = Box::leak(vec![MaybeUninit::<u64>::uninit(); words].into_boxed_slice());
-    // SAFETY: leaked, so nobody else's for ever.
+    // SAFETY: leaked, so no other code ever uses it.
     Arc::new(unsafe { SharedPool::new_at(shape, NonNull::from(memory).cast(), words * 8) }.unwrap())
 }
 
@@ -25,7 +25,7 @@ fn take(pool: &SharedPool<'static>) -> Option<usize> {
 
 fn give(pool: &SharedPool<'static>, address: usize) -> bool {
     let block = pool.leaks().find(|block| block.addr().get() == address);
-    // SAFETY: nobody uses the block.
+    // SAFETY: no other code uses the block.
     block.is_some_and(|block| unsafe { pool.deallocate(block) }.is_ok())
 }
 
@@ -57,7 +57,7 @@ fn a_pop_that_was_overtaken_never_takes_a_block_that_is_in_use() {
 
 /// A block moves to another thread through the list, with what was written to it.
 #[test]
-fn contents_travel_with_a_block() {
+fn the_contents_of_a_block_are_visible_to_its_next_owner() {
     loom::model(|| {
         let pool = pool(1);
         let block = pool.allocate().unwrap();
@@ -85,7 +85,7 @@ fn contents_travel_with_a_block() {
 }
 
 #[test]
-fn of_two_threads_that_free_one_block_one_is_refused() {
+fn if_two_threads_free_one_block_one_is_refused() {
     loom::model(|| {
         let pool = pool(1);
         let block = take(&pool).unwrap();
@@ -106,7 +106,7 @@ fn magazines_neither_lose_nor_double_a_block() {
             let mut magazine = Magazine::<NoFallback, 2>::new(pool);
             let blocks = [magazine.allocate().ok(), magazine.allocate().ok()];
             for block in blocks.into_iter().flatten() {
-                // SAFETY: nobody uses the block.
+                // SAFETY: no other code uses the block.
                 unsafe { magazine.deallocate(block) }.unwrap();
             }
             usize::from(blocks[0].is_some()) + usize::from(blocks[1].is_some())
@@ -119,9 +119,9 @@ fn magazines_neither_lose_nor_double_a_block() {
     });
 }
 
-/// Two threads that hold at most one block each, of two: a take that finds the list empty and then the frontier at its end looks again.
+/// Two threads that hold at most one block each, of two: a take that finds the list empty and then the high-water mark at its end tries again.
 #[test]
-fn nobody_is_refused_while_a_block_is_free() {
+fn no_request_is_refused_while_a_block_is_free() {
     loom::model(|| {
         let pool = pool(2);
         let other = Arc::clone(&pool);
@@ -138,9 +138,9 @@ fn nobody_is_refused_while_a_block_is_free() {
     });
 }
 
-/// As above, with blocks that move from one list to the other: one is always free, but never seen by a look at each list in turn.
+/// As above, with blocks that move from one list to the other: one is always free, but a single pass over the lists may miss it.
 #[test]
-fn nobody_is_refused_while_a_block_moves_between_lists() {
+fn no_request_is_refused_while_a_block_moves_between_lists() {
     loom::model(|| {
         let pool = pool(2);
         let all = [(); 2].map(|()| take(&pool).unwrap());

@@ -20,7 +20,7 @@ fn a_region_holds_the_blocks_and_their_bookkeeping() {
 }
 
 #[test]
-fn sizes_and_counts_of_zero_and_crooked_alignments_are_refused() {
+fn sizes_and_counts_of_zero_and_alignments_that_are_no_power_of_two_are_refused() {
     assert_eq!(Shape::new(0, 4), Err(Error::ZeroBlockSize));
     assert_eq!(Shape::new(4, 0), Err(Error::ZeroCount));
     assert_eq!(Shape::of::<()>(4), Err(Error::ZeroBlockSize));

@@ -1,4 +1,4 @@
-//! Pools over memory of their own, as the shared streams want them.
+//! Pools over memory of their own, as subjects of the shared streams.
 #![allow(unsafe_code, dead_code, reason = "each test binary uses its part of this")]
 
 use freestone_pool::{Error, FixedPool, Magazine, Shape, SharedPool};
@@ -60,7 +60,7 @@ impl Blocks for FixedPool<'_> {
         if zeroed { self.allocate_zeroed() } else { self.allocate() }
     }
     unsafe fn give(&mut self, block: NonNull<u8>) -> Result<(), Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: this function's contract is the same.
         unsafe { self.deallocate(block) }
     }
     fn check(&self) -> Result<(), Error> {
@@ -96,12 +96,11 @@ impl Blocks for Magazines<'_> {
     }
     unsafe fn give(&mut self, block: NonNull<u8>) -> Result<(), Error> {
         self.turn += 1;
-        // SAFETY: the same obligation.
-        unsafe {
-            match self.magazines.get_mut(self.turn % 3) {
-                Some(magazine) => magazine.deallocate(block),
-                None => self.pool.deallocate(block),
-            }
+        match self.magazines.get_mut(self.turn % 3) {
+            // SAFETY: this function's contract is the same.
+            Some(magazine) => unsafe { magazine.deallocate(block) },
+            // SAFETY: as above.
+            None => unsafe { self.pool.deallocate(block) },
         }
     }
     fn check(&self) -> Result<(), Error> {
@@ -111,7 +110,7 @@ impl Blocks for Magazines<'_> {
     }
 }
 
-/// A pool as an allocator: what does not fit in a block is refused. Every second block is asked for zeroed.
+/// A pool as an allocator: what does not fit in a block is refused. Every second block is requested zeroed.
 pub(crate) struct AsHeap<B> {
     pub(crate) pool: B,
     n_live: usize,
@@ -157,7 +156,7 @@ impl<B: Blocks> Subject for AsHeap<B> {
     }
 
     unsafe fn deallocate(&mut self, block: NonNull<u8>, _: usize, _: usize) -> Result<(), Error> {
-        // SAFETY: the same obligation.
+        // SAFETY: this function's contract is the same.
         unsafe { self.pool.give(block)? };
         self.n_live -= 1;
         // SAFETY: refused, so nothing happens to the block.

@@ -1,4 +1,4 @@
-//! The heaps that are measured, behind one interface that the compiler sees through.
+//! The measured heaps, behind one interface that the compiler inlines.
 
 use freestone_tlsf::{Standard, Tlsf, WithFooters};
 use std::alloc::Layout;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 /// A heap over one region, for blocks aligned to 16.
 pub(crate) trait Heap {
-    /// What tables call it.
+    /// Its name in tables.
     const NAME: &'static str;
     fn over(region: &'static mut [MaybeUninit<u8>]) -> Self;
     /// A block, or none if the heap is full.
@@ -20,17 +20,20 @@ pub(crate) trait Heap {
 }
 
 /// Memory for one heap, aligned to 2 MiB and touched: on huge pages where the kernel has them, so that one process's figures do not differ
-/// from another's by where in the processor's caches the pages happen to lie.
+/// from another's because its pages lie elsewhere in the processor's caches.
 pub(crate) fn region(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     let layout = Layout::from_size_align(bytes, 2 << 20).expect("a valid layout");
     // SAFETY: the layout has bytes; the memory is never given back.
+    let start = NonNull::new(unsafe { std::alloc::alloc(layout) }).expect("memory for a region");
+    // SAFETY: advice changes no contents.
+    #[cfg(target_os = "linux")]
     unsafe {
-        let start = NonNull::new(std::alloc::alloc(layout)).expect("memory for a region");
-        #[cfg(target_os = "linux")]
-        libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
-        start.write_bytes(1, bytes);
-        std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes)
-    }
+        libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE)
+    };
+    // SAFETY: the memory has `bytes`, and nobody else knows of it.
+    unsafe { start.write_bytes(1, bytes) };
+    // SAFETY: as above; the memory is never given back.
+    unsafe { std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes) }
 }
 
 fn layout(bytes: usize) -> Layout {
@@ -101,7 +104,7 @@ impl Heap for Rlsf {
         self.0.allocate(layout(bytes))
     }
     fn deallocate(&mut self, block: NonNull<u8>, _: usize) {
-        // SAFETY: a block of this heap, with the alignment it was asked for with.
+        // SAFETY: a block of this heap, with the alignment that it was requested with.
         unsafe { self.0.deallocate(block, 16) };
     }
 }

@@ -1,12 +1,12 @@
-//! Every instruction of the calls of a random run, one by one: a sample beside the bound that the machine code shows.
+//! Counts every instruction of the calls of a random run: a sample, beside the bound that the machine code shows.
 //!
-//! The processor's trap flag is set around each call; each instruction then raises a trap, whose handler counts. What the frame of
-//! the count costs is measured with an empty call and taken off. Each instruction is a signal, of 20 microseconds or so: 20000
+//! The processor's trap flag is set around each call; each instruction then raises a trap, whose handler counts. The cost of the counting
+//! frame is measured with an empty call and subtracted. Each instruction is a signal, of about 20 microseconds: 20000
 //! calls take less than a minute, ten million would take hours. x86-64 Linux only.
 //!
 //! Prints one JSON record a run: how full the heap is, the most instructions of any call and the mean, for each kind of call. Fails if
-//! a call of a kind passes its bound, where that holds: not with larger alignments, and not with memory exhausted, for the last
-//! resort then looks at blocks one by one.
+//! a call of a kind passes its bound, where that holds: not with larger alignments, and not with memory exhausted, because the last
+//! resort then checks blocks one by one.
 
 use freestone_testkit::ops::SplitMix;
 use freestone_tlsf::{Bounded, Policy, Tlsf};
@@ -25,12 +25,11 @@ extern "C" fn on_step(_signal: i32) {
 }
 
 fn catch_steps() {
+    // SAFETY: a `sigaction` is a structure of integers and a pointer that may be null; zeros are one.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_step as extern "C" fn(i32) as usize;
     // SAFETY: the handler touches one atomic.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_step as extern "C" fn(i32) as usize;
-        assert_eq!(libc::sigaction(libc::SIGTRAP, &raw const action, std::ptr::null_mut()), 0);
-    }
+    assert_eq!(unsafe { libc::sigaction(libc::SIGTRAP, &raw const action, std::ptr::null_mut()) }, 0);
 }
 
 /// Runs `call` with the trap flag set; returns how many instructions were trapped.

@@ -1,5 +1,5 @@
-//! The calls that are bounded as functions of their own, for `cargo xtask tlsf-bound` to read the machine code of; with a number, that
-//! many of them are done, and their instructions counted.
+//! The bounded calls as functions of their own, whose machine code `cargo xtask tlsf-bound` reads. With a number as argument, runs that
+//! many of them and counts their instructions.
 #![allow(unsafe_code, reason = "symbols of their own, and the heap's own interface")]
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -44,22 +44,26 @@ extern "C" fn tlsf_bound_deallocate_unchecked(heap: &mut Tlsf, block: NonNull<u8
     unsafe { heap.deallocate_unchecked(block) };
 }
 
-/// Everything else that can be asked of a heap, so that its machine code is here to be searched for panics.
+/// All other calls, so that their machine code is here to be searched for panics.
 #[inline(never)]
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn tlsf_bound_everything(heap: &mut Tlsf<'static>, block: NonNull<u8>, bytes: usize, align: usize) -> usize {
     // SAFETY: a block of this heap; the memory behind its region is nobody's.
-    unsafe {
-        let moved = heap.reallocate(block, bytes, align).unwrap_or(block);
-        let refused = [heap.grow_region(block, bytes), heap.add_region_at(block, bytes), heap.remove_region(block)];
-        let zeroed = heap.allocate_zeroed(bytes, align);
-        heap.usable_size(moved).unwrap_or_default()
-            + refused.iter().filter(|result| result.is_err()).count()
-            + heap.stats().used_blocks
-            + heap.leaks().count()
-            + usize::from(heap.check().is_ok() && zeroed.is_ok())
-    }
+    let moved = unsafe { heap.reallocate(block, bytes, align) }.unwrap_or(block);
+    // SAFETY: as above.
+    let refused = [
+        unsafe { heap.grow_region(block, bytes) },
+        unsafe { heap.add_region_at(block, bytes) },
+        heap.remove_region(block),
+    ];
+    let zeroed = heap.allocate_zeroed(bytes, align);
+    // SAFETY: as above.
+    unsafe { heap.usable_size(moved) }.unwrap_or_default()
+        + refused.iter().filter(|result| result.is_err()).count()
+        + heap.stats().used_blocks
+        + heap.leaks().count()
+        + usize::from(heap.check().is_ok() && zeroed.is_ok())
 }
 
 fn main() {

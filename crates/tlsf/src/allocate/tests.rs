@@ -10,7 +10,7 @@ struct Memory([MaybeUninit<u8>; 4096]);
 const ZEROED: Memory = Memory([const { MaybeUninit::zeroed() }; 4096]);
 
 #[test]
-fn the_largest_request_fills_the_longest_region_but_for_its_ends_and_the_blocks_own_bytes() {
+fn the_largest_request_fills_the_longest_region_except_its_ends_and_the_blocks_bookkeeping() {
     const LONGEST: usize = 32 << 8;
     assert_eq!(Tlsf::<Standard, 8, 32, 1>::MOST_REGION_BYTES, LONGEST);
     assert_eq!(Tlsf::<Standard, 8, 32, 1>::MOST_BYTES, LONGEST - 32 - 8);
@@ -28,7 +28,7 @@ fn requests_around_half_of_the_longest_region_are_served_from_the_top_and_from_a
         heap.add_region(&mut memory.0).unwrap();
         let block = heap.allocate(bytes, 16).unwrap();
         let wall = heap.allocate(16, 16).unwrap();
-        // SAFETY: used by nobody.
+        // SAFETY: no other code uses it.
         unsafe { heap.deallocate(block).unwrap() };
         assert_eq!(heap.allocate(bytes, 16), Ok(block), "the free block in front of {wall:?} is reused");
         assert_eq!(heap.check(), Ok(()));
@@ -43,10 +43,9 @@ fn a_flipped_flag_or_seal_of_a_free_block_is_reported_and_nothing_is_cut() {
         heap.add_region(&mut memory.0).unwrap();
         let [small, _wall, hole, _wall_2]: [NonNull<u8>; 4] = [40, 8, 104, 8].map(|b| heap.allocate(b, 16).unwrap());
         // SAFETY: used by nobody.
-        unsafe {
-            heap.deallocate(small).unwrap();
-            heap.deallocate(hole).unwrap();
-        }
+        unsafe { heap.deallocate(small) }.unwrap();
+        // SAFETY: as above.
+        unsafe { heap.deallocate(hole) }.unwrap();
         // SAFETY: the word in front of a block is its header.
         let header = unsafe { hole.byte_sub(8).cast::<u64>() };
         // SAFETY: as above.
@@ -59,7 +58,7 @@ fn a_flipped_flag_or_seal_of_a_free_block_is_reported_and_nothing_is_cut() {
         assert_eq!(heap.top.bytes(), before);
         // SAFETY: as above.
         unsafe { *header.as_ptr() ^= 1 << bit };
-        assert_eq!((heap.check(), heap.allocate(104, 16)), (Ok(()), Ok(hole)), "mended, and nothing had changed");
+        assert_eq!((heap.check(), heap.allocate(104, 16)), (Ok(()), Ok(hole)), "repaired, and nothing had changed");
     }
 }
 
@@ -72,7 +71,7 @@ fn an_alignment_of_16_needs_no_more_room_than_one_of_1_also_at_the_last_resort()
         let [hole, _wall] = [1040, 8].map(|bytes| heap.allocate(bytes, 16).unwrap());
         let rest = heap.stats().largest_free_bytes;
         heap.allocate(rest, 16).unwrap();
-        // SAFETY: used by nobody.
+        // SAFETY: no other code uses it.
         unsafe { heap.deallocate(hole).unwrap() };
         assert_eq!(heap.allocate(1040, align), Ok(hole));
     }

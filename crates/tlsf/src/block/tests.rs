@@ -10,9 +10,13 @@ struct Memory([u64; 16]);
 
 /// The blocks whose headers are `words` words into the memory.
 fn blocks<const N: usize>(memory: &mut Memory, words: [usize; N]) -> [Block; N] {
-    let start = NonNull::from(&mut memory.0).cast::<u8>();
-    // SAFETY: the places are inside the memory, aligned and initialised.
-    words.map(|word| unsafe { Block::at(start.byte_add(8 * word)) })
+    let words_of = NonNull::from(&mut memory.0).cast::<u64>();
+    words.map(|word| {
+        // SAFETY: the place is inside the memory.
+        let place = unsafe { words_of.add(word) };
+        // SAFETY: the place is aligned and initialised.
+        unsafe { Block::at(place.cast()) }
+    })
 }
 
 #[test]
@@ -36,10 +40,9 @@ fn payload_neighbours_and_addresses_agree() {
     assert_eq!(block.payload().addr().get(), block.payload_address());
     assert_eq!(block.wrapping_after(32).addr(), next.address());
     // SAFETY: all places are inside the memory.
-    unsafe {
-        assert_eq!(Block::of_payload(block.payload()), block);
-        assert_eq!((block.after(32), next.before(32)), (next, block));
-    }
+    assert_eq!(unsafe { Block::of_payload(block.payload()) }, block);
+    // SAFETY: as above.
+    assert_eq!((unsafe { block.after(32) }, unsafe { next.before(32) }), (next, block));
 }
 
 #[test]
@@ -50,14 +53,17 @@ fn links_and_the_size_at_the_end_have_places_of_their_own() {
     block.set_header(Header::new(32, FREE), Sealer::new(3));
     next.set_size_before(32);
     // SAFETY: the block is a free one of 32 bytes.
-    unsafe {
-        block.set_next_free(Some(next));
-        block.set_back_link(BackLink::list(list));
-        assert_eq!((block.next_free(), block.back_link()), (Some(next), BackLink::list(list)));
-        assert_eq!(next.size_before(), 32);
-        BackLink::block(block).set_next_free(None);
-        assert_eq!(block.next_free(), None);
-    }
+    unsafe { block.set_next_free(Some(next)) };
+    // SAFETY: as above.
+    unsafe { block.set_back_link(BackLink::list(list)) };
+    // SAFETY: as above.
+    assert_eq!((unsafe { block.next_free() }, unsafe { block.back_link() }), (Some(next), BackLink::list(list)));
+    // SAFETY: as above.
+    assert_eq!(unsafe { next.size_before() }, 32);
+    // SAFETY: as above.
+    unsafe { BackLink::block(block).set_next_free(None) };
+    // SAFETY: as above.
+    assert_eq!(unsafe { block.next_free() }, None);
     assert_eq!(block.header(Sealer::new(3)), Header::new(32, FREE));
 }
 

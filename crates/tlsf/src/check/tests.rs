@@ -14,10 +14,9 @@ fn heap<P: Policy>(memory: &mut Memory) -> (Tlsf<'_, P>, [NonNull<u8>; 2]) {
     heap.add_region(&mut memory.0).unwrap();
     let blocks: [_; 4] = core::array::from_fn(|_| heap.allocate(40, 16).unwrap());
     // SAFETY: used by nobody.
-    unsafe {
-        heap.deallocate(blocks[0]).unwrap();
-        heap.deallocate(blocks[2]).unwrap();
-    }
+    unsafe { heap.deallocate(blocks[0]) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(blocks[2]) }.unwrap();
     assert_eq!(heap.check(), Ok(()));
     (heap, [blocks[1], blocks[3]])
 }
@@ -37,7 +36,7 @@ fn every_byte_of_bookkeeping_that_is_flipped_is_noticed() {
             && offset % 8 >= 4
             && heap.blocks().all(|block| !(0..8).contains(&(address + 8).wrapping_sub(block.address)));
         // SAFETY: inside the region.
-        unsafe { *region.start().byte_add(offset).as_mut() ^= 0x55 };
+        unsafe { *region.start().as_ptr().wrapping_byte_add(offset) ^= 0x55 };
         let top = heap.top.block().payload_address();
         let is_in_free_middle = heap.blocks().filter(|block| !block.used).any(|block| {
             let middle = if block.address == top { 0..block.usable_bytes } else { 16..block.usable_bytes - 8 };
@@ -51,17 +50,17 @@ fn every_byte_of_bookkeeping_that_is_flipped_is_noticed() {
 }
 
 #[test]
-fn one_byte_past_the_request_is_named_in_a_heap_with_footers_and_the_next_header_in_any() {
+fn a_write_one_byte_past_the_request_is_found_with_footers_and_one_into_the_next_header_always() {
     let mut memory = Memory([MaybeUninit::uninit(); 1024]);
     let (heap, used) = heap::<WithFooters>(&mut memory);
     // SAFETY: the byte behind the request is inside the block.
-    unsafe { *used[0].byte_add(40).as_mut() = 0 };
+    unsafe { used[0].as_ptr().wrapping_add(40).write(0) };
     assert!(matches!(heap.check(), Err(Error::Overrun { block, .. }) if block == used[0].addr().get()));
 
     let mut memory = Memory([MaybeUninit::uninit(); 1024]);
     let (heap, used) = self::heap::<crate::Standard>(&mut memory);
     // SAFETY: the byte behind the block is the next header's first, in the region.
-    unsafe { *used[1].byte_add(40).as_mut() = 0 };
+    unsafe { used[1].as_ptr().wrapping_add(40).write(0) };
     assert_eq!(heap.check(), Err(Error::Overrun { block: used[1].addr().get(), bytes: 40 }));
 }
 
@@ -71,25 +70,23 @@ fn listed(memory: &mut Memory) -> (Tlsf<'_>, [NonNull<u8>; 2]) {
     heap.add_region(&mut memory.0).unwrap();
     let blocks = [(); 4].map(|()| heap.allocate(40, 16).unwrap());
     // SAFETY: used by nobody.
-    unsafe {
-        heap.deallocate(blocks[0]).unwrap();
-        heap.deallocate(blocks[2]).unwrap();
-    }
+    unsafe { heap.deallocate(blocks[0]) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(blocks[2]) }.unwrap();
     (heap, [blocks[2], blocks[0]])
 }
 
 #[test]
-fn a_list_that_lost_a_block_is_noticed_and_a_free_block_is_named() {
+fn a_list_that_lost_a_block_is_noticed_and_the_error_names_a_free_block() {
     let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
     let (mut heap, [head, next]) = listed(&mut memory);
     // SAFETY: the block's link and header are in the region.
-    unsafe {
-        let block = Block::of_payload(head);
-        block.set_next_free(None);
-    }
+    let block = unsafe { Block::of_payload(head) };
+    // SAFETY: as above.
+    unsafe { block.set_next_free(None) };
     assert_eq!(heap.check(), Err(Error::Damaged { block: next.addr().get() }), "the first free block in memory");
     // SAFETY: as above.
-    unsafe { heap.lists.pop(Block::of_payload(head), index_of(48, 32)) };
+    unsafe { heap.lists.pop(block, index_of(48, 32)) };
     assert!(heap.check().is_err());
 }
 
@@ -107,11 +104,13 @@ fn a_list_with_a_block_of_another_size_or_a_used_one_is_noticed() {
     assert_eq!((heap.check_list(index_of(48, 32), 2), heap.check()), (Ok(2), Ok(())));
     assert_eq!(heap.check_list(index_of(48, 32), 1), Err(Error::Damaged { block: next.addr().get() }));
     assert_eq!(heap.check_list(index_of(64, 32), 2), Ok(0));
+    // SAFETY: the headers in front of the payloads are in the region.
+    let [head_block, next_block] = [head, next].map(|payload| unsafe { Block::of_payload(payload) });
     // SAFETY: the block's link is in the region.
-    unsafe { Block::of_payload(next).set_back_link(BackLink::block(Block::of_payload(next))) };
+    unsafe { next_block.set_back_link(BackLink::block(next_block)) };
     assert_eq!(heap.check(), Err(Error::Damaged { block: next.addr().get() }));
     // SAFETY: as above.
-    unsafe { Block::of_payload(head).set_back_link(BackLink::list(index_of(64, 32))) };
+    unsafe { head_block.set_back_link(BackLink::list(index_of(64, 32))) };
     assert_eq!(heap.check(), Err(Error::Damaged { block: head.addr().get() }));
 }
 

@@ -9,22 +9,23 @@ const SIZE: usize = 128;
 struct Memory([u8; SIZE + 16]);
 
 fn block_in(memory: &mut Memory) -> Block {
-    // SAFETY: inside the memory, at a multiple of 8, and initialised.
-    unsafe { Block::at(NonNull::from(&mut memory.0).cast::<u8>().byte_add(8)) }
+    // SAFETY: inside the memory.
+    let place = unsafe { NonNull::from(&mut memory.0).cast::<u8>().byte_add(8) };
+    // SAFETY: at a multiple of 8, and initialised.
+    unsafe { Block::at(place) }
 }
 
 #[test]
-fn what_was_requested_is_read_back_up_to_the_longest_slack() {
+fn the_requested_size_is_read_back_up_to_the_longest_slack() {
     let sealer = Sealer::new(5);
     for slack in 0..80 {
         let mut memory = Memory([0; SIZE + 16]);
         let block = block_in(&mut memory);
         let requested = SIZE - HEADER_BYTES - FOOTER_BYTES - slack;
         // SAFETY: the block has `SIZE` bytes and nobody uses it.
-        let read = unsafe {
-            write(block, SIZE, requested, sealer);
-            read(block, SIZE, sealer)
-        };
+        unsafe { write(block, SIZE, requested, sealer) };
+        // SAFETY: as above.
+        let read = unsafe { read(block, SIZE, sealer) };
         assert_eq!(read, (slack <= 31).then_some(requested), "{slack} bytes of slack");
     }
 }
@@ -36,12 +37,12 @@ fn every_byte_of_slack_and_footer_that_is_changed_is_noticed_and_none_in_front()
     for offset in 0..SIZE - HEADER_BYTES {
         let mut memory = Memory([0; SIZE + 16]);
         let block = block_in(&mut memory);
-        // SAFETY: the block has `SIZE` bytes, and the offset is in its payload.
-        let read = unsafe {
-            write(block, SIZE, requested, sealer);
-            *block.payload().byte_add(offset).as_mut() ^= 0x10;
-            read(block, SIZE, sealer)
-        };
+        // SAFETY: the block has `SIZE` bytes and nobody uses it.
+        unsafe { write(block, SIZE, requested, sealer) };
+        // SAFETY: the offset is in the block's payload.
+        unsafe { *block.payload().as_ptr().wrapping_add(offset) ^= 0x10 };
+        // SAFETY: the block has `SIZE` bytes and nobody uses it.
+        let read = unsafe { read(block, SIZE, sealer) };
         assert_eq!(read.is_some(), offset < requested, "byte {offset}");
     }
 }
@@ -52,11 +53,12 @@ fn a_footer_of_another_heap_or_another_place_is_refused() {
     let block = block_in(&mut memory);
     let requested = SIZE - HEADER_BYTES - FOOTER_BYTES;
     // SAFETY: the block has `SIZE` bytes and nobody uses it; its last word is the footer.
-    unsafe {
-        write(block, SIZE, requested, Sealer::new(5));
-        assert_eq!(read(block, SIZE, Sealer::new(6)), None);
-        let footer = block.payload().byte_add(SIZE - 16).cast::<u64>();
-        footer.byte_sub(16).write(footer.read());
-        assert_eq!(read(block, SIZE - 16, Sealer::new(5)), None);
-    }
+    unsafe { write(block, SIZE, requested, Sealer::new(5)) };
+    // SAFETY: as above.
+    assert_eq!(unsafe { read(block, SIZE, Sealer::new(6)) }, None);
+    let footer = block.payload().as_ptr().wrapping_add(SIZE - 16).cast::<u64>();
+    // SAFETY: both places are in the block's payload.
+    unsafe { footer.wrapping_byte_sub(16).copy_from_nonoverlapping(footer, 1) };
+    // SAFETY: as above.
+    assert_eq!(unsafe { read(block, SIZE - 16, Sealer::new(5)) }, None);
 }

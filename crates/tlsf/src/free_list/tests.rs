@@ -14,14 +14,14 @@ fn served<P: Policy>(free: usize, bytes: usize) -> usize {
     heap.add_region(&mut memory.0).unwrap();
     let [hole, _wall]: [NonNull<u8>; 2] = [free, 16].map(|bytes| heap.allocate(bytes, 16).unwrap());
     // SAFETY: used by nobody.
-    unsafe {
-        heap.deallocate(hole).unwrap();
-        assert_eq!(heap.allocate(bytes, 16), Ok(hole));
-        assert_eq!(heap.check(), Ok(()));
-        let usable = heap.usable_size(hole).unwrap();
-        heap.deallocate(hole).unwrap();
-        usable
-    }
+    unsafe { heap.deallocate(hole) }.unwrap();
+    assert_eq!(heap.allocate(bytes, 16), Ok(hole));
+    assert_eq!(heap.check(), Ok(()));
+    // SAFETY: as above.
+    let usable = unsafe { heap.usable_size(hole) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(hole) }.unwrap();
+    usable
 }
 
 #[test]
@@ -48,18 +48,23 @@ fn the_last_resort_reports_a_damaged_block_and_does_not_follow_its_link() {
     let rest = heap.stats().largest_free_bytes;
     heap.allocate(rest, 16).unwrap();
     // SAFETY: used by nobody; the header and the link of a free block are inside the region.
-    unsafe {
-        heap.deallocate(large).unwrap();
-        heap.deallocate(small).unwrap();
-        let header = small.byte_sub(8).cast::<u64>();
-        let link = small.cast::<usize>();
-        let (old_header, old_link) = (header.read(), link.read());
-        header.write(!old_header);
-        link.write(8);
-        let error = heap.allocate(1032, 16).unwrap_err();
-        assert!(matches!(error, Error::Overrun { .. } | Error::Damaged { .. }), "{error}");
-        header.write(old_header);
-        link.write(old_link);
-    }
+    unsafe { heap.deallocate(large) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(small) }.unwrap();
+    // SAFETY: as above.
+    let header = unsafe { small.byte_sub(8) }.cast::<u64>();
+    let link = small.cast::<usize>();
+    // SAFETY: as above.
+    let (old_header, old_link) = (unsafe { header.read() }, unsafe { link.read() });
+    // SAFETY: as above.
+    unsafe { header.write(!old_header) };
+    // SAFETY: as above.
+    unsafe { link.write(8) };
+    let error = heap.allocate(1032, 16).unwrap_err();
+    assert!(matches!(error, Error::Overrun { .. } | Error::Damaged { .. }), "{error}");
+    // SAFETY: as above.
+    unsafe { header.write(old_header) };
+    // SAFETY: as above.
+    unsafe { link.write(old_link) };
     assert_eq!(heap.allocate(1032, 16), Ok(large), "mended, and nothing had changed");
 }

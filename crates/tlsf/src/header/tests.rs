@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_header_gives_back_what_was_put_in() {
+fn a_header_has_the_size_and_flags_that_it_was_made_with() {
     let sealer = Sealer::new(7);
     // The largest but for the 48 bytes that are added below.
     let largest = ((usize::MAX >> 16) & !(GRANULE - 1)) - 48;

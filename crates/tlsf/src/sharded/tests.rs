@@ -9,7 +9,7 @@ use std::vec::Vec;
 struct Memory([MaybeUninit<u8>; 4096]);
 
 #[test]
-fn every_shard_is_looked_at_once_and_has_an_equal_part() {
+fn each_shard_is_visited_once_and_has_an_equal_part() {
     let mut memory = Memory([MaybeUninit::uninit(); 4096]);
     let heap = Sharded::<4>::new(&mut memory.0).unwrap();
     let mut parts = Vec::new();
@@ -18,7 +18,7 @@ fn every_shard_is_looked_at_once_and_has_an_equal_part() {
 }
 
 #[test]
-fn all_shards_serve_one_thread_and_each_block_goes_home() {
+fn all_shards_serve_one_thread_and_each_block_returns_to_its_shard() {
     let mut memory = Memory([MaybeUninit::uninit(); 4096]);
     let heap = Sharded::<4>::new(&mut memory.0).unwrap();
     let blocks: Vec<_> = core::iter::from_fn(|| heap.allocate(900, 16).ok()).collect();
@@ -37,13 +37,15 @@ fn a_block_that_outgrows_its_shard_moves_to_another_with_its_contents() {
     let heap = Sharded::<4>::new(&mut memory.0).unwrap();
     let [first, wall] = [40, 40].map(|bytes| heap.allocate(bytes, 16).unwrap());
     // SAFETY: the block has 40 bytes; the old pointer is not used after it is reallocated.
-    unsafe {
-        first.write_bytes(7, 40);
-        let moved = heap.reallocate(first, 950, 16).unwrap();
-        assert!((0..40).all(|at| moved.byte_add(at).read() == 7));
-        heap.deallocate(moved).unwrap();
-        heap.deallocate(wall).unwrap();
-    }
+    unsafe { first.write_bytes(7, 40) };
+    // SAFETY: as above.
+    let moved = unsafe { heap.reallocate(first, 950, 16) }.unwrap();
+    // SAFETY: as above.
+    assert!((0..40).all(|at| unsafe { moved.as_ptr().wrapping_add(at).read() } == 7));
+    // SAFETY: as above.
+    unsafe { heap.deallocate(moved) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(wall) }.unwrap();
     heap.each_shard(|shard| assert_eq!(shard.stats().used_blocks, 0));
 }
 

@@ -12,11 +12,11 @@ fn a_region_whose_first_block_is_free_but_which_has_a_block_in_use_is_kept() {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     let [first, second] = [40, 40].map(|bytes| heap.allocate(bytes, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(first).unwrap() };
     assert_eq!(heap.remove_region(start), Err(Error::RegionInUse { block: second.addr().get(), bytes: 40 }));
     assert_eq!((heap.check(), heap.region_bytes()), (Ok(()), 2048));
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(second).unwrap() };
     assert_eq!((heap.remove_region(start), heap.region_bytes()), (Ok(()), 0));
 }
@@ -40,12 +40,13 @@ fn a_region_that_grows_gives_its_new_bytes_to_the_top_or_to_a_free_block_at_its_
     let [start, second]: [NonNull<u8>; 2] = [&mut memory.0, &mut other.0].map(|memory| NonNull::from(memory).cast());
     let mut heap = Tlsf::new();
     // SAFETY: the memory outlives the heap, which has it alone.
-    unsafe {
-        heap.add_region_at(start, 1024).unwrap();
-        heap.add_region_at(second, 1024).unwrap();
-        heap.grow_region(start, 512).unwrap();
-        heap.grow_region(second, 1024).unwrap();
-    }
+    unsafe { heap.add_region_at(start, 1024) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.add_region_at(second, 1024) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.grow_region(start, 512) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.grow_region(second, 1024) }.unwrap();
     let stats = heap.stats();
     assert_eq!((heap.check(), heap.region_bytes(), stats.free_blocks), (Ok(()), 1536 + 2048, 2));
     assert_eq!(stats.largest_free_bytes, 2048 - 24);
@@ -64,6 +65,6 @@ fn heaps_over_the_same_memory_choose_different_seals() {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     assert_ne!(heap.sealer.key(), first_key);
-    // SAFETY: refused, for the block was another heap's.
+    // SAFETY: refused, because the block was another heap's.
     assert!(unsafe { heap.deallocate(block) }.is_err());
 }

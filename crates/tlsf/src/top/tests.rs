@@ -12,7 +12,7 @@ impl Memory {
     const FRESH: Self = Self([MaybeUninit::uninit(); 1024]);
 }
 
-/// What a region of [`Memory`] has for one block.
+/// The usable bytes of the one block that fills a region of [`Memory`].
 const WHOLE: usize = 1024 - 2 * HEADER_BYTES - HEADER_BYTES;
 
 #[test]
@@ -21,7 +21,7 @@ fn the_top_is_cut_only_when_no_list_has_a_block_that_fits() {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     let [low, middle] = [400, 40].map(|bytes| heap.allocate(bytes, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(low).unwrap() };
     let high = heap.allocate(440, 16).unwrap();
     assert!(high > middle, "408 bytes are free in front, and more behind");
@@ -40,12 +40,12 @@ fn what_is_left_of_the_top_is_a_block_or_nothing() {
         let stats = heap.stats();
         assert_eq!(stats.free_bytes, if left < 32 { 0 } else { left & !15 });
         // SAFETY: used by nobody but this test; a block that grows in place, up to the last byte.
-        unsafe {
-            assert_eq!(heap.reallocate(block, WHOLE, 16), Ok(block));
-            assert_eq!((heap.check(), heap.stats().free_bytes), (Ok(()), 0));
-            assert!(heap.reallocate(block, WHOLE + 1, 16).is_err());
-            heap.deallocate(block).unwrap();
-        }
+        assert_eq!(unsafe { heap.reallocate(block, WHOLE, 16) }, Ok(block));
+        assert_eq!((heap.check(), heap.stats().free_bytes), (Ok(()), 0));
+        // SAFETY: as above.
+        assert!(unsafe { heap.reallocate(block, WHOLE + 1, 16) }.is_err());
+        // SAFETY: as above.
+        unsafe { heap.deallocate(block) }.unwrap();
         assert_eq!((heap.check(), heap.stats().largest_free_bytes), (Ok(()), WHOLE));
     }
 }
@@ -67,10 +67,9 @@ fn the_top_goes_with_its_region_and_the_next_region_added_has_one() {
     let all_of_third = heap.allocate(WHOLE, 16).unwrap();
     assert_eq!(heap.check(), Ok(()));
     // SAFETY: used by nobody.
-    unsafe {
-        heap.deallocate(second_is_listed).unwrap();
-        heap.deallocate(all_of_third).unwrap();
-    }
+    unsafe { heap.deallocate(second_is_listed) }.unwrap();
+    // SAFETY: as above.
+    unsafe { heap.deallocate(all_of_third) }.unwrap();
     assert_eq!((heap.check(), heap.stats().free_blocks, heap.stats().free_bytes), (Ok(()), 2, 2 * (WHOLE + 8)));
 }
 
@@ -92,6 +91,6 @@ fn a_bit_flipped_in_the_tops_header_is_reported_and_nothing_is_cut() {
         assert_eq!(heap.check(), damage);
         // SAFETY: as above.
         unsafe { *header.as_ptr() ^= 1 << bit };
-        assert_eq!(heap.check(), Ok(()), "mended, and nothing had changed");
+        assert_eq!(heap.check(), Ok(()), "repaired, and nothing had changed");
     }
 }

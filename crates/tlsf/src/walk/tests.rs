@@ -14,7 +14,7 @@ fn heap<P: Policy>(memory: &mut Memory) -> (Tlsf<'_, P>, [NonNull<u8>; 3]) {
     let mut heap = Tlsf::<P>::with_policy();
     heap.add_region(&mut memory.0).unwrap();
     let blocks = [40, 104, 24].map(|bytes| heap.allocate(bytes, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(blocks[1]).unwrap() };
     (heap, blocks)
 }

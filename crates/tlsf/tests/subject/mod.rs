@@ -1,4 +1,4 @@
-//! A heap over memory of its own, as the shared streams want it.
+//! A heap over memory of its own, as a subject of the shared streams.
 #![allow(unsafe_code, dead_code, reason = "each test binary uses its part of this")]
 
 use freestone_testkit::ops::Subject;
@@ -60,10 +60,10 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> G
 
     /// Rounding and a rest that could not be a block, or a block that is a little longer and was not cut.
     unsafe fn assert_hardly_longer(&self, block: NonNull<u8>, bytes: usize) {
-        // SAFETY: the same obligation.
+        // SAFETY: this function's contract is the same.
         let usable = unsafe { self.heap.usable_size(block).unwrap() };
         let most = if P::FOOTER { 0 } else { (bytes * 5 / 32).clamp(16, 512) + 31 };
-        assert!((bytes..=bytes + most).contains(&usable), "{usable} bytes where {bytes} were asked for");
+        assert!((bytes..=bytes + most).contains(&usable), "{usable} bytes where {bytes} were requested");
     }
 
     /// The same memory as `regions` regions of equal length.
@@ -97,20 +97,18 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> S
         align: usize,
         bytes: usize,
     ) -> Result<NonNull<u8>, Error> {
-        // SAFETY: the same obligation.
-        unsafe {
-            let block = self.heap.reallocate(block, bytes, align)?;
-            self.assert_hardly_longer(block, bytes);
-            Ok(block)
-        }
+        // SAFETY: this function's contract is the same.
+        let block = unsafe { self.heap.reallocate(block, bytes, align) }?;
+        // SAFETY: as above.
+        unsafe { self.assert_hardly_longer(block, bytes) };
+        Ok(block)
     }
 
     unsafe fn deallocate(&mut self, block: NonNull<u8>, bytes: usize, _: usize) -> Result<(), Error> {
-        // SAFETY: the same obligation.
-        unsafe {
-            assert!(self.heap.usable_size(block)? >= bytes);
-            self.heap.deallocate(block)
-        }
+        // SAFETY: this function's contract is the same.
+        assert!(unsafe { self.heap.usable_size(block) }? >= bytes);
+        // SAFETY: as above.
+        unsafe { self.heap.deallocate(block) }
     }
 
     fn grow(&mut self, bytes: usize) {

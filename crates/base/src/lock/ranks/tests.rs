@@ -1,4 +1,5 @@
 extern crate std;
+use crate::lock::tests::forker;
 use crate::lock::{Lock, Parking, Spin};
 use crate::sync::{AtomicU32, spin_hint};
 use std::cell::Cell;
@@ -28,7 +29,7 @@ impl Parking for Numbered {
 
 type Ranked<const RANK: u8> = Lock<(), Numbered, RANK>;
 
-/// What the panic says that `wrong` ends in.
+/// The message of the panic that `wrong` ends in.
 fn complaint(wrong: fn()) -> String {
     let panic = catch_unwind(wrong).expect_err("that order is wrong");
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
@@ -57,11 +58,7 @@ fn a_second_lock_of_one_rank_panics_but_not_for_a_fork() {
     one.acquire_raw();
     other.acquire_raw();
     for lock in [&one, &other] {
-        #[allow(unsafe_code)]
-        // SAFETY: taken above, by this thread.
-        unsafe {
-            lock.release_raw();
-        }
+        lock.release_raw(forker());
     }
 }
 
@@ -71,11 +68,7 @@ fn a_fork_that_takes_locks_in_falling_order_panics() {
         let (page, list) = (Ranked::<30>::new(()), Ranked::<20>::new(()));
         page.acquire_raw();
         let unwinding = catch_unwind(core::panic::AssertUnwindSafe(|| list.acquire_raw()));
-        #[allow(unsafe_code)]
-        // SAFETY: taken above, by this thread.
-        unsafe {
-            page.release_raw();
-        }
+        page.release_raw(forker());
         std::panic::resume_unwind(unwinding.expect_err("that order is wrong"));
     });
     assert_eq!(said, "a lock of rank 20 is taken while one of rank 30 is held");
@@ -99,7 +92,7 @@ fn locks_without_a_rank_have_no_order() {
     let _free = free.lock();
 }
 
-/// Entries during a fork are counted in the lock's word, not here: what the thread holds is what `acquire_raw` took.
+/// During a fork the lock's word counts the entries, not the table: the table has what `acquire_raw` took.
 #[test]
 fn entering_and_leaving_during_a_fork_changes_nothing_about_what_is_held() {
     let said = complaint(|| {
@@ -109,14 +102,11 @@ fn entering_and_leaving_during_a_fork_changes_nothing_about_what_is_held() {
         drop(list.lock());
         drop(registry.lock());
         IS_FORKING.set(false);
-        let still_held = catch_unwind(core::panic::AssertUnwindSafe(|| drop(registry.lock())));
-        #[allow(unsafe_code)]
-        // SAFETY: this thread took the lock above.
-        unsafe {
-            list.release_raw();
-        }
-        drop(registry.lock());
-        std::panic::resume_unwind(still_held.expect_err("the list is held"));
+        let take = || catch_unwind(core::panic::AssertUnwindSafe(|| drop(registry.lock())));
+        let still_held = take().expect_err("the list is held");
+        list.release_raw(forker());
+        take().expect("nothing is held");
+        std::panic::resume_unwind(still_held);
     });
     assert_eq!(said, "a lock of rank 10 is taken while one of rank 20 is held");
 }

@@ -3,6 +3,7 @@
 extern crate std;
 
 use super::super::{CONTENDED, FORK, FREE, GRANTED, Guard, HELD, Lock, Parking, STARVED, WAITED_FOR, WANTED};
+use super::forker;
 use crate::sync::{AtomicU32, Ordering};
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
@@ -60,7 +61,7 @@ fn then(state: u32, step: impl FnOnce(&AtomicU32) + 'static) {
     SCRIPT.with_borrow_mut(|script| script.push_back((state, Box::new(step))));
 }
 
-/// A lock that another thread has, and a way for a step to make that thread release it.
+/// A lock that another thread holds. A step can make that thread release it.
 fn held() -> &'static Scripts {
     let lock: &Scripts = Box::leak(Box::new(Lock::new(7)));
     core::mem::forget(lock.lock());
@@ -88,14 +89,14 @@ fn a_waiter_sleeps_on_a_contended_lock_and_wakes_the_next_when_it_leaves() {
 }
 
 #[test]
-fn a_release_wakes_nobody_where_nobody_waits() {
+fn a_release_without_waiters_wakes_no_thread() {
     let lock = held();
     drop(Guard { lock });
     assert_eq!((state(lock), wakes()), (FREE, std::vec![]));
 }
 
 #[test]
-fn a_lock_that_becomes_free_while_its_waiter_looks_is_taken_at_once() {
+fn a_lock_that_is_released_while_a_waiter_spins_is_taken_at_once() {
     let lock = held();
     then(CONTENDED, |word| word.store(HELD, Ordering::Relaxed));
     then(CONTENDED, other_releases(lock));
@@ -113,7 +114,7 @@ fn a_thread_that_was_overtaken_too_often_is_handed_the_lock() {
     then(CONTENDED | STARVED, move |word| {
         drop(Guard { lock });
         assert_eq!(word.load(Ordering::Relaxed), GRANTED);
-        assert!(lock.try_lock().is_none(), "nobody else gets it");
+        assert!(lock.try_lock().is_none(), "no other thread gets it");
     });
     let guard = lock.lock();
     assert_eq!((state(lock), wakes()), (CONTENDED, std::vec![true]));
@@ -222,9 +223,5 @@ fn a_lock_that_was_not_taken_for_a_fork_is_left_as_it_is() {
 
 /// Releases what `acquire_raw` took.
 fn release(lock: &Scripts) {
-    // SAFETY: the scripts run on one thread, which took the lock if anything did, and no guard of this thread is alive.
-    #[allow(unsafe_code)]
-    unsafe {
-        lock.release_raw();
-    }
+    lock.release_raw(forker());
 }

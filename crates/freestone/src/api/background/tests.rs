@@ -1,5 +1,7 @@
 use super::*;
 use crate::config::key;
+use core::ffi::c_void;
+use core::ptr;
 use std::boxed::Box;
 
 /// A thread that has nothing to do.
@@ -22,7 +24,7 @@ fn state(thread: &BackgroundThread) -> u32 {
 }
 
 #[test]
-fn it_is_due_with_the_thread_that_the_options_say() {
+fn it_is_due_after_as_many_threads_as_the_option_says() {
     for (background, n_births, due) in
         [("auto", 1, false), ("auto", 2, true), ("on", 0, false), ("on", 1, true), ("off", 2, false)]
     {
@@ -33,7 +35,7 @@ fn it_is_due_with_the_thread_that_the_options_say() {
 }
 
 #[test]
-fn the_report_is_worth_a_thread_to_a_program_of_one() {
+fn it_is_due_in_a_program_of_one_thread_if_samples_are_reported() {
     let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
     shared.settings().set(key::REPORT_MS, b"10").unwrap();
     thread.thread_born(&shared);

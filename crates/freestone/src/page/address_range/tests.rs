@@ -1,12 +1,12 @@
 use super::*;
-use crate::testing::WINDOW_BYTES;
+use crate::testing::RANGE_BYTES;
 use freestone_os::Errno;
 use freestone_os::fake::{Failure, Fake};
 
 #[test]
 fn an_open_range_costs_little() {
     for (os_page_bytes, kib) in [(4 << 10, 40), (16 << 10, 64), (64 << 10, 192)] {
-        let os = Fake::new(os_page_bytes, WINDOW_BYTES);
+        let os = Fake::new(os_page_bytes, RANGE_BYTES);
         open(&os).unwrap();
         assert_eq!(os.committed_bytes() >> 10, kib);
     }
@@ -15,7 +15,7 @@ fn an_open_range_costs_little() {
 #[test]
 fn a_range_that_cannot_be_opened_leaves_nothing_behind() {
     for nth_call in 0..4 {
-        let os = Fake::new(4096, WINDOW_BYTES);
+        let os = Fake::new(4096, RANGE_BYTES);
         os.plan(Some(Failure { nth_call, errno: Errno::NOMEM, for_good: false }));
         // The fake kernel proposes one place for each size, half as large and again.
         let opened = open(&os);

@@ -1,17 +1,18 @@
 #![allow(unsafe_code)]
 use crate::page::tests::MIB;
-use crate::testing::{OneHeap, World};
+use crate::span::PageIndex;
+use crate::testing::{OneHeap, World, fill, free, reallocate};
 use crate::thread::heap::own::Own;
-use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
+use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::fake::{Failure, Fake};
 use freestone_os::{Errno, Os};
 use freestone_testkit::ops::{Mix, generate, play};
 use std::vec::Vec;
 
-/// Maps the first OS page of each of `n_pages` pages from `page` on, as another part of the program might.
-fn map_as_a_stranger(world: &World, page: u32, n_pages: u32) {
+/// Maps the first OS page of each of `pages` from `first` on, as another part of the program might.
+fn map_as_a_stranger(world: &World, first: PageIndex, pages: Pages) {
     let layout = world.shared.pages.layout();
-    for page in page..page + n_pages {
+    for page in (0..pages.0).map(|at| first + Pages(at)) {
         // SAFETY: nothing of the heap's is mapped beyond the high-water mark.
         unsafe { world.os().commit(layout.page_start(page), world.os().os_page_bytes(), false) }.unwrap();
     }
@@ -21,8 +22,8 @@ fn allocate(heap: Own<'_, Fake>, bytes: usize) -> *mut u8 {
     heap.allocate(bytes, 1).start
 }
 
-fn high_water(world: &World) -> u32 {
-    world.shared.pages.inspect(|state| state.runs.high_water().0)
+fn high_water(world: &World) -> PageIndex {
+    world.shared.pages.inspect(|state| state.runs.high_water())
 }
 
 /// Pages below the high-water mark that are of no use.
@@ -31,50 +32,47 @@ fn lost_pages(world: &World) -> u64 {
 }
 
 #[test]
-fn pages_that_others_have_mapped_are_all_that_is_lost_to_them() {
+fn only_the_pages_that_others_have_mapped_are_lost() {
     let world = World::new(4096);
     let heap = world.heap();
-    let strangers: Vec<u32> = (0..40).map(|nth| high_water(&world) + 3 + nth * 7).collect();
-    strangers.iter().for_each(|&page| map_as_a_stranger(&world, page, 1));
+    let strangers: Vec<PageIndex> = (0..40).map(|nth| high_water(&world) + Pages(3 + nth * 7)).collect();
+    strangers.iter().for_each(|&page| map_as_a_stranger(&world, page, Pages(1)));
     let blocks: Vec<_> = (0..300).map(|_| allocate(heap, PAGE_BYTES)).collect();
     assert!(blocks.iter().all(|block| !block.is_null()));
-    // SAFETY: the blocks are this test's.
-    unsafe { blocks.iter().for_each(|block| block.write_bytes(1, PAGE_BYTES)) };
+    blocks.iter().for_each(|&block| fill(block, 1, PAGE_BYTES));
     assert_eq!(lost_pages(&world), strangers.len() as u64);
     world.check().unwrap();
-    // SAFETY: as above.
-    unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
+    blocks.into_iter().for_each(|block| free(heap, block));
     world.check().unwrap();
 }
 
 #[test]
-fn a_long_block_finds_its_place_behind_what_others_have_mapped_and_less_is_lost_than_they_have() {
+fn a_long_block_is_placed_behind_a_foreign_mapping_and_fewer_pages_are_lost_than_it_has() {
     let world = World::new(4096);
     let heap = world.heap();
     let stranger_pages = 100;
-    map_as_a_stranger(&world, high_water(&world) + 5, stranger_pages);
+    map_as_a_stranger(&world, high_water(&world) + Pages(5), Pages(stranger_pages));
     let block = allocate(heap, 8 * MIB);
     assert!(!block.is_null());
-    // SAFETY: the block is this test's.
-    unsafe { block.write_bytes(1, 8 * MIB) };
+    fill(block, 1, 8 * MIB);
     assert!((u64::from(stranger_pages)..2 * u64::from(stranger_pages)).contains(&lost_pages(&world)));
     world.check().unwrap();
 }
 
 #[test]
-fn a_range_that_others_fill_to_its_end_is_used_up_to_them_and_no_further() {
+fn a_range_whose_end_is_a_foreign_mapping_is_used_up_to_that_mapping() {
     let world = World::new(4096);
     let heap = world.heap();
-    let n_pages = world.shared.pages.layout().n_pages as u32;
+    let end = PageIndex(world.shared.pages.layout().n_pages as u32);
     let free = 20;
-    let before = high_water(&world);
-    map_as_a_stranger(&world, before + free, n_pages - before - free);
+    let first = high_water(&world) + Pages(free);
+    map_as_a_stranger(&world, first, end - first);
     assert!(allocate(heap, 4 * MIB).is_null());
     world.check().unwrap();
-    assert!(high_water(&world) <= n_pages);
-    let blocks = (0..n_pages).take_while(|_| !allocate(heap, PAGE_BYTES).is_null()).count();
+    assert!(high_water(&world) <= end);
+    let blocks = (0..end.0).take_while(|_| !allocate(heap, PAGE_BYTES).is_null()).count();
     assert!(blocks >= free as usize, "{blocks} of {free}");
-    assert!(high_water(&world) <= n_pages);
+    assert!(high_water(&world) <= end);
     world.check().unwrap();
 }
 
@@ -103,32 +101,29 @@ fn address_space_is_used_to_the_end_of_its_limit_and_beyond_when_that_is_raised(
 
 /// Blocks of 1 MiB leave holes that blocks of 6 MiB do not fit in: under a limit of address space the holes are unmapped for them.
 #[test]
-fn where_address_space_is_short_clean_holes_make_way_for_longer_blocks() {
+fn where_address_space_is_short_clean_holes_are_unmapped_for_longer_blocks() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let ones: Vec<_> = (0..40).map(|_| heap.allocate(MIB, 1).start).collect();
-        ones.iter().step_by(2).for_each(|&block| heap.free(block));
-        world.shared.pages.purge();
-        world.os().limit_committed(world.os().committed_bytes() + MIB);
-        let sixes: Vec<_> = (0..3).map(|_| heap.allocate(6 * MIB, 1).start).collect();
-        assert!(sixes.iter().all(|block| !block.is_null()), "20 MiB of holes, and no 18 MiB");
-        sixes.iter().for_each(|&block| block.write_bytes(7, 6 * MIB));
-        world.check().unwrap();
-        assert!(heap.allocate(20 * MIB, 1).start.is_null());
-        world.check().unwrap();
-        sixes.into_iter().for_each(|block| heap.free(block));
-        world.shared.pages.purge();
-        let ones_again: Vec<_> = (0..20).map(|_| heap.allocate(MIB, 1).start).collect();
-        assert!(ones_again.iter().all(|block| !block.is_null()), "what was unmapped is mapped again");
-        world.check().unwrap();
-        ones.into_iter().skip(1).step_by(2).chain(ones_again).for_each(|block| heap.free(block));
-    }
+    let ones: Vec<_> = (0..40).map(|_| heap.allocate(MIB, 1).start).collect();
+    ones.iter().step_by(2).for_each(|&block| free(heap, block));
+    world.shared.pages.purge();
+    world.os().limit_committed(world.os().committed_bytes() + MIB);
+    let sixes: Vec<_> = (0..3).map(|_| heap.allocate(6 * MIB, 1).start).collect();
+    assert!(sixes.iter().all(|block| !block.is_null()), "20 MiB of holes, and no 18 MiB");
+    sixes.iter().for_each(|&block| fill(block, 7, 6 * MIB));
+    world.check().unwrap();
+    assert!(heap.allocate(20 * MIB, 1).start.is_null());
+    world.check().unwrap();
+    sixes.into_iter().for_each(|block| free(heap, block));
+    world.shared.pages.purge();
+    let ones_again: Vec<_> = (0..20).map(|_| heap.allocate(MIB, 1).start).collect();
+    assert!(ones_again.iter().all(|block| !block.is_null()), "what was unmapped is mapped again");
+    world.check().unwrap();
+    ones.into_iter().skip(1).step_by(2).chain(ones_again).for_each(|block| free(heap, block));
     world.check().unwrap();
 }
 
-/// Any stream, with little more address space than it needs: null or success, never a broken promise.
+/// Any stream, with little more address space than it needs: each call returns null or succeeds, and no invariant breaks.
 #[test]
 fn streams_live_with_little_address_space() {
     let most_bytes = if cfg!(miri) { 200_000 } else { 5 * MIB };
@@ -143,31 +138,28 @@ fn streams_live_with_little_address_space() {
     }
 }
 
-/// What was unmapped, for address space was short, somebody else has mapped when it is wanted again.
+/// Pages are unmapped because address space is short; another part of the program maps something there before they are needed again.
 #[test]
-fn reserved_pages_that_somebody_else_has_mapped_are_given_up() {
+fn reserved_pages_that_others_have_mapped_are_given_up() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        // There is clean memory for everything: the first call from then on is the move.
-        heap.free(heap.allocate(16 * MIB, 1).start);
-        world.shared.pages.purge();
-        let (block, wall) = (heap.allocate(MIB, 1).start, heap.allocate(MIB, 1).start);
-        world.os().plan_half_way(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: false });
-        let moved = heap.reallocate(block, 3 * MIB, 1);
-        let reserved = world.shared.pages.stats().reserved_pages;
-        assert!(reserved > 0);
-        world.os().plan(Some(Failure { nth_call: 0, errno: Errno::EXIST, for_good: false }));
-        let mut blocks = std::vec![moved, wall];
-        while world.os().n_calls() == 0 {
-            blocks.push(heap.allocate(1 << PAGE_BYTES_LOG2, 1).start);
-        }
-        let after = world.shared.pages.stats();
-        assert!(after.foreign_pages == 1 && after.reserved_pages < reserved);
-        assert!(blocks.iter().all(|block| !block.is_null()));
-        world.check().unwrap();
-        blocks.into_iter().for_each(|block| heap.free(block));
+    // There is clean memory for everything: the first call from then on is the move.
+    free(heap, heap.allocate(16 * MIB, 1).start);
+    world.shared.pages.purge();
+    let (block, wall) = (heap.allocate(MIB, 1).start, heap.allocate(MIB, 1).start);
+    world.os().plan_half_way(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: false });
+    let moved = reallocate(heap, block, 3 * MIB);
+    let reserved = world.shared.pages.stats().reserved_pages;
+    assert!(reserved > 0);
+    world.os().plan(Some(Failure { nth_call: 0, errno: Errno::EXIST, for_good: false }));
+    let mut blocks = std::vec![moved, wall];
+    while world.os().n_calls() == 0 {
+        blocks.push(heap.allocate(1 << PAGE_BYTES_LOG2, 1).start);
     }
+    let after = world.shared.pages.stats();
+    assert!(after.foreign_pages == 1 && after.reserved_pages < reserved);
+    assert!(blocks.iter().all(|block| !block.is_null()));
+    world.check().unwrap();
+    blocks.into_iter().for_each(|block| free(heap, block));
     world.check().unwrap();
 }

@@ -1,8 +1,8 @@
 //! The large-run caches: over the fake kernel, through whole heaps.
 use super::*;
 use crate::config::key;
-use crate::span::{Kind, PageIndex};
-use crate::testing::World;
+use crate::span::Kind;
+use crate::testing::{World, free, reallocate, resize_in_place};
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
@@ -18,13 +18,12 @@ fn open_pages(world: &World) -> u64 {
     world.shared.pages.inspect(|state| u64::from(state.cached_pages().0))
 }
 
-/// A block of `size` comes and goes `n` times.
+/// Allocates and frees a block of `size` `n` times.
 fn pairs(heap: Own<'_, Fake>, size: usize, n: usize) {
     for _ in 0..n {
         let block = heap.allocate(size, 1).start;
         assert!(!block.is_null());
-        // SAFETY: the block is this test's.
-        unsafe { heap.free(block) };
+        free(heap, block);
     }
 }
 
@@ -33,22 +32,20 @@ fn with_one_cached(world: &World, size: usize) -> (Own<'_, Fake>, *mut u8) {
     let heap = world.heap();
     pairs(heap, size, 3);
     let block = heap.allocate(size, 1).start;
-    // SAFETY: the block is this test's.
-    unsafe { heap.free(block) };
+    free(heap, block);
     assert!(heap.cache().cached_pages() > 0, "nothing is cached");
     (heap, block)
 }
 
 #[test]
-fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
+fn a_block_that_is_allocated_and_freed_in_turn_makes_no_calls_of_the_page_heap() {
     let world = World::new(4096);
     for size in [40_000, 100_000, 500_000, MIB] {
         let (heap, block) = with_one_cached(&world, size);
         let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
         for _ in 0..100 {
             assert_eq!(heap.allocate(size, 1).start, block);
-            // SAFETY: the block is this test's.
-            unsafe { heap.free(block) };
+            free(heap, block);
         }
         assert_eq!(world.shared.pages.stats(), before.0);
         let (puts, takes) = before.1;
@@ -58,14 +55,11 @@ fn a_block_that_comes_and_goes_leaves_the_page_heap_alone() {
 }
 
 #[test]
-fn lengths_that_do_not_come_back_and_long_blocks_are_not_cached() {
+fn lengths_that_are_not_requested_again_and_long_blocks_are_not_cached() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the blocks are this test's.
-    unsafe {
-        let blocks: Vec<_> = (1..=16).map(|n| heap.allocate(n * PAGE_BYTES, 1).start).collect();
-        blocks.into_iter().for_each(|block| heap.free(block));
-    }
+    let blocks: Vec<_> = (1..=16).map(|n| heap.allocate(n * PAGE_BYTES, 1).start).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
     pairs(heap, MIB + 1, 10);
     assert_eq!(open_pages(&world), 0);
     pairs(heap, MIB, 3);
@@ -78,14 +72,11 @@ fn a_second_free_of_a_cached_block_is_seen_by_every_heap() {
     world.set(key::MISUSE, "ignore");
     let ((heap, block), other) = (with_one_cached(&world, 300_000), world.heap());
     let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
-    // SAFETY: wrong on purpose; the policy lets it go on.
-    unsafe {
-        for wrong in [heap, other] {
-            wrong.free(block);
-            wrong.free(block.add(PAGE_BYTES));
-            assert_eq!(wrong.usable_bytes(block), None);
-            assert!(wrong.reallocate(block, 100, 1).is_null() && !wrong.resize_in_place(block, MIB));
-        }
+    for wrong in [heap, other] {
+        free(wrong, block);
+        free(wrong, block.wrapping_add(PAGE_BYTES));
+        assert_eq!(wrong.usable_bytes(block), None);
+        assert!(reallocate(wrong, block, 100).is_null() && !resize_in_place(wrong, block, MIB));
     }
     assert_eq!((world.shared.pages.stats(), heap.cache().puts_and_takes()), before);
     world.check().unwrap();
@@ -96,13 +87,13 @@ fn a_second_free_of_a_cached_block_is_seen_by_every_heap() {
 fn a_cached_run_is_dirty_for_calloc() {
     let world = World::new(4096);
     let (heap, block) = with_one_cached(&world, 70_000);
-    // Asked for through the door that `calloc` takes.
+    // Allocated as `calloc` does.
     let again = heap.allocate(70_000, 16);
     assert!(again.start == block && !again.zero);
 }
 
 #[test]
-fn what_a_sleeping_thread_has_cached_goes_back_with_age() {
+fn what_a_sleeping_thread_has_cached_is_purged_when_it_is_old() {
     for size in [40_000, MIB] {
         let world = World::new(4096);
         let (heap, _) = with_one_cached(&world, size);
@@ -141,20 +132,18 @@ fn a_slot_that_is_used_stays_open_however_long() {
         world.shared.pages.purge_due_now();
     }
     assert_eq!(open_pages(&world), 0);
-    // SAFETY: the block is this test's.
-    unsafe { heap.free(block) };
+    free(heap, block);
     world.check().unwrap();
 }
 
 /// Frees that never come to the page heap purge what others left dirty, too.
 #[test]
-fn pairs_alone_give_back_what_is_old() {
+fn pairs_of_malloc_and_free_alone_purge_what_has_expired() {
     let world = World::new(4096);
     let heap = world.heap();
     let old = heap.allocate(8 * MIB, 1).start;
     pairs(heap, 100_000, 3);
-    // SAFETY: the block is this test's.
-    unsafe { heap.free(old) };
+    free(heap, old);
     for _ in 0..12 {
         world.os().advance_ms(100);
         pairs(heap, 100_000, 1);
@@ -164,19 +153,15 @@ fn pairs_alone_give_back_what_is_old() {
 }
 
 #[test]
-fn everything_that_empties_caches_empties_this_one() {
+fn each_function_that_empties_caches_empties_the_large_run_cache() {
     type Empties = fn(&World, Own<'_, Fake>);
     let empties: [(&str, Empties); 5] = [
         ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
         ("flush", |_, heap| upkeep::flush_all(heap)),
-        ("death", |world, heap| {
-            // SAFETY: the heap is not used afterwards.
-            unsafe { world.threads.death(heap) }
-        }),
+        ("death", |world, heap| world.end(heap)),
         ("fork", |world, _| {
             let survivor = world.heap();
-            // SAFETY: no other heap is used afterwards.
-            unsafe { world.threads.orphan_others(Some(survivor)) }
+            world.orphan_others(survivor)
         }),
         ("limit", |world, _| {
             world.set(key::LIMIT, "1m");
@@ -196,7 +181,7 @@ fn everything_that_empties_caches_empties_this_one() {
 
 /// The soft limit counts cached runs only until their memory is needed: no false pressure is reported.
 #[test]
-fn cached_runs_make_way_before_a_limit_is_called_passed() {
+fn caches_are_emptied_before_a_limit_counts_as_passed() {
     let world = World::new(4096);
     world.set(key::LIMIT, "9m");
     world.set(key::LIMIT_HARD, "9m");
@@ -220,8 +205,7 @@ fn cached_and_dirty_memory_obey_the_bound_together() {
                 pairs(*heap, n * PAGE_BYTES, 2);
                 let n_long = if n == 16 { 6 } else { 0 };
                 let blocks: Vec<_> = (0..n_long).map(|_| heap.allocate(3 * MIB, 1).start).collect();
-                // SAFETY: the blocks are this test's.
-                unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
+                blocks.into_iter().for_each(|block| free(*heap, block));
                 let dirty = world.shared.pages.stats().dirty_pages;
                 assert!((dirty + open_pages(&world)) as usize <= 16 * MIB / PAGE_BYTES);
                 assert!(open_pages(&world) as usize <= 4 * MIB / PAGE_BYTES);
@@ -244,12 +228,11 @@ fn dirty_memory_that_would_pass_the_bound_empties_caches() {
     let world = World::new(4096);
     let heap = world.heap();
     let mut blocks: Vec<_> = (0..6).map(|_| heap.allocate(3 * MIB, 1).start).collect();
-    // SAFETY: the blocks are this test's. The first gives the memory that is cached.
-    unsafe { heap.free(blocks.remove(0)) };
+    // The first gives the memory that is cached.
+    free(heap, blocks.remove(0));
     let _cached = [with_one_cached(&world, MIB), with_one_cached(&world, MIB)];
     assert_eq!(open_pages(&world) as usize, 2 * MIB / PAGE_BYTES);
-    // SAFETY: as above.
-    unsafe { blocks.into_iter().for_each(|block| heap.free(block)) };
+    blocks.into_iter().for_each(|block| free(heap, block));
     assert_eq!(open_pages(&world), 0);
     assert!(world.shared.pages.stats().dirty_pages as usize <= 16 * MIB / PAGE_BYTES);
     world.check().unwrap();
@@ -257,7 +240,7 @@ fn dirty_memory_that_would_pass_the_bound_empties_caches() {
 
 /// No page comes from the kernel while a thread has one in its cache that it does not use.
 #[test]
-fn cached_runs_come_before_clean_memory() {
+fn cached_runs_are_used_before_clean_memory() {
     for by_another in [false, true] {
         let world = World::new(4096);
         let ((heap, block), other) = (with_one_cached(&world, MIB), world.heap());
@@ -278,15 +261,12 @@ fn explicit_heaps_cache_nothing_and_their_blocks_are_not_cached() {
     let (heap, _) = with_one_cached(&world, 100_000);
     let (puts, _) = heap.cache().puts_and_takes();
     let (listed, own) = (explicit.enter().own().allocate(100_000, 1).start, heap.allocate(100_000, 1).start);
-    // SAFETY: the blocks are this test's.
-    unsafe {
-        heap.free(listed);
-        assert_eq!((heap.cache().cached_pages(), heap.cache().puts_and_takes().0), (0, puts));
-        heap.free(own);
-        assert_eq!(heap.cache().puts_and_takes().0, puts + 1);
-        world.check().unwrap();
-        world.threads.destroy(explicit);
-    }
+    free(heap, listed);
+    assert_eq!((heap.cache().cached_pages(), heap.cache().puts_and_takes().0), (0, puts));
+    free(heap, own);
+    assert_eq!(heap.cache().puts_and_takes().0, puts + 1);
+    world.check().unwrap();
+    world.destroy(explicit);
     world.check().unwrap();
 }
 
@@ -296,22 +276,19 @@ fn the_peak_of_live_memory_does_not_count_cached_runs() {
     let (heap, _) = with_one_cached(&world, MIB);
     let (pages, peak) = (|n: usize| (n * PAGE_BYTES) as u64, || world.shared.usage.peak_live_bytes());
     assert_eq!(peak(), pages(16));
-    // SAFETY: the blocks are this test's.
-    unsafe {
-        let other = heap.allocate(2 * MIB, 1).start;
-        assert_eq!(peak(), pages(32), "1 MiB is cached, 2 are live");
-        let again = heap.allocate(MIB, 1).start;
-        assert_eq!(peak(), pages(48), "3 MiB are live");
-        heap.free(again);
-        assert_eq!(heap.allocate(MIB, 1).start, again);
-        heap.free(again);
-        heap.free(other);
-        let next = world.heap();
-        pairs(heap, MIB, 1);
-        world.threads.death(heap);
-        next.free(next.allocate(3 * MIB, 1).start);
-        assert_eq!(peak(), pages(48), "what a dead thread had cached is not live");
-    }
+    let other = heap.allocate(2 * MIB, 1).start;
+    assert_eq!(peak(), pages(32), "1 MiB is cached, 2 are live");
+    let again = heap.allocate(MIB, 1).start;
+    assert_eq!(peak(), pages(48), "3 MiB are live");
+    free(heap, again);
+    assert_eq!(heap.allocate(MIB, 1).start, again);
+    free(heap, again);
+    free(heap, other);
+    let next = world.heap();
+    pairs(heap, MIB, 1);
+    world.end(heap);
+    free(next, next.allocate(3 * MIB, 1).start);
+    assert_eq!(peak(), pages(48), "what a dead thread had cached is not live");
 }
 
 #[test]
@@ -319,7 +296,7 @@ fn cached_runs_are_in_use_for_the_page_heap() {
     let world = World::new(4096);
     let (_, block) = with_one_cached(&world, 100_000);
     world.shared.pages.inspect(|state| {
-        let page = PageIndex(world.shared.pages.view().page_of(block.addr()).unwrap() as u32);
+        let page = world.shared.pages.view().page_of(block.addr()).unwrap();
         let found = (state.runs.record(page).kind.get(), state.runs.entry(page));
         assert_eq!(found, (Kind::Large, Entry::CACHED));
     });

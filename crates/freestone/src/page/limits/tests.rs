@@ -2,8 +2,9 @@
 use crate::config::key;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
 use crate::span::Kind;
-use crate::testing::World;
+use crate::testing::{World, free, reallocate};
 use crate::thread::upkeep;
+use freestone_base::units::Pages;
 use std::vec::Vec;
 
 #[test]
@@ -13,24 +14,21 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
     world.set(key::LIMIT, "40m");
     world.set(key::LIMIT_HARD, "60m");
     let (heap, pages) = (world.heap(), &world.shared.pages);
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let mut blocks: Vec<_> = (0..3).map(|_| heap.allocate(10 * MIB, 1).start).collect();
-        heap.free(blocks.remove(0));
-        // 20 in use, 10 dirty: 15 more fit if half of the dirty ones go.
-        blocks.push(heap.allocate(15 * MIB, 1).start);
-        assert!(dirty_bytes(&world) <= 5 * MIB as u64 && !pages.is_pressed());
-        blocks.push(heap.allocate(10 * MIB, 1).start);
-        assert!(pages.is_pressed(), "45 of 40 MiB are in use");
-        pages.relieved();
-        blocks.push(heap.allocate(70_000, 1).start);
-        assert!(!pages.is_pressed(), "it was said, and little has changed");
-        assert!(heap.allocate(20 * MIB, 1).start.is_null(), "that would be 65 of 60 MiB");
-        assert!(heap.reallocate(blocks[0], 30 * MIB, 1).is_null());
-        blocks.push(heap.allocate(10 * MIB, 1).start);
-        assert!(!blocks.contains(&core::ptr::null_mut()));
-        blocks.into_iter().for_each(|block| heap.free(block));
-    }
+    let mut blocks: Vec<_> = (0..3).map(|_| heap.allocate(10 * MIB, 1).start).collect();
+    free(heap, blocks.remove(0));
+    // 20 in use, 10 dirty: 15 more fit if half of the dirty ones go.
+    blocks.push(heap.allocate(15 * MIB, 1).start);
+    assert!(dirty_bytes(&world) <= 5 * MIB as u64 && !pages.is_pressed());
+    blocks.push(heap.allocate(10 * MIB, 1).start);
+    assert!(pages.is_pressed(), "45 of 40 MiB are in use");
+    pages.relieved();
+    blocks.push(heap.allocate(70_000, 1).start);
+    assert!(!pages.is_pressed(), "it was said, and little has changed");
+    assert!(heap.allocate(20 * MIB, 1).start.is_null(), "that would be 65 of 60 MiB");
+    assert!(reallocate(heap, blocks[0], 30 * MIB).is_null());
+    blocks.push(heap.allocate(10 * MIB, 1).start);
+    assert!(!blocks.contains(&core::ptr::null_mut()));
+    blocks.into_iter().for_each(|block| free(heap, block));
     world.check().unwrap();
 }
 
@@ -39,47 +37,48 @@ fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
     let explicit = world.explicit_heap();
     explicit.set_limit(Some(32)).unwrap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let entered = explicit.enter();
-        let heap = entered.own();
-        let large = heap.allocate(MIB, 1).start;
-        assert!(!large.is_null());
-        assert!(heap.reallocate(large, 3 * MIB, 1).is_null(), "growing counts as well");
-        let small: Vec<_> =
-            (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
-        assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
-        small.into_iter().for_each(|block| heap.free(block));
-        upkeep::flush_all(heap);
-        heap.free(large);
-        assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
-        drop(entered);
-        world.threads.destroy(explicit);
-    }
+    let entered = explicit.enter();
+    let heap = entered.own();
+    let large = heap.allocate(MIB, 1).start;
+    assert!(!large.is_null());
+    assert!(reallocate(heap, large, 3 * MIB).is_null(), "growing counts as well");
+    let small: Vec<_> =
+        (0..10_000).map(|_| heap.allocate(1000, 1).start).take_while(|block| !block.is_null()).collect();
+    assert!((900..1100).contains(&small.len()), "{} blocks of 1000 bytes in 1 MiB", small.len());
+    small.into_iter().for_each(|block| free(heap, block));
+    upkeep::flush_all(heap);
+    free(heap, large);
+    assert!(!heap.allocate(MIB + MIB / 2, 1).start.is_null(), "what was freed does not count");
+    drop(entered);
+    world.destroy(explicit);
     world.check().unwrap();
 }
 
 /// 2 MiB are being given back, nothing is in use, and 63 of 64 MiB are wanted.
 #[test]
-fn who_is_within_the_limit_but_for_a_purge_waits_for_it() {
+fn an_allocation_that_fits_once_a_purge_has_ended_waits_for_it() {
     let world = World::new(4096);
     world.set(key::LIMIT_HARD, "64m");
     dirty_mib(&world, 2);
     let pages = &world.shared.pages;
     while_a_purge_is_held(&world, |scope| {
-        let wanted = scope.spawn(|| pages.allocate(63 * 16 - 1, 1, Kind::Large).is_some());
+        let wanted = scope.spawn(|| pages.allocate(Pages(63 * 16 - 1), Pages(1), Kind::Large).is_some());
         while pages.inspect(|state| state.n_waiting) == 0 && !wanted.is_finished() {
             std::thread::yield_now();
         }
-        assert_eq!(pages.allocate(70 * 16, 1, Kind::Large).map(|run| run.page), None, "beyond the limit in any case");
+        assert_eq!(
+            pages.allocate(Pages(70 * 16), Pages(1), Kind::Large).map(|run| run.page),
+            None,
+            "beyond the limit in any case"
+        );
         world.os().hold_purges(false);
         assert!(wanted.join().unwrap(), "refused with nothing in use");
     });
 }
 
-/// What cannot be had even if all is given back.
+/// Sizes that do not fit even if all memory is given back.
 #[test]
-fn impossible_sizes_give_nothing_back() {
+fn impossible_sizes_purge_nothing() {
     let world = World::new(4096);
     world.set(key::LIMIT, "40m");
     world.set(key::LIMIT_HARD, "60m");
@@ -87,14 +86,13 @@ fn impossible_sizes_give_nothing_back() {
     let block = heap.allocate(100, 1).start;
     let before = (dirty_bytes(&world), world.os().purged_bytes());
     world.os().plan(None);
-    let window = crate::testing::WINDOW_BYTES;
-    for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (window, 1), (1, window), (1 << 45, 1)] {
+    let range_bytes = crate::testing::RANGE_BYTES;
+    for (size, align) in [(usize::MAX, 1), (isize::MAX as usize, 1), (range_bytes, 1), (1, range_bytes), (1 << 45, 1)] {
         // SAFETY: the heap and the block are this test's.
         unsafe {
             assert!(heap.allocate(size, align).start.is_null() && heap.allocate(size, align).start.is_null());
             assert!(size == 1 || heap.reallocate(block, size, align).is_null());
         }
-        assert!(!crate::thread::any_block::is_possible(&world.shared.pages, size, align));
     }
     assert_eq!(((dirty_bytes(&world), world.os().purged_bytes()), world.os().n_calls()), (before, 0));
     assert!(!world.shared.pages.is_pressed());

@@ -1,26 +1,26 @@
 //! Churn: whether large blocks come and go, and how much dirty memory may stay for them.
 //!
 //! A program that frees and allocates large blocks in turn pays for purging with page faults (a block of 32 MiB: 16 ms, measured). When
-//! memory that was purged because there was too much of it is wanted again within the decay time, the purge was in vain, and the program
+//! memory beyond the bound was purged and is needed again within the decay time, the purge was wasted, and the program
 //! *churns*. As long as it does, memory in use and dirty memory together may be 7/5 of the recent peak of memory in use; but dirty memory
 //! never exceeds eight times what is in use now, so that a program that goes idle keeps little. Churn ends when for a decay time no
-//! large block took dirty memory, and none was purged in vain. `docs/decisions/0006-large-blocks-that-come-and-go.md` has the measurements.
+//! large block took dirty memory, and no purge was wasted. `docs/decisions/0006-large-blocks-that-come-and-go.md` has the measurements.
 
 use freestone_base::units::{Millis, Moment, Pages};
 
 /// Dirty memory of a program that churns is at most this many times what is in use now.
 const DIRTY_FACTOR: u64 = 8;
 
-/// What is in use and dirty together may be this multiple of the recent peak of what was in use: 7/5.
+/// Memory in use and dirty memory together may be this multiple of the recent peak of memory in use: 7/5.
 const PEAK_SHARE: (u64, u64) = (7, 5);
 
 /// Or this much more than the recent peak, if that is more: 64 MiB.
 const PEAK_MARGIN: u64 = 1024;
 
-/// What is known of large blocks that come and go, and of the recent peak of memory in use.
+/// When large blocks last reused dirty memory, and the recent peak of memory in use.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::page) struct Churn {
-    /// When dirty memory was last purged for its amount.
+    /// When dirty memory beyond the bound was last purged.
     purged: Option<Moment>,
     /// When a large block last took dirty memory, or would have if it had not been purged; `None` if the program does not churn.
     useful: Option<Moment>,
@@ -35,7 +35,7 @@ impl Churn {
     pub(in crate::page) const NONE: Self =
         Self { purged: None, useful: None, period_start: Moment(0), peaks: [Pages::ZERO; 2] };
 
-    /// Notes that dirty memory is purged because there is too much of it.
+    /// Notes that dirty memory beyond the bound is purged.
     pub(in crate::page) fn note_purge_for_amount(&mut self, now: Moment) {
         self.purged = Some(now);
     }
@@ -50,7 +50,7 @@ impl Churn {
         self.note_use(self.purged, decay, clock);
     }
 
-    /// Memory is, or would have been, of use if `last` is less than a decay time ago.
+    /// Notes a use of dirty memory, actual or missed, if `last` is less than a decay time ago.
     fn note_use(&mut self, last: Option<Moment>, decay: Option<Millis>, clock: impl FnOnce() -> Moment) {
         let (Some(last), Some(decay)) = (last, decay) else { return };
         let now = clock();
@@ -59,7 +59,7 @@ impl Churn {
         }
     }
 
-    /// Remembers the pages in use, if they are more than before in this period.
+    /// Raises the period's peak to the pages in use, if they are more.
     pub(in crate::page) fn note_in_use(&mut self, in_use: Pages) {
         self.peaks[0] = self.peaks[0].max(in_use);
     }

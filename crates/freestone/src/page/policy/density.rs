@@ -1,19 +1,19 @@
 //! Density: whether large blocks are written densely enough for huge pages.
 //!
 //! A huge page costs one page fault instead of 512, and 2 MiB of memory for the first byte written in it. Large blocks are taken for dense
-//! at first; one that turns out to be written less than half takes that back, and two dense ones in a row restore it. So a program of
-//! sparse tables, or of stacks, pays for one of them; a program of buffers pays for none.
+//! at first; one that was written less than half ends that, and two dense ones in a row restore it. So a program of
+//! sparse tables, or of stacks, wastes memory for one of them; a program of buffers for none.
 
 use freestone_base::units::Pages;
 
 /// Large blocks of fewer huge pages than this gain little.
 const HUGE_PAGES_LEAST: usize = 2;
 
-/// The least size of a huge page in pages: 2 MiB. The kernel is not asked for its own where a block is shorter than [`HUGE_PAGES_LEAST`]
+/// The least size of a huge page in pages: 2 MiB. The kernel's size is not read if a block is shorter than [`HUGE_PAGES_LEAST`]
 /// of these.
 const HUGE_PAGE_PAGES_LEAST: usize = 32;
 
-/// OS pages of a large block that are looked at.
+/// OS pages of a large block that are sampled.
 pub(in crate::page) const SAMPLES: usize = 4;
 
 /// The density of a block all of whose samples have memory.
@@ -22,11 +22,11 @@ const FULL: u32 = 256;
 /// Large blocks get huge pages from this density on.
 const DENSE_ENOUGH: u32 = FULL * 3 / 4;
 
-/// Blocks that may get huge pages are rounded up to whole ones if that adds at most this part to them; whether they get them or not, so that
-/// equal requests have equal usable sizes. (What is not written has no memory.)
+/// Blocks long enough for huge pages are rounded up to whole ones if that adds at most one part in this many. They are rounded even if they
+/// get none, so that equal requests have equal usable sizes. (Pages that are not written have no memory.)
 const ROUND_SHARE: u32 = 8;
 
-/// How densely the large blocks of the recent past were written: an average in which the last one counts half.
+/// How densely recent large blocks were written: an average in which the last one counts half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::page) struct Density(u32);
 
@@ -40,7 +40,7 @@ impl Density {
         Self((resident * FULL as usize / SAMPLES) as u32)
     }
 
-    /// Takes one more block into account, if it says anything.
+    /// Takes one more block into account, if it was sampled.
     pub(in crate::page) fn learn(&mut self, block: Option<Self>) {
         if let Some(block) = block {
             self.0 = (self.0 + block.0).div_ceil(2);
@@ -53,7 +53,7 @@ impl Density {
     }
 }
 
-/// Whether a block of `pages` is long enough for huge pages of any size: if not, the kernel need not be asked for theirs.
+/// Whether a block of `pages` is long enough for huge pages of any size: if not, the kernel's size need not be read.
 pub(in crate::page) fn may_have_huge_pages(pages: Pages) -> bool {
     pages.0 as usize >= HUGE_PAGES_LEAST * HUGE_PAGE_PAGES_LEAST
 }

@@ -1,14 +1,14 @@
 //! Growth: how much address space and memory to take ahead of need.
 //!
 //! The arena grows in steps that lengthen with it, so that the number of system calls stays logarithmic in its size. A block that grows
-//! (`realloc`) is placed with address space behind it, and gets the memory of its new part at once where it is going to be written.
+//! (`realloc`) is placed with address space behind it, and gets the memory of its new part at once where it is likely to be written.
 
 use freestone_base::units::Pages;
 
 /// The arena grows by at least this much: 1 MiB, so that a small process stays small.
 const ARENA_STEP_LEAST: u32 = 16;
 
-/// The arena grows by at most this much beyond what is asked for: 64 MiB.
+/// The arena grows by at most this much beyond the request: 64 MiB.
 const ARENA_STEP_MOST: u32 = 1024;
 
 /// The arena grows by this part of what it has.
@@ -28,7 +28,7 @@ const SLACK_SHARE: (u32, u32) = (8, 64);
 /// See [`SLACK_SHARE`]: 16 MiB.
 const SHORT_PAGES: Pages = Pages(256);
 
-/// How far the arena grows when `wanted` pages are missing and it has `arena` pages.
+/// By how many pages an arena of `arena` pages grows when `wanted` are needed.
 pub(in crate::page) fn arena_step(arena: Pages, wanted: Pages) -> Pages {
     Pages((arena.0 / ARENA_SHARE).clamp(ARENA_STEP_LEAST, ARENA_STEP_MOST)).max(wanted)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  0 ────────────── in use ─────── soft limit ─────────── hard limit
 //!                          │ memory is handed out freely   │
-//!                          └ dirty memory goes back first; whoever allocates is to empty caches and tell the program
+//!                          └ dirty memory goes back first; the allocating thread empties caches and calls the listener
 //!                                                          └ allocations fail
 //! ```
 //!
@@ -15,10 +15,10 @@ use freestone_base::units::Pages;
 /// Once the soft limit was passed, it is reported again when this part of it more is in use.
 const AGAIN_SHARE: u32 = 64;
 
-/// Part of the control group's limit that becomes the soft limit: the program has stacks, code and files too.
+/// Part of the control group's limit that becomes the soft limit: the rest is for stacks, code and files.
 const GROUP_SHARE: (u64, u64) = (15, 16);
 
-/// The control group is asked when the heap has this many pages, 32 MiB: small processes do not pay for it.
+/// The control group's limit is read when the heap has this many pages, 32 MiB: small processes do not pay for it.
 pub(in crate::page) const GROUP_LOOKUP_PAGES: Pages = Pages(512);
 
 /// The soft limit of a process whose control group may have `group_bytes`.
@@ -62,8 +62,8 @@ impl Limits {
         usage.in_use.saturating_add(usage.free_with_memory).saturating_add(more) > self.least()
     }
 
-    /// Whether `more` pages fit but for what the kernel is taking back just now. They are to fit the lower limit, or, where what is in use
-    /// passes it, the hard one.
+    /// Whether `more` pages fit once the purges under way have ended: within the lower limit, or, if what is in use
+    /// passes it, within the hard one.
     pub(in crate::page) fn await_purges(self, usage: Usage, more: Pages) -> bool {
         let wanted = usage.in_use.saturating_add(more);
         let limit = if wanted <= self.least() { self.least() } else { self.hard };
@@ -76,18 +76,18 @@ impl Limits {
     }
 }
 
-/// Whether the program was told that the soft limit is passed.
+/// Whether it was reported that the soft limit is passed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::page) struct Pressure {
-    /// Pages in use beyond which it is told again.
+    /// Pages in use beyond which it is reported again.
     next: Pages,
 }
 
 impl Pressure {
-    /// It was not told.
+    /// Not reported.
     pub(in crate::page) const NONE: Self = Self { next: Pages::ZERO };
 
-    /// Notes that `in_use` pages are going to be in use; whether the program is to be told that the soft limit is passed.
+    /// Notes that `in_use` pages will be in use. Returns whether to report that the soft limit is passed.
     pub(in crate::page) fn rises(&mut self, limits: Limits, in_use: Pages) -> bool {
         if in_use <= limits.soft {
             self.next = limits.soft;

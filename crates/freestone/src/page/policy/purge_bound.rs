@@ -9,10 +9,10 @@
 
 use freestone_base::units::{Millis, Pages};
 
-/// What is beyond the bound is purged in pieces of at least this much: 1 MiB.
+/// Memory beyond the bound is purged in pieces of at least this much: 1 MiB.
 const PIECE_LEAST: Pages = Pages(16);
 
-/// One call gives back at most this much, 2 MiB: a fork, and whoever maps memory, waits for it in the kernel.
+/// One call gives back at most this much, 2 MiB: a fork, or a thread that maps memory, waits for it in the kernel.
 pub(in crate::page) const PIECE_MOST: Pages = Pages(32);
 
 /// Why the oldest dirty run is purged.
@@ -24,7 +24,7 @@ pub(in crate::page) enum Due {
     Excess(Pages),
 }
 
-/// Whether the oldest dirty run is to be purged, which has been dirty for `age`. `dirty` pages are dirty in all, and `bound` may be.
+/// Whether the oldest dirty run, dirty for `age`, is to be purged. `dirty` pages are dirty in all; `bound` of them may stay.
 pub(in crate::page) fn due(age: Millis, decay: Option<Millis>, dirty: Pages, bound: Pages) -> Option<Due> {
     if decay.is_some_and(|decay| age >= decay) {
         return Some(Due::Expired);
@@ -33,7 +33,7 @@ pub(in crate::page) fn due(age: Millis, decay: Option<Millis>, dirty: Pages, bou
     (excess > Pages::ZERO).then_some(Due::Excess(excess.max(PIECE_LEAST)))
 }
 
-/// The number of ages that [`age_group`] tells apart.
+/// The number of groups that [`age_group`] has.
 pub(in crate::page) const AGE_GROUPS: usize = 4;
 
 /// The group of an age: 0 below a quarter of the decay time, 1 below half of it, 2 below all of it, 3 from there on.

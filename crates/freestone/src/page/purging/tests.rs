@@ -2,60 +2,55 @@
 use crate::config::key;
 use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
-use crate::testing::World;
+use crate::testing::{World, free};
+use freestone_base::lock::Forker;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
 
-/// Blocks of 8 MiB are replaced one after the other: what was purged is wanted again at once, so that purging stops.
+/// Blocks of 8 MiB are replaced one after the other: what was purged is needed again at once, so that purging stops.
 #[test]
-fn large_blocks_that_come_and_go_stop_being_purged_and_memory_goes_back_when_they_stop() {
+fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_that_ends() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
-        let mut churn = |n: usize| {
-            for at in 0..n {
-                // Three go and three come: 24 MiB are free in between, more than the bound.
-                let gone = [at % 4, (at + 1) % 4, (at + 2) % 4];
-                gone.iter().for_each(|&slot| heap.free(blocks[slot]));
-                gone.iter().for_each(|&slot| blocks[slot] = heap.allocate(8 * MIB, 1).start);
-            }
-        };
-        churn(4);
-        let before = world.os().purged_bytes();
-        churn(20);
-        assert_eq!(world.os().purged_bytes(), before, "what is wanted again is purged");
-        assert!(world.shared.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
-        blocks.into_iter().for_each(|block| heap.free(block));
-        assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));
-        world.os().advance_ms(3000);
-        world.shared.pages.purge_due_now();
-        assert_eq!(dirty_bytes(&world), 0);
-    }
+    let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
+    let mut churn = |n: usize| {
+        for at in 0..n {
+            // Three go and three come: 24 MiB are free in between, more than the bound.
+            let gone = [at % 4, (at + 1) % 4, (at + 2) % 4];
+            gone.iter().for_each(|&slot| free(heap, blocks[slot]));
+            gone.iter().for_each(|&slot| blocks[slot] = heap.allocate(8 * MIB, 1).start);
+        }
+    };
+    churn(4);
+    let before = world.os().purged_bytes();
+    churn(20);
+    assert_eq!(world.os().purged_bytes(), before, "what is wanted again is purged");
+    assert!(world.shared.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
+    blocks.into_iter().for_each(|block| free(heap, block));
+    assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));
+    world.os().advance_ms(3000);
+    world.shared.pages.purge_due_now();
+    assert_eq!(dirty_bytes(&world), 0);
     world.check().unwrap();
 }
 
 #[test]
-fn dirty_memory_is_told_by_age() {
+fn dirty_memory_is_counted_by_age() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let walls: Vec<_> = (0..8).map(|_| heap.allocate(MIB, 1).start).collect();
-        for (at, &wall) in walls.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
-            heap.free(wall);
-            world.os().advance_ms(if at < 6 { 260 } else { 0 });
-        }
-        // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
-        let mib = MIB as u64;
-        assert_eq!(world.shared.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
-        walls.iter().skip(1).step_by(2).for_each(|&wall| heap.free(wall));
+    let walls: Vec<_> = (0..8).map(|_| heap.allocate(MIB, 1).start).collect();
+    for (at, &wall) in walls.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
+        free(heap, wall);
+        world.os().advance_ms(if at < 6 { 260 } else { 0 });
     }
+    // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
+    let mib = MIB as u64;
+    assert_eq!(world.shared.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
+    walls.iter().skip(1).step_by(2).for_each(|&wall| free(heap, wall));
 }
 
 #[test]
-fn one_call_gives_back_two_mebibytes_at_most_so_that_nobody_waits_long_for_it() {
+fn one_call_gives_back_at_most_two_mebibytes_so_that_no_thread_waits_long_for_it() {
     let world = World::new(4096);
     dirty_mib(&world, 10);
     assert_eq!(world.shared.pages.purge(), 10 * MIB);
@@ -63,7 +58,7 @@ fn one_call_gives_back_two_mebibytes_at_most_so_that_nobody_waits_long_for_it() 
     world.check().unwrap();
 }
 
-/// The purge stands inside the kernel all the while.
+/// The purge stays inside the kernel all the while.
 #[test]
 fn a_fork_does_not_wait_for_a_purge() {
     let world = World::new(4096);
@@ -71,8 +66,8 @@ fn a_fork_does_not_wait_for_a_purge() {
     let pages = &world.shared.pages;
     while_a_purge_is_held(&world, |_| {
         pages.lock_for_fork();
-        // SAFETY: taken in the line above.
-        unsafe { pages.unlock_after_fork() };
+        // SAFETY: this thread took the lock in the line above.
+        pages.unlock_after_fork(unsafe { Forker::new() });
         assert_eq!(pages.stats().purging_pages << PAGE_BYTES_LOG2, 2 * MIB as u64);
         world.os().hold_purges(false);
     });
@@ -104,23 +99,20 @@ fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     assert_eq!(pages.purge(), 0);
 }
 
-/// The kernel takes lazily purged memory when it likes: it is not dirty again and again.
+/// The kernel may take lazily purged memory at any time: the heap does not purge it again.
 #[test]
-fn what_was_purged_lazily_does_not_make_every_free_a_call_of_the_kernel() {
+fn what_was_purged_lazily_does_not_make_every_free_a_system_call() {
     let world = World::new(4096);
     world.set(key::PURGE, "free");
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let blocks: Vec<_> = (0..60).map(|_| heap.allocate(MIB, 1).start).collect();
-        blocks.into_iter().for_each(|block| heap.free(block));
-        assert!(world.shared.pages.stats().stuck_pages > 0);
-        world.os().plan(None);
-        for _ in 0..100 {
-            let blocks = [heap.allocate(3 * MIB, 1).start, heap.allocate(2 * MIB, 1).start];
-            blocks.into_iter().for_each(|block| heap.free(block));
-        }
-        assert!(world.os().n_calls() < 20, "{} calls in 200 frees", world.os().n_calls());
+    let blocks: Vec<_> = (0..60).map(|_| heap.allocate(MIB, 1).start).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
+    assert!(world.shared.pages.stats().stuck_pages > 0);
+    world.os().plan(None);
+    for _ in 0..100 {
+        let blocks = [heap.allocate(3 * MIB, 1).start, heap.allocate(2 * MIB, 1).start];
+        blocks.into_iter().for_each(|block| free(heap, block));
     }
+    assert!(world.os().n_calls() < 20, "{} calls in 200 frees", world.os().n_calls());
     world.check().unwrap();
 }

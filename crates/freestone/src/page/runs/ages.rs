@@ -33,41 +33,41 @@ impl AgeList {
 
     /// The runs, oldest first.
     pub(super) fn iter<'a>(&self, records: &'a Records) -> impl Iterator<Item = PageIndex> + use<'a> {
-        core::iter::successors(self.oldest(), |page| PageIndex(records.get(*page).younger.get()).some())
+        core::iter::successors(self.oldest(), |page| records.get(*page).younger.get().some())
     }
 
-    /// Links a run that has been dirty since `since` where its age belongs. Nearly always that is at the young end.
+    /// Links a run that has been dirty since `since` at the place of its age: nearly always the young end.
     pub(super) fn insert(&mut self, records: &Records, page: PageIndex, since: Moment) {
         let mut older = self.youngest;
         while older != PageIndex::NONE && records.get(older).dirty_since().is_after(since) {
-            older = PageIndex(records.get(older).older.get());
+            older = records.get(older).older.get();
         }
-        let younger = if older == PageIndex::NONE { self.oldest } else { PageIndex(records.get(older).younger.get()) };
+        let younger = if older == PageIndex::NONE { self.oldest } else { records.get(older).younger.get() };
         let run = records.get(page);
         run.dirty_since_ms.set(since.0);
-        run.older.set(older.0);
-        run.younger.set(younger.0);
+        run.older.set(older);
+        run.younger.set(younger);
         match older.some() {
             None => self.oldest = page,
-            Some(older) => records.get(older).younger.set(page.0),
+            Some(older) => records.get(older).younger.set(page),
         }
         match younger.some() {
             None => self.youngest = page,
-            Some(younger) => records.get(younger).older.set(page.0),
+            Some(younger) => records.get(younger).older.set(page),
         }
     }
 
     /// Unlinks a run.
     pub(super) fn remove(&mut self, records: &Records, page: PageIndex) {
         let run = records.get(page);
-        let (older, younger) = (PageIndex(run.older.get()), PageIndex(run.younger.get()));
+        let (older, younger) = (run.older.get(), run.younger.get());
         match older.some() {
             None => self.oldest = younger,
-            Some(older) => records.get(older).younger.set(younger.0),
+            Some(older) => records.get(older).younger.set(younger),
         }
         match younger.some() {
             None => self.youngest = older,
-            Some(younger) => records.get(younger).older.set(older.0),
+            Some(younger) => records.get(younger).older.set(older),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pages in a row, and what is known of them while they are free.
+//! Pages in a row, and their state while they are free.
 
 use crate::span::{Kind, PageIndex, Span};
 use freestone_base::units::{Moment, Pages};
@@ -34,14 +34,14 @@ impl Extent {
     }
 }
 
-/// What is known of free pages.
+/// The state of free pages.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::page) struct FreeState {
-    /// Clean, dirty, stuck or reserved; or `None`: not ours any more.
+    /// Clean, dirty, stuck or reserved; or `None`: given up.
     pub(in crate::page) kind: Kind,
     /// Dirty: since when.
     pub(in crate::page) since: Moment,
-    /// Whether huge pages were asked for, somewhere in them.
+    /// Whether huge pages are requested somewhere in them.
     pub(in crate::page) is_huge: bool,
 }
 
@@ -58,7 +58,7 @@ impl FreeState {
         Self { kind: Kind::Dirty, since, is_huge }
     }
 
-    /// What the record of a free run says.
+    /// The state in the record of a free run.
     pub(super) fn of(record: &Span) -> Self {
         Self { kind: record.kind.get(), since: record.dirty_since(), is_huge: record.is_huge.get() }
     }

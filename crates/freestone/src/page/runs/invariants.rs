@@ -14,7 +14,7 @@ pub(in crate::page) fn hold(condition: bool, what: &'static str, page: PageIndex
 }
 
 impl Runs {
-    /// Checks what the module header of `runs` says of free runs.
+    /// Checks the invariants of free runs that the module header of `runs` lists.
     ///
     /// # Errors
     /// The first invariant that does not hold.
@@ -44,7 +44,7 @@ impl Runs {
         for page in self.ages.iter(&self.records) {
             let run = self.record(page);
             let older = before.map_or(PageIndex::NONE, |(older, _)| older);
-            hold(run.kind.get() == Kind::Dirty && run.older.get() == older.0, "ages link the dirty runs", page)?;
+            hold(run.kind.get() == Kind::Dirty && run.older.get() == older, "ages link the dirty runs", page)?;
             hold(before.is_none_or(|(_, since)| !since.is_after(run.dirty_since())), "ages are in order", page)?;
             before = Some((page, run.dirty_since()));
         }

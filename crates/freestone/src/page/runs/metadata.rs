@@ -13,16 +13,16 @@
 //! `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
 //! # Safety
-//! What is committed here lies beyond the watermarks, where nothing of ours is mapped yet; they are changed under the page heap's lock, or
-//! before anybody else knows of the address range.
+//! What is committed here lies beyond the watermarks, where the heap has mapped nothing yet; they are changed under the page heap's lock, or
+//! before any other thread can reach the address range.
 
 use crate::span::layout::BITMAP_BYTES;
-use crate::span::{Layout, Span};
+use crate::span::{Layout, PageIndex, Span};
 use freestone_base::align;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::{Errno, Os};
 
-/// Metadata is there for this many pages at first: one OS page of records, 4 MiB of pages.
+/// Metadata is committed for this many pages at first: one OS page of records, 4 MiB of pages.
 const PAGES_FIRST: usize = 64;
 
 /// Metadata is committed ahead for this part of the pages that it is needed for.
@@ -49,7 +49,7 @@ impl MetadataArrays {
         Self { layout, bitmaps: 0, records: 0, map: 0, storage: 0 }
     }
 
-    /// Commits the first metadata of an address range that nobody uses yet; `None`, and nothing is left behind, if the kernel refuses.
+    /// Commits the first metadata of an unused address range; `None`, and nothing stays mapped, if the kernel refuses.
     pub(in crate::page) fn begin<O: Os>(os: &O, layout: Layout) -> Option<Self> {
         let mut arrays = Self::uncommitted(layout);
         if arrays.extend_to(os, PAGES_FIRST).is_err() {
@@ -111,11 +111,11 @@ impl MetadataArrays {
         Ok(())
     }
 
-    /// Commits what is missing for the first `n_pages`, the longest array first: if the kernel refuses that, no other was committed in vain.
+    /// Commits what is missing for the first `n_pages`, the longest array first: if the kernel refuses that, no other was committed for nothing.
     fn extend_to<O: Os>(&mut self, os: &O, n_pages: usize) -> Result<(), Errno> {
         let arrays = [
-            (&mut self.bitmaps, self.layout.bitmap(0).cast(), BITMAP_BYTES),
-            (&mut self.records, self.layout.record(0).cast(), size_of::<Span>()),
+            (&mut self.bitmaps, self.layout.bitmap(PageIndex(0)).cast(), BITMAP_BYTES),
+            (&mut self.records, self.layout.record(PageIndex(0)).cast(), size_of::<Span>()),
             (&mut self.map, self.layout.map.start(), size_of::<u32>()),
         ];
         for (committed, start, bytes_each) in arrays {
@@ -134,18 +134,18 @@ impl MetadataArrays {
     /// Releases everything.
     fn release<O: Os>(&self, os: &O) {
         let arrays = [
-            (self.bitmaps, self.layout.bitmap(0).cast::<u8>()),
-            (self.records, self.layout.record(0).cast()),
+            (self.bitmaps, self.layout.bitmap(PageIndex(0)).cast::<u8>()),
+            (self.records, self.layout.record(PageIndex(0)).cast()),
             (self.map, self.layout.map.start()),
         ];
         for (committed, start) in arrays.into_iter().filter(|(committed, _)| *committed > 0) {
-            // SAFETY: `extend_to` committed these bytes, and no page of the address range was handed out yet: nobody uses them.
+            // SAFETY: `extend_to` committed these bytes, and no page of the address range was handed out yet: no code uses them.
             let _ = unsafe { os.release(start, committed) };
         }
     }
 }
 
-/// Another mapping in the way of metadata cannot be stepped over: it is as if there were no memory.
+/// Metadata cannot step over a foreign mapping: that counts as a lack of memory.
 fn as_no_memory(errno: Errno) -> Errno {
     if errno == Errno::EXIST { Errno::NOMEM } else { errno }
 }

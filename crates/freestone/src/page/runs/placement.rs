@@ -5,7 +5,7 @@ use crate::span::{Kind, PageIndex};
 use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 
-/// Dirty runs looked at for one that is nearly long enough.
+/// The most dirty runs that are searched for one that is nearly long enough.
 const MIXED_SEARCHED: usize = 8;
 
 /// A dirty run, and pages that are taken from the free runs before or behind it.
@@ -27,7 +27,7 @@ impl Runs {
     }
 
     /// Takes `pages` for a use of `kind` out of the free run at `page`, the first a multiple of `align` from address 0. The run is long enough for
-    /// them wherever they are aligned: it has `align` - 1 pages more. Where they are, and what they were.
+    /// them wherever they are aligned: it has `align` - 1 pages more. Returns the pages and their former state.
     pub(in crate::page) fn take_aligned(
         &mut self,
         page: PageIndex,
@@ -45,18 +45,18 @@ impl Runs {
 
     /// The first page at or after `page` whose address is a multiple of `align`.
     fn align_up(&self, page: PageIndex, align: Pages) -> PageIndex {
-        let address = self.layout().page_start(page.0).addr();
+        let address = self.layout().page_start(page).addr();
         let aligned = align::up(address, align.to_bytes().0);
         page + Pages(((aligned - address) >> PAGE_BYTES_LOG2) as u32)
     }
 
-    /// Frees what was taken before and after the pages that are wanted, as it was.
+    /// Returns the pages taken before and after the wanted ones to their former state.
     fn trim(&mut self, taken: Extent, wanted: Extent, was: FreeState, kind: Kind) {
         if taken == wanted {
             return;
         }
         self.end_use(taken.first);
-        // The wanted pages first: what is inserted beside them looks at their ends.
+        // The wanted pages first: inserting their neighbours reads the records at their ends.
         self.label(wanted, kind);
         if wanted.first > taken.first {
             self.insert(Extent::new(taken.first, wanted.first - taken.first), was);
@@ -68,7 +68,7 @@ impl Runs {
     }
 
     /// Takes `pages` for a large block out of a dirty run that is too short, by at most `lacks_most`, and the free run behind it, or before
-    /// it, whatever their kind: memory that is there is worth more than a block in one piece of a kind.
+    /// it, whatever their kind: reusing memory is worth more than a block of one kind of pages.
     pub(in crate::page) fn take_mixed(&mut self, pages: Pages, lacks_most: Pages) -> Option<Extent> {
         let Mixed { dirty, before, behind } = self.find_mixed(pages, lacks_most)?;
         let is_huge = self.take(dirty, Kind::Large).is_huge;

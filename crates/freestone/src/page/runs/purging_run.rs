@@ -1,9 +1,9 @@
 //! Runs whose memory the kernel is taking back, without the page heap's lock.
 
 use crate::page::runs::{Extent, FreeState, Runs};
-use crate::span::{Kind, PageIndex};
+use crate::span::Kind;
 
-/// A run whose memory the kernel is taking back: whoever has this value may purge it without the lock.
+/// A run whose memory the kernel is taking back. The holder of this value may purge it without the lock.
 #[derive(Debug)]
 pub(in crate::page) struct PurgingRun {
     extent: Extent,
@@ -24,7 +24,7 @@ impl Runs {
         PurgingRun { extent: pages }
     }
 
-    /// Makes a run free whose purge has ended.
+    /// Ends a purge: the run is free.
     pub(in crate::page) fn end_purge(&mut self, run: PurgingRun, free: FreeState) {
         self.records.remove(&self.purging, run.extent.first);
         self.free(run.extent.first, free);
@@ -32,7 +32,7 @@ impl Runs {
 
     /// A run that is being purged, for a forked child that does not have the thread that purges it.
     pub(in crate::page) fn abandoned_purge(&self) -> Option<PurgingRun> {
-        let page = PageIndex(self.purging.first()).some()?;
+        let page = self.purging.first()?;
         Some(PurgingRun { extent: self.run_at(page) })
     }
 }

@@ -7,12 +7,12 @@
 //! ```
 //!
 //! # Safety
-//! All functions compare the page with the high-water mark, below which records and entries are committed and stay so. Who changes what:
+//! All functions compare the page with the high-water mark, below which records and entries are committed and stay so. Which thread changes what:
 //! the fields read here of a run in use (`kind`, `pages`, `first`, `is_huge`, `owner`) change only under the page heap's lock, or are
 //! atomic; all fields of free runs are the lock's.
 
 use crate::page::runs::metadata::MetadataArrays;
-use crate::span::{Entry, Kind, Layout, PageIndex, Span, SpanList};
+use crate::span::{Entry, Kind, Layout, OwnedSpan, PageIndex, Span, SpanList};
 use freestone_base::units::Pages;
 use freestone_os::{Errno, Os};
 
@@ -21,7 +21,7 @@ use freestone_os::{Errno, Os};
 pub(super) struct Records {
     metadata: MetadataArrays,
     high_water: PageIndex,
-    /// What stands in for the record of a page that has none.
+    /// A placeholder for the record of a page that has none.
     none: Span,
 }
 
@@ -31,8 +31,8 @@ impl Records {
         Self { metadata: MetadataArrays::NONE, high_water: PageIndex::NONE, none: Span::none() }
     }
 
-    /// Begins an address range of which no page was used yet. Page 0 is taken at once: it is the neighbour of page 1, and never free. (To
-    /// write its record first spares the page fault of reading it first.)
+    /// Begins an address range of which no page was used yet. Page 0 is marked as taken: it is the neighbour of page 1, and never free. (Writing
+    /// its record before reading it saves a page fault.)
     pub(super) fn begin(&mut self, metadata: MetadataArrays) {
         self.metadata = metadata;
         self.raise(Pages(1));
@@ -76,7 +76,7 @@ impl Records {
     pub(super) fn get(&self, page: PageIndex) -> &Span {
         if page < self.high_water {
             // SAFETY: The page is below the high-water mark, so its record is committed, and stays so.
-            unsafe { &*self.layout().record(page.0) }
+            unsafe { &*self.layout().record(page) }
         } else {
             &self.none
         }
@@ -84,24 +84,28 @@ impl Records {
 
     /// Puts a run in front of a list.
     pub(super) fn push(&self, list: &SpanList, page: PageIndex) {
-        if page < self.high_water {
-            // SAFETY: The page has a record. So have all in the list, for they came into it here; and the lock guards both.
-            unsafe { list.push(self.layout(), page.0) }
+        if let Some(run) = self.owned(page) {
+            list.push(&run);
         }
     }
 
     /// Takes a run out of the list that it is in.
     pub(super) fn remove(&self, list: &SpanList, page: PageIndex) {
-        if page < self.high_water {
-            // SAFETY: As in `push`; the neighbours in the list have records, too.
-            unsafe { list.remove(self.layout(), page.0) }
+        if let Some(run) = self.owned(page) {
+            list.remove(&run);
         }
+    }
+
+    /// The proof for a run that goes into a list or out of it; `None` at or beyond the high-water mark.
+    fn owned(&self, page: PageIndex) -> Option<OwnedSpan<'_>> {
+        // SAFETY: The page is below the high-water mark, and starts a run: a free one, which is the lock's, or a large block that the caller
+        // allocates or frees just now.
+        (page < self.high_water).then(|| unsafe { OwnedSpan::at(self.layout(), page) })
     }
 
     /// The runs of a list, first to last.
     pub(super) fn iter(&self, list: &SpanList) -> impl Iterator<Item = (PageIndex, &Span)> {
-        // SAFETY: All runs in the list have records, for they came into it through `push`, and the list does not change while it is borrowed.
-        unsafe { list.iter(self.layout()) }.map(|(page, run)| (PageIndex(page), run))
+        list.iter(self.layout())
     }
 
     /// The entry of a page in the page map; for a page at or beyond the high-water mark, [`Entry::NONE`].
@@ -117,7 +121,7 @@ impl Records {
     pub(super) fn set_entries(&self, page: PageIndex, pages: Pages, entry: Entry) {
         if page + pages <= self.high_water {
             // SAFETY: The pages are below the high-water mark, so their entries are committed; whose run they are in changes under the lock.
-            unsafe { self.layout().map.set(page.0, pages.0, entry) }
+            unsafe { self.layout().map.set(page, pages, entry) }
         }
     }
 }

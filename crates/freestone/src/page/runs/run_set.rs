@@ -7,8 +7,8 @@
 //!            └─────────▶ runs of 20 to 21 pages       (8 lists per doubling)
 //! ```
 //!
-//! The search is for a close fit: the list that a length falls in is searched for the shortest run that is long enough, a bounded number of
-//! them; then the next list that has any. Cost: O(1).
+//! The search takes a close fit: the shortest run that is long enough, among a bounded number of runs in the list of that length; else
+//! a run of the next list that has any. Cost: O(1).
 
 use crate::page::runs::records::Records;
 use crate::span::{PageIndex, SpanList};
@@ -21,7 +21,7 @@ const SUB_LOG2: u32 = 3;
 /// The number of lists: enough for 2^32 pages.
 const N_LISTS: usize = (32 - SUB_LOG2 as usize + 1) << SUB_LOG2;
 
-/// Runs looked at in one list before the search settles for the best so far.
+/// The most runs of one list that a search compares; it takes the best of them.
 const SEARCHED: usize = 16;
 
 const WORDS: usize = N_LISTS.div_ceil(64);
@@ -43,7 +43,7 @@ impl RunSet {
         two_level_log2(pages.0 as usize, SUB_LOG2)
     }
 
-    /// Adds the run that starts at `page`, which is in no set; its record says how long it is.
+    /// Adds the run that starts at `page`, which is in no set; its record has its length.
     pub(super) fn insert(&mut self, records: &Records, page: PageIndex) {
         let list = Self::list_of(records.get(page).n_pages());
         records.push(&self.lists[list], page);
@@ -59,7 +59,7 @@ impl RunSet {
         }
     }
 
-    /// A run of at least `pages`, the shortest of those looked at. It stays in the set.
+    /// A run of at least `pages`, the shortest of those compared. It stays in the set.
     pub(super) fn find(&self, records: &Records, pages: Pages) -> Option<PageIndex> {
         let own = Self::list_of(pages);
         self.best_in(records, own, pages).or_else(|| {

@@ -1,6 +1,6 @@
-//! Runs by themselves: bookkeeping over the records of a fake kernel, against a plain list of what each page is.
+//! Runs alone: bookkeeping over the records of a fake kernel, compared with a plain list of each page's kind.
 use super::*;
-use crate::testing::WINDOW_BYTES;
+use crate::testing::RANGE_BYTES;
 use freestone_base::units::Moment;
 use freestone_os::fake::Fake;
 use proptest::prelude::*;
@@ -10,9 +10,9 @@ const N_PAGES: u32 = 200;
 
 /// Runs with `N_PAGES` clean pages from page 1 on.
 fn runs(os: &Fake) -> Runs {
-    let base = os.propose_window(WINDOW_BYTES, 0).unwrap();
+    let base = os.propose_range(RANGE_BYTES, 0).unwrap();
     let mut runs = Runs::empty();
-    runs.begin(MetadataArrays::begin(os, Layout::new(base, WINDOW_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap());
+    runs.begin(MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap());
     runs.extend_metadata(os, Pages(N_PAGES)).unwrap();
     runs.add(Pages(N_PAGES), FreeState::CLEAN);
     runs
@@ -22,7 +22,7 @@ fn extent(first: u32, pages: u32) -> Extent {
     Extent::new(PageIndex(first), Pages(pages))
 }
 
-/// The kind of each page, as the runs tell.
+/// The kind of each page according to the runs.
 fn kinds(runs: &Runs) -> Vec<Kind> {
     let kinds: Vec<_> =
         runs.iter().flat_map(|(run, record)| std::iter::repeat_n(record.kind.get(), run.pages.0 as usize)).collect();
@@ -41,7 +41,7 @@ fn dirty(since: u32) -> FreeState {
 
 #[test]
 fn a_page_that_was_never_used_has_no_record_and_no_entry() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+    let os = Fake::new(4096, RANGE_BYTES);
     for runs in [Runs::empty(), runs(&os)] {
         let beyond = runs.high_water();
         assert_eq!((runs.record(beyond).kind.get(), runs.entry(beyond)), (Kind::None, Entry::NONE));
@@ -52,7 +52,7 @@ fn a_page_that_was_never_used_has_no_record_and_no_entry() {
 
 #[test]
 fn free_neighbours_of_a_kind_become_one_run_with_the_age_of_the_largest_part() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+    let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
     let [old, young, wall] = [10, 3, 1].map(|pages| take(&mut runs, pages, Kind::Large));
     runs.free(old.first, dirty(5));
@@ -65,7 +65,7 @@ fn free_neighbours_of_a_kind_become_one_run_with_the_age_of_the_largest_part() {
 
 #[test]
 fn dirty_runs_are_linked_by_age_however_they_are_freed() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+    let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
     let blocks: Vec<_> = (0..10).map(|_| take(&mut runs, 2, Kind::Large)).collect();
     for (block, since) in blocks.iter().step_by(2).zip([30, u32::MAX, 10, 20, 5]) {
@@ -78,11 +78,11 @@ fn dirty_runs_are_linked_by_age_however_they_are_freed() {
 
 #[test]
 fn aligned_pages_are_cut_out_and_the_rest_stays_what_it_was() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+    let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
     let (pages, was) = runs.take_aligned(PageIndex(1), Pages(8), Pages(16), Kind::Large);
     assert_eq!((pages.pages, was.kind), (Pages(8), Kind::Clean));
-    assert!(runs.layout().page_start(pages.first.0).addr().is_multiple_of(16 * freestone_base::units::PAGE_BYTES));
+    assert!(runs.layout().page_start(pages.first).addr().is_multiple_of(16 * freestone_base::units::PAGE_BYTES));
     assert_eq!(runs.counts().of(Kind::Clean), Pages(N_PAGES - 8));
     assert_eq!(runs.counts().of(Kind::Large), Pages(8));
     runs.check_free().unwrap();
@@ -91,7 +91,7 @@ fn aligned_pages_are_cut_out_and_the_rest_stays_what_it_was() {
 #[test]
 fn a_block_is_put_together_of_a_dirty_run_and_the_free_pages_on_either_side() {
     for dirty_first in [true, false] {
-        let os = Fake::new(4096, WINDOW_BYTES);
+        let os = Fake::new(4096, RANGE_BYTES);
         let mut runs = runs(&os);
         let blocks: Vec<_> = (0..4).map(|_| take(&mut runs, 10, Kind::Large)).collect();
         let (one, other) = if dirty_first { (1, 2) } else { (2, 1) };
@@ -107,8 +107,8 @@ fn a_block_is_put_together_of_a_dirty_run_and_the_free_pages_on_either_side() {
 }
 
 #[test]
-fn the_highest_use_is_told_once_and_counts_what_a_placement_gave_back() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+fn the_peak_of_use_is_returned_once_and_includes_what_a_placement_gave_back() {
+    let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
     let block = take(&mut runs, 50, Kind::Large);
     runs.free(block.first, dirty(1));
@@ -120,7 +120,7 @@ fn the_highest_use_is_told_once_and_counts_what_a_placement_gave_back() {
 
 #[test]
 fn runs_that_are_purged_are_in_no_set_until_they_are_back() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+    let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
     let block = take(&mut runs, 20, Kind::Large);
     runs.free(block.first, dirty(1));
@@ -133,7 +133,7 @@ fn runs_that_are_purged_are_in_no_set_until_they_are_back() {
     runs.check_free().unwrap();
 }
 
-/// What is done to the run in use, or the free run, that is `at` so many pages from the start.
+/// A step, applied to the run in use, or the free run, that contains the page `at`.
 #[derive(Clone, Debug)]
 enum Step {
     Take { pages: u32, align_log2: u32, of_dirty: bool },
@@ -244,12 +244,12 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 300 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Every page is what the last step made it, and every invariant holds after every step.
+    /// Every page has the kind that the last step gave it, and every invariant holds after every step.
     #[test]
-    fn every_page_is_what_it_was_made_whatever_is_done(
+    fn every_page_has_the_kind_that_the_last_step_gave_it(
         steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 30 } else { 200 }),
     ) {
-        let os = Fake::new(4096, WINDOW_BYTES);
+        let os = Fake::new(4096, RANGE_BYTES);
         let mut runs = runs(&os);
         let mut model = kinds(&runs);
         for one in steps {

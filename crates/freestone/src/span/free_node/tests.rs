@@ -13,40 +13,42 @@ impl Blocks {
     }
 }
 
+/// What the words of a free block say.
+fn says(block: *mut Node) -> (bool, Marked) {
+    // SAFETY: the block is the test's.
+    let is_marked = unsafe { is_marked(block) };
+    // SAFETY: as above.
+    (is_marked, unsafe { marked(block) })
+}
+
 #[test]
 fn a_block_in_a_bin_is_marked_and_links_to_the_next() {
     let mut blocks = Blocks([[0; 2]; 8]);
     let (block, next) = (blocks.at(0), blocks.at(5));
-    // SAFETY: the blocks are the test's.
-    unsafe {
-        assert!(!is_marked(block));
-        write_in_bin(block, next, KEY);
-        assert!(is_marked(block));
-        assert_eq!((marked(block), super::next(block, KEY)), (Marked::InBin, next));
-        assert_ne!(super::next(block, LinkKey::PLAIN), next, "it is encoded");
-        clear_mark(block);
-        assert!(!is_marked(block));
-        assert_eq!(marked(block), Marked::No);
-    }
+    // SAFETY: the block is the test's.
+    let linked = |key| unsafe { super::next(block, key) };
+    assert_eq!(says(block), (false, Marked::No));
+    // SAFETY: as above.
+    unsafe { write_in_bin(block, next, KEY) };
+    assert_eq!(says(block), (true, Marked::InBin));
+    assert_eq!(linked(KEY), next);
+    assert_ne!(linked(LinkKey::PLAIN), next, "it is encoded");
+    // SAFETY: as above.
+    unsafe { clear_mark(block) };
+    assert_eq!(says(block), (false, Marked::No));
 }
 
 #[test]
-fn a_block_in_transit_says_so_wherever_the_block_ahead_is() {
+fn a_block_in_transit_is_marked_so_wherever_the_block_ahead_is() {
     let mut blocks = Blocks([[0; 2]; 8]);
     let block = blocks.at(3);
     let far = block.wrapping_byte_add(1 << 40);
     for ahead in [ptr::null_mut(), block, blocks.at(2), blocks.at(4), blocks.at(7), far] {
         // SAFETY: the block is the test's.
-        unsafe {
-            mark_in_transit(block, ahead);
-            assert!(is_marked(block));
-            assert_eq!(marked(block), Marked::InTransit, "{ahead:?}");
-        }
+        unsafe { mark_in_transit(block, ahead) };
+        assert_eq!(says(block), (true, Marked::InTransit), "{ahead:?}");
     }
     // SAFETY: as above.
-    unsafe {
-        mark_suspect(block);
-        assert!(is_marked(block));
-        assert_eq!(marked(block), Marked::Suspect);
-    }
+    unsafe { mark_suspect(block) };
+    assert_eq!(says(block), (true, Marked::Suspect));
 }

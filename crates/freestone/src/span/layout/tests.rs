@@ -2,7 +2,7 @@
 use super::*;
 use freestone_base::ptr::from_exposed;
 
-/// Windows that nothing is mapped in: only arithmetic is done.
+/// Address ranges in which nothing is mapped: the layout is arithmetic.
 fn layouts() -> impl Iterator<Item = (usize, Layout)> {
     let base = from_exposed(0x2800_0000_0000);
     let randoms = [0, 1, 12_345, u64::MAX, u64::MAX / 3];
@@ -14,10 +14,11 @@ fn layouts() -> impl Iterator<Item = (usize, Layout)> {
 }
 
 #[test]
-fn pages_metadata_and_storage_lie_in_the_window_one_behind_the_other_with_gaps() {
+fn pages_metadata_and_storage_lie_in_the_range_one_behind_the_other_with_gaps() {
     for (bytes, layout) in layouts() {
-        let end_of_pages = layout.page_start(0).addr() + layout.n_pages * PAGE_BYTES;
-        let starts = [layout.record(0).addr(), layout.bitmap(0).addr(), layout.map.start().addr()];
+        let end_of_pages = layout.page_start(PageIndex(0)).addr() + layout.n_pages * PAGE_BYTES;
+        let starts =
+            [layout.record(PageIndex(0)).addr(), layout.bitmap(PageIndex(0)).addr(), layout.map.start().addr()];
         assert!(starts[0] >= end_of_pages + PAGE_BYTES, "a gap");
         assert_eq!(starts[1], starts[0] + layout.n_pages * size_of::<Span>());
         assert_eq!(starts[2], starts[1] + layout.n_pages * BITMAP_BYTES);
@@ -30,7 +31,7 @@ fn pages_metadata_and_storage_lie_in_the_window_one_behind_the_other_with_gaps()
 }
 
 #[test]
-fn windows_that_are_too_small_or_have_too_many_pages_are_refused() {
+fn ranges_that_are_too_small_or_have_too_many_pages_are_refused() {
     let base = from_exposed(1 << 40);
     assert!(Layout::new(base, 64 << 20, 4096, 0).is_none());
     assert!(Layout::new(base, 1 << 50, 4096, 0).is_none());
@@ -41,7 +42,7 @@ fn windows_that_are_too_small_or_have_too_many_pages_are_refused() {
 #[test]
 fn the_place_of_metadata_has_28_bits_that_the_place_of_pages_does_not_tell() {
     let (base, range) = (from_exposed(0x2800_0000_0000), 1 << 44);
-    let place = |random| Layout::new(base, range, 4096, random).unwrap().record(0).addr();
+    let place = |random| Layout::new(base, range, 4096, random).unwrap().record(PageIndex(0)).addr();
     let step = place(1) - place(0);
     assert_eq!(step, 4096);
     // Neighbouring numbers are neighbouring places: so many are different.
@@ -53,8 +54,8 @@ fn a_view_sees_as_far_as_its_reach_and_nothing_without_one() {
     let (_, layout) = layouts().next().unwrap();
     // SAFETY: no entry is read.
     let view = unsafe { View::new(&layout, 10) };
-    let address = |page| layout.page_start(page).addr();
-    assert_eq!(view.page_of(address(9) + PAGE_BYTES - 1), Some(9));
+    let address = |page| layout.page_start(PageIndex(page)).addr();
+    assert_eq!(view.page_of(address(9) + PAGE_BYTES - 1), Some(PageIndex(9)));
     assert_eq!((view.page_of(address(10)), view.entry(address(10))), (None, None));
     assert_eq!(view.page_of(address(0) - 1), None);
     assert_eq!((View::EMPTY.page_of(0), View::EMPTY.small_class(address(5))), (None, None));

@@ -14,7 +14,7 @@ fn only_the_owner_recognises_its_pages() {
 }
 
 #[test]
-fn nobody_recognises_large_blocks_or_foreign_pages() {
+fn no_heap_recognises_large_blocks_or_foreign_pages_as_its_own() {
     for entry in [Entry::NONE, Entry::LARGE, Entry::CACHED] {
         assert_eq!(entry.class(), None);
         for owner in [Generation::FIRST, Generation::ABANDONED, Generation::NONE, Generation::FIRST.next()] {
@@ -41,4 +41,16 @@ fn generations_wrap_within_their_half_without_touching_the_reserved_ones() {
         assert!(n >= (1 << 23) - 2, "only {n} generations");
     }
     assert!(!Generation::ABANDONED.is_explicit() && !Generation::NONE.is_explicit());
+}
+
+#[test]
+fn the_owner_recognises_only_classes_below_the_bound() {
+    let owner = Generation::FIRST.next();
+    for class in 0..N_CLASSES {
+        let entry = Entry::small(owner, class as SizeClass);
+        for bound in [0, class, class + 1, N_CLASSES] {
+            assert_eq!(entry.class_if_owned_below(owner.tag(), bound).is_some(), class < bound);
+        }
+        assert_eq!(entry.class_if_owned_below(Generation::FIRST.tag(), N_CLASSES), None);
+    }
 }

@@ -5,7 +5,7 @@
 //! Heaps and blocks are the play's, which runs in one thread; a block is in `blocks` from its allocation to its free.
 
 use crate::page::PageStats;
-use crate::testing::World;
+use crate::testing::{World, fill, is_filled};
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES_LOG2;
@@ -29,15 +29,13 @@ impl Block {
     }
 
     fn fill(&self) {
-        // SAFETY: the block is the play's.
-        Self::offsets(self.bytes).for_each(|at| unsafe { self.start.add(at).write(self.fill) });
+        Self::offsets(self.bytes).for_each(|at| fill(self.start.wrapping_add(at), self.fill, 1));
     }
 
     fn assert_intact(&self, bytes: usize) {
-        // SAFETY: as above.
         let is_intact = Self::offsets(bytes.min(self.bytes))
             .filter(|at| at % STEP == 0)
-            .all(|at| unsafe { self.start.add(at).read() } == self.fill);
+            .all(|at| is_filled(self.start.wrapping_add(at), self.fill, 1));
         assert!(is_intact, "a block of {} bytes at {:?} has lost its contents", self.bytes, self.start);
     }
 }
@@ -73,8 +71,7 @@ impl<'w> Play<'w> {
             return;
         }
         assert!(block.start.addr().is_multiple_of(align));
-        // SAFETY: the block was just allocated.
-        let is_zero = || Block::offsets(bytes).all(|at| unsafe { block.start.add(at).read() } == 0);
+        let is_zero = || Block::offsets(bytes).all(|at| is_filled(block.start.wrapping_add(at), 0, 1));
         assert!(!block.zero || is_zero(), "memory said to be zero is not");
         self.n_blocks += 1;
         let block = Block { start: block.start, bytes, fill: self.n_blocks as u8 | 1 };
@@ -125,7 +122,7 @@ impl<'w> Play<'w> {
     /// are in no count.
     pub(super) fn end(mut self, left_over: usize) {
         if self.heaps.is_empty() && self.birth().is_none() {
-            panic!("no heap is born although the kernel no longer fails");
+            panic!("no heap can be made although the kernel no longer fails");
         }
         let heap = self.heaps[0];
         self.free(heap, 1);

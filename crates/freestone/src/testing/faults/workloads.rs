@@ -1,4 +1,4 @@
-//! The micro workloads: each drives one way that memory goes.
+//! The micro workloads: each exercises one path that memory takes.
 #![allow(unsafe_code)]
 //!
 //! # Safety
@@ -13,7 +13,7 @@ const MIB: usize = 1 << 20;
 
 pub(super) type Workload = fn(&mut Play<'_>);
 
-/// An option and its value, if a workload wants one.
+/// An option and its value, if a workload needs one.
 pub(super) type Setting = Option<(usize, &'static str)>;
 
 fn small_blocks(play: &mut Play<'_>) {
@@ -64,7 +64,7 @@ fn aligned(play: &mut Play<'_>) {
     play.free(heap, 2);
 }
 
-/// Dirty memory becomes zero memory and is asked for again: whoever is told that it is zero looks.
+/// Dirty memory becomes zero memory and is allocated again: each block said to be zero is checked.
 fn zeroed(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     for _ in 0..3 {
@@ -126,7 +126,7 @@ fn remote_frees(play: &mut Play<'_>) {
     route::send_all(consumer);
 }
 
-/// As under `ulimit -v`: clean holes make way for longer blocks, and are mapped again.
+/// As under `ulimit -v`: clean holes are unmapped for longer blocks, and mapped again.
 fn little_address_space(play: &mut Play<'_>) {
     let Some(heap) = play.birth() else { return };
     (0..12).for_each(|_| play.allocate(heap, 250 * KIB, 1));
@@ -138,7 +138,7 @@ fn little_address_space(play: &mut Play<'_>) {
     (0..8).for_each(|_| play.allocate(heap, 250 * KIB, 1));
 }
 
-/// A micro workload, and an option that changes how it has its memory.
+/// A micro workload, and an option that changes how it gets memory.
 pub(super) const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("small blocks", small_blocks, None),
     ("large blocks", large_blocks, None),
@@ -150,7 +150,7 @@ pub(super) const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("explicit heaps", explicit_heaps, None),
     ("purges", purges, None),
     ("purges, lazily", purges, Some((key::PURGE, "free"))),
-    ("births and deaths", births_and_deaths, None),
+    ("heaps that begin and end", births_and_deaths, None),
     ("remote frees", remote_frees, Some((key::DIRTY_MAX, "0"))),
     ("little address space", little_address_space, None),
 ];

@@ -9,6 +9,7 @@ use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::{flush, route, upkeep};
+use freestone_base::lock::Forker;
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::SplitMix;
@@ -44,7 +45,7 @@ struct Actor<'stage> {
     random: SplitMix,
 }
 
-/// What a thread does from its birth to its end.
+/// What a thread does from its start to its end.
 pub(super) fn live(stage: &Stage, seed: u64) {
     let mut actor = Actor { stage, heap: stage.world.heap(), random: SplitMix(seed) };
     if stage.seams == Seams::Limits {
@@ -136,7 +137,7 @@ impl Actor<'_> {
         }
         for _ in 0..1 + self.random.below(6) {
             let start = self.heap.allocate(bytes, 1).start;
-            let start = NonNull::new(start).expect("the window has room for all of it");
+            let start = NonNull::new(start).expect("the address range has room for all of it");
             self.stage.handed_out(start, bytes, None);
         }
     }
@@ -145,18 +146,17 @@ impl Actor<'_> {
         for _ in 0..1 + self.random.below(6) {
             let Some(block) = self.stage.take_block(&mut self.random) else { return };
             let class = class_of_aligned(block.bytes, 1).filter(|_| block.heap.is_none() && self.random.below(3) == 0);
-            // SAFETY: the program gave the block up; the heap is this thread's.
-            unsafe {
-                match class {
-                    // Rust's way: by the layout, without asking whose it is.
-                    Some(class) => {
-                        let block = FreeBlock::new(block.start.as_ptr(), class);
-                        if let Err(block) = self.heap.bins().try_push(block) {
-                            flush::push(self.heap, block);
-                        }
+            match class {
+                // Rust's way: by the layout, without asking whose it is.
+                Some(class) => {
+                    // SAFETY: the block was allocated for a size of this class, and the program gave it up.
+                    let block = unsafe { FreeBlock::new(block.start.as_ptr(), class) };
+                    if let Err(block) = self.heap.bins().try_push(block) {
+                        flush::push(self.heap, block);
                     }
-                    None => self.heap.free(block.start.as_ptr()),
                 }
+                // SAFETY: the program gave the block up; the heap is this thread's.
+                None => unsafe { self.heap.free(block.start.as_ptr()) },
             }
             self.stage.freed(block);
         }
@@ -168,8 +168,8 @@ impl Actor<'_> {
         // SAFETY: as in `free`.
         let moved = unsafe { self.heap.reallocate(block.start.as_ptr(), bytes, 1) };
         self.stage.freed(block);
-        let moved = NonNull::new(moved).expect("the window has room for all of it");
-        // A block that stays where it is stays its heap's.
+        let moved = NonNull::new(moved).expect("the address range has room for all of it");
+        // A block that does not move still belongs to its heap.
         let heap = block.heap.filter(|_| moved == block.start);
         self.stage.handed_out(moved, bytes, heap);
     }
@@ -198,7 +198,7 @@ impl Actor<'_> {
             let start = entered_heap.own().allocate(bytes, 1).start;
             self.stage.owned().heaps[number].is_entered = false;
             drop(entered_heap);
-            let start = NonNull::new(start).expect("the window has room for all of it");
+            let start = NonNull::new(start).expect("the address range has room for all of it");
             self.stage.handed_out(start, bytes, Some(number));
         }
         self.stage.owned().heaps[number].n_busy -= 1;
@@ -207,8 +207,8 @@ impl Actor<'_> {
     fn fork_in_parent(&mut self) {
         self.stage.lock_for_fork();
         scheduled::let_others_run();
-        // SAFETY: this thread took the locks.
-        unsafe { self.stage.unlock_after_fork() };
+        // SAFETY: this thread took the locks above, and holds no guard.
+        self.stage.unlock_after_fork(unsafe { Forker::new() });
     }
 
     /// Goes on as the child of a fork: all other threads vanish, wherever they are outside the locks.
@@ -220,16 +220,15 @@ impl Actor<'_> {
             spin_hint();
         }
         stage.become_child();
-        // SAFETY: this thread took the locks, and is the only one.
-        unsafe {
-            stage.unlock_after_fork();
-            world.shared.pages.adopt_purging_in_child();
-            world.threads.orphan_others(Some(self.heap));
-        }
+        // SAFETY: this thread took the locks above, and holds no guard.
+        stage.unlock_after_fork(unsafe { Forker::new() });
+        world.shared.pages.adopt_purging_in_child();
+        // SAFETY: all other threads have vanished, the heap is this thread's, and no lock is held.
+        unsafe { world.threads.orphan_others(Some(self.heap)) };
         stage.check("in the child, at its start");
     }
 
-    /// Holds at most one block at a time, as the other thread does: the limit has room for both, and for what the heap needs itself.
+    /// Holds at most one block at a time, as the other thread does: the limit has room for both, and for the heap's metadata.
     fn live_within_the_limit(&mut self) {
         for _ in 0..self.stage.n_steps {
             let bytes = self.size();

@@ -5,14 +5,14 @@
 //! its blocks were taken out and no thread is using it or freeing one of them.
 //!
 //! # Safety
-//! Blocks are read and written by the shadow for the sizes they were asked for.
+//! Blocks are read and written by the shadow for their requested sizes.
 
 use crate::check::check;
 use crate::config::key;
-use crate::span::Kind;
-use crate::testing::World;
+use crate::span::{Kind, PageIndex};
+use crate::testing::{World, span_at};
 use crate::thread::explicit::ExplicitHeap;
-use freestone_base::lock::Lock;
+use freestone_base::lock::{Forker, Lock};
 use freestone_os::Futex;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::{Shadow, SplitMix};
@@ -25,7 +25,7 @@ use std::vec::Vec;
 /// Which seams of the heap a scenario drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seams {
-    /// Births, deaths, remote frees, ticks, purges.
+    /// Starts and ends of threads, remote frees, ticks, purges.
     Threads,
     /// And explicit heaps.
     Heaps,
@@ -80,10 +80,10 @@ pub(super) struct Stage {
     pub(super) seams: Seams,
     pub(super) n_threads: usize,
     pub(super) n_steps: usize,
-    /// Sizes asked for.
+    /// Sizes that threads request.
     pub(super) sizes: Vec<usize>,
     owned: Mutex<Owned>,
-    /// Queues those who fork, as the lock of `api::pressure` does.
+    /// Queues threads that fork, as the lock of `api::pressure` does.
     forks: Lock<(), Futex, 5>,
     here: Cell<usize>,
     /// Whether this is a forked child, where only one thread exists and the blocks of the others are lost.
@@ -108,14 +108,14 @@ impl Stage {
             world.set(key::PURGE, "free");
         }
         let mut sizes: Vec<_> = if seams == Seams::Limits {
-            // The limit has room for one block of each thread (see `actor`), and for what the heap needs itself. A purge under way may be of more
+            // The limit has room for one block of each thread (see `actor`), and for the heap's metadata. A purge under way may be of more
             // memory than one block has, if blocks are small: then an allocation has to wait for it.
             world.set(key::DIRTY_MAX, pick(random, &["0", "256k"]));
             let (limit, sizes) = [("7m", &[1 << 20, 2 << 20, 3 << 20][..]), ("3m", &[1 << 20])][random.below(2)];
             world.set(key::LIMIT_HARD, limit);
             sizes.to_vec()
         } else {
-            // Few classes, so that threads meet in one; those of few blocks a span, so that spans come and go.
+            // Few classes, so that threads meet in one; those of few blocks a span, so that spans are made and freed.
             let all = [16, 48, 512, 1024, 4000, 8000, 16_000, 30_000, 70_000, 200_000, 1 << 20];
             (0..1 + random.below(4)).map(|_| all[random.below(all.len())]).collect()
         };
@@ -133,7 +133,7 @@ impl Stage {
         }
     }
 
-    /// What the program owns. Nothing of the heap is to be called meanwhile.
+    /// What the program owns. The caller must not call the heap while it holds the guard.
     pub(super) fn owned(&self) -> MutexGuard<'_, Owned> {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,17 +168,11 @@ impl Stage {
     }
 
     /// As `api::fork` does after it.
-    ///
-    /// # Safety
-    /// - This thread took the locks with [`Stage::lock_for_fork`], or is the copy of the one that did.
-    pub(super) unsafe fn unlock_after_fork(&self) {
-        // SAFETY: the caller took them.
-        unsafe {
-            self.world.shared.unlock_after_fork();
-            self.world.threads.unlock_after_fork();
-            Futex::end_fork();
-            self.forks.release_raw();
-        }
+    pub(super) fn unlock_after_fork(&self, forker: Forker) {
+        self.world.shared.unlock_after_fork(forker);
+        self.world.threads.unlock_after_fork(forker);
+        Futex::end_fork();
+        self.forks.release_raw(forker);
     }
 
     /// A block was handed out.
@@ -229,9 +223,9 @@ impl Stage {
         let left = world.shared.pages.inspect(|state| {
             state.runs.iter().find_map(|(run, span)| match span.kind.get() {
                 Kind::Small => {
-                    Some(format!("{} blocks of the span at page {} never came home", span.n_out.get(), run.first))
+                    Some(format!("{} blocks of the span at page {} were never returned", span.n_out.get(), run.first))
                 }
-                Kind::Large => Some(format!("the large block at page {} belongs to no one", run.first)),
+                Kind::Large => Some(format!("the large block at page {} has no owner", run.first)),
                 _ => None,
             })
         });
@@ -243,8 +237,7 @@ impl Stage {
     pub(super) fn check(&self, when: &str) {
         // SAFETY: no thread is inside the allocator.
         if let Err(broken) = unsafe { check(&self.world.shared, &self.world.threads) } {
-            // SAFETY: pages that `check` names have records.
-            panic!("{when}: {broken:?}: {:?}", unsafe { self.world.shared.span(broken.page) });
+            panic!("{when}: {broken:?}: {:?}", span_at(&self.world, PageIndex(broken.page)).record());
         }
     }
 
@@ -273,12 +266,14 @@ impl Stage {
             late.iter().for_each(|block| owned.give_back(*block));
         }
         // SAFETY: no block of the heap is used any more, and no other thread uses the heap.
-        unsafe { self.world.threads.destroy(&*record) };
+        let heap = unsafe { &*record };
+        // SAFETY: as above.
+        unsafe { self.world.threads.destroy(heap) };
     }
 }
 
 impl Owned {
-    /// The program gives a block up: it holds what was written to it.
+    /// The program gives a block up, after its contents are checked.
     pub(super) fn give_back(&mut self, block: Block) {
         self.shadow.giving_back(block.start).unwrap_or_else(|violation| panic!("{violation}"));
     }

@@ -22,7 +22,7 @@ fn free_blocks_are_published_as_bytes_and_once() {
 }
 
 #[test]
-fn of_live_blocks_only_the_change_is_published() {
+fn only_the_change_of_live_blocks_is_published() {
     let (accounts, usage) = (Accounts::new(), Usage::new());
     accounts.publish_live(CLASS, 100, &usage);
     accounts.publish_live(CLASS, 100, &usage);
@@ -45,7 +45,7 @@ fn a_cached_run_that_comes_and_goes_is_not_published_unless_more_is_live_than_wa
 }
 
 #[test]
-fn what_was_counted_goes_out_with_the_next_change() {
+fn what_was_counted_is_published_with_the_next_change() {
     let (accounts, usage) = (Accounts::new(), Usage::new());
     accounts.publish_large(1 << 20, &usage);
     let _ = accounts.add_large(-(1 << 20));

@@ -1,4 +1,4 @@
-use crate::testing::{OneHeap, World};
+use crate::testing::{OneHeap, World, fill, free, is_filled, reallocate};
 use crate::thread::route;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
@@ -13,7 +13,7 @@ proptest! {
 
     /// Contents, alignment and disjointness by the shadow; every invariant every few operations; on several OS page sizes.
     #[test]
-    fn any_stream_keeps_every_promise(
+    fn any_stream_keeps_contents_and_invariants(
         stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
         os_page_log2 in 12u32..=16,
         bin_max in BIN_MAX,
@@ -42,12 +42,11 @@ proptest! {
         world.check().unwrap();
         player.drain().unwrap();
         for heap in heaps {
-            // SAFETY: no heap is used afterwards.
-            unsafe { world.threads.death(heap) };
+            world.end(heap);
         }
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        prop_assert_eq!((stats.large_pages, world.small_span_pages()), (0, 0), "everything came home");
+        prop_assert_eq!((stats.large_pages, world.small_span_pages()), (0, 0), "every block was returned");
     }
 }
 
@@ -66,9 +65,10 @@ fn mixed(n_ops: usize) -> freestone_testkit::ops::Stream {
     generate(mix, 0, n_ops, 7)
 }
 
-/// Fails every call of the kernel in turn, with each errno, once and for good: null or success, the heap whole, nothing lost.
+/// Fails every call of the kernel in turn, with each errno, once and for good: each operation returns null or succeeds, every invariant
+/// holds, and no block is lost.
 #[test]
-fn every_failing_call_of_the_kernel_leaves_the_heap_whole() {
+fn after_each_failing_call_of_the_kernel_every_invariant_holds() {
     let stream = mixed(if cfg!(miri) { 30 } else { 200 });
     let n_calls = {
         let world = World::new(4096);
@@ -84,7 +84,7 @@ fn every_failing_call_of_the_kernel_leaves_the_heap_whole() {
                 let world = World::new(4096);
                 world.os().plan(Some(Failure { nth_call, errno, for_good }));
                 let heap = world.try_heap();
-                // The window itself may have failed; the next attempt must not remember that.
+                // The address range itself may have failed; the next attempt must not depend on that.
                 let Some(heap) = heap else {
                     world.os().plan(None);
                     assert!(world.try_heap().is_some());
@@ -97,8 +97,7 @@ fn every_failing_call_of_the_kernel_leaves_the_heap_whole() {
                     player.err().unwrap()
                 );
                 world.os().plan(None);
-                // SAFETY: the heap is not used afterwards.
-                unsafe { world.threads.death(heap) };
+                world.end(heap);
                 world.check().unwrap();
                 assert_eq!(world.small_span_pages(), 0, "blocks were lost");
             }
@@ -119,17 +118,14 @@ fn absurd_requests_are_refused() {
 }
 
 #[test]
-fn alignments_are_given_up_to_the_window() {
+fn alignments_are_served_up_to_the_size_of_the_address_range() {
     let world = World::new(4096);
     let heap = world.heap();
     for align_log2 in 0..=if cfg!(miri) { 20 } else { 24 } {
         for size in [1, 100, 5000, 100_000] {
-            // SAFETY: the heap and the block are this test's.
-            unsafe {
-                let block = heap.allocate(size, 1 << align_log2).start;
-                assert!(!block.is_null() && block.addr().is_multiple_of(1 << align_log2));
-                heap.free(block);
-            }
+            let block = heap.allocate(size, 1 << align_log2).start;
+            assert!(!block.is_null() && block.addr().is_multiple_of(1 << align_log2));
+            free(heap, block);
         }
     }
     world.check().unwrap();
@@ -150,21 +146,18 @@ fn a_batch_of_32_remote_frees_costs_one_handover() {
 }
 
 #[test]
-fn orphans_blocks_are_handed_out_again() {
+fn blocks_of_orphaned_heaps_are_handed_out_again() {
     let world = World::new(4096);
     let (own, lost) = (world.heap(), world.heap());
-    // SAFETY: the heaps and the blocks are this test's; the orphan is not used.
-    unsafe {
-        let blocks: Vec<_> = (0..10).map(|_| lost.allocate(96, 1).start).collect();
-        world.threads.orphan_others(Some(own));
-        for &block in &blocks {
-            own.free(block);
-        }
-        route::send_all(own);
-        let again: Vec<_> = (0..10).map(|_| own.allocate(96, 1).start).collect();
-        assert!(blocks.iter().all(|block| again.contains(block)));
-        again.into_iter().for_each(|block| own.free(block));
+    let blocks: Vec<_> = (0..10).map(|_| lost.allocate(96, 1).start).collect();
+    world.orphan_others(own);
+    for &block in &blocks {
+        free(own, block);
     }
+    route::send_all(own);
+    let again: Vec<_> = (0..10).map(|_| own.allocate(96, 1).start).collect();
+    assert!(blocks.iter().all(|block| again.contains(block)));
+    again.into_iter().for_each(|block| free(own, block));
     world.check().unwrap();
 }
 
@@ -173,22 +166,19 @@ fn a_buffer_that_grows_by_eighths_moves_few_times_and_keeps_its_contents() {
     let world = World::new(4096);
     let heap = world.heap();
     let (mut size, mut n_moves) = (27, 0);
-    // SAFETY: the heap and the block are this test's.
-    unsafe {
-        let mut block = heap.allocate(size, 1).start;
-        block.write_bytes(7, size);
-        while size < if cfg!(miri) { 100_000 } else { 20 << 20 } {
-            let next = size + size / 8;
-            let moved = heap.reallocate(block, next, 1);
-            n_moves += u32::from(moved != block);
-            block = moved;
-            let bytes = core::slice::from_raw_parts(block, next);
-            assert!(bytes.iter().take(size).step_by(1 + size / 4096).all(|&byte| byte == 7) && bytes[size - 1] == 7);
-            block.add(size).write_bytes(7, next - size);
-            size = next;
-        }
-        heap.free(block);
+    let mut block = heap.allocate(size, 1).start;
+    fill(block, 7, size);
+    while size < if cfg!(miri) { 100_000 } else { 20 << 20 } {
+        let next = size + size / 8;
+        let moved = reallocate(heap, block, next);
+        n_moves += u32::from(moved != block);
+        block = moved;
+        let at = (0..size).step_by(1 + size / 4096).chain([size - 1]);
+        assert!(at.into_iter().all(|at| is_filled(block.wrapping_add(at), 7, 1)));
+        fill(block.wrapping_add(size), 7, next - size);
+        size = next;
     }
+    free(heap, block);
     assert!(n_moves <= 11, "{n_moves} moves");
     world.check().unwrap();
 }

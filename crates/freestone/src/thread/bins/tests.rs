@@ -29,7 +29,7 @@ fn cut(bins: &Bins, keep: i64) -> Option<FreeChain> {
     bins.take_all_but(CLASS, keep, &View::EMPTY).expect("no link is damaged")
 }
 
-/// What can be popped.
+/// Pops all blocks.
 fn pop_all(bins: &Bins) -> Vec<*mut u8> {
     core::iter::from_fn(|| Some(bins.pop(CLASS)).filter(|block| !block.is_null())).collect()
 }
@@ -42,11 +42,11 @@ fn the_block_freed_last_is_allocated_first_and_counted() {
     assert_eq!((bins.frees(CLASS), bins.len(CLASS), bins.live(CLASS)), (3, 3, -3));
     assert_eq!(pop_all(&bins), [2, 1, 0].map(|at| blocks.start(at)));
     assert_eq!((bins.allocs(CLASS), bins.len(CLASS), bins.live(CLASS)), (3, 0, 0));
-    assert_eq!((bins.len(CLASS + 1), bins.allocs(CLASS - 1)), (0, 0), "the other bins are other bins");
+    assert_eq!((bins.len(CLASS + 1), bins.allocs(CLASS - 1)), (0, 0), "other bins do not change");
 }
 
 #[test]
-fn a_bin_asks_to_be_looked_at_with_the_free_that_its_room_has_no_place_for() {
+fn the_free_that_exceeds_the_room_asks_for_the_slow_path() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(3));
     bins.grant(CLASS, 2);
     let looked_at: Vec<_> = (0..3).map(|at| bins.push(blocks.free_block(at))).collect();
@@ -55,7 +55,7 @@ fn a_bin_asks_to_be_looked_at_with_the_free_that_its_room_has_no_place_for() {
 }
 
 #[test]
-fn a_block_is_not_pushed_where_there_is_no_room() {
+fn a_block_is_not_pushed_into_a_bin_without_room() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(2));
     assert!(bins.try_push(blocks.free_block(0)).is_err(), "a placeholder never has room");
     assert!(bins.is_empty(CLASS) && bins.frees(CLASS) == 0);
@@ -78,7 +78,7 @@ fn granting_room_changes_no_count_of_frees() {
 }
 
 #[test]
-fn a_block_that_comes_home_is_in_the_bin_and_no_free() {
+fn a_block_that_was_freed_remotely_is_in_the_bin_and_not_counted_as_a_free() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(1));
     bins.put(blocks.free_block(0));
     assert_eq!((bins.len(CLASS), bins.frees(CLASS), bins.room(CLASS)), (1, 0, 0));
@@ -119,7 +119,7 @@ fn a_cut_keeps_the_blocks_freed_last() {
 }
 
 #[test]
-fn nothing_is_cut_off_a_bin_that_has_no_more_than_is_kept() {
+fn nothing_is_taken_from_a_bin_that_has_no_more_than_it_keeps() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(2));
     (0..2).for_each(|at| bins.put(blocks.free_block(at)));
     assert!(cut(&bins, 3).is_none());
@@ -129,7 +129,7 @@ fn nothing_is_cut_off_a_bin_that_has_no_more_than_is_kept() {
 
 /// A block freed twice in a row links to itself.
 #[test]
-fn a_cut_ends_after_as_many_blocks_as_were_counted_though_the_links_are_a_ring() {
+fn a_cut_ends_after_as_many_blocks_as_were_counted_even_if_the_links_form_a_ring() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(1));
     (0..4).for_each(|_| bins.put(blocks.free_block(0)));
     let mut cut = cut(&bins, 0).unwrap();
@@ -137,7 +137,7 @@ fn a_cut_ends_after_as_many_blocks_as_were_counted_though_the_links_are_a_ring()
 }
 
 #[test]
-fn a_bin_learns_its_capacity_once_and_keeps_what_was_set() {
+fn a_bin_computes_its_first_capacity_once_and_keeps_what_was_set() {
     let bins = Bins::empty();
     assert_eq!(bins.capacity(CLASS, || 40), 40);
     assert_eq!(bins.capacity(CLASS, || panic!("it is set")), 40);
@@ -166,14 +166,14 @@ fn a_bin_is_idle_when_it_has_blocks_and_none_was_taken_since_the_last_tick() {
 }
 
 #[test]
-fn remote_frees_count_as_frees_of_the_thread_and_not_of_the_bin() {
+fn remote_frees_count_for_the_thread_and_not_for_the_bin() {
     let bins = Bins::empty();
     bins.count_remote_frees(CLASS, 3);
     assert_eq!((bins.remote_frees(CLASS), bins.frees(CLASS), bins.live(CLASS), bins.len(CLASS)), (3, 0, -3, 0));
 }
 
 #[test]
-fn a_bin_that_is_reset_has_no_room_and_goes_on_counting() {
+fn a_bin_that_is_reset_has_no_room_and_keeps_its_counters() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(1));
     bins.grant(CLASS, 9);
     let _ = bins.push(blocks.free_block(0));

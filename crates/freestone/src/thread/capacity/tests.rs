@@ -7,7 +7,7 @@ fn a_bin_of_a_process_of_few_threads_has_its_whole_capacity() {
 }
 
 #[test]
-fn in_a_crowd_all_bins_of_a_class_together_hold_a_fixed_number_of_bytes_and_each_a_block() {
+fn among_many_threads_all_bins_of_a_class_together_hold_a_fixed_number_of_bytes_and_each_a_block() {
     for (block_bytes, n_heaps) in [(16, 17), (64, 1000), (1024, 64), (32768, 5000)] {
         let bytes = shared(u32::MAX, block_bytes, n_heaps) as usize * block_bytes;
         assert!(bytes * n_heaps as usize <= SHARED_BYTES || bytes == block_bytes, "{block_bytes} {n_heaps}");
@@ -17,7 +17,7 @@ fn in_a_crowd_all_bins_of_a_class_together_hold_a_fixed_number_of_bytes_and_each
 }
 
 #[test]
-fn each_flushed_capacity_halves_what_a_bin_may_hold_down_to_what_makes_a_flush_worth_its_call() {
+fn each_flushed_capacity_halves_what_a_bin_may_hold_down_to_a_minimum() {
     assert_eq!(allowed(1024, 0, 16), 1024);
     assert_eq!(allowed(1024, 1023, 16), 1024);
     assert_eq!(allowed(1024, 1024, 16), 512);

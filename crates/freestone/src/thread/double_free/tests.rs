@@ -204,14 +204,14 @@ fn a_program_whose_data_equals_the_mark_is_never_accused() {
         let mark = heap.allocate(bytes, 1).start;
         free(heap, mark);
         // SAFETY: the block lies in the heap's memory.
-        let word = unsafe { mark.cast::<u64>().add(1).read() };
+        let word = unsafe { mark.cast::<u64>().wrapping_add(1).read() };
         for place in [0, 1, 1 << 31, u64::from(u32::MAX)] {
             let word = word & u64::from(u32::MAX) | place << 32;
             let all = blocks(heap, bytes, 100);
             let of_explicit = blocks(explicit.enter().own(), bytes, 10);
             for &block in all.iter().chain(&of_explicit) {
                 // SAFETY: the block is the test's.
-                unsafe { block.cast::<u64>().add(1).write(word) };
+                unsafe { block.cast::<u64>().wrapping_add(1).write(word) };
             }
             all[..30].iter().for_each(|&block| free(heap, block));
             all[30..60].iter().for_each(|&block| free(other, block));

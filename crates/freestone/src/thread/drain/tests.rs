@@ -5,7 +5,7 @@ use crate::testing::World;
 use std::vec::Vec;
 
 #[test]
-fn what_others_freed_is_in_the_bins_after_a_drain_and_counts_as_no_free() {
+fn a_drain_moves_what_others_freed_into_the_bins_and_counts_no_free() {
     let world = World::new(4096);
     let (owner, other) = (world.heap(), world.heap());
     let class = class_of(64);
@@ -16,9 +16,9 @@ fn what_others_freed_is_in_the_bins_after_a_drain_and_counts_as_no_free() {
     route::send_all(other);
     drain(owner);
     assert_eq!((owner.bins().len(class), owner.bins().frees(class)), (before + 50, frees));
-    assert_eq!(owner.bins().live(class), 50, "the owner does not know who freed them");
+    assert_eq!(owner.bins().live(class), 50, "the owner's count is unchanged");
     drain(owner);
-    assert_eq!(owner.bins().len(class), before + 50, "nothing comes twice");
+    assert_eq!(owner.bins().len(class), before + 50, "no block is drained twice");
     world.check().unwrap();
 }
 

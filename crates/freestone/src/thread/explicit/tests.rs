@@ -18,7 +18,7 @@ fn a_limit_below_what_the_heap_has_is_refused_and_the_one_before_stays() {
 }
 
 #[test]
-fn small_spans_count_whole_towards_the_limit() {
+fn small_spans_count_in_full_towards_the_limit() {
     let world = World::new(4096);
     let heap = world.explicit_heap();
     assert!(!heap.enter().own().allocate(16, 1).start.is_null());
@@ -41,7 +41,7 @@ fn a_record_that_is_used_again_has_no_limit() {
 }
 
 #[test]
-fn an_explicit_heap_caches_no_large_run_and_frees_of_its_blocks_come_home_at_once() {
+fn an_explicit_heap_caches_no_large_run_and_its_freed_blocks_reach_it_at_once() {
     let world = World::new(4096);
     let (heap, thread) = (world.explicit_heap(), world.heap());
     for _ in 0..5 {

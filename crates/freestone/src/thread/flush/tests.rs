@@ -1,7 +1,6 @@
-#![allow(unsafe_code)]
 use super::*;
 use crate::size_class::class_of;
-use crate::testing::World;
+use crate::testing::{World, free, freed};
 use crate::thread::upkeep;
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -9,7 +8,7 @@ use std::vec::Vec;
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 1 } else { 24 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A thread has a burst of many sizes, frees all of it in any order, and sleeps: no bin and no span stays with it.
+    /// A thread has a burst of many sizes, frees all of it in any order, and sleeps: its bins are empty and it owns no span.
     #[test]
     fn a_thread_whose_burst_is_over_keeps_nothing_of_it(
         sizes in proptest::collection::vec(16usize..1100, if cfg!(miri) { 400..401 } else { 4000..9000 }),
@@ -21,16 +20,13 @@ proptest! {
         // Some classes never overflow, so the burst needs one that does.
         let many = core::iter::repeat_n(700, if cfg!(miri) { 300 } else { 0 });
         world.shared.usage.set_n_heaps(n_heaps);
-        // SAFETY: the heap and the blocks are this test's.
-        unsafe {
-            let mut blocks: Vec<_> = sizes.iter().copied().chain(many).map(|size| heap.allocate(size, 1).start).collect();
+        let mut blocks: Vec<_> = sizes.iter().copied().chain(many).map(|size| heap.allocate(size, 1).start).collect();
             match order {
                 0 => {}
                 1 => blocks.reverse(),
                 _ => blocks.sort_by_key(|block| block.addr().wrapping_mul(0x9E37_79B9_7F4A_7C15)),
             }
-            blocks.into_iter().for_each(|block| heap.free(block));
-        }
+            blocks.into_iter().for_each(|block| free(heap, block));
         for class in 0..crate::size_class::N_CLASSES {
             prop_assert_eq!(heap.bins().len(class), 0, "bin of class {}", class);
         }
@@ -39,44 +35,38 @@ proptest! {
     }
 }
 
-/// The bins of a program that does the same again and again are not emptied each time: what fits them stays.
+/// The bins of a program that repeats a loop are not emptied each time: blocks that fit them stay.
 #[test]
-fn a_loop_whose_blocks_fit_its_bins_never_gives_its_spans_back() {
+fn a_loop_whose_blocks_fit_its_bins_never_frees_its_spans() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let mut held = 0;
-        for round in 0..50 {
-            let blocks: Vec<_> = (0..60).map(|i| heap.allocate(16 + i * 16, 1).start).collect();
-            blocks.into_iter().for_each(|block| heap.free(block));
-            if round == 0 {
-                held = world.shared.pages.stats().small_pages;
-            }
-            assert_eq!(world.shared.pages.stats().small_pages, held, "round {round}");
+    let mut held = 0;
+    for round in 0..50 {
+        let blocks: Vec<_> = (0..60).map(|i| heap.allocate(16 + i * 16, 1).start).collect();
+        blocks.into_iter().for_each(|block| free(heap, block));
+        if round == 0 {
+            held = world.shared.pages.stats().small_pages;
         }
-        assert!(held > 0);
+        assert_eq!(world.shared.pages.stats().small_pages, held, "round {round}");
     }
+    assert!(held > 0);
 }
 
-/// What is put off until a flush turns to another span must not outlast the heap's hold on the span.
+/// Work that is deferred until a flush turns to another span must be done before the heap loses the span.
 #[test]
-fn a_block_that_comes_home_outside_a_flush_leaves_nothing_to_do_later() {
+fn a_block_that_is_returned_outside_a_flush_defers_no_work() {
     let world = World::new(4096);
     world.set(crate::config::key::DIRTY_MAX, "0");
     let heap = world.heap();
     let class = crate::size_class::class_of(1024);
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
-        for &block in blocks.iter().skip(1) {
-            free_remote(heap, FreeBlock::new(block, class), heap.generation());
-            assert_eq!(heap.purge().turn_to(0), None, "something is left to do");
-        }
-        assert!(world.os().purged_bytes() > 0, "no OS page was given back");
-        heap.free(blocks[0]);
-        world.threads.death(heap);
+    let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
+    for &block in blocks.iter().skip(1) {
+        free_remote(heap, freed(block, class), heap.generation());
+        assert_eq!(heap.purge().turn_to(0), None, "something is left to do");
     }
+    assert!(world.os().purged_bytes() > 0, "no OS page was given back");
+    free(heap, blocks[0]);
+    world.end(heap);
     world.check().unwrap();
 }
 
@@ -85,11 +75,10 @@ fn blocks(own: Own<'_, freestone_os::fake::Fake>, bytes: usize, n: usize) -> Vec
     (0..n).map(|_| own.allocate(bytes, 1).start).collect()
 }
 
-/// Pushes freed blocks, of whatever owner, without looking at the bin.
+/// Pushes freed blocks, of any owner, without checking the bin.
 fn fill_bin(own: Own<'_, freestone_os::fake::Fake>, class: usize, blocks: &[*mut u8]) {
     for &block in blocks {
-        // SAFETY: the block is the test's, and not used any more.
-        let _ = own.bins().push(unsafe { FreeBlock::new(block, class) });
+        let _ = own.bins().push(freed(block, class));
     }
 }
 
@@ -114,7 +103,7 @@ fn a_flush_gives_own_blocks_to_their_spans_and_others_to_their_owners_in_any_ord
 }
 
 #[test]
-fn a_flush_keeps_the_hotter_blocks_it_is_told_to_keep() {
+fn a_flush_keeps_as_many_of_the_hottest_blocks_as_it_should() {
     let world = World::new(4096);
     let heap = world.heap();
     let class = class_of(64);
@@ -128,7 +117,7 @@ fn a_flush_keeps_the_hotter_blocks_it_is_told_to_keep() {
 }
 
 #[test]
-fn a_block_freed_twice_is_refused_and_the_rest_of_the_bin_goes_home() {
+fn a_block_freed_twice_is_refused_and_the_rest_of_the_bin_is_returned() {
     let world = World::new(4096);
     world.set(crate::config::key::MISUSE, "ignore");
     let heap = world.heap();
@@ -147,9 +136,9 @@ fn a_block_freed_twice_is_refused_and_the_rest_of_the_bin_goes_home() {
     assert_eq!(world.small_span_pages(), 0);
 }
 
-/// Sparse and small: with nothing allowed to stay, each OS page goes back as its last block comes home, whatever the order.
+/// Few small blocks and a bound of 0: each OS page goes back as its last block is returned, whatever the order.
 #[test]
-fn what_a_flush_empties_goes_back_to_the_operating_system_above_the_bound() {
+fn above_the_bound_the_os_pages_that_a_flush_empties_go_back_to_the_operating_system() {
     let world = World::new(4096);
     world.set(crate::config::key::DIRTY_MAX, "0");
     let heap = world.heap();
@@ -160,7 +149,7 @@ fn what_a_flush_empties_goes_back_to_the_operating_system_above_the_bound() {
     fill_bin(heap, class, &live[1..]);
     flush(heap, class, 0);
     flush(heap, class, 0);
-    assert!(world.os().purged_bytes() >= before + 8 * 4096, "OS pages without a block out stay");
+    assert!(world.os().purged_bytes() >= before + 8 * 4096, "OS pages without an allocated block stay");
     assert!(heap.purge().is_at(0) && heap.purge().turn_to(0).is_none(), "nothing is left to do");
     world.check().unwrap();
 }
@@ -172,8 +161,7 @@ fn a_bin_is_granted_no_more_room_than_it_may_hold() {
     let class = class_of(64);
     let capacity = i64::from(bin_capacity(heap, class));
     for block in blocks(heap, 64, 5000) {
-        // SAFETY: the block is the test's, and not used any more.
-        push(heap, unsafe { FreeBlock::new(block, class) });
+        push(heap, freed(block, class));
         assert!(heap.bins().len(class) <= capacity.max(64) + 1, "{} in a bin of {capacity}", heap.bins().len(class));
         assert!(heap.bins().len(class) + heap.bins().room(class) <= capacity.max(64) + 1);
     }

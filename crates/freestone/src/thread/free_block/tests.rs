@@ -34,7 +34,7 @@ fn free(own: Own<'_, Fake>, block: *mut u8) {
 /// Writes to a free block, as a program should not.
 fn write(block: *mut u8, word: usize, value: u64) {
     // SAFETY: the block is in the heap's memory, and the test is in one thread.
-    unsafe { block.cast::<u64>().add(word).write(value) }
+    unsafe { block.cast::<u64>().wrapping_add(word).write(value) }
 }
 
 /// Asserts that a write to a free block was reported, at this address if one is given, and nothing else.

@@ -11,14 +11,14 @@ fn near_the_end() -> Generations {
 }
 
 #[test]
-fn no_number_is_given_out_twice_before_all_were() {
+fn no_number_is_given_out_twice_before_all_were_given_out_once() {
     let mut generations = Generations::from(Generation::FIRST);
     let drawn: BTreeSet<u32> = (0..1000).map(|_| generations.draw(|_| true).tag()).collect();
-    assert_eq!(drawn.len(), 1000, "numbers that were never given out are in nobody's use");
+    assert_eq!(drawn.len(), 1000, "no heap has a number that was never given out");
 }
 
 #[test]
-fn once_all_were_given_out_those_in_use_are_passed_over() {
+fn once_all_numbers_were_given_out_those_in_use_are_skipped() {
     let mut generations = near_the_end();
     (0..3).for_each(|_| _ = generations.draw(|_| true));
     let (first, second) = (Generation::FIRST, Generation::FIRST.next());

@@ -6,16 +6,17 @@
 //!  Own       a heap that is alive and this thread's: everything
 //! ```
 //!
-//! Both are copies of a reference and cost nothing else. They are not `Send`: a proof stays with the thread that it speaks of.
+//! Both are copies of a reference and cost nothing else. They are not `Send`: a proof stays with its thread.
 //!
 //! # Safety
-//! The code that makes a proof ensures that it holds as long as a copy of it is used: `current` for the thread's own pointer, `life` for a birth,
-//! `gated` for a gate. What a proof gives access to needs no more. A heap is `Sync` because without a proof only atomics can be reached.
+//! The code that makes a proof ensures that it holds as long as a copy of it is used: `current` for the thread's own pointer, `life` for a new heap,
+//! `gated` for a gate. The functions that take a proof need no other condition. A heap is `Sync` because without a proof only atomics can be reached.
 
 use super::ThreadHeap;
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
+use crate::size_class::N_CLASSES;
 use crate::span::{Generation, Layout, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
@@ -28,6 +29,7 @@ use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
 use core::marker::PhantomData;
+use freestone_base::units::Pages;
 use freestone_os::Os;
 
 // SAFETY: what a shared reference offers are atomics, and fields that are written under the registry's lock.
@@ -40,7 +42,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - The registry's lock is held, and the record is in no heap's use.
-    /// - `shared` outlives every heap that is born with it.
+    /// - `shared` outlives every heap that begins with it.
     pub(crate) unsafe fn begin(&self, shared: *const Shared<O>, view: View, generation: Generation, keys: Keys) {
         self.bins.begin(view, generation, keys.of_bins);
         self.shared.set(shared);
@@ -50,7 +52,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.begin(keys.in_transit);
     }
 
-    /// What it shares with the others; `None` of a placeholder.
+    /// The parts that all heaps share; `None` for a placeholder.
     #[inline]
     pub(crate) fn shared(&self) -> Option<&Shared<O>> {
         // SAFETY: null, or set at a birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
@@ -60,7 +62,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// This thread's heap, or a placeholder, for the hot paths.
     ///
     /// # Safety
-    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the answer is used.
+    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the returned value is used.
     #[inline(always)]
     pub(crate) unsafe fn as_current(&self) -> Current<'_, O> {
         Current { heap: self, not_send: PhantomData }
@@ -69,7 +71,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// The proof that this heap is the calling thread's.
     ///
     /// # Safety
-    /// - The heap is alive and the calling thread's, as long as the answer or a copy of it is used.
+    /// - The heap is alive and the calling thread's, as long as the returned value or a copy of it is used.
     /// - `holdings` are those of the explicit heap that this thread heap is part of; `None` if it is part of none.
     #[inline]
     #[must_use]
@@ -114,7 +116,13 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The class of the block at `address`, and the heap, if the block's span is this heap's.
     #[inline(always)]
     pub(crate) fn own_class(self, address: usize) -> Option<(Own<'a, O>, usize)> {
-        let class = self.heap.bins.lookup().own_class(address)?;
+        self.own_class_below(address, N_CLASSES)
+    }
+
+    /// As [`Current::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
+    #[inline(always)]
+    pub(crate) fn own_class_below(self, address: usize, bound: usize) -> Option<(Own<'a, O>, usize)> {
+        let class = self.heap.bins.lookup().own_class_below(address, bound)?;
         // SAFETY: no entry of the page map has a placeholder's tag, so a heap that owns a span is no placeholder.
         Some((unsafe { self.assume_own() }, class))
     }
@@ -128,7 +136,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The heap, unless it is a placeholder.
     #[inline]
     pub(crate) fn own(self) -> Option<Own<'a, O>> {
-        // SAFETY: this was just looked at.
+        // SAFETY: this was just checked.
         (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
     }
 
@@ -166,13 +174,13 @@ impl<O: Os + 'static> Clone for Own<'_, O> {
 impl<O: Os + 'static> Copy for Own<'_, O> {}
 
 impl<'a, O: Os + 'static> Own<'a, O> {
-    /// The heap, as any thread knows it.
+    /// The heap, as any thread may use it.
     #[must_use]
     pub(crate) fn heap(self) -> &'a ThreadHeap<O> {
         self.heap
     }
 
-    /// What it shares with the others.
+    /// The parts that all heaps share.
     #[inline]
     pub(crate) fn shared(self) -> &'a Shared<O> {
         // SAFETY: set at the heap's birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
@@ -185,14 +193,14 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.shared().pages.layout()
     }
 
-    /// What an explicit heap has beside the thread heap; `None` of other heaps.
+    /// What an explicit heap has beside the thread heap; `None` for other heaps.
     pub(crate) fn holdings(self) -> Option<&'a Holdings> {
         self.holdings
     }
 
-    /// Whether the heap's limit, if it has one, lets it have `n_pages` more.
-    pub(crate) fn has_room(self, n_pages: u32) -> bool {
-        self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), n_pages))
+    /// Whether the heap's limit, if it has one, lets it have `more`.
+    pub(crate) fn has_room(self, more: Pages) -> bool {
+        self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), more))
     }
 
     /// Whether its links are encoded and its blocks' marks count.
@@ -237,19 +245,19 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         &self.heap.purge
     }
 
-    /// What it has counted and not yet published.
+    /// Its counts that are not yet published.
     #[inline]
     pub(crate) fn accounts(self) -> &'a Accounts {
         &self.heap.accounts
     }
 
-    /// When it last did what it does once in a while.
+    /// When its periodic work was last done.
     #[inline]
     pub(crate) fn ticks(self) -> &'a Ticks {
         &self.heap.ticks
     }
 
-    /// Brings its view up to date: it covers every block that this thread can know of. Returns it.
+    /// Brings its view up to date, so that it covers every block that this thread can have the address of. Returns it.
     #[inline]
     pub(crate) fn renew_view(self) -> View {
         let pages = &self.shared().pages;
@@ -262,7 +270,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.heap.generation.get()
     }
 
-    /// The time, for what is done once in a while.
+    /// The time, for periodic work.
     pub(crate) fn now_ms(self) -> u32 {
         self.shared().os().now_ms() as u32
     }
@@ -272,7 +280,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.accounts().publish_live(class, self.bins().live(class), &self.shared().usage);
     }
 
-    /// Counts a call of the thread's exit hook. Returns how many came before.
+    /// Counts a call of the thread's exit hook. Returns how many there were before.
     pub(crate) fn count_exit_round(self) -> u32 {
         let round = self.heap.exit_rounds.get();
         self.heap.exit_rounds.set(round + 1);

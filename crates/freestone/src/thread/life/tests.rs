@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{OneHeap, World};
+use crate::testing::{OneHeap, World, fill, free, is_filled, resize_in_place};
 use crate::thread::route;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
@@ -10,18 +10,6 @@ use std::vec::Vec;
 
 const BLOCK: usize = 64;
 
-/// Writes to a block that the test holds.
-fn fill(block: *mut u8, value: u8) {
-    assert!(!block.is_null());
-    // SAFETY: the block is the test's and holds that much.
-    unsafe { block.write_bytes(value, BLOCK) };
-}
-
-fn is_filled(block: *mut u8, value: u8) -> bool {
-    // SAFETY: as above.
-    unsafe { core::slice::from_raw_parts(block, BLOCK) }.iter().all(|&byte| byte == value)
-}
-
 fn allocate(heap: Own<'_, freestone_os::fake::Fake>) -> *mut u8 {
     heap.allocate(BLOCK, 1).start
 }
@@ -31,39 +19,33 @@ fn allocate_in(heap: &ExplicitHeap<freestone_os::fake::Fake>) -> *mut u8 {
 }
 
 #[test]
-fn deleting_an_explicit_heap_leaves_the_blocks_of_a_dead_threads_span_alone() {
+fn deleting_an_explicit_heap_changes_no_block_of_an_abandoned_span() {
     let world = World::new(4096);
     let (dying, other) = (world.heap(), world.heap());
     let kept: Vec<_> = (0..40).map(|_| allocate(dying)).collect();
-    kept.iter().for_each(|&block| fill(block, b'K'));
-    // SAFETY: a dead heap is not used, nor a destroyed one.
-    unsafe {
-        world.threads.death(dying);
-        let explicit = world.explicit_heap();
-        (0..100).for_each(|_| fill(allocate_in(explicit), b'E'));
-        world.check().unwrap();
-        world.threads.destroy(explicit);
-    }
+    kept.iter().for_each(|&block| fill(block, b'K', BLOCK));
+    world.end(dying);
+    let explicit = world.explicit_heap();
+    (0..100).for_each(|_| fill(allocate_in(explicit), b'E', BLOCK));
     world.check().unwrap();
-    (0..3000).for_each(|_| fill(allocate(other), b'O'));
-    assert!(kept.iter().all(|&block| is_filled(block, b'K')));
+    world.destroy(explicit);
+    world.check().unwrap();
+    (0..3000).for_each(|_| fill(allocate(other), b'O', BLOCK));
+    assert!(kept.iter().all(|&block| is_filled(block, b'K', BLOCK)));
 }
 
 #[test]
-fn an_explicit_heap_takes_no_loose_blocks() {
+fn an_explicit_heap_takes_no_orphaned_blocks() {
     let world = World::new(4096);
     let (own, gone) = (world.heap(), world.heap());
     let blocks: Vec<_> = (0..10).map(|_| allocate(gone)).collect();
-    // SAFETY: as if in a forked child: `gone` belongs to a thread that is not there.
-    unsafe {
-        world.threads.orphan_others(Some(own));
-        blocks.iter().for_each(|&block| own.free(block));
-        upkeep::flush_all(own);
-        let explicit = world.explicit_heap();
-        let taken: Vec<_> = (0..2000).map(|_| allocate_in(explicit)).collect();
-        assert!(taken.iter().all(|block| !blocks.contains(block)));
-        world.threads.destroy(explicit);
-    }
+    world.orphan_others(own);
+    blocks.iter().for_each(|&block| free(own, block));
+    upkeep::flush_all(own);
+    let explicit = world.explicit_heap();
+    let taken: Vec<_> = (0..2000).map(|_| allocate_in(explicit)).collect();
+    assert!(taken.iter().all(|block| !blocks.contains(block)));
+    world.destroy(explicit);
     world.check().unwrap();
 }
 
@@ -76,44 +58,37 @@ fn blocks_freed_before_their_explicit_heap_was_deleted_never_come_back() {
     for round in 0..20 {
         let explicit = world.explicit_heap();
         let blocks: Vec<_> = (0..20).map(|_| allocate_in(explicit)).collect();
-        // SAFETY: the blocks are live and this test's; a destroyed heap is not used.
-        unsafe {
-            blocks.into_iter().for_each(|block| heap.free(block));
-            world.threads.destroy(explicit);
-            let next = world.explicit_heap();
-            let mut live: BTreeSet<_> = (0..900).map(|_| allocate_in(next)).collect();
-            route::send_all(heap);
-            world.check().unwrap();
-            live.iter().for_each(|&block| fill(block, b'L'));
-            for _ in 0..900 {
-                let block = allocate_in(next);
-                assert!(live.insert(block), "round {round}: {block:?} is handed out twice");
-            }
-            world.threads.destroy(next);
+        blocks.into_iter().for_each(|block| free(heap, block));
+        world.destroy(explicit);
+        let next = world.explicit_heap();
+        let mut live: BTreeSet<_> = (0..900).map(|_| allocate_in(next)).collect();
+        route::send_all(heap);
+        world.check().unwrap();
+        live.iter().for_each(|&block| fill(block, b'L', BLOCK));
+        for _ in 0..900 {
+            let block = allocate_in(next);
+            assert!(live.insert(block), "round {round}: {block:?} is handed out twice");
         }
+        world.destroy(next);
         world.check().unwrap();
     }
 }
 
 #[test]
-fn a_child_counts_only_the_heaps_that_came_along() {
+fn a_child_counts_only_the_heaps_that_exist_in_it() {
     let world = World::new(4096);
     let heaps: Vec<_> = (0..400).map(|_| world.heap()).collect();
     let explicit = world.explicit_heap();
     assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (401, 401));
-    // SAFETY: this test's only thread goes on with the first heap, as a forked child would.
-    unsafe { world.threads.orphan_others(Some(heaps[0])) };
+    world.orphan_others(heaps[0]);
     assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (2, 2));
-    // SAFETY: the heaps are not used afterwards.
-    unsafe {
-        world.threads.destroy(explicit);
-        world.threads.death(heaps[0]);
-    }
+    world.destroy(explicit);
+    world.end(heaps[0]);
     assert_eq!((world.threads.n_alive(), world.shared.usage.n_heaps()), (0, 0));
 }
 
 #[test]
-fn the_page_map_tells_blocks_of_explicit_heaps_from_others() {
+fn the_page_map_distinguishes_blocks_of_explicit_heaps_from_others() {
     let world = World::new(4096);
     let (thread, explicit) = (world.heap(), world.explicit_heap());
     assert!(!thread.generation().is_explicit() && explicit.gated().heap().generation().is_explicit());
@@ -124,58 +99,51 @@ fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
     let world = World::new(4096);
     let (heap, explicit) = (world.heap(), world.explicit_heap());
     explicit.set_limit(Some(32)).unwrap();
-    // SAFETY: the heaps and the blocks are this test's.
-    unsafe {
-        let block = explicit.enter().own().allocate(20 * PAGE_BYTES, 1).start;
-        assert!(!heap.resize_in_place(block, 21 * PAGE_BYTES), "another heap knows no limit");
-        assert!(explicit.enter().own().resize_in_place(block, 30 * PAGE_BYTES));
-        assert!(!explicit.enter().own().resize_in_place(block, 33 * PAGE_BYTES), "beyond the limit");
-        assert!(heap.resize_in_place(block, 10 * PAGE_BYTES), "anybody may cut a block short");
-        let own = heap.allocate(20 * PAGE_BYTES, 1).start;
-        assert!(!explicit.enter().own().resize_in_place(own, 21 * PAGE_BYTES), "it would not count towards the limit");
-        heap.free(own);
-        world.threads.destroy(explicit);
-    }
+    let block = explicit.enter().own().allocate(20 * PAGE_BYTES, 1).start;
+    assert!(!resize_in_place(heap, block, 21 * PAGE_BYTES), "another heap knows no limit");
+    assert!(resize_in_place(explicit.enter().own(), block, 30 * PAGE_BYTES));
+    assert!(!resize_in_place(explicit.enter().own(), block, 33 * PAGE_BYTES), "beyond the limit");
+    assert!(resize_in_place(heap, block, 10 * PAGE_BYTES), "anybody may cut a block short");
+    let own = heap.allocate(20 * PAGE_BYTES, 1).start;
+    assert!(!resize_in_place(explicit.enter().own(), own, 21 * PAGE_BYTES), "it would not count towards the limit");
+    free(heap, own);
+    world.destroy(explicit);
     world.check().unwrap();
 }
 
 #[test]
-fn a_dead_heaps_spans_are_adopted_and_its_late_blocks_come_home() {
+fn the_spans_of_an_ended_heap_are_adopted_and_its_late_blocks_are_returned() {
     let world = World::new(4096);
     let other = world.heap();
-    // SAFETY: the heaps and the blocks are this test's; a dead heap is not used.
-    unsafe {
-        for round in 0..100 {
-            let dying = world.heap();
-            let kept = dying.allocate(48, 1).start;
-            let also = dying.allocate(48, 1).start;
-            // Collected for an owner that dies before it is handed over.
-            other.free(also);
-            world.threads.death(dying);
-            world.check().unwrap();
-            let heir = world.heap();
-            let block = heir.allocate(48, 1).start;
-            heir.free(block);
-            other.free(kept);
-            route::send_all(other);
-            world.threads.death(heir);
-            world.check().unwrap_or_else(|broken| panic!("round {round}: {broken}"));
-        }
-        world.threads.death(other);
+    for round in 0..100 {
+        let dying = world.heap();
+        let kept = dying.allocate(48, 1).start;
+        let also = dying.allocate(48, 1).start;
+        // Collected for an owner that dies before it is handed over.
+        free(other, also);
+        world.end(dying);
+        world.check().unwrap();
+        let heir = world.heap();
+        let block = heir.allocate(48, 1).start;
+        free(heir, block);
+        free(other, kept);
+        route::send_all(other);
+        world.end(heir);
+        world.check().unwrap_or_else(|broken| panic!("round {round}: {broken}"));
     }
+    world.end(other);
     world.check().unwrap();
     assert_eq!(world.small_span_pages(), 0);
 }
 
 #[test]
-fn generations_that_wrapped_pass_over_those_in_use() {
+fn generations_that_wrapped_skip_those_in_use() {
     let world = World::new(4096);
     let kept = world.heap();
     for _ in 0..50 {
         let heap = world.heap();
         assert_ne!(heap.generation(), kept.generation());
-        // SAFETY: the heap is not used afterwards.
-        unsafe { world.threads.death(heap) };
+        world.end(heap);
     }
     world.check().unwrap();
 }
@@ -188,7 +156,7 @@ proptest! {
     })]
 
     /// Thread heaps and explicit heaps take turns with one stream, each freeing and resizing blocks of all; from time to time a thread ends
-    /// and another is born, and an explicit heap whose blocks nobody holds is deleted and made anew.
+    /// and another begins, and an explicit heap without live blocks is deleted and made anew.
     #[test]
     fn explicit_heaps_live_beside_thread_heaps(
         stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
@@ -201,39 +169,34 @@ proptest! {
         let mut threads = [world.heap(), world.heap(), world.heap()];
         let mut player = Player::new(OneHeap { world: &world, heap: threads[0] });
         for (op, (turn, event)) in stream.ops.iter().zip(&turns) {
-            // The stream's blocks live in thread heaps; an explicit heap comes and goes beside them, with blocks freed by all.
+            // The stream's blocks are in thread heaps; an explicit heap is made and deleted beside them, with blocks freed by all.
             if let Some(heap) = threads.get_mut(*turn) {
                 if *event == 0 {
-                    // SAFETY: the dead heap is not used again.
-                    unsafe { world.threads.death(*heap) };
+                    world.end(*heap);
                     *heap = world.heap();
                 }
                 player.subject.heap = *heap;
             } else {
                 let explicit = world.explicit_heap();
-                // SAFETY: the blocks are this test's, and none is used when the heap is destroyed.
-                unsafe {
-                    for size in [8, 64, 300, 64, 40_000, 64, 3000] {
+                for size in [8, 64, 300, 64, 40_000, 64, 3000] {
                         let block = explicit.enter().own().allocate(size, 1).start;
                         prop_assert!(!block.is_null());
-                        block.write_bytes(0xEE, size);
+                        fill(block, 0xEE, size);
                         if size != 300 {
-                            player.subject.heap.free(block);
+                            free(player.subject.heap, block);
                         }
                     }
-                    world.threads.destroy(explicit);
-                }
+                    world.destroy(explicit);
             }
             player.step(*op).unwrap();
         }
         world.check().unwrap();
         player.drain().unwrap();
         for heap in threads {
-            // SAFETY: no heap is used afterwards.
-            unsafe { world.threads.death(heap) };
+            world.end(heap);
         }
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        prop_assert_eq!(stats.large_pages, 0, "everything came home");
+        prop_assert_eq!(stats.large_pages, 0, "every block was returned");
     }
 }

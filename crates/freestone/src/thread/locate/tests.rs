@@ -17,7 +17,7 @@ fn every_aligned_address_of_a_small_span_is_small_and_has_its_class() {
 }
 
 #[test]
-fn of_a_large_block_the_start_is_one_and_what_lies_inside_is_named() {
+fn the_start_of_a_large_block_is_large_and_an_address_inside_is_reported_as_interior() {
     let world = World::new(4096);
     let heap = world.heap();
     let bytes = 3 * 65536;
@@ -31,7 +31,7 @@ fn of_a_large_block_the_start_is_one_and_what_lies_inside_is_named() {
 }
 
 #[test]
-fn a_large_block_that_is_free_and_cached_was_freed_twice() {
+fn a_free_of_a_cached_large_block_is_a_double_free() {
     let world = World::new(4096);
     let heap = world.heap();
     let bytes = 2 * 65536;

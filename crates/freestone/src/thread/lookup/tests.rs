@@ -2,7 +2,7 @@
 //! Heaps whose views are old. In tests a view reaches no further than it must (`PageHeap::publish_reach`), so that it is old as soon as
 //! another heap gets a page.
 use crate::size_class::{block_bytes, class_of};
-use crate::testing::World;
+use crate::testing::{World, fill, free, freed, is_filled, reallocate};
 use crate::thread::drain::drain;
 use crate::thread::flush;
 use crate::thread::free_block::FreeBlock;
@@ -11,7 +11,7 @@ use crate::thread::upkeep;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
 
-/// A block, and how much of it is filled with what.
+/// A block, and how much of it is filled with which byte.
 struct Block {
     start: *mut u8,
     size: usize,
@@ -20,28 +20,24 @@ struct Block {
 
 impl Block {
     fn new(start: *mut u8, size: usize, byte: u8) -> Self {
-        // SAFETY: the block was just allocated for this, and has room for `size`.
-        unsafe { start.write_bytes(byte, size) };
+        fill(start, byte, size);
         Self { start, size, byte }
     }
 
     fn check(&self) {
-        // SAFETY: the block is in use, and was filled.
-        let all = unsafe { core::slice::from_raw_parts(self.start, self.size) };
-        assert!(all.iter().all(|&byte| byte == self.byte), "{:?} was written to", self.start);
+        assert!(is_filled(self.start, self.byte, self.size), "{:?} was written to", self.start);
     }
 }
 
 /// The quick way of `free`; whether it was open.
-unsafe fn free_quickly(heap: Own<'_, Fake>, block: *mut u8) -> bool {
+fn free_quickly(heap: Own<'_, Fake>, block: *mut u8) -> bool {
     let class = heap
         .bins()
         .lookup()
         .view()
         .entry(block.addr())
         .and_then(|entry| entry.class_if_owned(heap.bins().lookup().tag()));
-    // SAFETY: the block is of this heap, and nobody uses it.
-    class.map(|class| unsafe { flush::push(heap, FreeBlock::new(block, class)) }).is_some()
+    class.map(|class| flush::push(heap, freed(block, class))).is_some()
 }
 
 struct Random(u64);
@@ -56,13 +52,13 @@ impl Random {
 }
 
 #[test]
-fn a_heap_sees_its_own_spans_and_finds_those_of_others_when_it_looks() {
+fn a_heap_finds_its_own_spans_at_once_and_those_of_others_in_the_newest_view() {
     let world = World::new(4096);
     let (first, second) = (world.heap(), world.heap());
     {
         let own = first.allocate(100, 1).start;
         assert_eq!(first.bins().lookup().view().small_class(own.addr()), Some(class_of(100)));
-        // The second heap has made the window grow: the first one's view is old.
+        // The second heap has extended the committed pages: the first one's view is old.
         let other = (0..)
             .map(|_| second.allocate(30_000, 1).start)
             .find(|at| first.bins().lookup().view().page_of(at.addr()).is_none());
@@ -75,7 +71,7 @@ fn a_heap_sees_its_own_spans_and_finds_those_of_others_when_it_looks() {
 
 /// As Rust's `dealloc` of a known layout does: nothing is looked up before the bin is flushed.
 #[test]
-fn a_block_beyond_the_view_that_went_into_a_bin_finds_home_when_the_bin_is_flushed() {
+fn a_block_beyond_the_view_that_went_into_a_bin_is_returned_when_the_bin_is_flushed() {
     let world = World::new(4096);
     let (first, second) = (world.heap(), world.heap());
     // SAFETY: the heaps and the blocks are this test's.
@@ -100,45 +96,41 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
         let (mut random, mut blocks) = (Random(seed), Vec::<Block>::new());
         for step in 0..n {
             let (heap, byte) = (heaps[random.below(4)], step as u8);
-            // SAFETY: the heaps and the blocks are this test's.
-            unsafe {
-                match random.below(16) {
-                    0..9 => {
-                        let most = if random.below(8) == 0 { 200_000 } else { 3_000 };
-                        let size = 1 + random.below(most);
-                        let start = heap.allocate(size, 1).start;
-                        assert!(!start.is_null());
-                        let entry = world.shared.pages.view().entry(start.addr());
-                        let is_own =
-                            entry.is_some_and(|entry| entry.class_if_owned(heap.bins().lookup().tag()).is_some());
-                        let sees = heap.bins().lookup().view().small_class(start.addr()).is_some();
-                        assert!(sees || !is_own, "a heap sees its own spans");
-                        blocks.push(Block::new(start, size, byte));
-                    }
-                    // A heap dies, its spans are another's from then on, and a new one is born.
-                    15 if random.below(20) == 0 => {
-                        let at = random.below(4);
-                        world.threads.death(heaps[at]);
-                        heaps[at] = world.heap();
-                    }
-                    _ if blocks.is_empty() => {}
-                    way => {
-                        let block = blocks.swap_remove(random.below(blocks.len()));
-                        block.check();
-                        let class = world.shared.pages.view().small_class(block.start.addr());
-                        match way {
-                            // As Rust does, of a size that it knows: into the bin, whoever owns it.
-                            9..12 if let Some(class) = class => flush::push(heap, FreeBlock::new(block.start, class)),
-                            12 => {
-                                let size = 1 + random.below(5_000);
-                                let start = heap.reallocate(block.start, size, 1);
-                                assert!(!start.is_null());
-                                Block { start, size: block.size.min(size), byte: block.byte }.check();
-                                blocks.push(Block::new(start, size, byte));
-                            }
-                            _ if free_quickly(heap, block.start) => {}
-                            _ => heap.free(block.start),
+            match random.below(16) {
+                0..9 => {
+                    let most = if random.below(8) == 0 { 200_000 } else { 3_000 };
+                    let size = 1 + random.below(most);
+                    let start = heap.allocate(size, 1).start;
+                    assert!(!start.is_null());
+                    let entry = world.shared.pages.view().entry(start.addr());
+                    let is_own = entry.is_some_and(|entry| entry.class_if_owned(heap.bins().lookup().tag()).is_some());
+                    let sees = heap.bins().lookup().view().small_class(start.addr()).is_some();
+                    assert!(sees || !is_own, "a heap sees its own spans");
+                    blocks.push(Block::new(start, size, byte));
+                }
+                // A heap dies, its spans are another's from then on, and a new one is born.
+                15 if random.below(20) == 0 => {
+                    let at = random.below(4);
+                    world.end(heaps[at]);
+                    heaps[at] = world.heap();
+                }
+                _ if blocks.is_empty() => {}
+                way => {
+                    let block = blocks.swap_remove(random.below(blocks.len()));
+                    block.check();
+                    let class = world.shared.pages.view().small_class(block.start.addr());
+                    match way {
+                        // As Rust does, of a size that it knows: into the bin, whoever owns it.
+                        9..12 if let Some(class) = class => flush::push(heap, freed(block.start, class)),
+                        12 => {
+                            let size = 1 + random.below(5_000);
+                            let start = reallocate(heap, block.start, size);
+                            assert!(!start.is_null());
+                            Block { start, size: block.size.min(size), byte: block.byte }.check();
+                            blocks.push(Block::new(start, size, byte));
                         }
+                        _ if free_quickly(heap, block.start) => {}
+                        _ => free(heap, block.start),
                     }
                 }
             }
@@ -146,17 +138,13 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                 world.check().unwrap();
             }
         }
-        // SAFETY: as above.
-        unsafe {
-            blocks.iter().for_each(|block| heaps[0].free(block.start));
-            heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
-            heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
-        }
+        blocks.iter().for_each(|block| free(heaps[0], block.start));
+        heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
+        heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
         world.check().unwrap();
-        // SAFETY: as above.
-        unsafe { heaps.into_iter().for_each(|heap| world.threads.death(heap)) };
+        heaps.into_iter().for_each(|heap| world.end(heap));
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        assert_eq!((stats.large_pages, stats.small_pages), (0, 0), "something was lost on its way");
+        assert_eq!((stats.large_pages, stats.small_pages), (0, 0), "a block was lost");
     }
 }

@@ -22,7 +22,7 @@ fn add(records: &Records<Numbered>, number: u32) -> &Numbered {
 }
 
 #[test]
-fn every_record_is_walked_newest_first_in_use_or_not() {
+fn every_record_is_visited_newest_first_in_use_or_not() {
     let records = Records::new();
     let two = [1, 2].map(|number| add(&records, number))[1];
     records.put_back(two);

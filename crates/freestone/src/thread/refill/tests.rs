@@ -1,7 +1,6 @@
-#![allow(unsafe_code)]
 use super::{bring_batch, refill};
 use crate::size_class::class_of;
-use crate::testing::World;
+use crate::testing::{World, free};
 use crate::thread::flush;
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
@@ -11,40 +10,36 @@ use std::collections::BTreeSet;
 use std::vec::Vec;
 
 /// The class's span is used up, so the batch comes from a new one, and with it the tick, which drains the inbox into the same bin. (The
-/// inbox was empty when the refill looked at it: another thread filled it a moment later.)
+/// inbox was empty when the refill drained it: another thread filled it a moment later.)
 #[test]
-fn what_the_tick_drains_into_a_bin_stays_there_when_its_batch_arrives() {
+fn blocks_that_the_tick_drains_into_a_bin_stay_there_when_its_batch_arrives() {
     const BLOCK: usize = 64;
     let world = World::new(4096);
     let (owner, sender) = (world.heap(), world.heap());
     let class = class_of(BLOCK);
-    // SAFETY: the heaps and the blocks are this test's.
-    unsafe {
-        let mut blocks: Vec<_> = (0..PAGE_BYTES / BLOCK).map(|_| owner.allocate(BLOCK, 1).start).collect();
-        assert!(owner.bins().first(class).is_null(), "the span is used up");
-        let sent = blocks.split_off(blocks.len() - 32);
-        sent.iter().for_each(|&block| sender.free(block));
-        world.os().advance_ms(10_000);
-        bring_batch(owner, class);
-        world.check().unwrap();
-        let in_bin: BTreeSet<_> =
-            core::iter::from_fn(|| Some(owner.bins().pop(class)).filter(|block| !block.is_null())).collect();
-        assert!(sent.iter().all(|block| in_bin.contains(block)), "blocks were lost");
-        in_bin.into_iter().chain(blocks).for_each(|block| owner.free(block));
-        upkeep::flush_all(owner);
-    }
+    let mut blocks: Vec<_> = (0..PAGE_BYTES / BLOCK).map(|_| owner.allocate(BLOCK, 1).start).collect();
+    assert!(owner.bins().first(class).is_null(), "the span is used up");
+    let sent = blocks.split_off(blocks.len() - 32);
+    sent.iter().for_each(|&block| free(sender, block));
+    world.os().advance_ms(10_000);
+    bring_batch(owner, class);
+    world.check().unwrap();
+    let in_bin: BTreeSet<_> =
+        core::iter::from_fn(|| Some(owner.bins().pop(class)).filter(|block| !block.is_null())).collect();
+    assert!(sent.iter().all(|block| in_bin.contains(block)), "blocks were lost");
+    in_bin.into_iter().chain(blocks).for_each(|block| free(owner, block));
+    upkeep::flush_all(owner);
     world.check().unwrap();
 }
 
 /// Blocks of one class, all freed again: more than a bin holds at first.
 fn burst(heap: Own<'_, Fake>, n: usize) {
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(64, 1).start).collect();
-    // SAFETY: the blocks are this test's, and not used any more.
-    blocks.into_iter().for_each(|block| unsafe { heap.free(block) });
+    blocks.into_iter().for_each(|block| free(heap, block));
 }
 
 #[test]
-fn a_bin_that_was_flushed_has_room_for_what_was_flushed_when_it_is_refilled() {
+fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
     let world = World::new(4096);
     let heap = world.heap();
     let class = class_of(64);
@@ -57,7 +52,7 @@ fn a_bin_that_was_flushed_has_room_for_what_was_flushed_when_it_is_refilled() {
 }
 
 #[test]
-fn a_thread_that_wants_more_than_its_bins_have_is_in_no_burst_that_ended() {
+fn a_refill_from_a_span_cancels_the_end_of_a_burst() {
     let world = World::new(4096);
     let heap = world.heap();
     burst(heap, 2000);
@@ -75,12 +70,11 @@ fn blocks_come_from_the_inbox_before_any_span() {
     while !owner.bins().is_empty(class) {
         let _ = owner.bins().pop(class);
     }
-    // SAFETY: the block is this test's, and not used any more.
-    unsafe { other.free(block) };
+    free(other, block);
     crate::thread::route::send_all(other);
     let n_out = owner.spans().of(class).n_out();
     assert_eq!(refill(owner, class), block);
-    assert_eq!(owner.spans().of(class).n_out(), n_out, "no span was asked");
+    assert_eq!(owner.spans().of(class).n_out(), n_out, "no span was used");
 }
 
 #[test]
@@ -88,19 +82,18 @@ fn an_abandoned_span_is_adopted_before_a_new_one_is_made_but_not_by_an_explicit_
     let world = World::new(4096);
     let (gone, heir, explicit) = (world.heap(), world.heap(), world.explicit_heap());
     let _kept = gone.allocate(64, 1);
-    // SAFETY: the heap is not used afterwards.
-    unsafe { world.threads.death(gone) };
+    world.end(gone);
     let pages = world.small_span_pages();
     let _block = explicit.enter().own().allocate(64, 1);
     assert!(world.small_span_pages() > pages, "the explicit heap has a span of its own");
     let pages = world.small_span_pages();
     let _block = heir.allocate(64, 1);
-    assert_eq!(world.small_span_pages(), pages, "the heir has adopted one");
+    assert_eq!(world.small_span_pages(), pages, "the other heap has adopted one");
     world.check().unwrap();
 }
 
 #[test]
-fn when_memory_is_short_the_answer_is_null_and_the_bins_are_as_they_were() {
+fn when_memory_runs_out_a_refill_returns_null_and_the_bins_are_unchanged() {
     let world = World::new(4096);
     let heap = world.heap();
     let block = heap.allocate(1000, 1).start;
@@ -110,7 +103,6 @@ fn when_memory_is_short_the_answer_is_null_and_the_bins_are_as_they_were() {
     assert!(refill(heap, class).is_null() && heap.bins().len(class) == 0);
     let n = heap.bins().len(class_of(1000));
     assert!(n > 0 && !heap.allocate(1000, 1).start.is_null(), "other bins still have blocks");
-    // SAFETY: the block is this test's, and not used any more.
-    unsafe { heap.free(block) };
+    free(heap, block);
     world.check().unwrap();
 }

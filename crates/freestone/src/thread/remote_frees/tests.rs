@@ -22,7 +22,7 @@ fn addresses(mut chain: InTransit) -> Vec<usize> {
     core::iter::from_fn(|| next(&mut chain)).collect()
 }
 
-/// Mailboxes whose blocks go into different slots of the buffer, or into the same.
+/// An open mailbox on the heap: its address decides which slot of the buffer its blocks go into.
 fn open_mailbox() -> Box<Mailbox> {
     let mailbox = Box::new(Mailbox::new());
     mailbox.open();
@@ -30,7 +30,7 @@ fn open_mailbox() -> Box<Mailbox> {
 }
 
 #[test]
-fn blocks_wait_until_there_are_32_and_go_with_one_handover() {
+fn blocks_are_buffered_until_there_are_32_and_take_one_handover() {
     let (remote, owner) = (RemoteFrees::new(), open_mailbox());
     for n in 1..=3 * BATCH {
         assert!(remote.buffer(&owner, block(CLASS)).is_empty());
@@ -40,7 +40,7 @@ fn blocks_wait_until_there_are_32_and_go_with_one_handover() {
 }
 
 #[test]
-fn large_blocks_wait_until_they_are_64_kib() {
+fn larger_blocks_are_buffered_until_they_have_64_kib() {
     let (remote, owner) = (RemoteFrees::new(), open_mailbox());
     let class = class_of(20_000);
     assert_eq!(BATCH_BYTES.div_ceil(block_bytes(class)), 4);
@@ -87,7 +87,7 @@ fn a_slot_that_another_owner_needs_is_handed_over_first() {
 }
 
 #[test]
-fn what_a_closed_inbox_refuses_comes_back() {
+fn blocks_that_a_closed_inbox_refuses_are_returned_to_the_sender() {
     let (remote, owner) = (RemoteFrees::new(), open_mailbox());
     (1..BATCH).for_each(|_| assert!(remote.buffer(&owner, block(CLASS)).is_empty()));
     assert!(owner.close(LinkKey::PLAIN).is_empty());
@@ -102,7 +102,7 @@ fn what_a_closed_inbox_refuses_comes_back() {
 }
 
 #[test]
-fn each_block_names_the_one_that_comes_eight_later() {
+fn each_block_names_the_one_eight_blocks_behind_it() {
     let (remote, owner) = (RemoteFrees::new(), open_mailbox());
     for batch in 0..2 {
         // Close together, as in spans.
@@ -115,10 +115,9 @@ fn each_block_names_the_one_that_comes_eight_later() {
         let chain = addresses(owner.take(LinkKey::PLAIN));
         assert_eq!(chain.len(), BATCH as usize);
         for (at, address) in chain.iter().enumerate() {
-            // SAFETY: the blocks are leaked, and the upper half of their second word says how many granules away the other one is.
-            let granules = unsafe { core::ptr::with_exposed_provenance::<i32>(*address).add(3).read() };
-            let ahead = address.wrapping_add_signed(granules as isize * 16);
-            assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(address + 16), "block {at} of batch {batch}");
+            // SAFETY: the blocks are leaked, and their second word is the hint.
+            let ahead = unsafe { core::ptr::with_exposed_provenance::<usize>(*address).wrapping_add(1).read() };
+            assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(0), "block {at} of batch {batch}");
         }
     }
 }

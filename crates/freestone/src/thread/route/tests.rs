@@ -19,7 +19,7 @@ fn free_block(start: *mut u8) -> FreeBlock {
     unsafe { FreeBlock::new(start, class_of(BYTES)) }
 }
 
-/// The block passed through the buffer for an owner that exited, and comes back: its page is one that the sender has never seen.
+/// The block passed through the buffer for an owner that exited, and comes back: its page lies beyond the sender's view.
 #[test]
 fn a_refused_block_from_beyond_the_senders_view_is_routed() {
     let world = World::new(4096);
@@ -27,7 +27,7 @@ fn a_refused_block_from_beyond_the_senders_view_is_routed() {
     let start = beyond_the_view(sender, owner);
     let generation = owner.generation();
     send(sender, free_block(start), generation);
-    assert!(sender.bins().lookup().view().page_of(start.addr()).is_none(), "the sender has not looked yet");
+    assert!(sender.bins().lookup().view().page_of(start.addr()).is_none(), "the sender's view is old");
     // SAFETY: the heap is not used afterwards.
     unsafe { world.threads.death(owner) };
     assert_eq!(world.shared.usage.returned_blocks(class_of(BYTES)), 0);
@@ -36,9 +36,9 @@ fn a_refused_block_from_beyond_the_senders_view_is_routed() {
     world.check().unwrap();
 }
 
-/// The sender, which had mapped more pages, exits; the block is in the owner's inbox, and the owner has never seen its page.
+/// The sender, which had mapped more pages, exits; the block is in the owner's inbox, and its page lies beyond the owner's view.
 #[test]
-fn a_drained_block_from_beyond_the_owners_view_finds_its_span() {
+fn a_drained_block_from_beyond_the_owners_view_is_returned_to_its_span() {
     let world = World::new(4096);
     let (owner, other) = (world.heap(), world.heap());
     let start = beyond_the_view(owner, other);
@@ -79,7 +79,7 @@ fn a_block_of_an_abandoned_span_goes_to_the_central_list() {
 }
 
 #[test]
-fn a_block_of_an_orphan_is_kept_and_handed_out_again() {
+fn a_block_of_an_orphaned_heap_is_kept_and_handed_out_again() {
     let world = World::new(4096);
     let (gone, heap) = (world.heap(), world.heap());
     let start = gone.allocate(BYTES, 1).start;
@@ -90,7 +90,7 @@ fn a_block_of_an_orphan_is_kept_and_handed_out_again() {
 }
 
 #[test]
-fn a_block_of_this_heap_goes_to_its_span_and_leaves_nothing_to_do() {
+fn a_block_of_this_heap_goes_to_its_span_and_defers_no_work() {
     let world = World::new(4096);
     let heap = world.heap();
     let [kept, start] = [0, 1].map(|_| heap.allocate(BYTES, 1).start);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_was_emptied_in_a_span_goes_back_when_the_flush_turns_to_the_next() {
+fn os_pages_emptied_in_a_span_go_back_when_the_flush_turns_to_the_next() {
     let purge = SpanPurge::new();
     assert_eq!(purge.turn_to(7), None);
     assert!(purge.is_at(7));
@@ -11,7 +11,7 @@ fn what_was_emptied_in_a_span_goes_back_when_the_flush_turns_to_the_next() {
 }
 
 #[test]
-fn a_span_that_is_gone_is_not_given_back_from() {
+fn a_span_that_went_to_the_page_heap_is_not_purged() {
     let purge = SpanPurge::new();
     purge.turn_to(7);
     purge.note_emptied(true);
@@ -21,7 +21,7 @@ fn a_span_that_is_gone_is_not_given_back_from() {
 }
 
 #[test]
-fn blocks_are_looked_at_while_the_bound_is_passed_and_until_one_has_emptied_a_page() {
+fn blocks_are_checked_while_the_bound_is_passed_and_until_one_has_emptied_a_page() {
     let purge = SpanPurge::new();
     assert!(!purge.is_on() && !purge.looks());
     purge.set_over_bound(true);
@@ -45,7 +45,7 @@ fn passing_the_bound_asks_for_one_sweep_and_staying_above_it_for_no_other() {
 }
 
 #[test]
-fn a_sweep_that_was_asked_for_is_owed_even_when_the_bound_is_met_again() {
+fn a_sweep_that_was_requested_is_still_due_when_the_bound_is_met_again() {
     let purge = SpanPurge::new();
     purge.set_over_bound(true);
     assert!(purge.set_over_bound(false));
@@ -54,7 +54,7 @@ fn a_sweep_that_was_asked_for_is_owed_even_when_the_bound_is_met_again() {
 #[test]
 fn sweeps_are_a_decay_time_apart_also_when_the_clock_wraps() {
     let purge = SpanPurge::new();
-    assert!(purge.begin_sweep(10, 1000), "the first one waits for nothing");
+    assert!(purge.begin_sweep(10, 1000), "the first sweep is always due");
     assert!(!purge.begin_sweep(1009, 1000));
     assert!(purge.begin_sweep(1010, 1000));
     assert!(purge.begin_sweep(u32::MAX - 5, 1000));

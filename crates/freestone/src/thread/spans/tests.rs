@@ -13,7 +13,7 @@ const BYTES: usize = 4000;
 /// Fills `n` spans of the class, no block of which is in the bin.
 fn fill_spans(heap: Own<'_, Fake>, n: usize) -> Vec<Vec<*mut u8>> {
     let per_span =
-        (OwnedSpans::new_span_pages(heap.shared(), class_of(BYTES)) as usize) * 65536 / block_bytes(class_of(BYTES));
+        OwnedSpans::new_span_pages(heap.shared(), class_of(BYTES)).to_bytes().0 / block_bytes(class_of(BYTES));
     let blocks: Vec<_> = (0..n * per_span).map(|_| heap.allocate(BYTES, 1).start).collect();
     blocks.chunks(per_span).map(Vec::from).collect()
 }
@@ -24,7 +24,7 @@ fn give_back(heap: Own<'_, Fake>, blocks: &[*mut u8]) {
         let home = home_of(heap.layout(), heap.bins().lookup(), block.addr()).unwrap();
         // SAFETY: the block is the test's, and not used any more.
         let mut chain = FreeChain::of(unsafe { FreeBlock::new(block, class_of(BYTES)) });
-        let returned = heap.spans().give_back(heap.layout(), &home, &mut chain, 1);
+        let returned = heap.spans().give_back(&home, &mut chain, 1);
         assert_eq!((returned.n, returned.refused.is_none()), (1, true));
         assert!(chain.first().is_null());
     }
@@ -37,7 +37,7 @@ fn listed(heap: Own<'_, Fake>) -> Vec<Listed> {
 }
 
 #[test]
-fn a_span_is_full_without_a_block_to_give_and_partial_with_the_first_that_comes_home() {
+fn a_span_is_full_without_a_free_block_and_partial_after_the_first_return() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 3);
@@ -66,7 +66,7 @@ fn blocks_come_from_the_fullest_partial_span() {
 }
 
 #[test]
-fn a_heap_without_partial_spans_uses_none() {
+fn a_heap_without_partial_spans_has_no_fullest_one() {
     let world = World::new(4096);
     let heap = world.heap();
     fill_spans(heap, 2);
@@ -75,7 +75,7 @@ fn a_heap_without_partial_spans_uses_none() {
 }
 
 #[test]
-fn blocks_out_are_counted_as_they_go_and_come() {
+fn blocks_out_of_spans_are_counted() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 1);
@@ -98,13 +98,13 @@ fn blocks_behind_each_other_go_back_together_up_to_the_first_of_another_span() {
     }
     let mut chain = heap.bins().take_all_but(class, 0, &heap.renew_view()).unwrap().unwrap();
     let home = home_of(heap.layout(), heap.bins().lookup(), spans[0][0].addr()).unwrap();
-    let returned = heap.spans().give_back(heap.layout(), &home, &mut chain, 3);
+    let returned = heap.spans().give_back(&home, &mut chain, 3);
     assert_eq!((returned.n, returned.is_empty, chain.n_left()), (2, false, 1));
     assert_eq!(chain.first().cast(), spans[1][0]);
 }
 
 #[test]
-fn a_refused_block_is_named_and_the_chain_goes_on_behind_it() {
+fn a_refused_block_is_returned_and_the_chain_continues_behind_it() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 1);
@@ -116,27 +116,27 @@ fn a_refused_block_is_named_and_the_chain_goes_on_behind_it() {
     }
     let mut chain = heap.bins().take_all_but(class, 0, &heap.renew_view()).unwrap().unwrap();
     let home = home_of(heap.layout(), heap.bins().lookup(), spans[0][0].addr()).unwrap();
-    let returned = heap.spans().give_back(heap.layout(), &home, &mut chain, 3);
+    let returned = heap.spans().give_back(&home, &mut chain, 3);
     assert_eq!(returned.n, 1, "the one before it");
     assert_eq!(returned.refused, Some((spans[0][0].cast(), Refused::FreeAlready)));
     assert_eq!((chain.first().cast(), chain.n_left()), (spans[0][2], 1));
 }
 
 #[test]
-fn no_home_is_found_for_blocks_of_others_and_addresses_outside() {
+fn no_span_is_found_for_blocks_of_others_and_addresses_outside() {
     let world = World::new(4096);
     let (heap, other) = (world.heap(), world.heap());
     let block = other.allocate(BYTES, 1).start;
     heap.renew_view();
     assert!(home_of(heap.layout(), heap.bins().lookup(), block.addr()).is_none());
     assert!(home_of(heap.layout(), heap.bins().lookup(), 8).is_none());
-    let page = world.shared.pages.view().page_of(block.addr()).unwrap() as u32;
+    let page = world.shared.pages.view().page_of(block.addr()).unwrap();
     assert!(home_at(&world.shared, heap.heap().mailbox(), page).is_none());
     assert!(home_at(&world.shared, other.heap().mailbox(), page).is_some());
 }
 
 #[test]
-fn pages_of_spans_are_counted_as_they_come_and_go() {
+fn pages_of_spans_are_counted() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 2);

@@ -1,38 +1,33 @@
-#![allow(unsafe_code)]
 use super::tick;
 use crate::size_class::class_of;
-use crate::testing::World;
+use crate::testing::{World, free};
 use std::vec::Vec;
 
 #[test]
-fn caches_that_nobody_uses_go_home_at_the_decay_tick_and_their_memory_after_another() {
+fn unused_caches_are_flushed_at_a_decay_tick_and_their_memory_is_purged_after_another() {
     let world = World::new(4096);
     let heap = world.heap();
-    // SAFETY: the heap and the blocks are this test's.
-    unsafe {
-        let blocks: Vec<_> = (0..5000).map(|i| heap.allocate(16 + i % 900, 1).start).collect();
-        blocks.into_iter().for_each(|block| heap.free(block));
-        for _ in 0..2 {
-            world.os().advance_ms(1500);
-            heap.free(heap.allocate(1 << 20, 1).start);
-            world.check().unwrap();
-        }
-        let pages = world.shared.pages.stats();
-        // Current spans stay, and the block just freed, with what it was joined to.
-        assert!((0..crate::size_class::N_CLASSES).all(|class| heap.bins().len(class) == 0));
-        assert!(pages.dirty_pages <= 32, "{} pages are still dirty", pages.dirty_pages);
+    let blocks: Vec<_> = (0..5000).map(|i| heap.allocate(16 + i % 900, 1).start).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
+    for _ in 0..2 {
+        world.os().advance_ms(1500);
+        free(heap, heap.allocate(1 << 20, 1).start);
+        world.check().unwrap();
     }
+    let pages = world.shared.pages.stats();
+    // Current spans stay, and the block just freed, with what it was joined to.
+    assert!((0..crate::size_class::N_CLASSES).all(|class| heap.bins().len(class) == 0));
+    assert!(pages.dirty_pages <= 32, "{} pages are still dirty", pages.dirty_pages);
 }
 
 #[test]
-fn a_tick_empties_bins_that_nothing_was_taken_from_and_leaves_active_ones() {
+fn a_tick_empties_idle_bins_and_leaves_active_ones() {
     let world = World::new(4096);
     let heap = world.heap();
     let (idle, active) = (class_of(64), class_of(1000));
     let free = |bytes| {
         let block = heap.allocate(bytes, 1).start;
-        // SAFETY: the block is this test's, and not used any more.
-        unsafe { heap.free(block) };
+        free(heap, block);
     };
     [64, 1000].into_iter().for_each(free);
     tick(heap, 10_000);
@@ -51,8 +46,7 @@ fn a_tick_hands_over_what_is_buffered_for_other_owners() {
     let world = World::new(4096);
     let (heap, owner) = (world.heap(), world.heap());
     let block = owner.allocate(64, 1).start;
-    // SAFETY: the block is this test's, and not used any more.
-    unsafe { heap.free(block) };
+    free(heap, block);
     assert_eq!(heap.heap().n_handovers(), 0);
     tick(heap, 10_000);
     assert_eq!(heap.heap().n_handovers(), 1);

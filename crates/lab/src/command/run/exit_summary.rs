@@ -1,4 +1,4 @@
-//! What `freestone run` says when the command has ended: as text or as JSON.
+//! The summary that `freestone run` prints when the command has ended: as text or as JSON.
 
 use crate::allocator::description::Allocator;
 use crate::allocator::preloading::Obstacle;
@@ -36,7 +36,7 @@ impl Presence {
     }
 }
 
-/// A command that has ended, and everything that is known of it.
+/// A command that has ended, and everything that was recorded of it.
 pub(super) struct EndedCommand<'a> {
     /// The command and its arguments.
     pub(super) arguments: &'a [OsString],

@@ -30,7 +30,7 @@ fn a_warning_that_comes_twice_is_recorded_once() {
 }
 
 #[test]
-fn what_was_given_up_under_one_allocator_goes_on_under_another() {
+fn a_subject_given_up_under_one_allocator_continues_under_another() {
     let file = ScratchFile::new("measurement-test");
     let mut measurement = begin(&file);
     measurement.give_up("x", "system", "failed".into()).unwrap();

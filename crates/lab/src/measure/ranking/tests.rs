@@ -2,7 +2,7 @@ use super::*;
 use crate::process::command_record::CommandRecord;
 use crate::results::outcome::{Outcome, Run};
 
-/// Who needs least, names as they are.
+/// The sentence about the allocators that need least, with plain names.
 fn leaders(summary: &Summary, aspect: &Aspect) -> Option<String> {
     least(summary, aspect, str::to_owned)
 }
@@ -21,7 +21,7 @@ fn summary_of(figures: &[(&str, &str, u64, u64)]) -> Summary {
 }
 
 #[test]
-fn whoever_needs_least_leads_and_the_close_ones_share_the_place() {
+fn the_allocators_within_a_small_factor_of_the_least_lead_together() {
     let summary = summary_of(&[
         ("a", "system", 100, 100),
         ("a", "freestone", 50, 100),
@@ -63,13 +63,13 @@ fn what_shows_memory_does_not_count_for_time() {
 }
 
 #[test]
-fn where_nothing_differs_nobody_leads() {
+fn without_a_difference_no_allocator_leads() {
     let summary = summary_of(&[("a", "system", 100, 100), ("a", "freestone", 100, 100)]);
     assert_eq!(leaders(&summary, &ASPECTS[0]).unwrap(), "No difference in time was seen.");
 }
 
 #[test]
-fn alone_there_is_nobody_to_lead() {
+fn a_single_allocator_does_not_lead() {
     let summary = summary_of(&[("a", "freestone", 100, 100)]);
     assert!(leaders(&summary, &ASPECTS[0]).is_none() && defeats(&summary, &ASPECTS[0]).is_none());
 }

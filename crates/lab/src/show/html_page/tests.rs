@@ -47,7 +47,7 @@ fn page_of(all: &[(PathBuf, Results)]) -> String {
 }
 
 #[test]
-fn the_page_has_every_section_and_asks_for_nothing_from_outside() {
+fn the_page_has_every_section_and_no_outside_references() {
     let html = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
     for heading in [
         "Summary",
@@ -80,7 +80,7 @@ fn names_are_escaped_and_ratios_are_right() {
 }
 
 #[test]
-fn what_chance_explains_adds_nothing_to_the_summary() {
+fn differences_that_chance_explains_are_not_in_the_summary() {
     let mut results = sample();
     for (number, run) in results.runs.iter_mut().enumerate() {
         if let Outcome::Workload(record) = &mut run.outcome {
@@ -120,7 +120,7 @@ fn a_curve_is_drawn_for_every_allocator_or_for_none() {
 }
 
 #[test]
-fn contenders_with_long_names_are_told_apart() {
+fn contenders_with_long_names_are_distinguishable() {
     let names = ["linear pool", "power-of-two pool", "power-of-two pool, no lock", "shared pool, lock-free"];
     let html = page_of(&[(PathBuf::from("one.jsonl"), sample_of(&[1, 2, 3, 4].map(|n| (n, names[n as usize - 1]))))]);
     assert!(names[1..].iter().all(|name| html.contains(&format!(">{name}</text>"))));
@@ -128,7 +128,7 @@ fn contenders_with_long_names_are_told_apart() {
 }
 
 #[test]
-fn allocators_stand_in_the_order_asked_for_with_their_versions_whoever_ran_first() {
+fn allocators_are_in_the_requested_order_with_their_versions_whichever_ran_first() {
     let mut results = sample_of(&[(1, "system"), (2, "mimalloc"), (3, "jemalloc")]);
     results.header.allocators[1].version = Some("mimalloc 3.3.2 (libmimalloc-sys 0.1.49)".into());
     results.runs.reverse();

@@ -12,7 +12,7 @@ fn an_allocator_keeps_its_colour_when_it_is_measured_against_itself() {
 }
 
 #[test]
-fn labels_have_no_digits_that_say_nothing() {
+fn labels_have_no_insignificant_digits() {
     assert_eq!([tick(2.0), tick(2.5), tick(0.25)], ["2", "2.5", "0.25"]);
     assert_eq!([power_of_ten(3.0), power_of_ten(4.0), power_of_ten(0.0)], ["1 µs", "10 µs", "1 ns"]);
 }

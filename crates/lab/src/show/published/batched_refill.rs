@@ -12,9 +12,9 @@ use crate::show::verdict_text;
 pub(crate) const TREES: &str = "binary_trees";
 /// The workload of the first table.
 pub(crate) const REFILL: &str = "central_refill";
-/// The first way to refill: its name, and the workload's parameter.
+/// The first method of refilling: its name, and the workload's parameter.
 pub(crate) const ONE_AT_A_TIME: (&str, &str) = ("one at a time", "batch=0");
-/// The second way.
+/// The second method.
 pub(crate) const BATCHED: (&str, &str) = ("batch known before the walk", "batch=1");
 /// Published for the second way, as a multiple of the first: 8.7 % less.
 const PUBLISHED: &str = "0.913";

@@ -16,7 +16,7 @@ fn the_resident_size_is_the_second_number_of_statm() {
 #[test]
 fn written_memory_is_resident() {
     let written = std::hint::black_box(vec![1_u8; 32 << 20]);
-    // The kernel counts pages on each processor and adds the counts up now and then.
+    // The kernel counts pages on each processor and adds the counts up from time to time.
     assert!(RssReader::open().unwrap().bytes() > 24 << 20);
     assert!(peak_rss_bytes().unwrap() > 24 << 20);
     drop(written);

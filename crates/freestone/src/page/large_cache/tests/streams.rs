@@ -1,7 +1,6 @@
 //! Streams of large blocks in several threads, with time that passes.
-#![allow(unsafe_code)]
 use super::{MIB, open_pages};
-use crate::testing::{OneHeap, World};
+use crate::testing::{OneHeap, World, fill, free, is_filled};
 use core::sync::atomic::{AtomicU64, Ordering};
 use freestone_base::units::PAGE_BYTES;
 use freestone_testkit::ops::{Op, Player};
@@ -35,9 +34,9 @@ fn any_step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 200 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Three threads, which end and begin, and time that passes: contents and disjointness by the shadow, every invariant after every step.
+    /// Three threads, which end and begin, and time that passes. The shadow checks contents; every invariant is checked after every step.
     #[test]
-    fn any_stream_of_large_blocks_keeps_every_promise(
+    fn any_stream_of_large_blocks_keeps_contents_and_invariants(
         steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 40 } else { 300 }),
         turns_log2 in 0u32..3,
     ) {
@@ -56,8 +55,7 @@ proptest! {
                     world.shared.pages.purge();
                 }
                 Step::Rebirth(turn) => {
-                    // SAFETY: the heap is not used afterwards.
-                    unsafe { world.threads.death(heaps[turn]) };
+                    world.end(heaps[turn]);
                     heaps[turn] = world.heap();
                 }
             }
@@ -68,21 +66,20 @@ proptest! {
         player.subject.heap = heaps[0];
         player.drain().unwrap();
         for heap in heaps {
-            // SAFETY: no heap is used afterwards.
-            unsafe { world.threads.death(heap) };
+            world.end(heap);
         }
         world.check().unwrap();
         let stats = world.shared.pages.stats();
-        prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "everything came home");
+        prop_assert_eq!((stats.large_pages, open_pages(&world)), (0, 0), "no large block is left");
         let cached = world.threads.iter().map(|heap| heap.cache().puts_and_takes());
         let (puts, takes) = cached.fold((0, 0), |sum, (puts, takes)| (sum.0 + puts, sum.1 + takes));
-        prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that came went");
+        prop_assert_eq!(stats.large_allocs + takes, stats.large_frees + puts, "every block that was allocated was freed");
     }
 }
 
 /// A thread uses its cache while another purges: no run is given to both.
 #[test]
-fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
+fn a_thread_and_the_threads_that_empty_its_cache_never_have_the_same_run() {
     let world = World::new(4096);
     let n = if cfg!(miri) { 60 } else { 200_000 };
     let done = AtomicU64::new(0);
@@ -92,13 +89,10 @@ fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
             for round in 0..n {
                 let size = (1 + round / 20 % 3) * PAGE_BYTES;
                 let block = keeper.allocate(size, 1).start;
-                // SAFETY: the block is this thread's; whoever else had it would write to it, too.
-                unsafe {
-                    block.write(round as u8);
-                    block.add(size - 1).write(round as u8);
-                    assert_eq!((block.read(), block.add(size - 1).read()), (round as u8, round as u8));
-                    keeper.free(block);
-                }
+                let ends = [block, block.wrapping_add(size - 1)];
+                ends.iter().for_each(|&end| fill(end, round as u8, 1));
+                assert!(ends.iter().all(|&end| is_filled(end, round as u8, 1)));
+                free(keeper, block);
             }
             assert!(keeper.cache().puts_and_takes().1 > 0, "nothing was ever cached");
             done.store(1, Ordering::Release);
@@ -106,14 +100,11 @@ fn a_thread_and_those_who_empty_its_cache_never_have_the_same_run() {
         let other = world.heap();
         while done.load(Ordering::Acquire) == 0 {
             let block = other.allocate(PAGE_BYTES, 1).start;
-            // SAFETY: as above.
-            unsafe {
-                block.write(0xA5);
-                world.shared.pages.purge();
-                (0..500).for_each(|_| core::hint::spin_loop());
-                assert_eq!(block.read(), 0xA5);
-                other.free(block);
-            }
+            fill(block, 0xA5, 1);
+            world.shared.pages.purge();
+            (0..500).for_each(|_| core::hint::spin_loop());
+            assert!(is_filled(block, 0xA5, 1));
+            free(other, block);
         }
     });
     world.check().unwrap();

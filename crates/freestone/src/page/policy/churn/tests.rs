@@ -12,7 +12,7 @@ fn purged_at_100() -> Churn {
 }
 
 #[test]
-fn purged_memory_that_is_wanted_again_within_the_decay_time_raises_the_bound() {
+fn purged_memory_that_is_needed_again_within_the_decay_time_raises_the_bound() {
     for (wanted_at, raises) in [(100, true), (1099, true), (1100, false)] {
         let mut churn = purged_at_100();
         churn.note_fresh(DECAY, || Moment(wanted_at));
@@ -24,18 +24,18 @@ fn purged_memory_that_is_wanted_again_within_the_decay_time_raises_the_bound() {
 fn fresh_memory_raises_nothing_if_none_was_purged_and_reuse_nothing_if_there_is_no_churn() {
     let mut churn = Churn::NONE;
     churn.note_in_use(Pages(4000));
-    churn.note_fresh(DECAY, || unreachable!("the clock is read in vain"));
-    churn.note_reuse(DECAY, || unreachable!("the clock is read in vain"));
+    churn.note_fresh(DECAY, || unreachable!("the clock need not be read"));
+    churn.note_reuse(DECAY, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
     let mut churn = purged_at_100();
-    churn.note_reuse(DECAY, || unreachable!("the clock is read in vain"));
+    churn.note_reuse(DECAY, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
 }
 
 #[test]
 fn without_a_decay_time_there_is_no_churn() {
     let mut churn = purged_at_100();
-    churn.note_fresh(None, || unreachable!("the clock is read in vain"));
+    churn.note_fresh(None, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
 }
 
@@ -54,12 +54,12 @@ fn churn_lasts_as_long_as_dirty_memory_is_reused_and_a_decay_time_longer() {
 }
 
 #[test]
-fn use_and_dirt_may_be_seven_fifths_of_the_recent_peak_and_dirt_eight_times_the_use() {
+fn used_and_dirty_memory_may_be_seven_fifths_of_the_recent_peak_and_dirty_memory_eight_times_the_used() {
     let mut churn = purged_at_100();
     churn.note_fresh(DECAY, || Moment(200));
     assert_eq!(churn.raised(BOUND, Pages(3000)), Pages(4000 * 7 / 5 - 3000));
     assert_eq!(churn.raised(BOUND, Pages(100)), Pages(800), "an idle program keeps little");
-    assert_eq!(churn.raised(BOUND, Pages(10)), BOUND, "the bound of the options is the least");
+    assert_eq!(churn.raised(BOUND, Pages(10)), BOUND, "the option's bound is the minimum");
     let mut small = Churn::NONE;
     small.note_in_use(Pages(1000));
     small.note_purge_for_amount(Moment(0));

@@ -7,7 +7,7 @@ fn one_sparse_block_ends_huge_pages_and_two_dense_ones_restore_them() {
     let mut density = Density::FULL;
     assert!(density.is_enough());
     density.learn(None);
-    assert!(density.is_enough(), "a block that says nothing changes nothing");
+    assert!(density.is_enough(), "a block without samples changes nothing");
     density.learn(Some(Density::of_samples(1)));
     assert!(!density.is_enough());
     density.learn(Some(Density::of_samples(SAMPLES)));

@@ -11,7 +11,7 @@ fn usage(in_use: u32, free_with_memory: u32, purging: u32) -> Usage {
 }
 
 #[test]
-fn without_limits_there_is_nothing_to_decide_and_one_alone_leaves_the_other_open() {
+fn without_limits_nothing_is_refused_and_either_limit_works_without_the_other() {
     assert_eq!(Limits::new(None, None), None);
     assert_eq!(limits(100, 0), Limits { soft: Pages(100), hard: Pages::MAX });
     assert_eq!(limits(0, 100), Limits { soft: Pages::MAX, hard: Pages(100) });
@@ -48,7 +48,7 @@ fn an_allocation_waits_for_purges_only_if_it_fits_once_they_are_done() {
 }
 
 #[test]
-fn pressure_is_told_once_and_again_when_a_64th_more_is_in_use_or_after_it_was_over() {
+fn pressure_is_reported_once_and_again_when_a_64th_more_is_in_use_or_after_it_was_over() {
     let (limits, mut pressure) = (limits(640, 0), Pressure::NONE);
     let mut told = |in_use| pressure.rises(limits, Pages(in_use));
     assert!(!told(640));

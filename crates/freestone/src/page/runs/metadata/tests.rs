@@ -1,19 +1,19 @@
 use super::*;
-use crate::testing::WINDOW_BYTES;
+use crate::testing::RANGE_BYTES;
 use freestone_os::fake::Fake;
 
 const OS_PAGES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
 
 fn begin(os: &Fake) -> MetadataArrays {
-    let base = os.propose_window(WINDOW_BYTES, 0).unwrap();
-    MetadataArrays::begin(os, Layout::new(base, WINDOW_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap()
+    let base = os.propose_range(RANGE_BYTES, 0).unwrap();
+    MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap()
 }
 
-/// Whatever a page needs can be written when `extend` says so, and a hundredth of the pages is enough for it.
+/// After `extend`, the metadata of each page can be written; all of it takes at most a hundredth of the pages.
 #[test]
-fn metadata_is_there_for_every_page_in_steps_that_get_longer() {
+fn metadata_is_committed_for_every_page_in_steps_that_get_longer() {
     for os_page_bytes in OS_PAGES {
-        let os = Fake::new(os_page_bytes, WINDOW_BYTES);
+        let os = Fake::new(os_page_bytes, RANGE_BYTES);
         let mut arrays = begin(&os);
         let n_all = arrays.layout().n_pages;
         os.plan(None);
@@ -33,7 +33,7 @@ fn metadata_is_there_for_every_page_in_steps_that_get_longer() {
 
 #[test]
 fn where_memory_is_short_metadata_is_committed_as_far_as_it_is_needed() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+    let os = Fake::new(4096, RANGE_BYTES);
     let mut arrays = begin(&os);
     os.limit_committed(os.committed_bytes() + 9 * 4096);
     // 64 pages more: 8 OS pages of bitmaps, one of records.
@@ -44,8 +44,8 @@ fn where_memory_is_short_metadata_is_committed_as_far_as_it_is_needed() {
 }
 
 #[test]
-fn what_is_in_the_way_of_metadata_counts_as_no_memory() {
-    let os = Fake::new(4096, WINDOW_BYTES);
+fn a_foreign_mapping_in_the_way_of_metadata_counts_as_a_lack_of_memory() {
+    let os = Fake::new(4096, RANGE_BYTES);
     let mut arrays = begin(&os);
     os.plan(Some(freestone_os::fake::Failure { nth_call: 0, errno: Errno::EXIST, for_good: true }));
     assert_eq!(arrays.extend(&os, 2 * PAGES_FIRST), Err(Errno::NOMEM));

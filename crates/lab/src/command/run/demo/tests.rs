@@ -1,6 +1,6 @@
 use super::*;
 
-/// What the demo says about these rounds under the system's allocator and under Freestone.
+/// The demo's verdict on these rounds under the system's allocator and under Freestone.
 fn words(base: &[f64], ours: &[f64]) -> String {
     in_words(&statistics::compare(ours, base).unwrap())
 }
@@ -17,6 +17,6 @@ fn no_difference_is_seen_where_the_interval_holds_1_or_chance_explains_it() {
     let base = [1.0; 8];
     let straddling = [0.8, 1.2, 0.9, 1.1, 0.8, 1.2, 0.9, 1.1];
     assert_eq!(words(&base, &straddling), "no difference seen");
-    // All four below 1, as four rounds of the same thing are once in sixteen times.
+    // All four below 1, as happens by chance once in sixteen times.
     assert_eq!(words(&[1.0; 4], &[0.95, 0.80, 0.90, 0.70]), "no difference seen");
 }

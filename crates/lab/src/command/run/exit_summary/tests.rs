@@ -13,14 +13,14 @@ fn lines(exits: Vec<Exit>) -> Vec<String> {
 }
 
 #[test]
-fn of_one_process_everything_is_its_own() {
+fn for_one_process_all_figures_are_its_own() {
     let lines = lines(vec![exit(7, 5, 1)]);
     assert_eq!(lines[0], "allocations: 10, of which 9 were freed");
     assert_eq!(lines[1], "peak live: 5.00 MiB (1.00 MiB still live at its exit)");
 }
 
 #[test]
-fn of_several_processes_blocks_are_added_up_and_memory_is_the_largest_ones() {
+fn for_several_processes_blocks_are_added_up_and_memory_is_that_of_the_largest() {
     let lines = lines(vec![exit(7, 5, 4), exit(8, 6, 1), exit(9, 3, 3)]);
     assert_eq!(lines[0], "allocations: 30, of which 27 were freed, in 3 processes together");
     assert_eq!(lines[1], "largest: process 8, which the next two lines describe");
@@ -28,7 +28,7 @@ fn of_several_processes_blocks_are_added_up_and_memory_is_the_largest_ones() {
 }
 
 #[test]
-fn of_no_process_nothing_is_said() {
+fn without_a_process_there_are_no_lines() {
     assert!(lines(Vec::new()).is_empty());
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::process::command_file;
 use std::process::Command;
 
-/// Looks at the page from inside and writes what it sees, as JSON, into the document.
+/// Inspects the page from inside and writes the result, as JSON, into the document.
 const PROBE: &str = r#"<script>addEventListener('load', () => {
 const seen = { fetched: performance.getEntriesByType('resource').map(entry => entry.name) };
 const drawn = [...document.querySelectorAll('svg')];
@@ -26,7 +26,7 @@ seen.ink = [document.body, document.querySelector('svg text')].map((element, ind
 document.body.innerHTML = '<pre>PROBE' + JSON.stringify(seen) + 'PROBE</pre>';
 });</script>"#;
 
-/// What the probe wrote when `html` was opened, with names looked up nowhere; `None` when there is no Chromium.
+/// The probe's result for `html`, opened without name resolution; `None` when there is no Chromium.
 fn look(html: &str, dark: bool, width: u32) -> Option<serde_json::Value> {
     let browser =
         ["chromium", "chromium-browser", "google-chrome"].iter().find_map(|name| command_file::find(name).ok());
@@ -37,7 +37,7 @@ fn look(html: &str, dark: bool, width: u32) -> Option<serde_json::Value> {
     let folder = std::env::temp_dir().join(format!("freestone-page-{}-{dark}-{width}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let page = folder.join("page.html");
-    // With the policy in place nothing would be fetched whatever the page asked for, and the probe would not run.
+    // With the policy in place nothing would be fetched whatever the page references, and the probe would not run.
     fs::write(&page, html.replace(skeleton::POLICY, "").replace("</body>", &format!("{PROBE}</body>"))).unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom"])

@@ -1,0 +1,137 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::size_class::{class_of, span_pages};
+use crate::span::Kind;
+use crate::testing::{World, span_at};
+use freestone_base::units::Pages;
+use std::vec::Vec;
+
+const OS_PAGE_BYTES: usize = 4096;
+
+/// A new span of `class`.
+fn span(world: &World, class: usize) -> OwnedSpan<'_> {
+    let run = world.shared.pages.allocate(span_pages(class), Pages(1), Kind::Small).expect("memory");
+    let span = span_at(world, run.page);
+    format(&span, class, OS_PAGE_BYTES, false);
+    span
+}
+
+/// The numbers of the blocks of a chain, as they are linked.
+fn numbers(span: &OwnedSpan<'_>, chain: Chain) -> Vec<usize> {
+    let (mut all, mut block) = (Vec::new(), chain.first);
+    while all.len() < chain.len as usize {
+        let (number, is_start) = block_at(span.class.get() as usize, block.addr() - span.start().addr());
+        assert!(is_start);
+        all.push(number);
+        assert_eq!(block == chain.last, all.len() == chain.len as usize, "the last block is the last linked");
+        // SAFETY: the block is in the chain, which is the test's: its first word links to the next.
+        block = unsafe { (*block).next };
+    }
+    assert!(chain.len == 0 || block == END_OF_BIN, "the links end with the chain");
+    all
+}
+
+/// Gives blocks back by their numbers, one by one.
+fn give_back(span: OwnedSpan<'_>, numbers: &[usize]) -> Vec<Option<Refused>> {
+    let home = Home::of(span);
+    let bytes = block_bytes(home.class);
+    let block = |number: usize| home.span.start().wrapping_add(number * bytes).cast();
+    // SAFETY: the blocks lie in the span and are the test's.
+    numbers.iter().map(|&number| unsafe { home.give_back(block(number), 1, LinkKey::PLAIN) }.refused).collect()
+}
+
+/// The counters, after checking that they add up.
+fn counts(span: &OwnedSpan<'_>) -> (u32, u32) {
+    assert_eq!(count_free(span), span.n_free.get());
+    let all = span.n_free.get() + span.n_out.get() + count_fresh(span, OS_PAGE_BYTES);
+    assert_eq!(all as usize, n_blocks(span));
+    (span.n_free.get(), span.n_out.get())
+}
+
+#[test]
+fn carving_hands_out_every_block_once_in_address_order() {
+    for class in [class_of(16), class_of(48), class_of(1000), class_of(5000), class_of(32 << 10)] {
+        let world = World::new(OS_PAGE_BYTES);
+        let span = span(&world, class);
+        let mut carved = Vec::new();
+        loop {
+            let chain = carve(&span, OS_PAGE_BYTES, LinkKey::PLAIN);
+            counts(&span);
+            if chain.len == 0 {
+                break;
+            }
+            carved.extend(numbers(&span, chain));
+        }
+        assert_eq!(carved, (0..n_blocks(&span)).collect::<Vec<_>>(), "class {class}");
+    }
+}
+
+#[test]
+fn a_block_belongs_to_the_os_page_that_it_starts_in() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = span(&world, class_of(1536));
+    let bytes = block_bytes(class_of(1536));
+    for os_page in 0..3 {
+        let starts = numbers(&span, carve(&span, OS_PAGE_BYTES, LinkKey::PLAIN))
+            .into_iter()
+            .map(|number| number * bytes / OS_PAGE_BYTES);
+        assert!(starts.into_iter().all(|page| page == os_page));
+    }
+}
+
+#[test]
+fn the_lowest_free_blocks_are_taken_first_and_no_more_than_there_are() {
+    let world = World::new(OS_PAGE_BYTES);
+    let page = span(&world, class_of(16)).page();
+    let at = || span_at(&world, page);
+    assert_eq!(take(&at(), 5, LinkKey::PLAIN).len, 0, "nothing is free in a new span");
+    carve(&at(), OS_PAGE_BYTES, LinkKey::PLAIN);
+    assert_eq!(give_back(at(), &[200, 3, 64, 130]), [None; 4]);
+    assert_eq!(counts(&at()), (4, 252));
+    let lowest = take(&at(), 2, LinkKey::PLAIN);
+    assert_eq!(numbers(&at(), lowest), [3, 64]);
+    assert_eq!(give_back(at(), &[1]), [None]);
+    let rest = take(&at(), 100, LinkKey::PLAIN);
+    assert_eq!(numbers(&at(), rest), [1, 130, 200]);
+    assert_eq!(counts(&at()), (0, 256));
+}
+
+#[test]
+fn an_address_that_is_no_allocated_block_is_refused() {
+    let world = World::new(OS_PAGE_BYTES);
+    let page = span(&world, class_of(1024)).page();
+    let at = || span_at(&world, page);
+    carve(&at(), OS_PAGE_BYTES, LinkKey::PLAIN);
+    let beyond = n_blocks(&at());
+    let (again, past) = (Some(Refused::FreeAlready), Some(Refused::NotABlock));
+    assert_eq!(give_back(at(), &[0, 0, beyond]), [None, again, past]);
+    let home = Home::of(at());
+    let inside = home.span.start().wrapping_add(1024 + 16).cast();
+    // SAFETY: the address lies in the span, and is no block's.
+    assert_eq!(unsafe { home.give_back(inside, 1, LinkKey::PLAIN) }.refused, past);
+    assert_eq!(give_back(at(), &[1, 2, 3]), [None; 3]);
+    assert_eq!(give_back(at(), &[9]), [again], "no block is out any more");
+    assert_eq!(counts(&at()), (4, 0));
+}
+
+#[test]
+fn a_cleared_span_leaves_no_bit_behind() {
+    let world = World::new(OS_PAGE_BYTES);
+    let page = span(&world, class_of(16)).page();
+    let at = || span_at(&world, page);
+    carve(&at(), OS_PAGE_BYTES, LinkKey::PLAIN);
+    assert_eq!(give_back(at(), &[0, 100, 255]), [None; 3]);
+    assert!(is_free(&at(), 100) && !is_free(&at(), 101) && !is_free(&at(), usize::MAX));
+    clear(&at());
+    assert!(at().bitmap().iter().all(|word| word.get() == 0) && at().n_free.get() == 0);
+}
+
+#[test]
+fn a_home_contains_only_addresses_of_its_span() {
+    let world = World::new(OS_PAGE_BYTES);
+    let home = Home::of(span(&world, class_of(64)));
+    let at = |offset: usize| home.span.start().wrapping_add(offset).cast::<Node>();
+    assert!(home.holds(at(0)) && home.holds(at(span_bytes(&home.span) - GRANULE_BYTES)));
+    assert!(!home.holds(at(1)) && !home.holds(at(span_bytes(&home.span) - 1)), "no block starts there");
+    assert!(!home.holds(at(span_bytes(&home.span))) && !home.holds(at(usize::MAX)) && !home.holds(ptr::null_mut()));
+}

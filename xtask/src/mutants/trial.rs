@@ -1,0 +1,87 @@
+//! Runs one test of a test program, with a mutant in force, and tells whether the test notices.
+//!
+//! What counts is processor time, and whether any thread of the program can run: on a machine that is busy with other things a test that is slow is not a
+//! test that hangs.
+
+use crate::process::root;
+use anyhow::{Context, Result};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A test: its program, the folder it runs in, and its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Test {
+    pub program: PathBuf,
+    pub folder: String,
+    pub name: String,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It passed.
+    Passed,
+    /// It failed, or took too long.
+    Failed,
+}
+
+/// Resident memory, in pages of 4 KiB, above which a mutant is taken to allocate for ever.
+const PAGES_MOST: u64 = 3 << 18;
+
+/// How long all threads of a test may sleep at once: no test waits as long for anything but a wake-up.
+const IDLE_MOST: Duration = Duration::from_secs(15);
+
+impl Test {
+    /// Runs the test with an environment variable set. It may use `seconds` of processor time.
+    pub(crate) fn run(&self, variable: (&str, &str), seconds: u64) -> Result<Ending> {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit -t {seconds}; ulimit -c 0; exec \"$@\"")).arg("sh").arg(&self.program);
+        command.args(["--exact", &self.name, "--test-threads", "1"]).current_dir(root().join(&self.folder));
+        command.env(variable.0, variable.1).env("RUST_BACKTRACE", "0").process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
+        ended(child)
+    }
+}
+
+/// Waits for a test. Ends it if all its threads sleep for long, or if it takes too much memory.
+fn ended(mut child: Child) -> Result<Ending> {
+    let folder = PathBuf::from(format!("/proc/{}", child.id()));
+    let (mut awake, mut pause) = (Instant::now(), Duration::from_micros(500));
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(if status.success() { Ending::Passed } else { Ending::Failed });
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+        if can_run(&folder) {
+            awake = Instant::now();
+        }
+        if awake.elapsed() > IDLE_MOST || resident_pages(&folder) > PAGES_MOST {
+            // The whole group: a test may have children.
+            Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+            child.wait()?;
+            return Ok(Ending::Failed);
+        }
+    }
+}
+
+/// Whether a thread of a process runs, or waits for a processor or a disk. A child that is waited for counts as one that can run.
+fn can_run(folder: &Path) -> bool {
+    let Ok(tasks) = fs::read_dir(folder.join("task")) else { return true };
+    tasks.flatten().any(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let has_children =
+            fs::read_to_string(task.path().join("children")).is_ok_and(|children| !children.trim().is_empty());
+        // The state follows the name, which is in brackets.
+        has_children || stat.rsplit_once(") ").is_none_or(|(_, rest)| !rest.starts_with('S'))
+    })
+}
+
+fn resident_pages(folder: &Path) -> u64 {
+    let statm = fs::read_to_string(folder.join("statm")).unwrap_or_default();
+    statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
+}
