@@ -115,6 +115,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
             test(package, &some, chosen, end, &mut ledger)?;
         }
     }
+    let _ = fs::remove_dir_all(programs::folder());
     modules().try_for_each(|module| report(module, &ledger))
 }
 

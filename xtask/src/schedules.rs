@@ -35,8 +35,8 @@ const FAULTS: &[Fault] = &[
         test: "threads_that_free_each_others_blocks_lose_none",
         changes: &[(
             "crates/freestone/src/thread/bins.rs",
-            "head.set(batch.link(head.get()));",
-            "head.set(batch.link(ptr::null_mut()));",
+            "head.set(batch.link(head.get(), self.key()));",
+            "head.set(batch.link(ptr::null_mut(), self.key()));",
         )],
     },
     // A heap without a gate once became one with a gate after the fork took the gates; now a record is of one kind for good. To have the fault

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 /// The copy.
 pub(crate) struct Scratch {
     folder: PathBuf,
+    /// Locked while this lives: commands that change the copy take turns.
+    _turn: fs::File,
 }
 
 /// How a command ended.
@@ -27,13 +29,16 @@ impl Scratch {
     /// Copies everything that is built to `target/scratch`.
     pub(crate) fn copy() -> Result<Self> {
         let folder = target().join("scratch/tree");
+        fs::create_dir_all(&folder)?;
+        let turn = fs::File::create(target().join("scratch/turn"))?;
+        turn.lock().context("cannot lock the copy of the tree")?;
         for name in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "layers.dag"] {
             copy_changed(&root().join(name), &folder.join(name))?;
         }
         for name in ["crates", "testdata", "xtask"] {
             copy_folder(&root().join(name), &folder.join(name))?;
         }
-        Ok(Self { folder })
+        Ok(Self { folder, _turn: turn })
     }
 
     /// The path of a file in the copy.

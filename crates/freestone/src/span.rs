@@ -7,7 +7,7 @@
 //! | [`layout`] | the address range: where pages, span records, bitmaps and page map are, and how far the page map can be read |
 //! | [`page_index`] | the number of a page |
 //! | [`page_map`] | address → owner and size class, in one load |
-//! | [`record`] | what is known of a span, kept outside it |
+//! | [`record`] | the record of a span, kept outside it |
 //! | [`owned`] | the proof that a span is the holder's, and what may be done with it |
 //! | [`list`] | lists of spans |
 //! | [`free_node`] | the contents of a free block: its link, and its mark |

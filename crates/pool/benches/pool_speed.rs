@@ -152,7 +152,7 @@ fn memory(bytes: usize) -> &'static mut [std::mem::MaybeUninit<u8>] {
     let layout = Layout::from_size_align(bytes, 128).expect("a valid layout");
     // SAFETY: the layout has bytes.
     let start = NonNull::new(unsafe { System.alloc(layout) }).expect("memory for a pool");
-    // SAFETY: the memory has `bytes`, nobody else knows of it, and it is never given back.
+    // SAFETY: the memory has `bytes`, no other code has its address, and it is never freed.
     unsafe { std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes) }
 }
 

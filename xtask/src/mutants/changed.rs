@@ -274,10 +274,9 @@ mod tests {
              (match crate::mutant::at(5) { /*mutant 5*/ 5 => { a - 1 } _ => { a + 1 } }) < 9 } }), \
              _ => false, } }";
         assert_eq!(words(&changed), expected);
-        assert_eq!(
-            mutant_at(&changed, changed.lines().position(|line| line.contains("a - 1")).expect("there") + 1),
-            Some(5)
-        );
+        let line = |text| changed.lines().position(|line| line.contains(text)).expect("there") + 1;
+        assert_eq!(mutant_at(&changed, line("a - 1"), false), Some(5));
+        assert_eq!(mutant_at(&changed, line("match a"), true), Some(2), "an arm that the match needs");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::scratch::{Outcome, Scratch, outcome};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -122,16 +123,26 @@ fn refused(said: &str, written: &BTreeMap<String, String>) -> BTreeSet<u32> {
     errors.filter_map(place).collect()
 }
 
+/// Where the programs of this run are: copies, because a later build of the same crate writes to the same names.
+pub(crate) fn folder() -> PathBuf {
+    target().join(format!("mutants/programs-{}", std::process::id()))
+}
+
 /// Every test of the programs that were built.
 fn tests(scratch: &Scratch, package: &str, folder: &str, targets: &[&str]) -> Result<Vec<Test>> {
     let messages = output(&mut cargo(scratch, package, targets, &["--no-run", "--message-format", "json"]))?;
     let programs = messages.lines().filter(|line| line.contains("\"test\":true"));
     let programs = programs.filter_map(|line| line.split_once("\"executable\":\"")?.1.split_once('"'));
+    let copies = self::folder();
+    fs::create_dir_all(&copies)?;
     let mut tests = Vec::new();
-    for (program, _) in programs {
-        let listed = output(Command::new(program).args(["--list", "--format", "terse"]))?;
+    for (from, _) in programs {
+        let name = Path::new(from).file_name().context("a program has a name")?;
+        let program = copies.join(name);
+        fs::copy(from, &program)?;
+        let listed = output(Command::new(&program).args(["--list", "--format", "terse"]))?;
         let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
-        tests.extend(names.map(|name| Test { program: program.into(), folder: folder.into(), name: name.into() }));
+        tests.extend(names.map(|name| Test { program: program.clone(), folder: folder.into(), name: name.into() }));
     }
     if tests.is_empty() { bail!("{package} has no tests:\n{messages}") } else { Ok(tests) }
 }

@@ -1,4 +1,4 @@
-//! The allocator's own thread: gives back memory that is too old while the program does nothing.
+//! The background thread: purges memory that has been free for the decay time while the program makes no calls.
 //!
 //! ```text
 //!          due, on an allocation's slow path                    one thread is left
@@ -147,7 +147,7 @@ impl BackgroundThread {
             return;
         }
         if !self.thread.spawn(self.main, STACK_BYTES) {
-            // The C library has no thread for us: memory goes back on activity alone.
+            // The C library cannot start a thread: memory goes back only when the program makes calls.
             self.state.store(NONE, Ordering::Release);
             return;
         }

@@ -1,7 +1,7 @@
 //! Forking: every lock of the allocator is held while the process is copied.
 //!
 //! Before: the C library's lock of its list of streams is taken, then every lock of the allocator in order of rank, so that no thread is inside
-//! the allocator. After, in the parent: all are released. In the child: the same; `process` then ends what threads had under way that do not
+//! the allocator. After, in the parent: all are released. In the child: the same; `process` then ends what was under way in threads that do not
 //! exist in the child.
 //!
 //! ```text
@@ -81,8 +81,8 @@ impl Forks {
         Self { is_registered: AtomicBool::new(false), n_nested: AtomicU32::new(0) }
     }
 
-    /// Registers the handlers, unless they are. If the C library cannot, forking while other threads allocate is not safe; there is no one to
-    /// report that to.
+    /// Registers the handlers, unless they are registered. If the C library cannot, forking while other threads allocate is not safe; the
+    /// loader offers no way to report that.
     pub(super) fn register(&self, before: ForkHandler, in_parent: ForkHandler, in_child: ForkHandler) {
         if !self.is_registered.swap(true, Ordering::Relaxed) {
             let _ = process::at_fork(before, in_parent, in_child);

@@ -212,7 +212,7 @@ extern "C" fn after_fork_in_child() {
     // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, where all locks were taken; that thread held no
     // guard.
     PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
-    // From here on no lock is waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
+    // From here on no lock has to be waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
     PROCESS.shared.pages.adopt_purging_in_child();
     let own = current::get().own();
     // SAFETY: the child has one thread, and `own` is its heap if it has one.

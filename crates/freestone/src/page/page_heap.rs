@@ -166,7 +166,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Whether the address range has `pages` in a row at all, the first a multiple of `align`: what it has not is refused before
-    /// anything is given back for it. Yes before the range is open.
+    /// anything is purged for it. `true` before the range is open.
     #[must_use]
     pub(crate) fn could_hold(&self, pages: Pages, align: Pages) -> bool {
         let n_all = self.layout().n_pages;

@@ -1,5 +1,5 @@
-//! Storage for thread heaps and the like: a stretch of the address range of its own, with gaps around it, so that no program that writes past the end of
-//! its block comes there. It is never freed.
+//! Storage for records of heaps: a part of the address range of its own, with gaps around it, so that a program that writes past the end of a block
+//! does not reach it. It is never freed.
 
 use crate::page::page_heap::PageHeap;
 use core::ffi::c_void;

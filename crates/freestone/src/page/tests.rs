@@ -1,4 +1,4 @@
-//! Every way of having memory and giving it back, and what the tests of the page heap's files share: over the fake kernel, through whole heaps.
+//! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
 use crate::config::key;
 use crate::testing::{OneHeap, World, free};
 use crate::thread::heap::own::Own;

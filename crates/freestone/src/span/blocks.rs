@@ -151,7 +151,7 @@ pub(crate) fn take(span: &OwnedSpan<'_>, n: u32, key: LinkKey) -> Chain {
     Chain { first, last, len: n }
 }
 
-/// A small span that blocks are given back to, one after the other: what is the same for all of them.
+/// A small span that a chain of blocks is given back to: the values that all of them need.
 #[derive(Debug)]
 pub(crate) struct Home<'a> {
     /// The span.

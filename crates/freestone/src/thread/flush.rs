@@ -110,7 +110,7 @@ pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
         match &home {
             Some(found) => {
                 returns::turn_to(own, found.span.page());
-                // One at a time while each may have been the last block out of an OS page.
+                // One at a time while each may have been the last allocated block of an OS page.
                 let most = if own.purge().is_on() { 1 } else { chain.n_left() };
                 if !returns::give_back(own, found, &mut chain, most) {
                     home = None;

@@ -12,7 +12,7 @@
 //! safe, because a value moves from one holder to the next and is never in two places.
 //!
 //! # Safety
-//! A free block has room for two words (`span::free_node`), and the holder of its value is the only one who reads or writes them. A program
+//! A free block has room for two words (`span::free_node`), and only the holder of its value reads or writes them. A program
 //! that frees a block twice, or writes to a free one, breaks this: two values name one block, and links lead anywhere. So a chain with a key
 //! follows a link only to an address that the page map has as a small block's and that is marked as the chain's; it never follows more
 //! links than it counted blocks; and a span refuses a block that it has back already.

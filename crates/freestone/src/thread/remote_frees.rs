@@ -15,8 +15,8 @@
 //!
 //! Links of blocks in transit are encoded with one key that all heaps share.
 //!
-//! Invariants: a chain in a slot is this thread's alone; its blocks are counted as freed. The owner recorded in a slot may have exited since: a
-//! closed inbox says so, and the thread that drains an inbox passes on blocks that are not its own.
+//! Invariants: only this thread has a chain in a slot; its blocks are counted as freed. The owner recorded in a slot may have ended since: a
+//! closed inbox shows that, and the thread that drains an inbox sends on blocks that are not its own.
 //!
 //! Threads: only the heap's thread.
 //!

@@ -105,7 +105,7 @@ impl ClassSpans {
         true
     }
 
-    /// Makes a span the current one, which is in no list.
+    /// Makes a span that is in no list the current one.
     fn use_span(&self, span: &OwnedSpan<'_>) {
         span.listed.set(Listed::No);
         self.current.set(span.page());

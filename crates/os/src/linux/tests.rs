@@ -72,7 +72,7 @@ fn limit(resource: libc::__rlimit_resource_t, most: u64) -> bool {
     unsafe { libc::setrlimit(resource, &limit) == 0 }
 }
 
-/// The program has used up all of its address space: nothing can be mapped, and the answer is found all the same.
+/// The program has used up its address space: nothing can be mapped, and the answer is still found.
 #[test]
 fn whether_purging_zeroes_is_found_out_without_a_mapping() {
     assert!(in_a_process_of_its_own(|| {

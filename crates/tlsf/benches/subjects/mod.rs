@@ -30,7 +30,7 @@ pub(crate) fn region(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     unsafe {
         libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE)
     };
-    // SAFETY: the memory has `bytes`, and nobody else knows of it.
+    // SAFETY: the memory has `bytes`, and no other code has its address.
     unsafe { start.write_bytes(1, bytes) };
     // SAFETY: as above; the memory is never given back.
     unsafe { std::slice::from_raw_parts_mut(start.cast().as_ptr(), bytes) }

@@ -49,7 +49,7 @@ extern "C" fn tlsf_bound_deallocate_unchecked(heap: &mut Tlsf, block: NonNull<u8
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn tlsf_bound_everything(heap: &mut Tlsf<'static>, block: NonNull<u8>, bytes: usize, align: usize) -> usize {
-    // SAFETY: a block of this heap; the memory behind its region is nobody's.
+    // SAFETY: a block of this heap; no code uses the memory behind its region.
     let moved = unsafe { heap.reallocate(block, bytes, align) }.unwrap_or(block);
     // SAFETY: as above.
     let refused = [

@@ -42,7 +42,7 @@ fn a_flipped_flag_or_seal_of_a_free_block_is_reported_and_nothing_is_cut() {
         let mut heap = Tlsf::new();
         heap.add_region(&mut memory.0).unwrap();
         let [small, _wall, hole, _wall_2]: [NonNull<u8>; 4] = [40, 8, 104, 8].map(|b| heap.allocate(b, 16).unwrap());
-        // SAFETY: used by nobody.
+        // SAFETY: no other code uses it.
         unsafe { heap.deallocate(small) }.unwrap();
         // SAFETY: as above.
         unsafe { heap.deallocate(hole) }.unwrap();

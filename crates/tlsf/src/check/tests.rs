@@ -13,7 +13,7 @@ fn heap<P: Policy>(memory: &mut Memory) -> (Tlsf<'_, P>, [NonNull<u8>; 2]) {
     let mut heap = Tlsf::<P>::with_policy();
     heap.add_region(&mut memory.0).unwrap();
     let blocks: [_; 4] = core::array::from_fn(|_| heap.allocate(40, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(blocks[0]) }.unwrap();
     // SAFETY: as above.
     unsafe { heap.deallocate(blocks[2]) }.unwrap();
@@ -69,7 +69,7 @@ fn listed(memory: &mut Memory) -> (Tlsf<'_>, [NonNull<u8>; 2]) {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     let blocks = [(); 4].map(|()| heap.allocate(40, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(blocks[0]) }.unwrap();
     // SAFETY: as above.
     unsafe { heap.deallocate(blocks[2]) }.unwrap();

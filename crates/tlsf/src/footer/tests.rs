@@ -22,7 +22,7 @@ fn the_requested_size_is_read_back_up_to_the_longest_slack() {
         let mut memory = Memory([0; SIZE + 16]);
         let block = block_in(&mut memory);
         let requested = SIZE - HEADER_BYTES - FOOTER_BYTES - slack;
-        // SAFETY: the block has `SIZE` bytes and nobody uses it.
+        // SAFETY: the block has `SIZE` bytes and no code uses it.
         unsafe { write(block, SIZE, requested, sealer) };
         // SAFETY: as above.
         let read = unsafe { read(block, SIZE, sealer) };
@@ -37,11 +37,11 @@ fn every_byte_of_slack_and_footer_that_is_changed_is_noticed_and_none_in_front()
     for offset in 0..SIZE - HEADER_BYTES {
         let mut memory = Memory([0; SIZE + 16]);
         let block = block_in(&mut memory);
-        // SAFETY: the block has `SIZE` bytes and nobody uses it.
+        // SAFETY: the block has `SIZE` bytes and no code uses it.
         unsafe { write(block, SIZE, requested, sealer) };
         // SAFETY: the offset is in the block's payload.
         unsafe { *block.payload().as_ptr().wrapping_add(offset) ^= 0x10 };
-        // SAFETY: the block has `SIZE` bytes and nobody uses it.
+        // SAFETY: the block has `SIZE` bytes and no code uses it.
         let read = unsafe { read(block, SIZE, sealer) };
         assert_eq!(read.is_some(), offset < requested, "byte {offset}");
     }
@@ -52,7 +52,7 @@ fn a_footer_of_another_heap_or_another_place_is_refused() {
     let mut memory = Memory([0; SIZE + 16]);
     let block = block_in(&mut memory);
     let requested = SIZE - HEADER_BYTES - FOOTER_BYTES;
-    // SAFETY: the block has `SIZE` bytes and nobody uses it; its last word is the footer.
+    // SAFETY: the block has `SIZE` bytes and no code uses it; its last word is the footer.
     unsafe { write(block, SIZE, requested, Sealer::new(5)) };
     // SAFETY: as above.
     assert_eq!(unsafe { read(block, SIZE, Sealer::new(6)) }, None);

@@ -13,7 +13,7 @@ fn served<P: Policy>(free: usize, bytes: usize) -> usize {
     let mut heap = Tlsf::<P>::with_policy();
     heap.add_region(&mut memory.0).unwrap();
     let [hole, _wall]: [NonNull<u8>; 2] = [free, 16].map(|bytes| heap.allocate(bytes, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(hole) }.unwrap();
     assert_eq!(heap.allocate(bytes, 16), Ok(hole));
     assert_eq!(heap.check(), Ok(()));
@@ -47,7 +47,7 @@ fn the_last_resort_reports_a_damaged_block_and_does_not_follow_its_link() {
     let [large, _wall, small, _wall_2] = [1032, 16, 1016, 16].map(|bytes| heap.allocate(bytes, 16).unwrap());
     let rest = heap.stats().largest_free_bytes;
     heap.allocate(rest, 16).unwrap();
-    // SAFETY: used by nobody; the header and the link of a free block are inside the region.
+    // SAFETY: no other code uses it; the header and the link of a free block are inside the region.
     unsafe { heap.deallocate(large) }.unwrap();
     // SAFETY: as above.
     unsafe { heap.deallocate(small) }.unwrap();
@@ -66,5 +66,5 @@ fn the_last_resort_reports_a_damaged_block_and_does_not_follow_its_link() {
     unsafe { header.write(old_header) };
     // SAFETY: as above.
     unsafe { link.write(old_link) };
-    assert_eq!(heap.allocate(1032, 16), Ok(large), "mended, and nothing had changed");
+    assert_eq!(heap.allocate(1032, 16), Ok(large), "repaired, and nothing had changed");
 }

@@ -12,7 +12,7 @@ fn every_number_is_counted_exactly() {
     let mut heap = Tlsf::new();
     heap.add_region(&mut memory.0).unwrap();
     let blocks = [40, 100, 200, 8].map(|bytes| heap.allocate(bytes, 16).unwrap());
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(blocks[0]) }.unwrap();
     // SAFETY: as above.
     unsafe { heap.deallocate(blocks[2]) }.unwrap();

@@ -39,7 +39,7 @@ fn what_is_left_of_the_top_is_a_block_or_nothing() {
         assert_eq!(heap.check(), Ok(()));
         let stats = heap.stats();
         assert_eq!(stats.free_bytes, if left < 32 { 0 } else { left & !15 });
-        // SAFETY: used by nobody but this test; a block that grows in place, up to the last byte.
+        // SAFETY: only this test uses it; a block that grows in place, up to the last byte.
         assert_eq!(unsafe { heap.reallocate(block, WHOLE, 16) }, Ok(block));
         assert_eq!((heap.check(), heap.stats().free_bytes), (Ok(()), 0));
         // SAFETY: as above.
@@ -66,7 +66,7 @@ fn the_top_goes_with_its_region_and_the_next_region_added_has_one() {
     heap.add_region(&mut third.0).unwrap();
     let all_of_third = heap.allocate(WHOLE, 16).unwrap();
     assert_eq!(heap.check(), Ok(()));
-    // SAFETY: used by nobody.
+    // SAFETY: no other code uses it.
     unsafe { heap.deallocate(second_is_listed) }.unwrap();
     // SAFETY: as above.
     unsafe { heap.deallocate(all_of_third) }.unwrap();

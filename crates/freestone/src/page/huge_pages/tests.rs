@@ -13,7 +13,7 @@ fn dense_large_blocks_get_huge_pages_and_the_request_is_withdrawn_with_the_memor
     let heap = world.heap();
     let block = heap.allocate(9 * MIB, 1).start;
     assert_eq!(block.addr() % HUGE_BYTES, 0);
-    assert_eq!(world.os().huge_bytes(), 10 * MIB, "the block is made whole huge pages long");
+    assert_eq!(world.os().huge_bytes(), 10 * MIB, "the block is rounded up to whole huge pages");
     free(heap, block);
     world.shared.pages.purge();
     assert_eq!(world.os().huge_bytes(), 0);

@@ -23,7 +23,7 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
     assert!(pages.is_pressed(), "45 of 40 MiB are in use");
     pages.relieved();
     blocks.push(heap.allocate(70_000, 1).start);
-    assert!(!pages.is_pressed(), "it was said, and little has changed");
+    assert!(!pages.is_pressed(), "it was reported, and little has changed");
     assert!(heap.allocate(20 * MIB, 1).start.is_null(), "that would be 65 of 60 MiB");
     assert!(reallocate(heap, blocks[0], 30 * MIB).is_null());
     blocks.push(heap.allocate(10 * MIB, 1).start);

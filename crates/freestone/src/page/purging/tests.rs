@@ -24,7 +24,7 @@ fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_th
     churn(4);
     let before = world.os().purged_bytes();
     churn(20);
-    assert_eq!(world.os().purged_bytes(), before, "what is wanted again is purged");
+    assert_eq!(world.os().purged_bytes(), before, "what is needed again is purged");
     assert!(world.shared.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
     blocks.into_iter().for_each(|block| free(heap, block));
     assert!(dirty_bytes(&world) <= 16 * MIB as u64, "an idle program keeps {}", dirty_bytes(&world));

@@ -147,7 +147,7 @@ impl Actor<'_> {
             let Some(block) = self.stage.take_block(&mut self.random) else { return };
             let class = class_of_aligned(block.bytes, 1).filter(|_| block.heap.is_none() && self.random.below(3) == 0);
             match class {
-                // Rust's way: by the layout, without asking whose it is.
+                // As Rust's `dealloc` does: by the layout, without looking up the owner.
                 Some(class) => {
                     // SAFETY: the block was allocated for a size of this class, and the program gave it up.
                     let block = unsafe { FreeBlock::new(block.start.as_ptr(), class) };

@@ -62,7 +62,7 @@ fn a_block_that_is_returned_outside_a_flush_defers_no_work() {
     let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
     for &block in blocks.iter().skip(1) {
         free_remote(heap, freed(block, class), heap.generation());
-        assert_eq!(heap.purge().turn_to(0), None, "something is left to do");
+        assert_eq!(heap.purge().turn_to(0), None, "work was deferred");
     }
     assert!(world.os().purged_bytes() > 0, "no OS page was given back");
     free(heap, blocks[0]);

@@ -100,10 +100,10 @@ fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
     let (heap, explicit) = (world.heap(), world.explicit_heap());
     explicit.set_limit(Some(32)).unwrap();
     let block = explicit.enter().own().allocate(20 * PAGE_BYTES, 1).start;
-    assert!(!resize_in_place(heap, block, 21 * PAGE_BYTES), "another heap knows no limit");
+    assert!(!resize_in_place(heap, block, 21 * PAGE_BYTES), "another heap does not check the limit");
     assert!(resize_in_place(explicit.enter().own(), block, 30 * PAGE_BYTES));
     assert!(!resize_in_place(explicit.enter().own(), block, 33 * PAGE_BYTES), "beyond the limit");
-    assert!(resize_in_place(heap, block, 10 * PAGE_BYTES), "anybody may cut a block short");
+    assert!(resize_in_place(heap, block, 10 * PAGE_BYTES), "any heap may shrink a block");
     let own = heap.allocate(20 * PAGE_BYTES, 1).start;
     assert!(!resize_in_place(explicit.enter().own(), own, 21 * PAGE_BYTES), "it would not count towards the limit");
     free(heap, own);
@@ -119,7 +119,7 @@ fn the_spans_of_an_ended_heap_are_adopted_and_its_late_blocks_are_returned() {
         let dying = world.heap();
         let kept = dying.allocate(48, 1).start;
         let also = dying.allocate(48, 1).start;
-        // Collected for an owner that dies before it is handed over.
+        // Buffered for an owner that ends before the handover.
         free(other, also);
         world.end(dying);
         world.check().unwrap();

@@ -29,7 +29,7 @@ impl Block {
     }
 }
 
-/// The quick way of `free`; whether it was open.
+/// The fast path of `free`. Returns whether it applied.
 fn free_quickly(heap: Own<'_, Fake>, block: *mut u8) -> bool {
     let class = heap
         .bins()
@@ -108,7 +108,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                     assert!(sees || !is_own, "a heap sees its own spans");
                     blocks.push(Block::new(start, size, byte));
                 }
-                // A heap dies, its spans are another's from then on, and a new one is born.
+                // A heap ends, another adopts its spans, and a new one begins.
                 15 if random.below(20) == 0 => {
                     let at = random.below(4);
                     world.end(heaps[at]);
@@ -120,7 +120,7 @@ fn heaps_whose_views_are_old_free_resize_and_send_each_others_blocks() {
                     block.check();
                     let class = world.shared.pages.view().small_class(block.start.addr());
                     match way {
-                        // As Rust does, of a size that it knows: into the bin, whoever owns it.
+                        // As Rust's `dealloc` does with a known layout: into the bin, whichever heap owns it.
                         9..12 if let Some(class) = class => flush::push(heap, freed(block.start, class)),
                         12 => {
                             let size = 1 + random.below(5_000);

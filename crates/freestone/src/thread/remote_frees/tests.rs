@@ -115,9 +115,10 @@ fn each_block_names_the_one_eight_blocks_behind_it() {
         let chain = addresses(owner.take(LinkKey::PLAIN));
         assert_eq!(chain.len(), BATCH as usize);
         for (at, address) in chain.iter().enumerate() {
-            // SAFETY: the blocks are leaked, and their second word is the hint.
-            let ahead = unsafe { core::ptr::with_exposed_provenance::<usize>(*address).wrapping_add(1).read() };
-            assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(0), "block {at} of batch {batch}");
+            // SAFETY: the blocks are leaked, and the upper half of their second word says how many granules away the other one is.
+            let granules = unsafe { core::ptr::with_exposed_provenance::<i32>(*address).wrapping_add(3).read() };
+            let ahead = address.wrapping_add_signed(granules as isize * 16);
+            assert_eq!(ahead, chain.get(at + AHEAD).copied().unwrap_or(address + 16), "block {at} of batch {batch}");
         }
     }
 }
