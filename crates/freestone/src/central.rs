@@ -23,7 +23,7 @@
 use crate::page::{OwnedRun, PageHeap};
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Home, Refused};
-use crate::span::free_node::Chain;
+use crate::span::free_node::{self, Chain};
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
@@ -192,13 +192,13 @@ impl CentralLists {
         }
     }
 
-    /// Takes one orphaned block of `class`; null if there is none, or another thread holds the lock of the class.
-    pub(crate) fn take_one_orphaned(&self, class: usize) -> *mut Node {
+    /// Takes one orphaned block of `class`; null if there is none, or another thread holds the lock of the class. `key` is that of blocks in transit.
+    pub(crate) fn take_one_orphaned(&self, class: usize, key: LinkKey) -> *mut Node {
         let Some(mut lists) = self.classes[class].try_lock() else { return ptr::null_mut() };
         let first = lists.orphaned.first;
         if !first.is_null() {
             // SAFETY: the block is in the chain, so its first word links to the next.
-            let next = unsafe { (*first).next };
+            let next = unsafe { free_node::next(first, key) };
             let len = lists.orphaned.len - 1;
             lists.orphaned = if len == 0 { Chain::EMPTY } else { Chain { first: next, len, ..lists.orphaned } };
         }

@@ -107,9 +107,9 @@ pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKe
     unsafe { FreeBatch::new(blocks, class) }
 }
 
-/// Takes one block of a class whose span belongs to a thread that does not exist in this forked child.
-pub(crate) fn take_one_orphaned<O: Os>(shared: &Shared<O>, class: usize) -> Option<FreeBlock> {
-    let block = shared.central.take_one_orphaned(class);
+/// Takes one block of a class whose span belongs to a thread that does not exist in this forked child. `key` is that of blocks in transit.
+pub(crate) fn take_one_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKey) -> Option<FreeBlock> {
+    let block = shared.central.take_one_orphaned(class, key);
     // SAFETY: the central lists have the block, free and of `class`, and give it away.
     (!block.is_null()).then(|| unsafe { FreeBlock::new(block.cast(), class) })
 }

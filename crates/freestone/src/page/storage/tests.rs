@@ -7,6 +7,7 @@ use std::vec::Vec;
 fn pieces_are_zero_and_aligned_and_do_not_overlap() {
     let world = World::new(4096);
     let pages = &world.shared.pages;
+    assert!(pages.open().is_some());
     let sizes = [1, 64, 65, 5000, PAGE_BYTES, 40_000, 40_000];
     let pieces: Vec<(*mut u8, usize)> =
         sizes.iter().map(|&bytes| (pages.metadata(bytes).expect("memory").cast(), bytes)).collect();

@@ -61,7 +61,7 @@ fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mu
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
             if own.holdings().is_none()
-                && let Some(block) = take_one_orphaned(shared, class)
+                && let Some(block) = take_one_orphaned(shared, class, own.remote().key())
             {
                 fill_head(shared, &block);
                 return Some(block.into_node().cast());
