@@ -3,9 +3,14 @@
 //! Reading it takes several system calls, so callers do it once. If anything fails, there is no limit.
 
 use crate::file::{number, read};
+use core::ffi::CStr;
 
-/// Longest path or file of interest, in bytes.
-const FILE_BYTES: usize = 4096;
+/// Longest list of groups that is read, in bytes. Any thread may be the one that reads it, on a stack as small as 16 KiB.
+const GROUPS_BYTES: usize = 4096;
+
+/// Longest name of a limit file, in bytes, with its final zero. The limits of groups whose files have longer names are not read; their parents'
+/// are.
+const NAME_BYTES: usize = 1024;
 
 /// A limit at or above this means that there is none, in version 1.
 const UNLIMITED_V1_BYTES: u64 = 1 << 62;
@@ -19,7 +24,7 @@ const UNLIMITED_V1_BYTES: u64 = 1 << 62;
 /// ```
 #[must_use]
 pub fn memory_limit_bytes() -> Option<u64> {
-    let mut own = [0; FILE_BYTES];
+    let mut own = [0; GROUPS_BYTES];
     let groups = read(c"/proc/self/cgroup", &mut own).ok()?;
     groups
         .split(|&byte| byte == b'\n')
@@ -54,14 +59,15 @@ fn smallest_on_path(root: &[u8], path: &[u8], file: &[u8]) -> Option<u64> {
 }
 
 fn read_limit(root: &[u8], path: &[u8], file: &[u8]) -> Option<u64> {
-    let mut name = [0; FILE_BYTES];
+    let mut name = [0; NAME_BYTES];
     let mut len = 0;
     for part in [root, path, file] {
         name.get_mut(len..len + part.len())?.copy_from_slice(part);
         len += part.len();
     }
+    let name = CStr::from_bytes_with_nul(name.get(..=len)?).ok()?;
     let mut contents = [0; 32];
-    parse_limit(read(name.get(..len)?, &mut contents).ok()?)
+    parse_limit(read(name, &mut contents).ok()?)
 }
 
 /// The number in a limit file; `None` for `max` and for the huge default of version 1.
