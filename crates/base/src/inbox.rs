@@ -64,19 +64,19 @@ const CLOSED: usize = 1;
 ///
 /// ```
 /// use core::ptr;
-/// use freestone_base::inbox::{Inbox, Node};
+/// use freestone_base::inbox::{Inbox, LinkKey, Node};
 ///
 /// let inbox = Inbox::new();
 /// let mut block = Node { next: ptr::null_mut() };
 /// let chain: *mut Node = &mut block;
 /// // SAFETY: a chain of one node, which no other code uses.
-/// assert!(unsafe { inbox.push(chain, chain) });
+/// assert!(unsafe { inbox.push(chain, chain, LinkKey::PLAIN) });
 /// assert_eq!(inbox.take(), chain);
 /// assert!(inbox.is_empty());
 ///
 /// let _ = inbox.close();
 /// // SAFETY: as above.
-/// assert!(!unsafe { inbox.push(chain, chain) }, "a closed inbox refuses");
+/// assert!(!unsafe { inbox.push(chain, chain, LinkKey::PLAIN) }, "a closed inbox refuses");
 /// ```
 #[derive(Debug)]
 pub struct Inbox {
