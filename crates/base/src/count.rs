@@ -76,7 +76,7 @@ pub unsafe fn decrement_is_negative<T: CountsDown>(object: &T, index: usize) -> 
     {
         let start = core::ptr::from_ref(object).cast::<u8>();
         // SAFETY: `index` is below `LEN`, so by the contract of `CountsDown` a counter is there, inside `object`.
-        let counter = unsafe { &*start.byte_add(T::OFFSET + index * size_of::<AtomicI64>()).cast::<AtomicI64>() };
+        let counter = unsafe { &*start.wrapping_add(T::OFFSET + index * size_of::<AtomicI64>()).cast::<AtomicI64>() };
         // Not `decrement` and then a load: the compiler would load from memory what it has just stored.
         let left = counter.load(Ordering::Relaxed).wrapping_sub(1);
         counter.store(left, Ordering::Relaxed);

@@ -133,14 +133,13 @@ unsafe fn write_mark(block: *mut Node, place: i32) {
 /// - The block is the start of a small block, or was when the program allocated it.
 #[inline(always)]
 pub(crate) unsafe fn is_marked(block: *mut Node) -> bool {
-    let node = block.cast::<FreeNode>();
     #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
     // SAFETY: the address is in a small span, whose memory is committed: this reads 4 bytes of the block's 16 or more.
     unsafe {
         core::arch::asm!(
-            "cmp dword ptr [{node} + 8], {mark}",
+            "cmp dword ptr [{block} + 8], {mark}",
             "je {marked}",
-            node = in(reg) node,
+            block = in(reg) block,
             mark = const MARK,
             marked = label { return true },
             options(nostack, readonly),
@@ -150,7 +149,7 @@ pub(crate) unsafe fn is_marked(block: *mut Node) -> bool {
     #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
     // SAFETY: as above; what the program has not written was written by `malloc`.
     unsafe {
-        (&raw const (*node).mark).read_volatile() == MARK
+        second_word(block).cast::<u32>().read_volatile() == MARK
     }
 }
 

@@ -65,11 +65,19 @@ fn what_the_kernel_places_next_is_not_in_a_range_in_a_gap() {
     }));
 }
 
-/// Sets a limit of this process; whether the kernel took it.
-fn limit(resource: libc::__rlimit_resource_t, most: u64) -> bool {
-    let limit = libc::rlimit { rlim_cur: most, rlim_max: most.max(4096) };
+/// A limit for this process. (The type of a resource depends on the C library.)
+fn limit(most: u64) -> libc::rlimit {
+    libc::rlimit { rlim_cur: most, rlim_max: most.max(4096) }
+}
+
+fn limit_memory(most: u64) -> bool {
     // SAFETY: the call reads one `rlimit`.
-    unsafe { libc::setrlimit(resource, &limit) == 0 }
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(most)) == 0 }
+}
+
+fn limit_files(most: u64) -> bool {
+    // SAFETY: the call reads one `rlimit`.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit(most)) == 0 }
 }
 
 /// The program has used up its address space: nothing can be mapped, and the answer is still found.
@@ -79,7 +87,7 @@ fn whether_purging_zeroes_is_found_out_without_a_mapping() {
         let bytes = 1 << 20;
         let range = TestRange::new(&Linux, bytes, bytes);
         PURGED.store(UNKNOWN, Ordering::Relaxed);
-        limit(libc::RLIMIT_AS, 0)
+        limit_memory(0)
             && !Linux.purge_zeroes()
             && range.purge(0..bytes).is_ok()
             && Linux.purge_zeroes()
@@ -91,10 +99,10 @@ fn whether_purging_zeroes_is_found_out_without_a_mapping() {
 #[test]
 fn whether_there_are_huge_pages_is_read_again_after_a_read_that_failed() {
     assert!(in_a_process_of_its_own(|| {
-        limit(libc::RLIMIT_NOFILE, 0)
+        limit_files(0)
             && huge_pages::on_request() == Err(Errno(libc::EMFILE))
             && Linux.huge_page_bytes() == 0
-            && limit(libc::RLIMIT_NOFILE, 100)
+            && limit_files(100)
             && Ok(Linux.huge_page_bytes()) == huge_pages::on_request()
     }));
 }
