@@ -99,7 +99,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// - The block was returned for such a layout by a heap that shares the same parts.
     pub(crate) unsafe fn free_layout(self, block: FreeBlock, size: usize, align: usize) {
         if self.watch().is_none() {
-            return flush::push(self, block);
+            return free_sized(self, block);
         }
         // SAFETY: no code uses the block any more, which is what the value says.
         unsafe { self.free_as(block.into_node().cast(), Claim::Layout(size, align)) }
@@ -153,7 +153,7 @@ impl<O: Os + 'static> Own<'_, O> {
 
 /// Frees a small block of a known class, whoever owns it.
 pub(crate) fn free_sized<O: Os>(own: Own<'_, O>, block: FreeBlock) {
-    if own.is_hardened() && block.is_marked() {
+    if own.watch().is_some() || (own.is_hardened() && block.is_marked()) {
         // SAFETY: the block is free, so no code uses it any more.
         unsafe { own.free(block.into_node().cast()) };
     } else {

@@ -8,7 +8,7 @@ use super::world::{Explicit, Seams, Stage};
 use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
-use crate::thread::{flush, route, upkeep};
+use crate::thread::{any_block, route, upkeep};
 use freestone_base::lock::Forker;
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
@@ -152,7 +152,7 @@ impl Actor<'_> {
                     // SAFETY: the block was allocated for a size of this class, and the program gave it up.
                     let block = unsafe { FreeBlock::new(block.start.as_ptr(), class) };
                     if let Err(block) = self.heap.bins().try_push(block) {
-                        flush::push(self.heap, block);
+                        any_block::free_sized(self.heap, block);
                     }
                 }
                 // SAFETY: the program gave the block up; the heap is this thread's.

@@ -31,7 +31,8 @@ fn drop_sized(own: Own<'_, Fake>, block: *mut u8, bytes: usize) {
     // SAFETY: as above.
     let block = unsafe { FreeBlock::new(block, class_of(bytes)) };
     if let Err(block) = own.bins().try_push(block) {
-        crate::thread::any_block::free_sized(own, block);
+        // SAFETY: as above.
+        unsafe { own.free_layout(block, bytes, 1) };
     }
 }
 
