@@ -39,13 +39,7 @@ static Outcome after_reuse() {
 }
 
 static Outcome across_threads() {
-    auto run = [](void *block) -> void * {
-        release(block);
-        return nullptr;
-    };
-    pthread_t thread;
-    if (pthread_create(&thread, nullptr, run, victim)) exit(4);
-    pthread_join(thread, nullptr);
+    release_by_another_thread(victim);
     return again();
 }
 

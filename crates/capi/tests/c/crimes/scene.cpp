@@ -1,4 +1,5 @@
 #include "scene.h"
+#include <pthread.h>
 #include <unistd.h>
 
 size_t size;
@@ -12,6 +13,16 @@ unsigned char *allocate(size_t bytes) {
 }
 
 void release(void *block) { free(hide(block)); }
+
+void release_by_another_thread(void *block) {
+    auto run = [](void *argument) -> void * {
+        release(argument);
+        return nullptr;
+    };
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, run, block)) exit(4);
+    pthread_join(thread, nullptr);
+}
 
 void move_in() {
     for (unsigned char *&block : blocks) {

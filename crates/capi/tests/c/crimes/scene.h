@@ -37,6 +37,9 @@ unsigned char *allocate(size_t bytes);
 /* `free`. */
 void release(void *block);
 
+/* `free` in a thread that ends then. */
+void release_by_another_thread(void *block);
+
 /* Allocates the blocks and fills them with 0x5a. */
 void move_in();
 
