@@ -66,6 +66,18 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 fn allocate_small(size: usize, align: usize, family: Family) -> *mut u8 {
+    if let Some(own) = current::get().own() {
+        let block = own.at_hand(Request::new(size, align, family));
+        if !block.is_null() {
+            return block;
+        }
+    }
+    allocate_small_slow(size, align, family)
+}
+
+#[cold]
+#[inline(never)]
+fn allocate_small_slow(size: usize, align: usize, family: Family) -> *mut u8 {
     let attempt = || {
         let block = with_heap(|own| own.allocate_for(Request::new(size, align, family)).start);
         block.unwrap_or(ptr::null_mut())

@@ -10,7 +10,7 @@
 //! A page that is passed in starts a large block of a watched heap, so it has a record, and the run is the block's.
 
 use crate::misuse::Misuse;
-use crate::span::trailer::{Family, State};
+use crate::span::trailer::Family;
 use crate::span::{PageIndex, canary, fill};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::claim_mismatch;
@@ -63,7 +63,7 @@ pub(crate) fn asked<O: Os>(own: Own<'_, O>, page: PageIndex) -> Asked {
 pub(crate) fn examine<O: Os>(own: Own<'_, O>, page: PageIndex, claim: Claim) -> Asked {
     let asked = asked(own, page);
     let start = own.layout().page_start(page);
-    let what = claim_mismatch(State::Live(asked.family), (asked.size, 1 << asked.align_log2), claim);
+    let what = claim_mismatch(asked.family, (asked.size, asked.align_log2), claim);
     for what in [what, overflow(own, page, asked.size)].into_iter().flatten() {
         own.report(what, start.addr());
     }
