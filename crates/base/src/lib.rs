@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`units`] | bytes, pages and milliseconds as types, so that one cannot be taken for another |
 //! | [`align`] | rounding to powers of two, without overflow |
+//! | [`bytes`] | copying and filling without the C library |
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
 //! | [`sync`] | atomics: `core`'s, or a model's under `--cfg loom` and `--cfg shuttle` |
@@ -29,6 +30,7 @@
 
 pub mod align;
 pub mod bits;
+pub mod bytes;
 pub mod count;
 pub mod inbox;
 pub mod lock;

@@ -7,6 +7,7 @@
 //! its end, or to the end of what is checked, are no damage.
 
 use core::ops::Range;
+use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Blocks of at most this many bytes are filled as a whole.
 const WHOLE_BYTES: usize = 128;
@@ -23,12 +24,26 @@ fn parts(size: usize) -> [Range<usize>; 2] {
     if size <= WHOLE_BYTES { [0..size, size..size] } else { [0..PART_BYTES, size - PART_BYTES..size] }
 }
 
-/// Fills a block.
+/// Fills a block, which is marked as freed already. The compiler must not make a call of `memset` out of this: in a process with the library of
+/// checked memory functions, that call would be reported as the program's.
 #[inline]
 pub(crate) fn write(block: &mut [u8]) {
     for part in parts(block.len()) {
         if let Some(part) = block.get_mut(part) {
-            part.fill(PATTERN);
+            let (chunks, rest) = part.as_chunks_mut::<PART_BYTES>();
+            for chunk in chunks {
+                *chunk = [PATTERN; PART_BYTES];
+                compiler_fence(Ordering::Release);
+            }
+            let (words, rest) = rest.as_chunks_mut::<8>();
+            for word in words {
+                *word = [PATTERN; 8];
+                compiler_fence(Ordering::Release);
+            }
+            for byte in rest {
+                *byte = PATTERN;
+                compiler_fence(Ordering::Release);
+            }
         }
     }
 }
