@@ -26,17 +26,26 @@
 //! *end.lock() = align::up(100, 64);
 //! assert_eq!(*end.lock(), 128);
 //! ```
+//!
+//! # Small processors
+//! A module whose operations the target's processor does not have is left out: [`count`] and [`slot`] need atomics of 64 bits, [`inbox`], [`lock`] and
+//! [`once`] a compare-and-exchange of 32 bits or a pointer.
 #![no_std]
 
 pub mod align;
 pub mod bits;
 pub mod bytes;
+#[cfg(target_has_atomic = "64")]
 pub mod count;
+#[cfg(target_has_atomic = "ptr")]
 pub mod inbox;
+#[cfg(target_has_atomic = "32")]
 pub mod lock;
+#[cfg(target_has_atomic = "32")]
 pub mod once;
 pub mod prefetch;
 pub mod ptr;
+#[cfg(target_has_atomic = "64")]
 pub mod slot;
 pub mod sync;
 pub mod text;

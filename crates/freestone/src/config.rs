@@ -8,6 +8,7 @@
 //! | [`settings`] | the options' values while the process runs |
 //! | [`profile`] | the named sets |
 //! | `parse` | reading a value |
+//! | [`report_file`] | the file of the report |
 //!
 //! Layer: beside `size_class`; independent of memory.
 
@@ -15,6 +16,7 @@ use core::fmt;
 
 mod parse;
 pub(crate) mod profile;
+pub(crate) mod report_file;
 pub(crate) mod settings;
 
 pub use parse::Mistake;
@@ -263,9 +265,6 @@ pub static OPTIONS: [OptionSpec; 16] = [
                  allocation",
     },
 ];
-
-/// Longest path of the report, in bytes, with its final zero.
-pub(crate) const REPORT_PATH_BYTES: usize = 1024;
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.
 #[must_use]
