@@ -2,6 +2,21 @@
 
 use core::fmt;
 
+/// What a memory function does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The function's name.
+    pub function: &'static str,
+    /// Whether it writes.
+    pub is_write: bool,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.function, if self.is_write { "writes" } else { "reads" })
+    }
+}
+
 /// What is wrong with a pointer that the program passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misuse {
@@ -64,6 +79,26 @@ pub(crate) enum Misuse {
         /// Bytes that the program asked for.
         size: usize,
     },
+    /// It is a block that a memory function would access beyond its end.
+    OutOfBounds {
+        /// The access.
+        access: Access,
+        /// Bytes that the program may use.
+        size: usize,
+        /// Bytes from the block's start to the first that would be accessed.
+        offset: usize,
+        /// Bytes that would be accessed.
+        bytes: usize,
+    },
+    /// It is a block that a memory function would access, and that is not the program's.
+    UseAfterFree {
+        /// The access.
+        access: Access,
+        /// Bytes from the block's start to the first that would be accessed.
+        offset: usize,
+        /// Bytes that would be accessed.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for Misuse {
@@ -78,6 +113,8 @@ impl fmt::Display for Misuse {
             Self::WrongSize { .. } => f.write_str("free of a block of another size"),
             Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
             Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
+            Self::OutOfBounds { access, .. } => write!(f, "{access} beyond the end of a block"),
+            Self::UseAfterFree { access, .. } => write!(f, "{access} in a freed block"),
         }
     }
 }
@@ -124,6 +161,13 @@ impl fmt::Display for Line {
             ),
             Misuse::WrongFamily { size } => {
                 write!(f, "{what}: {address:#x} ({size} bytes requested, freed by thread {thread})")
+            }
+            Misuse::OutOfBounds { size, offset, bytes, .. } => write!(
+                f,
+                "{what}: {address:#x} ({size} bytes requested), {bytes} bytes at offset {offset} (by thread {thread})"
+            ),
+            Misuse::UseAfterFree { offset, bytes, .. } => {
+                write!(f, "{what}: {address:#x}, {bytes} bytes at offset {offset} (by thread {thread})")
             }
         }
     }
