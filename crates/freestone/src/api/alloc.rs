@@ -31,7 +31,7 @@ pub fn allocate(size: usize) -> *mut u8 {
 /// Allocates `size` bytes aligned to 16, which functions of `family` will free; null when memory runs out.
 #[inline(always)]
 #[must_use]
-pub(crate) fn allocate_as(size: usize, family: Family) -> *mut u8 {
+pub fn allocate_as(size: usize, family: Family) -> *mut u8 {
     if size <= SMALL_MAX {
         let class = class_of(size);
         let block = current::get().pop(class);
@@ -119,7 +119,7 @@ pub unsafe fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
 /// - `align` is a power of two.
 #[inline]
 #[must_use]
-pub(crate) unsafe fn allocate_aligned_as(size: usize, align: usize, family: Family) -> *mut u8 {
+pub unsafe fn allocate_aligned_as(size: usize, align: usize, family: Family) -> *mut u8 {
     match class_of_aligned(size, align) {
         Some(class) => {
             let block = current::get().pop(class);

@@ -84,12 +84,10 @@ pub unsafe fn free_aligned_sized(block: *mut u8, align: usize, size: usize) {
 /// - As for [`free`].
 #[inline]
 unsafe fn free_as(block: *mut u8, claim: Claim) {
-    if current::get().is_plain() && current::get().own_class(block.addr()).is_some() {
-        // SAFETY: this function's contract is that of `free`.
-        unsafe { free(block) }
-    } else {
+    // SAFETY: this function's contract is that of `free_below`; the bound is what it may be at most.
+    if unsafe { !free_below(block, CLASS_BOUND) } {
         // SAFETY: this function's contract is that of `free_slow_as`.
-        unsafe { free_slow_as(block, claim) }
+        unsafe { free_slow_as(block, claim) };
     }
 }
 
@@ -138,22 +136,28 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_checked`.
-    unsafe { free_checked(block, Claim::of(Family::C)) }
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_checked`.
+        unsafe { free_checked(block, Claim::of(Family::C)) };
+    }
 }
 
-/// As [`free_slow`], of a block of which the program says something.
+/// Frees whatever is not a small block of this thread at hand, of which the program says something; does nothing for null.
 ///
 /// # Safety
 /// - As for [`free`].
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
-    // SAFETY: this function's contract is that of `free_checked`.
-    unsafe { free_checked(block, claim) }
+pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_checked`.
+        unsafe { free_checked(block, claim) };
+    }
 }
 
-/// As [`free_slow_as`]; a small block of this thread's watched heap is freed here.
+/// Frees any block; does nothing for null. A small block of this thread's watched heap is freed here.
 ///
 /// # Safety
 /// - As for [`free`].
@@ -169,7 +173,7 @@ unsafe fn free_checked(block: *mut u8, claim: Claim) {
     unsafe { free_any(block, claim) }
 }
 
-/// Frees what is no small block of this thread's watched heap; does nothing for null.
+/// Frees any block; does nothing for null.
 ///
 /// # Safety
 /// - As for [`free`].

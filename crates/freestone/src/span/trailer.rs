@@ -65,20 +65,26 @@ impl Secret {
 
 /// Which functions allocate and free a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
     /// C's, and an explicit heap's.
     C = 2,
     /// Rust's global allocator.
     Rust = 3,
+    /// C++'s `operator new` and `operator delete`.
+    New = 4,
+    /// C++'s `operator new[]` and `operator delete[]`.
+    NewArray = 5,
 }
 
 impl Family {
     /// The family that trailers have as this number.
     #[inline(always)]
-    fn of(number: u32) -> Option<Self> {
+    pub(crate) fn of(number: u32) -> Option<Self> {
         match number {
             2 => Some(Self::C),
             3 => Some(Self::Rust),
+            4 => Some(Self::New),
+            5 => Some(Self::NewArray),
             _ => None,
         }
     }
@@ -204,11 +210,16 @@ impl Marked {
         (trailer.size <= self.capacity()).then_some(trailer)
     }
 
+    /// Whether the trailer is zero: no block was carved here, or its OS page was purged. (One of `2^32` trailers is zero otherwise.)
+    pub(crate) fn is_blank(&self) -> bool {
+        self.cell().load(Ordering::Acquire) == 0
+    }
+
     /// Whether the trailer, of a free block, may be zero because its OS page was purged.
     pub(crate) fn is_tail_purged(&self, os_page_bytes: usize) -> bool {
         let page_of = |address: usize| address & !(os_page_bytes - 1);
         let start = self.start.addr();
-        page_of(start) != page_of(start + self.bytes - 1) && self.cell().load(Ordering::Acquire) == 0
+        page_of(start) != page_of(start + self.bytes - 1) && self.is_blank()
     }
 
     /// Writes the trailer.

@@ -76,3 +76,26 @@ fn give_back(span: &OwnedSpan<'_>, block: *mut u8) {
     span.n_free.set(span.n_free.get() + 1);
     span.n_out.set(span.n_out.get() - 1);
 }
+
+/// Of a span that is all free, each random number names a block, and all blocks are named about equally often.
+#[test]
+fn every_block_is_as_likely_as_every_other() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let first = heap.allocate(100, 1).start;
+    let span = span_of(&world, first);
+    while carve(&span, 4096, |_| {}) > 0 {}
+    let block_bytes = block_bytes(span.class.get() as usize);
+    let n = n_blocks(&span);
+    let mut times = std::vec![0; n];
+    let mut random = 1_u32;
+    for _ in 0..100 * n {
+        random = random.wrapping_mul(0x9E37_79B1).wrapping_add(0x1234_5677).rotate_left(5);
+        let block = take(&span, 4096, random).expect("all blocks but one are free");
+        times[(block.addr() - span.start().addr()) / block_bytes] += 1;
+        give_back(&span, block);
+    }
+    // The last word has fewer blocks, each as likely as those of its word together with the place behind the last.
+    let often = times.iter().filter(|&&n| (30..500).contains(&n)).count();
+    assert!(often * 10 >= 9 * n, "{times:?}");
+}

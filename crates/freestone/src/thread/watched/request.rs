@@ -25,7 +25,7 @@ impl Request {
 
 /// What a program says of a block that it passes. Two words, so that it is passed in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub struct Claim {
     /// The bytes that were asked for, or [`UNSAID`].
     size: usize,
     /// The family, or 0; and, shifted by eight, the logarithm of the alignment that was asked for, and one more, or 0.
@@ -37,23 +37,26 @@ const UNSAID: usize = usize::MAX;
 
 impl Claim {
     /// Nothing: not even which function was called is known.
-    pub(crate) const NOTHING: Self = Self { size: UNSAID, kind: 0 };
+    pub const NOTHING: Self = Self { size: UNSAID, kind: 0 };
 
     /// The block was allocated by functions of a family.
     #[inline(always)]
-    pub(crate) const fn of(family: Family) -> Self {
+    #[must_use]
+    pub const fn of(family: Family) -> Self {
         Self { size: UNSAID, kind: family as u32 }
     }
 
     /// It was allocated for so many bytes, too.
     #[inline(always)]
-    pub(crate) const fn sized(self, size: usize) -> Self {
+    #[must_use]
+    pub const fn sized(self, size: usize) -> Self {
         Self { size, ..self }
     }
 
     /// It was allocated with an alignment, too, a power of two.
     #[inline(always)]
-    pub(crate) const fn aligned(self, align: usize) -> Self {
+    #[must_use]
+    pub const fn aligned(self, align: usize) -> Self {
         Self { kind: self.kind | (align.trailing_zeros() + 1) << 8, ..self }
     }
 
