@@ -218,7 +218,7 @@ impl Stage {
             unsafe { own.free(block.start.as_ptr()) };
         }
         // SAFETY: the heap is this thread's, and used no more.
-        unsafe { world.threads.death(own) };
+        unsafe { world.threads.end(own) };
         if self.is_child() {
             return;
         }
