@@ -240,7 +240,7 @@ impl Stage {
     pub(super) fn check(&self, when: &str) {
         // SAFETY: no thread is inside the allocator.
         if let Err(broken) = unsafe { check(&self.world.shared, &self.world.threads) } {
-            panic!("{when}: {broken:?}: {:?}", span_at(&self.world, PageIndex(broken.page)).record());
+            panic!("{when}: {broken:?}: {:?}", span_at(&self.world, broken.page).record());
         }
     }
 
