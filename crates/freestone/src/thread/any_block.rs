@@ -94,6 +94,12 @@ impl<O: Os + 'static> Own<'_, O> {
     /// # Safety
     /// - As for [`Own::free`].
     pub(crate) unsafe fn free_as(self, block: *mut u8, claim: Claim) {
+        if let Some(watch) = self.watch()
+            && let Some(class) = self.lookup().own_class(block.addr())
+        {
+            // SAFETY: no code uses the block any more (this function's contract).
+            return unsafe { exact_free::free_own(self, watch, (block, class), claim) };
+        }
         match self.locate(block) {
             Place::Small { entry, class } => {
                 if let Some(page) = watched_span(self.shared(), block.addr()) {

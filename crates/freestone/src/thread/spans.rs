@@ -115,6 +115,12 @@ impl ClassSpans {
         Some((block, n_carved))
     }
 
+    /// Free blocks of the current span.
+    pub(crate) fn n_free(&self, layout: &Layout) -> u32 {
+        // SAFETY: the current span is this heap's, so it has a record and is this thread's.
+        self.current.get().some().map_or(0, |page| unsafe { OwnedSpan::at(layout, page) }.n_free.get())
+    }
+
     /// Lists the current span, which has no block left, as full.
     fn retire_current(&self, span: &OwnedSpan<'_>) {
         span.listed.set(Listed::Full);
