@@ -127,6 +127,8 @@ pub(crate) enum Command {
         /// Run only these targets.
         targets: Vec<String>,
     },
+    /// Run TLSF and a pool on two emulated microcontrollers, a Cortex-M0 and a Cortex-M4, and print their longest calls in instructions.
+    Embedded,
     /// Commit every heap crime of the suite at each level of hardening, and compare the table with docs/security.md.
     Crimes {
         /// Print the table of this allocator instead, as [NAME=]LIBRARY[,VARIABLE=VALUE]…; `system` is the C library's.

@@ -4,6 +4,7 @@ mod alarms;
 mod arguments;
 mod claims;
 mod crimes;
+mod embedded;
 mod entropy;
 mod hotpath;
 mod install;
@@ -53,6 +54,7 @@ fn main() -> Result<()> {
         Command::Fuzz { target, seconds } => proofs::fuzz(target.as_deref(), seconds),
         Command::Faults { long } => proofs::faults(long),
         Command::Platforms { targets } => platforms::test(&targets),
+        Command::Embedded => embedded::test(),
         Command::Crimes { under, bless } => crimes::run(&under, bless),
         Command::Alarms { harden, workloads } => alarms::run(&harden, workloads),
         Command::Entropy { starts, harden, of } => entropy::run(starts, harden.as_deref(), of.as_deref()),

@@ -70,7 +70,11 @@ const PACKAGES: [(&str, &str, &[&str]); 4] = [
     ("freestone-base", "crates/base", &["--tests"]),
     ("freestone-tlsf", "crates/tlsf", &["--tests"]),
     ("freestone-pool", "crates/pool", &["--tests"]),
-    ("freestone", "crates/freestone", &["--lib", "--test", "door", "--test", "explicit_heaps", "--test", "threads"]),
+    (
+        "freestone",
+        "crates/freestone",
+        &["--lib", "--test", "door", "--test", "explicit_heaps", "--test", "process", "--test", "threads"],
+    ),
 ];
 
 /// The arguments.

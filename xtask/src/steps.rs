@@ -1,7 +1,9 @@
 //! `cargo xtask test`: the steps, those that fail soonest first.
 
 use crate::process::{self, build_library, cargo, output, run};
-use crate::{claims, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning};
+use crate::{
+    claims, embedded, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning,
+};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -50,7 +52,12 @@ const STEPS: [Step; 18] = [
     },
     Step { name: "tests", what: "the tests of every crate, C conformance included", beside: None, run: tests },
     Step { name: "i686", what: "TLSF on 32 bits", beside: None, run: i686 },
-    Step { name: "platforms", what: "lints for AArch64 and musl", beside: None, run: platforms::check },
+    Step {
+        name: "platforms",
+        what: "lints for AArch64, musl and microcontrollers",
+        beside: None,
+        run: || platforms::check().and_then(|()| embedded::check()),
+    },
     Step { name: "loom", what: "models of concurrent code", beside: None, run: proofs::loom },
     Step {
         name: "shuttle",

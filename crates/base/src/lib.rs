@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`units`] | bytes, pages and milliseconds as types, so that one cannot be taken for another |
 //! | [`align`] | rounding to powers of two, without overflow |
+//! | [`bytes`] | copying and filling without the C library |
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
 //! | [`sync`] | atomics: `core`'s, or a model's under `--cfg loom` and `--cfg shuttle` |
@@ -25,16 +26,26 @@
 //! *end.lock() = align::up(100, 64);
 //! assert_eq!(*end.lock(), 128);
 //! ```
+//!
+//! # Small processors
+//! A module whose operations the target's processor does not have is left out: [`count`] and [`slot`] need atomics of 64 bits, [`inbox`], [`lock`] and
+//! [`once`] a compare-and-exchange of 32 bits or a pointer.
 #![no_std]
 
 pub mod align;
 pub mod bits;
+pub mod bytes;
+#[cfg(target_has_atomic = "64")]
 pub mod count;
+#[cfg(target_has_atomic = "ptr")]
 pub mod inbox;
+#[cfg(target_has_atomic = "32")]
 pub mod lock;
+#[cfg(target_has_atomic = "32")]
 pub mod once;
 pub mod prefetch;
 pub mod ptr;
+#[cfg(target_has_atomic = "64")]
 pub mod slot;
 pub mod sync;
 pub mod text;

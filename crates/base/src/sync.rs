@@ -5,9 +5,9 @@
 //! `docs/concurrency.md` lists every atomic of the workspace with its orderings.
 
 #[cfg(not(any(loom, shuttle)))]
-pub use core::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-};
+pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence};
+#[cfg(all(target_has_atomic = "64", not(any(loom, shuttle))))]
+pub use core::sync::atomic::{AtomicI64, AtomicU64};
 #[cfg(loom)]
 pub use loom::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,

@@ -1,4 +1,4 @@
-//! Reports of invalid frees: the exact line, then SIGABRT, or what the option `misuse` says instead.
+//! Reports of invalid frees: the exact first line and the stack, then SIGABRT, or what the option `misuse` says instead.
 
 mod harness;
 
@@ -10,13 +10,7 @@ const SIGABRT: i32 = 6;
 /// Replaces addresses, which differ from run to run.
 fn without_addresses(text: &str) -> String {
     let words = text.split(' ').map(|word| match word.trim_start_matches(':').strip_prefix("0x") {
-        Some(hex) if hex.trim_end().chars().all(|digit| digit.is_ascii_hexdigit()) => {
-            if word.ends_with('\n') {
-                "ADDRESS\n"
-            } else {
-                "ADDRESS"
-            }
-        }
+        Some(hex) if hex.chars().all(|digit| digit.is_ascii_hexdigit()) => "ADDRESS",
         _ => word,
     });
     words.collect::<Vec<_>>().join(" ")
@@ -27,9 +21,9 @@ fn is_named(misuse: &str, line: &str) {
         let program = Program::new("misuse.c", way);
         let output = program.command().arg(misuse).output().expect("the program can be run");
         let said = String::from_utf8_lossy(&output.stderr);
-        // The emulator, if there is one, reports the signal as well.
-        let said = said.split("qemu:").next().unwrap_or("");
-        assert_eq!(without_addresses(said), format!("freestone: {line}\n"), "{way:?}");
+        let (first, rest) = said.split_once('\n').unwrap_or((&said, ""));
+        assert_eq!(without_addresses(first), format!("freestone: {line}"), "{way:?}");
+        assert!(rest.starts_with("  in process "), "{way:?}: {said}");
         assert_eq!(output.status.signal(), Some(SIGABRT), "{way:?}");
     }
     let program = Program::new("misuse.c", Way::Preload);
@@ -84,4 +78,62 @@ fn foreign_pointers_are_reported() {
             "free of a pointer that Freestone did not allocate, or has taken back: ADDRESS (freed by thread 1)",
         );
     }
+}
+
+/// The frames of the program in what it said, as addresses in its file.
+fn frames_of(program: &Program, said: &str) -> Vec<String> {
+    let object = format!("{}+", program.path().display());
+    let frames = said.lines().filter_map(|line| line.split_once(&object));
+    frames.map(|(_, address)| address.to_owned()).collect()
+}
+
+#[test]
+fn the_stack_leads_to_the_line_of_the_program_that_is_at_fault() {
+    if harness::foreign_target().is_some() || !harness::installed("addr2line") {
+        println!("skipped: another target's program, or no addr2line");
+        return;
+    }
+    for way in harness::WAYS {
+        let program = Program::new("misuse.c", way);
+        let output = program.command().arg("static").output().expect("the program can be run");
+        let said = harness::text(&output);
+        let mut lines = std::process::Command::new("addr2line");
+        lines.arg("-fe").arg(program.path()).args(frames_of(&program, &said));
+        let lines = harness::succeed(&mut lines);
+        assert!(lines.contains("main\n") && lines.contains("misuse.c:"), "{way:?}: {said}\n{lines}");
+    }
+}
+
+#[test]
+fn a_program_without_frame_pointers_and_call_frame_information_has_a_shorter_stack() {
+    let flags = ["-fomit-frame-pointer", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    for way in harness::WAYS {
+        let program = Program::with_flags("misuse.c", way, &flags);
+        let output = program.command().arg("static").output().expect("the program can be run");
+        let said = harness::text(&output);
+        assert_eq!(output.status.signal(), Some(SIGABRT), "{way:?}: {said}");
+        assert!(said.contains("free of a pointer that Freestone did not allocate"), "{way:?}: {said}");
+    }
+}
+
+#[test]
+fn in_a_sandbox_a_report_is_one_line() {
+    let program = Program::new("misuse.c", Way::Preload);
+    let output =
+        program.command().arg("static").env("FREESTONE_SANDBOX", "on").output().expect("the program can be run");
+    assert_eq!(harness::text(&output).lines().count(), 1, "{}", harness::text(&output));
+}
+
+#[test]
+fn the_report_file_gets_what_standard_error_gets() {
+    let program = Program::new("misuse.c", Way::Preload);
+    let report = harness::scratch("programs").join(format!("misuse-report-{}", std::process::id()));
+    let mut command = program.command();
+    let output = command.arg("static").env("FREESTONE_REPORT", &report).output().expect("the program can be run");
+    let lines = std::fs::read_to_string(&report).expect("a report");
+    std::fs::remove_file(&report).expect("ours");
+    let misuse = lines.lines().nth(1).expect("a line behind that of the start");
+    assert!(misuse.starts_with(r#"{"event":"misuse","pid":"#), "{misuse}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(misuse.contains(&said.replace('\n', "\\n")), "{misuse}\n{said}");
 }

@@ -8,6 +8,7 @@
 //! | [`settings`] | the options' values while the process runs |
 //! | [`profile`] | the named sets |
 //! | `parse` | reading a value |
+//! | [`report_file`] | the file of the report |
 //!
 //! Layer: beside `size_class`; independent of memory.
 
@@ -15,6 +16,7 @@ use core::fmt;
 
 mod parse;
 pub(crate) mod profile;
+pub(crate) mod report_file;
 pub(crate) mod settings;
 
 pub use parse::Mistake;
@@ -259,12 +261,10 @@ pub static OPTIONS: [OptionSpec; 16] = [
         bounds: (0, 0),
         effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees and damaged links; \
                  checks: every free is exact, blocks have canaries and wait in a quarantine before reuse, and an operation takes many times as \
-                 long; full: so far the same as checks; set only before the first allocation",
+                 long; full: checks, and, with libfreestone_memory.so preloaded as well, memcpy and its kin stay inside blocks; set only before the first \
+                 allocation",
     },
 ];
-
-/// Longest path of the report, in bytes, with its final zero.
-pub(crate) const REPORT_PATH_BYTES: usize = 1024;
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.
 #[must_use]

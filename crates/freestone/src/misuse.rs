@@ -1,180 +1,37 @@
 //! Reporting what a program did to the heap that it must not do.
 //!
-//! Writes one line to standard error that says what happened to which block, then aborts or returns as the option `misuse` says. The block is
-//! left alone in any case.
+//! Writes to standard error what happened to which block, and where the thread is ([`finding`]), then aborts or returns as the option `misuse` says. The
+//! block is left alone in any case.
 //!
 //! Layer: above `config`, below `span`.
 
 use crate::config::{MisusePolicy, Settings};
-use core::fmt;
+use finding::Finding;
 
-/// What is wrong with a pointer that the program passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Misuse {
-    /// It is a block that is free already.
-    DoubleFree {
-        /// Bytes of the block.
-        block_bytes: usize,
-    },
-    /// It points inside a block.
-    Interior {
-        /// Bytes of the block.
-        block_bytes: usize,
-        /// Bytes from the block's start.
-        offset: usize,
-    },
-    /// No allocation returned it.
-    Foreign,
-    /// It is a block that was free when the program wrote to it. The address is 0 if only the consequence is known: that the bin's next block,
-    /// which the link of a block named that was allocated meanwhile, is none.
-    WrittenFree {
-        /// Bytes of the block.
-        block_bytes: usize,
-    },
-    /// It is a block behind whose end was written.
-    Overflow {
-        /// Bytes of the block.
-        block_bytes: usize,
-        /// Bytes that the program asked for, if that is still known.
-        size: Option<usize>,
-        /// Bytes from the block's start to the first that was seen to be wrong.
-        offset: usize,
-    },
-    /// It is a freed block that was written.
-    WriteAfterFree {
-        /// Bytes of the block.
-        block_bytes: usize,
-        /// Bytes that the program had asked for, if that is still known.
-        size: Option<usize>,
-        /// Bytes from the block's start to the first that was seen to be wrong.
-        offset: usize,
-    },
-    /// It is a block of another size than the program says.
-    WrongSize {
-        /// Bytes that the program asked for.
-        size: usize,
-        /// Bytes that it says it asked for.
-        claimed: usize,
-    },
-    /// It is a block of another alignment than the program says.
-    WrongAlign {
-        /// Bytes that the program asked for.
-        size: usize,
-        /// The alignment that it asked for.
-        align: usize,
-        /// The alignment that it says it asked for.
-        claimed: usize,
-    },
-    /// It is a block that other functions allocated than those that free it.
-    WrongFamily {
-        /// Bytes that the program asked for.
-        size: usize,
-    },
-}
+pub(crate) mod crime;
+pub(crate) mod finding;
+#[cfg(test)]
+pub(crate) mod seen;
 
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DoubleFree { .. } => f.write_str("double free"),
-            Self::Interior { .. } => f.write_str("free of an address inside a block"),
-            Self::WrittenFree { .. } => f.write_str("write to a freed block"),
-            Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
-            Self::Overflow { .. } => f.write_str("write behind the end of a block"),
-            Self::WriteAfterFree { .. } => f.write_str("write to a freed block"),
-            Self::WrongSize { .. } => f.write_str("free of a block of another size"),
-            Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
-            Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
-        }
-    }
-}
+pub use crime::Access;
+pub(crate) use crime::Misuse;
 
 /// Reports `misuse` of `address` by the thread whose heap has the number `thread`, and aborts, as the option `misuse` says.
 #[cold]
 pub(crate) fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
-    #[cfg(test)]
-    seen::add(misuse, address);
-    match settings.misuse() {
-        MisusePolicy::Abort => {
-            report(misuse, address, thread);
-            abort()
-        }
-        MisusePolicy::Report => report(misuse, address, thread),
-        MisusePolicy::Ignore => {}
+    if Finding::new(misuse, address, thread).report(settings) == MisusePolicy::Abort {
+        abort();
     }
 }
 
+/// Ends the process after a report.
 #[cfg(not(all(test, shuttle)))]
-fn abort() {
+pub(crate) fn abort() {
     freestone_os::process::abort()
 }
 
 /// The program in a model passes no invalid pointer: a report is a mistake of the heap.
 #[cfg(all(test, shuttle))]
-fn abort() {
+pub(crate) fn abort() {
     std::panic!("an invalid free was reported, and the program made none")
-}
-
-fn report(misuse: Misuse, address: usize, thread: u32) {
-    match misuse {
-        Misuse::DoubleFree { block_bytes } => {
-            freestone_os::report(format_args!(
-                "{misuse} of {address:#x} ({block_bytes}-byte block, freed by thread {thread})"
-            ));
-        }
-        Misuse::Interior { block_bytes, offset } => freestone_os::report(format_args!(
-            "{misuse}: {address:#x} is {offset} bytes into a {block_bytes}-byte block (freed by thread {thread})"
-        )),
-        Misuse::WrittenFree { block_bytes } if address == 0 => freestone_os::report(format_args!(
-            "a freed block of {block_bytes} bytes was written to (found by thread {thread})"
-        )),
-        Misuse::WrittenFree { block_bytes } => freestone_os::report(format_args!(
-            "a freed block of {block_bytes} bytes was written to: {address:#x} (found by thread {thread})"
-        )),
-        Misuse::Foreign => freestone_os::report(format_args!("{misuse}: {address:#x} (freed by thread {thread})")),
-        Misuse::Overflow { block_bytes, size, offset } | Misuse::WriteAfterFree { block_bytes, size, offset } => {
-            freestone_os::report(format_args!(
-                "{misuse}: {address:#x} ({}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})",
-                Asked(size)
-            ));
-        }
-        Misuse::WrongSize { size, claimed } => freestone_os::report(format_args!(
-            "{misuse}: {address:#x} ({size} bytes requested), freed as {claimed} bytes by thread {thread}"
-        )),
-        Misuse::WrongAlign { size, align, claimed } => freestone_os::report(format_args!(
-            "{misuse}: {address:#x} ({size} bytes requested, aligned to {align}), freed as aligned to {claimed} by thread {thread}"
-        )),
-        Misuse::WrongFamily { size } => freestone_os::report(format_args!(
-            "{misuse}: {address:#x} ({size} bytes requested, freed by thread {thread})"
-        )),
-    }
-}
-
-/// What the program asked for, if it is known, as the first words of a description.
-struct Asked(Option<usize>);
-
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |size| write!(f, "{size} bytes requested, "))
-    }
-}
-
-/// What was reported in the thread of a test.
-#[cfg(test)]
-pub(crate) mod seen {
-    use super::Misuse;
-    use std::cell::RefCell;
-    use std::vec::Vec;
-
-    std::thread_local! {
-        static SEEN: RefCell<Vec<(Misuse, usize)>> = const { RefCell::new(Vec::new()) };
-    }
-
-    pub(super) fn add(misuse: Misuse, address: usize) {
-        SEEN.with_borrow_mut(|seen| seen.push((misuse, address)));
-    }
-
-    /// Takes what was reported since the last call.
-    pub(crate) fn take() -> Vec<(Misuse, usize)> {
-        SEEN.take()
-    }
 }

@@ -16,8 +16,10 @@
 //! | [`bins`] | free blocks at hand, one bin per size class, and the two hot steps: pop and push |
 //! | [`lookup`] | deciding whether a block is the heap's own |
 //! | [`free_block`] | free blocks as values |
+//! | [`in_transit`] | blocks on their way to the thread that owns their spans |
 //! | [`spans`] | the spans that a heap owns |
 //! | [`remote_frees`] | blocks of other owners, handed over in batches |
+//! | [`span_owner`] | who owns the span of a block |
 //! | [`mailbox`] | where others hand over a heap's blocks |
 //! | [`burst`] | when a burst ends |
 //! | [`capacity`] | how many blocks a bin may hold |
@@ -35,6 +37,7 @@
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
 //! | [`locate`] | what an address is |
+//! | [`extent`] | which block holds an address, for the checks of memory functions |
 //! | [`growth`] | the size that a resized block should get |
 //! | [`any_block`] | blocks of any kind: the slow paths |
 //! | [`resizing`] | blocks of any kind, resized |
@@ -57,6 +60,7 @@ pub(crate) mod current;
 pub(crate) mod double_free;
 pub(crate) mod drain;
 pub(crate) mod explicit;
+pub(crate) mod extent;
 pub(crate) mod flush;
 pub(crate) mod free_block;
 pub(crate) mod gated;
@@ -64,6 +68,7 @@ pub(crate) mod generations;
 pub(crate) mod growth;
 pub(crate) mod heap;
 pub(crate) mod holdings;
+pub(crate) mod in_transit;
 pub(crate) mod keys;
 pub(crate) mod large;
 pub(crate) mod life;
@@ -76,6 +81,7 @@ pub(crate) mod remote_frees;
 pub(crate) mod resizing;
 pub(crate) mod returns;
 pub(crate) mod route;
+pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;
 pub(crate) mod ticks;

@@ -1,6 +1,7 @@
 //! Explicit heaps in a Rust program whose global allocator is the same: blocks freed by other threads, and heaps dropped right after.
 #![allow(unsafe_code)]
 
+use freestone::options::Mistake;
 use freestone::{Freestone, Heap};
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -51,4 +52,72 @@ fn a_heap_may_be_dropped_as_soon_as_other_threads_have_freed_its_blocks() {
         kept.extend((0..50).map(|n| Box::new([round * 50 + n; 6])));
     }
     assert!(kept.iter().zip(0..).all(|(block, n)| **block == [n; 6]), "a block was handed out twice");
+}
+
+/// A heap whose blocks are freed by `deallocate` or end with it.
+fn heap() -> Heap {
+    // SAFETY: no test below uses a block after its heap is dropped, or frees one by the global allocator.
+    unsafe { Heap::new() }.unwrap()
+}
+
+#[test]
+fn a_limit_counts_whole_pages_and_is_refused_below_what_the_heap_has() {
+    const PAGE_BYTES: usize = 64 << 10;
+    let heap = heap();
+    for too_small in [0, 1, PAGE_BYTES - 1] {
+        assert_eq!(heap.set_limit(Some(too_small)), Err(Mistake::OutOfRange));
+    }
+    assert_eq!(heap.set_limit(Some(5 * PAGE_BYTES - 1)), Ok(()));
+    let of_pages = |n: usize| Layout::from_size_align(n * PAGE_BYTES, 1).unwrap();
+    assert_eq!(heap.allocate(of_pages(5)), None);
+    let four = heap.allocate(of_pages(4)).unwrap();
+    assert_eq!((heap.allocate(of_pages(1)), heap.allocate(LAYOUT)), (None, None));
+    assert_eq!(heap.set_limit(Some(3 * PAGE_BYTES)), Err(Mistake::BelowUse));
+    assert_eq!(heap.set_limit(Some(6 * PAGE_BYTES)), Ok(()));
+    assert!(heap.allocate(of_pages(2)).is_some() && heap.allocate(of_pages(1)).is_none());
+    assert_eq!(heap.set_limit(None), Ok(()));
+    assert!(heap.allocate(of_pages(50)).is_some());
+    // SAFETY: the block is live, and not used again.
+    unsafe { heap.deallocate(four) };
+}
+
+#[test]
+fn all_bytes_of_a_block_may_be_used() {
+    let heap = heap();
+    for size in [0, 1, 16, 17, 100, 5000, 32_768, 40_000, 1 << 20] {
+        for align in [1, 16, 64, 4096] {
+            let layout = Layout::from_size_align(size, align).unwrap();
+            let bytes = Heap::block_bytes(layout);
+            assert!(bytes >= size && bytes <= (size + size / 4 + 16).next_multiple_of(align), "{bytes} for {layout:?}");
+            let blocks = [(); 2].map(|()| heap.allocate(layout).unwrap());
+            for (block, byte) in blocks.into_iter().zip(1..) {
+                assert_eq!(block.addr().get() % align, 0);
+                // SAFETY: the block has as many bytes.
+                unsafe { block.write_bytes(byte, bytes) };
+            }
+            if bytes > 0 {
+                // SAFETY: the block was filled above.
+                assert_eq!(unsafe { blocks[0].as_ptr().wrapping_add(bytes - 1).read() }, 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_of_a_heap_goes_back_when_it_is_dropped() {
+    let layout = Layout::new::<[u8; 20 << 20]>();
+    for _ in 0..20 {
+        let heap = heap();
+        assert!(heap.allocate(layout).is_some() && (0..1000).all(|_| heap.allocate(LAYOUT).is_some()));
+    }
+    let live = ALLOCATOR.stats().live;
+    assert!(live < 2 * layout.size() as u64, "{live} bytes of heaps that were dropped are live");
+}
+
+#[test]
+fn a_size_that_is_not_possible_is_refused() {
+    let heap = heap();
+    let layout = Layout::from_size_align(isize::MAX as usize, 1).unwrap();
+    assert_eq!(heap.allocate(layout), None);
+    assert!(heap.allocate(LAYOUT).is_some());
 }

@@ -23,9 +23,14 @@ pub fn report(message: fmt::Arguments<'_>) {
     let mut text = FixedText::<MESSAGE_BYTES>::new();
     // Writing into `FixedText` cannot fail.
     let _ = writeln!(text, "freestone: {message}");
+    report_lines(text.as_bytes());
+}
+
+/// Writes whole lines to standard error with one call. Errors are ignored.
+pub fn report_lines(text: &[u8]) {
     // SAFETY: the descriptor is used within this statement only. If the program has closed or reused it, the write fails or goes there, and
     // touches no memory.
-    let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(STDERR) }, text.as_bytes());
+    let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(STDERR) }, text);
 }
 
 /// Reports `message`, then aborts the process.

@@ -30,21 +30,29 @@ extern crate std;
 
 mod append;
 pub mod cgroup;
+pub mod closable;
 #[cfg(feature = "fake")]
 pub mod fake;
 mod fatal;
+pub mod fault;
 mod file;
 mod futex;
 mod linux;
+mod module;
 pub mod process;
+mod readable;
+mod scratch;
+pub mod stack;
 #[cfg(test)]
 mod test_range;
 pub mod thread;
 
 pub use append::append;
-pub use fatal::{fatal, report};
+pub use fatal::{fatal, report, report_lines};
 pub use futex::Futex;
 pub use linux::Linux;
+pub use module::CodeAddress;
+pub use scratch::with_long_text;
 
 /// An error number of the operating system.
 ///

@@ -81,6 +81,12 @@ pub fn id() -> i32 {
     unsafe { libc::getpid() }
 }
 
+/// The kernel's number of the calling thread.
+#[must_use]
+pub fn thread_id() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
 unsafe extern "C" {
     fn pthread_atfork(before: Option<ForkHandler>, parent: Option<ForkHandler>, child: Option<ForkHandler>) -> c_int;
 }

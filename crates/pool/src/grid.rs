@@ -13,13 +13,6 @@
 use crate::error::Error;
 use crate::shape::Shape;
 use core::ptr::NonNull;
-use freestone_base::prefetch;
-
-/// Smaller blocks are not prefetched: they are cleared before the lines could arrive.
-const LEAST_AHEAD_BYTES: usize = 512;
-
-/// The number of cache lines to prefetch: more gain nothing.
-const LINES_AHEAD: usize = 4;
 
 /// The blocks of one region.
 #[derive(Clone, Copy, Debug)]
@@ -55,17 +48,6 @@ impl Grid {
     pub(crate) unsafe fn block(&self, index: usize) -> NonNull<u8> {
         // SAFETY: the region has room for `count` blocks, so the block is in it.
         unsafe { self.start.byte_add(index << self.shape.spacing_log2()) }
-    }
-
-    /// Prefetches the beginning of the block that a magazine will hand out next, so that it is in the cache when the block is cleared. The first
-    /// lines of a page that was not used for a while are the slowest, and the processor's own prefetcher needs them to recognize the
-    /// pattern. With blocks of 4 KiB that do not fit in the second-level cache, clearing takes a quarter less time. Any index is allowed.
-    #[inline(always)]
-    pub(crate) fn fetch_ahead(&self, index: usize) {
-        if self.shape.block_bytes() >= LEAST_AHEAD_BYTES {
-            let block = self.start.as_ptr().wrapping_byte_add(index << self.shape.spacing_log2()).cast::<[u8; 64]>();
-            (0..LINES_AHEAD).for_each(|line| prefetch::for_write(block.wrapping_add(line)));
-        }
     }
 
     /// Where the bookkeeping begins: behind the blocks.

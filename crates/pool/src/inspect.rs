@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::fixed::FixedPool;
 use crate::grid::Grid;
 use crate::shape::Shape;
+#[cfg(target_has_atomic = "64")]
 use crate::shared::SharedPool;
 use core::ptr::NonNull;
 
@@ -97,6 +98,7 @@ impl<F> Inspect for FixedPool<'_, F> {
     }
 }
 
+#[cfg(target_has_atomic = "64")]
 impl<F> Inspect for SharedPool<'_, F> {
     fn grid(&self) -> &Grid {
         &self.grid
@@ -171,6 +173,7 @@ macro_rules! inspection {
 }
 
 inspection!(FixedPool);
+#[cfg(target_has_atomic = "64")]
 inspection!(SharedPool);
 
 impl<F> FixedPool<'_, F> {
@@ -190,6 +193,7 @@ impl<F> FixedPool<'_, F> {
     }
 }
 
+#[cfg(target_has_atomic = "64")]
 impl<F> SharedPool<'_, F> {
     /// Checks that every block is either in use or in a list, once. The exclusive borrow guarantees that there is no magazine.
     ///

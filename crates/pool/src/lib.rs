@@ -38,6 +38,8 @@
 //! | [`Pool`], [`Handle`] | values of one type, which their handle drops and whose block it frees |
 //! | [`NoFallback`], [`HeapFallback`] | what serves requests when no block is left |
 //!
+//! [`SharedPool`] and [`Magazine`] exist where the processor has atomics of 64 bits: the head of a list is a block's number and a tag, exchanged as one.
+//!
 //! # What it costs
 //! Memory: the distance between blocks is the next power of two; beside the blocks, 2 bits for each ([`FixedPool`]), or 4 bytes for each and
 //! 1152 bytes in all ([`SharedPool`]). Making a [`FixedPool`] touches no memory. Time: constant, whatever happened before;
@@ -54,9 +56,12 @@ mod fixed;
 mod grid;
 mod groups;
 mod inspect;
+#[cfg(target_has_atomic = "64")]
 mod links;
+#[cfg(target_has_atomic = "64")]
 mod magazine;
 mod shape;
+#[cfg(target_has_atomic = "64")]
 mod shared;
 mod typed;
 
@@ -64,7 +69,9 @@ pub use error::Error;
 pub use fallback::{Fallback, HeapFallback, NoFallback};
 pub use fixed::FixedPool;
 pub use inspect::Stats;
+#[cfg(target_has_atomic = "64")]
 pub use magazine::Magazine;
 pub use shape::Shape;
+#[cfg(target_has_atomic = "64")]
 pub use shared::SharedPool;
 pub use typed::{Handle, Local, Pool, Refused, Source};

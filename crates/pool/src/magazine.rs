@@ -16,8 +16,16 @@
 
 use crate::error::Error;
 use crate::fallback::{Fallback, NoFallback};
+use crate::grid::Grid;
 use crate::shared::SharedPool;
 use core::ptr::NonNull;
+use freestone_base::prefetch;
+
+/// Smaller blocks are not prefetched: they are cleared before the lines could arrive.
+const LEAST_AHEAD_BYTES: usize = 512;
+
+/// The number of cache lines to prefetch: more gain nothing.
+const LINES_AHEAD: usize = 4;
 
 /// Up to `N` free blocks for one thread. Other threads cannot allocate them meanwhile.
 ///
@@ -42,6 +50,17 @@ pub struct Magazine<'p, 'm, F = NoFallback, const N: usize = 64> {
     list: usize,
     len: usize,
     slots: [u32; N],
+}
+
+/// Prefetches the beginning of the block that a magazine will hand out next, so that it is in the cache when the block is cleared. The first
+/// lines of a page that was not used for a while are the slowest, and the processor's own prefetcher needs them to recognize the
+/// pattern. With blocks of 4 KiB that do not fit in the second-level cache, clearing takes a quarter less time. Any index is allowed.
+#[inline(always)]
+fn fetch_ahead(grid: &Grid, index: usize) {
+    if grid.shape.block_bytes() >= LEAST_AHEAD_BYTES {
+        let block = core::ptr::without_provenance::<[u8; 64]>(grid.address(index));
+        (0..LINES_AHEAD).for_each(|line| prefetch::for_write(block.wrapping_add(line)));
+    }
 }
 
 impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
@@ -73,7 +92,7 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
         match self.take_one() {
             Some((block, is_fresh)) => {
                 if let Some(&next) = self.slots.get(self.len.wrapping_sub(1)) {
-                    self.pool.grid.fetch_ahead(next as usize);
+                    fetch_ahead(&self.pool.grid, next as usize);
                 }
                 // SAFETY: the block was just handed out, to this call alone.
                 unsafe { self.pool.clear(block, is_fresh) };

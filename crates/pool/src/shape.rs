@@ -11,10 +11,15 @@
 
 use crate::error::Error;
 use crate::groups;
+#[cfg(target_has_atomic = "64")]
 use crate::links::HEADS_BYTES;
 use core::alloc::Layout;
 use freestone_base::bits;
 use freestone_base::sync::AtomicU32;
+
+/// Without shared pools there are no heads.
+#[cfg(not(target_has_atomic = "64"))]
+const HEADS_BYTES: usize = 0;
 
 /// The least distance between two blocks, in bytes: it aligns the bookkeeping behind the blocks.
 const LEAST_SPACING: usize = 8;
@@ -141,6 +146,7 @@ impl Shape {
     /// The bytes of memory that a [`SharedPool`](crate::SharedPool) of this shape needs: the blocks, a link of 4 bytes for each, and 1152 bytes
     /// for the heads of the lists.
     #[must_use]
+    #[cfg(target_has_atomic = "64")]
     pub const fn shared_region_bytes(&self) -> usize {
         self.blocks_bytes() + self.count * size_of::<AtomicU32>() + HEADS_BYTES
     }

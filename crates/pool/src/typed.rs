@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::fallback::{Fallback, NoFallback};
 use crate::fixed::FixedPool;
 use crate::shape::Shape;
+#[cfg(target_has_atomic = "64")]
 use crate::shared::SharedPool;
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -83,6 +84,7 @@ unsafe impl<F: Fallback> Source for Local<'_, F> {
     }
 }
 
+#[cfg(target_has_atomic = "64")]
 // SAFETY: the pool's blocks are distinct and lie in memory that does not move with it.
 unsafe impl<F: Fallback> Source for SharedPool<'_, F> {
     #[inline]

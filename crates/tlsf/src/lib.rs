@@ -37,6 +37,9 @@
 //! | [`Sharded`] | many threads that allocate at once; also a `GlobalAlloc` |
 //! | [`Standard`], [`WithFooters`], [`Bounded`] | the policy of a heap: the default; finding overruns of one byte; a bound for refused requests too |
 //!
+//! [`Locked`] and [`Sharded`] exist where the processor has a compare-and-exchange of 32 bits; a Cortex-M0 has none. There, mask interrupts around
+//! the calls of a [`Tlsf`].
+//!
 //! With the feature `allocator-api2`, references to [`Locked`] and [`Sharded`] are `Allocator`s of the crate of that name.
 //!
 //! # Errors
@@ -83,13 +86,16 @@ mod deallocate;
 mod error;
 mod footer;
 mod free_list;
+#[cfg(target_has_atomic = "32")]
 mod global;
 mod header;
+#[cfg(target_has_atomic = "32")]
 mod locked;
 mod mapping;
 mod policy;
 mod reallocate;
 mod region;
+#[cfg(target_has_atomic = "32")]
 mod sharded;
 mod stats;
 mod tlsf;
@@ -98,10 +104,13 @@ mod walk;
 
 pub use block_size::{GRANULE, HEADER_BYTES, LEAST_BLOCK_BYTES};
 pub use error::Error;
+#[cfg(target_has_atomic = "32")]
 pub use freestone_base::lock::{Parking, Spin};
+#[cfg(target_has_atomic = "32")]
 pub use locked::Locked;
 pub use policy::{Bounded, Policy, Standard, WithFooters};
 pub use region::LEAST_REGION_BYTES;
+#[cfg(target_has_atomic = "32")]
 pub use sharded::Sharded;
 pub use stats::Stats;
 pub use tlsf::Tlsf;

@@ -24,6 +24,19 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// Counts the heaps of the process, so that their seals differ, also when they use the same memory one after the other.
 static HEAPS: AtomicUsize = AtomicUsize::new(1);
 
+/// The number of the next heap.
+fn next_number() -> usize {
+    #[cfg(target_has_atomic = "ptr")]
+    return HEAPS.fetch_add(1, Ordering::Relaxed);
+    // Two heaps whose first regions an interrupt adds at the same time have one number: each takes the other's blocks for its own.
+    #[cfg(not(target_has_atomic = "ptr"))]
+    {
+        let number = HEAPS.load(Ordering::Relaxed);
+        HEAPS.store(number.wrapping_add(1), Ordering::Relaxed);
+        number
+    }
+}
+
 /// A heap over regions of memory that it is given, with bounded time for each call.
 ///
 /// The parameters choose its limits:
@@ -140,7 +153,7 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let region = unsafe { Region::new(start, bytes, Self::MOST_REGION_BYTES) }?;
         self.regions.add(region)?;
         if !self.is_sealing {
-            self.sealer = Sealer::new(HEAPS.fetch_add(1, Ordering::Relaxed));
+            self.sealer = Sealer::new(next_number());
             self.free_sealer = self.sealer.of_free();
             self.is_sealing = true;
         }

@@ -5,16 +5,17 @@ use anyhow::Result;
 use std::fs;
 use std::path::Path;
 
-/// Links of the documents among `files` that lead nowhere.
+/// Links of the documents among `files` that lead nowhere, or to another decision than their text says.
 pub(super) fn complaints(root: &Path, files: &[String]) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for file in files.iter().filter(|file| file.ends_with(".md")) {
         let text = fs::read_to_string(root.join(file))?;
         for (number, line) in lines_of_document(&text) {
-            for target in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-                if let Some(complaint) = complaint(root, file, &text, target) {
-                    complaints.push(format!("{file}:{number}: {complaint}"));
-                }
+            for (before, after) in line.split("](").zip(line.split("](").skip(1)) {
+                let label = before.rsplit('[').next().unwrap_or_default();
+                let target = after.split(')').next().unwrap_or_default();
+                let complaint = complaint(root, file, &text, target).or_else(|| misnumbered(label, target));
+                complaints.extend(complaint.map(|complaint| format!("{file}:{number}: {complaint}")));
             }
         }
     }
@@ -37,6 +38,13 @@ fn complaint(root: &Path, file: &str, text: &str, target: &str) -> Option<String
     let there = if path.is_empty() { text.to_owned() } else { fs::read_to_string(other).unwrap_or_default() };
     let mut headings = there.lines().filter(|line| line.starts_with('#')).map(anchor_of);
     (!headings.any(|heading| heading == anchor)).then(|| format!("the link {target} leads to no heading"))
+}
+
+/// Says so if `label` ends with the number of a decision, and `target` is another one.
+fn misnumbered(label: &str, target: &str) -> Option<String> {
+    let said: u32 = label.strip_prefix("decision ").unwrap_or(label).parse().ok()?;
+    let number: u32 = target.rsplit('/').next()?.get(..4)?.parse().ok()?;
+    (said != number).then(|| format!("the link to decision {said} leads to {target}"))
 }
 
 /// The anchor that a heading gets on the usual sites: lower case, hyphens for spaces, no punctuation.
@@ -62,5 +70,13 @@ mod tests {
         let found = complaints(bad.folder(), &files).expect("readable");
         assert_eq!(found.len(), 3, "{found:?}");
         assert_eq!(found[0], "docs/page.md:1: the link gone.md leads to no file");
+    }
+
+    #[test]
+    fn a_link_to_a_decision_has_its_number() {
+        let page = "[decision 2](0002-b.md) [2](0002-b.md) [the other](0002-b.md)\n[decision 1](0002-b.md)\n";
+        let sample = Sample::new(&[("page.md", page), ("0002-b.md", "")]);
+        let found = complaints(sample.folder(), &["page.md".to_owned()]).expect("readable");
+        assert_eq!(found, ["page.md:2: the link to decision 1 leads to 0002-b.md"]);
     }
 }

@@ -124,3 +124,6 @@ impl Forks {
         is_nested
     }
 }
+
+#[cfg(test)]
+mod tests;

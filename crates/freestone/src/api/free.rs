@@ -84,12 +84,10 @@ pub unsafe fn free_aligned_sized(block: *mut u8, align: usize, size: usize) {
 /// - As for [`free`].
 #[inline]
 unsafe fn free_as(block: *mut u8, claim: Claim) {
-    if current::get().is_plain() && current::get().own_class(block.addr()).is_some() {
-        // SAFETY: this function's contract is that of `free`.
-        unsafe { free(block) }
-    } else {
+    // SAFETY: this function's contract is that of `free_below`; the bound is what it may be at most.
+    if unsafe { !free_below(block, CLASS_BOUND) } {
         // SAFETY: this function's contract is that of `free_slow_as`.
-        unsafe { free_slow_as(block, claim) }
+        unsafe { free_slow_as(block, claim) };
     }
 }
 
@@ -138,8 +136,11 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_slow_as`.
-    unsafe { free_slow_as(block, Claim::From(Family::C)) }
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_any`.
+        unsafe { free_any(block, Claim::From(Family::C)) };
+    }
 }
 
 /// As [`free_slow`], of a block of which the program says something.
@@ -149,6 +150,19 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_any`.
+        unsafe { free_any(block, claim) };
+    }
+}
+
+/// Frees any block; does nothing for null.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(never)]
+unsafe fn free_any(block: *mut u8, claim: Claim) {
     if block.is_null() {
         return;
     }

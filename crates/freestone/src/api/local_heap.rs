@@ -136,3 +136,6 @@ fn born() -> Option<Own<'static, Linux>> {
     PROCESS.background.thread_born(&PROCESS.shared);
     Some(own)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,6 @@
 //! An unknown name or malformed value is reported on standard error and ignored. When the process is more privileged than its caller,
 //! environment and symbol can raise the option `harden`, and nothing else.
 
-use crate::api::report::Report;
 use crate::api::weak_symbols::linked_options;
 use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
@@ -13,8 +12,8 @@ use freestone_os::{Os, process};
 /// Prefix of the environment variables that set options.
 const PREFIX: &[u8] = b"FREESTONE_";
 
-/// Applies the options of environment and symbol to `settings`; the path goes to `report`.
-pub(super) fn apply_all(settings: &Settings, report: &Report) {
+/// Applies the options of environment and symbol to `settings`.
+pub(super) fn apply_all(settings: &Settings) {
     if process::is_secure() {
         for_each(|name, value, _| raise_harden(settings, name, value));
         return;
@@ -23,7 +22,7 @@ pub(super) fn apply_all(settings: &Settings, report: &Report) {
     for is_profile in [true, false] {
         for_each(|name, value, source| {
             if (config::find(name) == Some(key::PROFILE)) == is_profile
-                && let Err(mistake) = set_at_start(settings, report, name, value)
+                && let Err(mistake) = set_at_start(settings, name, value)
             {
                 report_ignored(name, value, source, mistake);
             }
@@ -70,11 +69,11 @@ fn split(option: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-fn set_at_start(settings: &Settings, report: &Report, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
+fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
     let index = config::find(name).ok_or(Mistake::UnknownKey)?;
     settings.set(index, value)?;
     if index == key::REPORT {
-        report.set(value)?;
+        settings.report_file().set(value)?;
     }
     Ok(())
 }

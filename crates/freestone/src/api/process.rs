@@ -22,8 +22,8 @@
 use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
 use crate::api::pressure::Pressure;
-use crate::api::report::{Event, Report};
-use crate::api::{options, pin, snapshot};
+use crate::api::report::Event;
+use crate::api::{options, pin, report, snapshot};
 use crate::config::Mistake;
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -53,7 +53,6 @@ pub(super) struct Process {
     started: Once<Futex>,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
-    report: Report,
     forks: Forks,
 }
 
@@ -68,7 +67,6 @@ pub(super) static PROCESS: Process = Process {
     exit_key: AtomicU32::new(NO_KEY),
     started: Once::new(),
     announced: AtomicBool::new(false),
-    report: Report::new(),
     forks: Forks::new(),
 };
 
@@ -96,7 +94,7 @@ pub(super) fn start() -> bool {
     // These may allocate, and find the allocator started.
     if !PROCESS.announced.load(Ordering::Relaxed) && !PROCESS.announced.swap(true, Ordering::Relaxed) {
         register_fork_handlers();
-        PROCESS.report.append_start();
+        report::append_start(PROCESS.shared.settings().report_file());
     }
     true
 }
@@ -110,7 +108,7 @@ fn try_start() -> bool {
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
-    options::apply_all(PROCESS.shared.settings(), &PROCESS.report);
+    options::apply_all(PROCESS.shared.settings());
     true
 }
 
@@ -122,13 +120,13 @@ pub(super) fn stats() -> Stats {
 
 /// Appends the last line of the report, if there is one.
 pub(super) fn report_exit() {
-    report(Event::Exit);
+    append_stats(Event::Exit);
 }
 
 /// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
-fn report(event: Event) {
+fn append_stats(event: Event) {
     if PROCESS.started.is_done() {
-        PROCESS.report.append_stats(event, PROCESS.shared.os().now_ms(), stats);
+        report::append_stats(PROCESS.shared.settings().report_file(), event, PROCESS.shared.os().now_ms(), stats);
     }
 }
 
@@ -174,7 +172,7 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
 
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
-    PROCESS.background.run(&PROCESS.shared, || report(Event::Sample));
+    PROCESS.background.run(&PROCESS.shared, || append_stats(Event::Sample));
     ptr::null_mut()
 }
 

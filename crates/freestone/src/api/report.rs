@@ -2,13 +2,11 @@
 //!
 //! Each line is one JSON object and is appended with a single write. The first proves that the allocator is in the process.
 //!
-//! Invariant: the path is written only while the allocator starts, once by each source of options that names one, and read only after that.
+//! Findings are appended to it as well (`misuse::finding`).
 
-use crate::config::{Mistake, REPORT_PATH_BYTES};
+use crate::config::report_file::ReportFile;
 use crate::stats::Stats;
-use core::ffi::CStr;
 use core::fmt::{self, Arguments, Display, Write};
-use freestone_base::sync::{AtomicBool, AtomicU8, Ordering};
 use freestone_base::text::FixedText;
 use freestone_os::process;
 
@@ -33,69 +31,22 @@ impl Display for Event {
     }
 }
 
-/// The path of the report; nothing is written unless one is set.
-pub(super) struct Report {
-    path: [AtomicU8; REPORT_PATH_BYTES],
-    is_set: AtomicBool,
+/// Appends the line that says the allocator is in the process.
+pub(super) fn append_start(file: &ReportFile) {
+    append(file, |pid| {
+        line(format_args!(r#"{{"event":"start","pid":{pid},"version":"{}"}}"#, env!("CARGO_PKG_VERSION")))
+    });
 }
 
-impl Report {
-    /// A report without a path.
-    pub(super) const fn new() -> Self {
-        Self { path: [const { AtomicU8::new(0) }; REPORT_PATH_BYTES], is_set: AtomicBool::new(false) }
-    }
+/// Appends a line with all that is counted; `stats` is called if there is a report.
+pub(super) fn append_stats(file: &ReportFile, event: Event, now_ms: u64, stats: impl FnOnce() -> Stats) {
+    append(file, |pid| stats_line(event, pid, now_ms, &stats()));
+}
 
-    /// The path as a C string with what follows it in the buffer, if one is set.
-    fn get(&self) -> Option<[u8; REPORT_PATH_BYTES]> {
-        if !self.is_set.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut path = [0; REPORT_PATH_BYTES];
-        for (byte, stored) in path.iter_mut().zip(&self.path) {
-            *byte = stored.load(Ordering::Relaxed);
-        }
-        Some(path)
-    }
-
-    /// Sets the path, in place of one set before; an empty one turns the report off.
-    ///
-    /// # Errors
-    /// The path is longer than [`REPORT_PATH_BYTES`] less one; nothing has changed then.
-    pub(super) fn set(&self, path: &[u8]) -> Result<(), Mistake> {
-        if path.len() >= REPORT_PATH_BYTES {
-            return Err(Mistake::OutOfRange);
-        }
-        for (stored, &byte) in self.path.iter().zip(path.iter().chain(core::iter::repeat(&0))) {
-            stored.store(byte, Ordering::Relaxed);
-        }
-        self.is_set.store(!path.is_empty(), Ordering::Release);
-        Ok(())
-    }
-
-    /// Appends the line that says the allocator is in the process.
-    pub(super) fn append_start(&self) {
-        self.append(|pid| {
-            line(format_args!(r#"{{"event":"start","pid":{pid},"version":"{}"}}"#, env!("CARGO_PKG_VERSION")))
-        });
-    }
-
-    /// Appends a line with all that is counted; `stats` is called if there is a report.
-    pub(super) fn append_stats(&self, event: Event, now_ms: u64, stats: impl FnOnce() -> Stats) {
-        self.append(|pid| stats_line(event, pid, now_ms, &stats()));
-    }
-
-    /// Appends a line, if a path is set. A file that cannot be written is reported on standard error.
-    fn append(&self, line: impl FnOnce(i32) -> FixedText<LINE_BYTES>) {
-        if let Some(path) = self.get()
-            && let Ok(path) = CStr::from_bytes_until_nul(&path)
-            && let Err(errno) = freestone_os::append(path, line(process::id()).as_bytes())
-        {
-            let path = path.to_str().unwrap_or("?");
-            freestone_os::report(format_args!(
-                "cannot write the report to {path}: error {}; give another path",
-                errno.0
-            ));
-        }
+/// Appends a line, if there is a report.
+fn append(file: &ReportFile, line: impl FnOnce(i32) -> FixedText<LINE_BYTES>) {
+    if file.is_set() {
+        file.append(line(process::id()).as_bytes());
     }
 }
 

@@ -1,6 +1,7 @@
 //! The options' values: set at the start and through the API, read on slow paths.
 
 use crate::config::profile::Profile;
+use crate::config::report_file::ReportFile;
 use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
 use core::fmt;
 use freestone_base::sync::{AtomicUsize, Ordering};
@@ -92,9 +93,10 @@ const DIRTY_SHARE: u64 = 10;
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
-/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The path of the report is kept by the report.
+/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The path of the report is in its file.
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
+    report_file: ReportFile,
 }
 
 impl fmt::Debug for Settings {
@@ -126,6 +128,7 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(Harden::Default as usize),
             ],
+            report_file: ReportFile::new(),
         }
     }
 
@@ -246,6 +249,11 @@ impl Settings {
             2 => Harden::Checks,
             _ => Harden::Full,
         }
+    }
+
+    /// The file of the report.
+    pub(crate) fn report_file(&self) -> &ReportFile {
+        &self.report_file
     }
 
     /// Milliseconds between two lines of the report; `None`: only at start and exit.

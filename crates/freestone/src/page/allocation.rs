@@ -183,3 +183,6 @@ impl<O: Os> PageHeap<O> {
         Some(run)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -122,3 +122,6 @@ impl<O: Os> PageHeap<O> {
         list.pages()
     }
 }
+
+#[cfg(test)]
+mod tests;

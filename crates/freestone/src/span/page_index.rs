@@ -1,7 +1,7 @@
 //! The number of a page.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Sub};
+use core::ops::{Add, Sub};
 use freestone_base::units::Pages;
 
 /// The number of a page in the address range: its distance from page 0, in pages. Page 0 is never handed out, so that 0 means "none" where
@@ -28,12 +28,6 @@ impl Add<Pages> for PageIndex {
     }
 }
 
-impl AddAssign<Pages> for PageIndex {
-    fn add_assign(&mut self, pages: Pages) {
-        *self = *self + pages;
-    }
-}
-
 impl Sub<Pages> for PageIndex {
     type Output = Self;
     fn sub(self, pages: Pages) -> Self {
@@ -53,3 +47,6 @@ impl fmt::Display for PageIndex {
         self.0.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,6 +109,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
+    /// Its number, for reports.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.get()
+    }
+
     /// Numbers a record that was never used.
     pub(crate) fn set_number(&self, number: u32) {
         self.number.set(number);

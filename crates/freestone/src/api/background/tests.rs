@@ -92,6 +92,53 @@ fn after_many_ends_in_one_period_it_stays_due_until_the_period_is_over() {
 }
 
 #[test]
+fn samples_alone_do_not_keep_it_when_no_thread_has_a_heap() {
+    let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
+    shared.settings().set(key::REPORT_MS, b"10").unwrap();
+    assert!(!thread.is_wanted(&shared));
+    thread.thread_born(&shared);
+    assert!(thread.is_wanted(&shared));
+    thread.thread_gone(&shared);
+    assert!(!thread.is_wanted(&shared));
+}
+
+#[test]
+fn it_is_not_started_again_while_it_starts_runs_or_ends() {
+    let (shared, thread) = (shared_with("on"), BackgroundThread::new(idle));
+    thread.thread_born(&shared);
+    for other in [STARTING, RUNNING, ENDING] {
+        thread.state.store(other, Ordering::Relaxed);
+        thread.is_due.store(true, Ordering::Relaxed);
+        thread.start_if_due(&shared);
+        assert_eq!(state(&thread), other);
+    }
+    thread.state.store(NONE, Ordering::Relaxed);
+    thread.is_due.store(false, Ordering::Relaxed);
+    thread.start(&shared);
+    assert_eq!(state(&thread), NONE, "it was not due");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "reads the kernel's clock")]
+fn ends_are_counted_within_a_period_and_from_one_in_the_next() {
+    let (shared, thread) = (shared_with("on"), BackgroundThread::new(idle));
+    // A period that does not end while this test runs, however slow the machine is.
+    thread.period_ms.store(u64::MAX, Ordering::Relaxed);
+    for n_ends in 1..=MAX_ENDS {
+        assert!(!thread.has_ended_too_often(&shared));
+        thread.note_end(&shared);
+        assert_eq!(thread.n_ends.load(Ordering::Relaxed), n_ends);
+    }
+    assert!(thread.has_ended_too_often(&shared));
+    // One that was over long ago.
+    thread.period_ms.store(0, Ordering::Relaxed);
+    assert!(!thread.has_ended_too_often(&shared));
+    thread.note_end(&shared);
+    assert_eq!(thread.n_ends.load(Ordering::Relaxed), 1);
+    assert!(thread.period_ms.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
 fn in_a_forked_child_it_does_not_exist_and_is_due_if_it_is_wanted() {
     for (background, has_heap, due) in [("on", true, true), ("on", false, false), ("auto", true, false)] {
         let (shared, thread) = (shared_with(background), BackgroundThread::new(idle));

@@ -1,11 +1,7 @@
 use super::*;
-use std::ffi::CString;
+use crate::config::Settings;
 use std::fs;
 use std::string::String;
-
-fn path_of(report: &Report) -> Option<CString> {
-    report.get().map(|path| CStr::from_bytes_until_nul(&path).unwrap().to_owned())
-}
 
 #[test]
 fn the_longest_line_there_can_be_is_not_cut() {
@@ -36,34 +32,15 @@ fn the_longest_line_there_can_be_is_not_cut() {
 }
 
 #[test]
-fn the_last_path_counts_and_an_empty_one_turns_the_report_off() {
-    let report = Report::new();
-    assert_eq!(path_of(&report), None);
-    report.set(b"/tmp/a-longer-path").unwrap();
-    report.set(b"/tmp/short").unwrap();
-    assert_eq!(path_of(&report).as_deref(), Some(c"/tmp/short"));
-    assert_eq!(report.set(&[b'x'; REPORT_PATH_BYTES]), Err(Mistake::OutOfRange));
-    assert_eq!(path_of(&report).as_deref(), Some(c"/tmp/short"));
-    report.set(b"").unwrap();
-    assert_eq!(path_of(&report), None);
-}
-
-#[test]
-fn the_longest_path_is_kept_whole() {
-    let (report, path) = (Report::new(), [b'x'; REPORT_PATH_BYTES - 1]);
-    report.set(&path).unwrap();
-    assert_eq!(path_of(&report), Some(CString::new(path).unwrap()));
-}
-
-#[test]
 #[cfg_attr(miri, ignore = "calls the kernel")]
 fn lines_are_appended_in_order_and_statistics_are_taken_only_for_a_report() {
-    let report = Report::new();
-    report.append_stats(Event::Sample, 1, || panic!("there is no report"));
+    let settings = Settings::new();
+    let report = settings.report_file();
+    append_stats(report, Event::Sample, 1, || panic!("there is no report"));
     let path = std::env::temp_dir().join(std::format!("freestone-report-{}", std::process::id()));
     report.set(path.as_os_str().as_encoded_bytes()).unwrap();
-    report.append_start();
-    report.append_stats(Event::Exit, 7, || Stats { live: 24, ..Stats::default() });
+    append_start(report);
+    append_stats(report, Event::Exit, 7, || Stats { live: 24, ..Stats::default() });
     let text: String = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
     let (start, exit) = text.trim_end().split_once('\n').unwrap();

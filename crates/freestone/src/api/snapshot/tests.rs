@@ -1,7 +1,10 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::config::key;
+use crate::size_class::class_of;
 use crate::span::Layout;
+use crate::testing::{World, free};
+use crate::thread::upkeep;
 use freestone_os::Linux;
 use std::boxed::Box;
 use std::fs;
@@ -62,4 +65,108 @@ fn statistics_add_up_to_what_the_kernel_says_is_resident() {
     let (stats, resident) = (take(&shared, &threads), resident_bytes(shared.pages.layout()));
     assert_eq!(stats.committed, stats.metadata, "nothing else is left: {stats:?}");
     assert!(resident <= stats.metadata, "{resident} bytes are resident for {stats:?}");
+}
+
+/// Bytes of a block for `size` bytes.
+fn whole(size: usize) -> u64 {
+    block_bytes(class_of(size)) as u64
+}
+
+/// Each of these numbers differs from the others, so that none can stand for another.
+#[test]
+fn every_block_is_counted_once_and_at_its_full_size_whoever_frees_it() {
+    let world = World::new(4096);
+    let (first, second) = (world.heap(), world.heap());
+    let statistics = || take(&world.shared, &world.threads);
+    let [mut short, mut long, mut large] = [(100, 48), (70, 1000), (3, 300_000)]
+        .map(|(n, size)| (0..n).map(|_| first.allocate(size, 1).start).collect::<Vec<_>>());
+    let large_bytes = (300_000_usize.next_multiple_of(PAGE_BYTES)) as u64;
+    let live =
+        |n_short: u64, n_long: u64, n_large: u64| n_short * whole(48) + n_long * whole(1000) + n_large * large_bytes;
+    let stats = statistics();
+    assert_eq!((stats.n_allocations, stats.n_frees, stats.live), (173, 0, live(100, 70, 3)));
+    assert_eq!((stats.n_threads, stats.n_remote_frees, stats.n_handovers), (2, 0, 0));
+
+    short.drain(..20).for_each(|block| free(first, block));
+    long.drain(..7).for_each(|block| free(second, block));
+    free(second, large.remove(0));
+    let stats = statistics();
+    assert_eq!((stats.n_allocations, stats.n_frees, stats.live), (173, 28, live(80, 63, 2)));
+    assert_eq!((stats.n_remote_frees, stats.n_handovers), (7, 0));
+    assert!(stats.cached >= 20 * whole(48) + 7 * whole(1000), "{stats:?}");
+
+    upkeep::flush_all(second);
+    assert_eq!((statistics().n_handovers, statistics().cached), (1, stats.cached), "on the way is cached");
+    upkeep::flush_all(first);
+    let stats = statistics();
+    assert_eq!((stats.live, stats.cached), (live(80, 63, 2), 0));
+    let pages = world.shared.pages.stats();
+    assert_eq!(stats.fragmented, pages.small_pages * PAGE_BYTES as u64 - live(80, 63, 0));
+    assert_eq!(stats.dirty, large_bytes);
+    assert_eq!(stats.dirty_by_age.iter().sum::<u64>(), large_bytes);
+
+    // Blocks of a dead thread go back to spans without an owner.
+    world.end(first);
+    free(second, short.remove(0));
+    upkeep::flush_all(second);
+    let stats = statistics();
+    assert_eq!((stats.live, stats.cached, stats.n_threads), (live(79, 63, 2), 0, 1));
+    assert_eq!((stats.n_allocations, stats.n_frees, stats.n_remote_frees), (173, 29, 7));
+    assert_eq!(stats.live + stats.cached + stats.fragmented + stats.dirty + stats.metadata, stats.committed);
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn a_cached_large_block_is_cached_and_counted_as_freed() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for _ in 0..5 {
+        let block = heap.allocate(100_000, 1).start;
+        assert_eq!(take(&world.shared, &world.threads).live, 2 * PAGE_BYTES as u64);
+        free(heap, block);
+    }
+    let stats = take(&world.shared, &world.threads);
+    assert_eq!((stats.live, stats.cached), (0, 2 * PAGE_BYTES as u64));
+    assert_eq!((stats.n_allocations, stats.n_frees), (5, 5));
+}
+
+#[test]
+fn large_blocks_in_the_quarantine_of_a_watched_heap_are_cached_and_counted_as_freed() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..3).map(|_| heap.allocate(100_000, 1).start).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
+    let stats = take(&world.shared, &world.threads);
+    assert_eq!((stats.n_allocations, stats.n_frees, stats.live), (3, 3, 0));
+    assert_eq!(stats.cached, 3 * 2 * PAGE_BYTES as u64);
+}
+
+#[test]
+fn peaks_stay_and_what_was_purged_and_fresh_adds_up() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let before = take(&world.shared, &world.threads);
+    let block = heap.allocate(40 * PAGE_BYTES, 1).start;
+    free(heap, block);
+    assert_eq!(take(&world.shared, &world.threads).dirty, 40 * PAGE_BYTES as u64);
+    world.shared.pages.purge();
+    let stats = take(&world.shared, &world.threads);
+    let pages = |bytes: u64| bytes / PAGE_BYTES as u64;
+    assert_eq!((pages(stats.fresh - before.fresh), pages(stats.purged - before.purged), stats.dirty), (40, 40, 0));
+    assert_eq!(pages(stats.peak_live), 40);
+    assert_eq!(pages(stats.peak_committed - before.peak_committed), 40, "thread heaps have pages, too");
+}
+
+/// A watched heap's blocks pass through no bin.
+#[test]
+fn small_blocks_of_a_watched_heap_are_counted_when_they_are_allocated_and_freed() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..50).map(|_| heap.allocate(100, 1).start).collect();
+    let stats = take(&world.shared, &world.threads);
+    assert_eq!((stats.n_allocations, stats.n_frees), (50, 0));
+    assert!(stats.live >= 50 * 100);
+    blocks.into_iter().for_each(|block| free(heap, block));
+    let stats = take(&world.shared, &world.threads);
+    assert_eq!((stats.n_allocations, stats.n_frees, stats.live), (50, 50, 0));
 }

@@ -1,0 +1,132 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::config::Harden;
+use crate::thread::explicit::ExplicitHeap;
+use freestone_base::units::Pages;
+use std::boxed::Box;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// One thread of a process forks at a time.
+static ONE_FORK: Mutex<()> = Mutex::new(());
+
+/// The parts of an allocator, and what its forks need.
+struct Parts {
+    pressure: Pressure,
+    threads: Threads<Linux>,
+    shared: Box<Shared<Linux>>,
+    forks: Forks,
+}
+
+impl Parts {
+    fn new() -> Self {
+        Self {
+            pressure: Pressure::new(),
+            threads: Threads::new(),
+            shared: Box::new(Shared::new(Linux)),
+            forks: Forks::new(),
+        }
+    }
+
+    fn locks(&self) -> Locks<'_> {
+        Locks { pressure: &self.pressure, threads: &self.threads, shared: &self.shared }
+    }
+
+    /// Takes each lock once, as a thread that does not fork.
+    fn take_each_lock(&self) {
+        // SAFETY: nothing is called.
+        unsafe { self.pressure.listen(None, core::ptr::null_mut()) };
+        let _ = self.threads.n_alive();
+        self.shared.central.inspect(self.shared.pages.layout(), 0, |_, _, _| ());
+        self.shared.pages.purge();
+        let run = self.shared.pages.allocate(Pages(1), Pages(1), crate::span::Kind::Large);
+        assert!(run.is_some());
+    }
+}
+
+/// What the C library does to the thread that forks, as far as handlers see it. A real fork would take all of the test program with it.
+#[test]
+#[cfg_attr(miri, ignore = "links by assembler")]
+fn locks_are_released_with_the_outermost_fork_and_no_sooner() {
+    let _one = ONE_FORK.lock().unwrap_or_else(PoisonError::into_inner);
+    let parts = Parts::new();
+    parts.shared.pages.open().expect("there is memory");
+    for n_nested in [0, 1, 3] {
+        for in_child in [false, true] {
+            let unlock = || {
+                // SAFETY: this thread took the locks, and holds no guard.
+                let forker = unsafe { Forker::new() };
+                if in_child {
+                    parts.forks.unlock_in_child(&parts.locks(), forker);
+                } else {
+                    parts.forks.unlock_in_parent(&parts.locks(), forker);
+                }
+            };
+            parts.forks.lock(&parts.locks());
+            (0..n_nested).for_each(|_| parts.forks.lock(&parts.locks()));
+            for _ in 0..n_nested {
+                assert!(Futex::is_forking());
+                unlock();
+            }
+            assert!(Futex::is_forking(), "a fork within it ended, and not this one");
+            // The thread that forks passes the locks it holds: handlers of others may allocate.
+            parts.shared.pages.purge();
+            unlock();
+            assert!(!Futex::is_forking());
+            thread::scope(|scope| scope.spawn(|| parts.take_each_lock()).join().expect("every lock is free"));
+        }
+    }
+}
+
+/// An explicit heap that threads enter by its gate.
+struct Gate<'a>(&'a ExplicitHeap<Linux>);
+
+// SAFETY: the tests only enter the heap, and its gate is a lock.
+unsafe impl Sync for Gate<'_> {}
+
+impl Gate<'_> {
+    fn pass(&self) {
+        drop(self.0.enter());
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "links by assembler")]
+fn a_thread_waits_for_a_fork_at_every_lock() {
+    type Take = fn(&Parts, &Gate<'_>);
+    let takes: [Take; 5] = [
+        // SAFETY: nothing is called.
+        |parts, _| unsafe { parts.pressure.listen(None, core::ptr::null_mut()) },
+        |parts, _| {
+            let _ = parts.threads.n_alive();
+        },
+        |_, gate| gate.pass(),
+        |parts, _| parts.shared.central.inspect(parts.shared.pages.layout(), 0, |_, _, _| ()),
+        |parts, _| {
+            let _ = parts.shared.pages.stats();
+        },
+    ];
+    let _one = ONE_FORK.lock().unwrap_or_else(PoisonError::into_inner);
+    let parts = Parts::new();
+    parts.shared.pages.open().expect("there is memory");
+    // SAFETY: the parts outlive the heap.
+    let explicit = unsafe { parts.threads.birth_of_explicit(&parts.shared, Harden::Off) };
+    let gate = Gate(explicit.expect("there is memory"));
+    for take in takes {
+        let (is_forking, has_taken) = (AtomicBool::new(true), AtomicBool::new(false));
+        parts.forks.lock(&parts.locks());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                take(&parts, &gate);
+                assert!(!is_forking.load(Ordering::Relaxed), "a lock was free during a fork");
+                has_taken.store(true, Ordering::Relaxed);
+            });
+            // Time for a thread that finds the lock free to say so: the test passes without it.
+            (0..1000).for_each(|_| thread::yield_now());
+            is_forking.store(false, Ordering::Relaxed);
+            // SAFETY: this thread took the locks, and holds no guard.
+            parts.forks.unlock_in_parent(&parts.locks(), unsafe { Forker::new() });
+        });
+        assert!(has_taken.load(Ordering::Relaxed));
+    }
+}

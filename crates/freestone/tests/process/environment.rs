@@ -1,0 +1,57 @@
+//! Options in the environment, and the report.
+use crate::{ALLOCATOR, MIB, alone, await_that};
+use freestone::options::Mistake;
+use std::{env, fs};
+
+#[test]
+fn options_in_the_environment_override_the_profile_wherever_it_stands() {
+    let options = [("DECAY_MS", "250"), ("PROFILE", "lean"), ("THP", "on")];
+    let said = alone(&options, || {
+        let found = ["decay_ms", "thp", "bin_max", "dirty_max"].map(|name| ALLOCATOR.option(name));
+        assert_eq!(found, [Some(250), Some(1), Some(64), Some(MIB)]);
+        assert_eq!(ALLOCATOR.option("colour"), None);
+        assert_eq!(ALLOCATOR.set_option("decay_ms", "300"), Ok(()));
+        assert_eq!(ALLOCATOR.option("decay_ms"), Some(300));
+        assert_eq!(ALLOCATOR.set_option("decay_ms", "soon"), Err(Mistake::NotANumber));
+        assert_eq!(ALLOCATOR.option("decay_ms"), Some(300));
+    });
+    assert!(
+        said.is_none_or(|said| !said.contains("DECAY_MS") && !said.contains("PROFILE")),
+        "a right option is reported"
+    );
+}
+
+#[test]
+fn a_wrong_option_is_reported_with_its_source_and_ignored() {
+    let options = [("DECAY_MS", "soon"), ("COLOUR", "red")];
+    let said = alone(&options, || {
+        assert_eq!(ALLOCATOR.option("decay_ms"), Some(1000));
+    });
+    for option in ["option DECAY_MS=soon (environment) ignored", "option COLOUR=red (environment) ignored"] {
+        assert!(said.as_ref().is_none_or(|said| said.matches(option).count() == 1), "{said:?}");
+    }
+}
+
+#[test]
+fn the_report_has_a_line_for_the_start_for_samples_and_for_the_end() {
+    let path = env::temp_dir().join(format!("freestone-process-{}", std::process::id()));
+    let options = [("REPORT", path.to_str().expect("the folder has a name in ASCII")), ("REPORT_MS", "5")];
+    let said = alone(&options, || {
+        let path = env::var("FREESTONE_REPORT").expect("the test sets it");
+        let block = vec![1_u8; MIB];
+        await_that(|| fs::read_to_string(&path).unwrap().matches(r#""event":"sample""#).count() >= 2);
+        ALLOCATOR.report_exit();
+        drop(block);
+    });
+    if said.is_some() {
+        let text = fs::read_to_string(&path).expect("the report was written");
+        fs::remove_file(&path).expect("the report can be removed");
+        let events: Vec<_> = text.lines().filter_map(|line| line.split('"').nth(3)).collect();
+        assert_eq!((events.first(), events.iter().filter(|event| **event == "start").count()), (Some(&"start"), 1));
+        // The background thread may write one sample more.
+        assert_eq!(events.iter().filter(|event| **event == "exit").count(), 1, "{text}");
+        let live = |line: &str| line.split(r#""live_bytes":"#).nth(1)?.split(',').next()?.parse().ok();
+        let exit = text.lines().find(|line| line.contains(r#""event":"exit""#)).expect("one line");
+        assert!(live(exit).is_some_and(|bytes: usize| bytes >= MIB), "{exit}");
+    }
+}

@@ -1,0 +1,194 @@
+//! Threads, forks and the background thread: what ends, and what goes on.
+use crate::{ALLOCATOR, MIB, alone, await_that};
+use freestone::door;
+use std::ffi::c_void;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::{fs, ptr, thread};
+
+/// Runs `body` in a forked child, and returns its exit status.
+fn in_child(body: impl FnOnce()) -> i32 {
+    // SAFETY: the allocator's handlers make the child able to allocate; it uses nothing else of other threads.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        // SAFETY: the signal ends the child.
+        unsafe { libc::alarm(60) };
+        let has_panicked = panic::catch_unwind(AssertUnwindSafe(body)).is_err();
+        // SAFETY: ends the child without its parent's exit handlers.
+        unsafe { libc::_exit(i32::from(has_panicked)) };
+    }
+    let mut status = 0;
+    // SAFETY: there is room for the status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    status
+}
+
+/// Allocates and frees blocks of all kinds in a new thread, which takes every lock on the way.
+fn use_every_lock() {
+    thread::spawn(|| {
+        let blocks: Vec<_> = (0..2000).map(|n| vec![1_u8; n * 37 % 100_000]).collect();
+        assert!(blocks.iter().all(|block| block.iter().all(|&byte| byte == 1)));
+        drop(blocks);
+        ALLOCATOR.purge();
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_threads_heap_ends_with_the_thread() {
+    alone(&[("BACKGROUND", "off")], || {
+        let before = ALLOCATOR.stats().n_threads;
+        let (send, receive) = mpsc::channel::<()>();
+        let threads: Vec<_> = (0..3).map(|_| thread::spawn(|| drop(vec![1_u8; 100]))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let waiting = thread::spawn(move || receive.recv().is_err());
+        await_that(|| ALLOCATOR.stats().n_threads == before + 1);
+        drop(send);
+        assert!(waiting.join().unwrap());
+        assert_eq!(ALLOCATOR.stats().n_threads, before);
+    });
+}
+
+/// Frees the block it is given and keeps another in its place, until the C library runs no more rounds of destructors.
+unsafe extern "C" fn keep_another(block: *mut c_void) {
+    let round = ROUNDS.fetch_add(1, Ordering::Relaxed);
+    N_HEAPS[round].store(ALLOCATOR.stats().n_threads as usize, Ordering::Relaxed);
+    // SAFETY: the value is a block of 100 bytes, and this destructor's.
+    assert_eq!(unsafe { block.cast::<u8>().wrapping_add(99).read() }, 7);
+    // SAFETY: as above, and the block is not used again.
+    unsafe { door::free(block.cast()) };
+    LAST.store(block_of_sevens().expose_provenance(), Ordering::Relaxed);
+    let large = door::allocate(100_000);
+    assert!(!large.is_null());
+    // SAFETY: the block is live, and not used again.
+    unsafe { door::free(large) };
+    let last = ptr::with_exposed_provenance(LAST.load(Ordering::Relaxed));
+    // SAFETY: the key was created before the thread that ends here, and takes any value.
+    assert_eq!(unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed) as u32, last) }, 0);
+}
+
+static KEY: AtomicUsize = AtomicUsize::new(0);
+static LAST: AtomicUsize = AtomicUsize::new(0);
+/// Heaps that were alive in each round of destructors.
+static N_HEAPS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+/// Rounds of destructors so far.
+static ROUNDS: AtomicUsize = AtomicUsize::new(0);
+
+fn block_of_sevens() -> *mut u8 {
+    let block = door::allocate(100);
+    assert!(!block.is_null());
+    // SAFETY: the block has 100 bytes.
+    unsafe { block.write_bytes(7, 100) };
+    block
+}
+
+#[test]
+fn a_destructor_allocates_and_frees_after_the_threads_heap_has_ended() {
+    alone(&[("BACKGROUND", "off")], || {
+        let mut key = 0;
+        // SAFETY: there is room for the key, and the destructor takes the value.
+        assert_eq!(unsafe { libc::pthread_key_create(&mut key, Some(keep_another)) }, 0);
+        KEY.store(key as usize, Ordering::Relaxed);
+        let before = ALLOCATOR.stats().n_threads;
+        for _ in 0..3 {
+            ROUNDS.store(0, Ordering::Relaxed);
+            thread::spawn(move || {
+                // SAFETY: the key was created above.
+                assert_eq!(unsafe { libc::pthread_setspecific(key, block_of_sevens().cast()) }, 0);
+            })
+            .join()
+            .unwrap();
+            assert_eq!(ROUNDS.load(Ordering::Relaxed), 4);
+            // All such threads share one heap, which stays.
+            assert_eq!(ALLOCATOR.stats().n_threads, before + 1);
+        }
+        // The thread's own heap ends in the third round, before this destructor's turn.
+        let n_heaps = N_HEAPS.each_ref().map(|n| n.load(Ordering::Relaxed) - before as usize);
+        assert_eq!(n_heaps, [2, 2, 1, 1]);
+        let last = ptr::with_exposed_provenance_mut::<u8>(LAST.load(Ordering::Relaxed));
+        // SAFETY: the block that the last round kept is live.
+        assert_eq!(unsafe { last.wrapping_add(99).read() }, 7);
+        // SAFETY: as above, and the block is not used again.
+        unsafe { door::free(last) };
+    });
+}
+
+#[test]
+fn memory_goes_back_while_the_program_makes_no_calls() {
+    alone(&[("BACKGROUND", "on"), ("DECAY_MS", "20")], || {
+        for _ in 0..2 {
+            drop(vec![1_u8; 20 * MIB]);
+            await_that(|| ALLOCATOR.stats().dirty == 0);
+        }
+        assert!(ALLOCATOR.stats().purged >= 40 * MIB as u64);
+        // Off and on again.
+        assert_eq!(ALLOCATOR.set_option("background", "off"), Ok(()));
+        assert_eq!(fs::read_dir("/proc/self/task").map_or(1, Iterator::count), n_tasks_of_this_test());
+        assert_eq!(ALLOCATOR.set_option("background", "on"), Ok(()));
+        drop(vec![1_u8; 20 * MIB]);
+        await_that(|| ALLOCATOR.stats().dirty == 0);
+    });
+}
+
+/// The test program runs a test in a thread of its own, or in its main thread.
+fn n_tasks_of_this_test() -> usize {
+    let path = fs::read_link("/proc/thread-self").expect("a process may read its own folder");
+    let is_main = path.file_name().is_some_and(|id| *id == *std::process::id().to_string());
+    if is_main { 1 } else { 2 }
+}
+
+#[test]
+fn parent_and_child_of_a_fork_use_every_lock_and_fork_again() {
+    alone(&[], || {
+        let kept = vec![7_u8; 100_000];
+        use_every_lock();
+        for _ in 0..3 {
+            let status = in_child(|| {
+                assert_eq!(ALLOCATOR.stats().n_threads, 1, "other threads' heaps are the child's no more");
+                use_every_lock();
+                assert_eq!(in_child(use_every_lock), 0);
+                use_every_lock();
+                assert!(kept.iter().all(|&byte| byte == 7));
+            });
+            assert_eq!(status, 0);
+            use_every_lock();
+        }
+    });
+}
+
+/// Threads hold any lock at any moment; a fork waits for them, and the child finds all locks free.
+#[test]
+fn a_child_of_a_process_whose_threads_allocate_finds_every_lock_free() {
+    alone(&[], || {
+        let is_over = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while is_over.load(Ordering::Relaxed) == 0 {
+                        drop((0..50).map(|n| vec![1_u8; n * 4000]).collect::<Vec<_>>());
+                    }
+                });
+            }
+            for _ in 0..6 {
+                assert_eq!(in_child(use_every_lock), 0);
+            }
+            is_over.store(1, Ordering::Relaxed);
+        });
+    });
+}
+
+#[test]
+fn the_background_thread_works_in_a_child_too() {
+    alone(&[("BACKGROUND", "on"), ("DECAY_MS", "20")], || {
+        drop(vec![1_u8; 20 * MIB]);
+        await_that(|| ALLOCATOR.stats().dirty == 0);
+        let status = in_child(|| {
+            drop(vec![1_u8; 20 * MIB]);
+            await_that(|| ALLOCATOR.stats().dirty == 0);
+        });
+        assert_eq!(status, 0);
+    });
+}

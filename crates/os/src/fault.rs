@@ -1,0 +1,155 @@
+//! Faults: a handler of SIGSEGV and SIGBUS that passes on what is not the allocator's.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  fault ─▶ hook ─┬─ Outcome::Resume   the access is made again
+//!                 ├─ Outcome::Fatal    the handler that was there before, if there is one, then abort
+//!                 └─ Outcome::Foreign  the handler that was there before; without one, the signal's default
+//! ```
+//!
+//! A program that installs a handler of its own later replaces this one, and may pass faults on to it.
+//!
+//! # Safety
+//! The kernel calls the handler with a signal's number, description and context. What was installed before is stored before this handler is
+//! installed, and never changes after that; it is called as it was declared to the kernel.
+
+use crate::process;
+use crate::stack::Registers;
+use core::cell::UnsafeCell;
+use core::ffi::{c_int, c_void};
+use core::mem::{self, MaybeUninit};
+use core::ptr;
+use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
+
+/// An access that faulted.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// Where.
+    pub address: usize,
+    /// Whether it was a write, if that is known.
+    pub is_write: Option<bool>,
+    /// The registers of the thread, if they are known.
+    pub registers: Option<Registers>,
+}
+
+/// What becomes of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The access is made again, and succeeds now.
+    Resume,
+    /// The process ends; a handler of the program is called before.
+    Fatal,
+    /// It is no concern of the allocator's.
+    Foreign,
+}
+
+/// Decides about a fault, in the signal handler of the thread that faulted.
+pub type Hook = fn(&Fault) -> Outcome;
+
+const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// The handlers that were there before.
+struct Previous([UnsafeCell<MaybeUninit<libc::sigaction>>; 2]);
+
+// SAFETY: written by the one thread that installs the handler, before the kernel knows it, and only read by the handler.
+unsafe impl Sync for Previous {}
+
+static PREVIOUS: Previous = Previous([const { UnsafeCell::new(MaybeUninit::uninit()) }; 2]);
+static HOOK: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// Installs the handler, unless it is: faults are passed to `hook` from now on. Keeps `errno`.
+pub fn install(hook: Hook) {
+    if IS_INSTALLED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    HOOK.store(hook as *mut c_void, Ordering::Release);
+    let errno = process::errno();
+    for (signal, previous) in SIGNALS.into_iter().zip(&PREVIOUS.0) {
+        // SAFETY: the call writes one structure, for which there is room, and which no other code accesses yet.
+        unsafe { libc::sigaction(signal, ptr::null(), previous.get().cast()) };
+        // SAFETY: a `sigaction` is a structure of numbers and pointers; zeros are a valid one.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        action.sa_sigaction = handle as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        // SAFETY: the structure names a handler of the type that its flags say, which exists as long as the object that it is in.
+        unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
+    }
+    process::set_errno(errno);
+}
+
+extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let errno = process::errno();
+    // SAFETY: the kernel passes the signal's description.
+    let description = unsafe { &*info };
+    let code = description.si_code;
+    // A signal that a process sent has no address.
+    let outcome = if code > 0 { ask(description, context) } else { Outcome::Foreign };
+    if outcome != Outcome::Resume {
+        // SAFETY: the parameters are the kernel's.
+        let is_handled = unsafe { pass_on(signal, info, context) };
+        match outcome {
+            Outcome::Fatal => process::abort(),
+            // The access is made again, and ends the process. What was sent would not come again.
+            _ if !is_handled && code <= 0 => {
+                // SAFETY: the call sends this thread a signal.
+                unsafe { libc::raise(signal) };
+            }
+            _ => {}
+        }
+    }
+    process::set_errno(errno);
+}
+
+fn ask(info: &libc::siginfo_t, context: *mut c_void) -> Outcome {
+    let hook = HOOK.load(Ordering::Acquire);
+    // SAFETY: the pointer is that of the function which `install` stored before it installed the handler.
+    let hook: Hook = unsafe { mem::transmute::<*mut c_void, Hook>(hook) };
+    // SAFETY: the kernel passes the description of a fault, which has an address.
+    let address = unsafe { info.si_addr() }.addr();
+    // SAFETY: the kernel passes the context of the thread, to handlers installed with `SA_SIGINFO`.
+    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+    let (registers, is_write) = Registers::of_context(context).unzip();
+    hook(&Fault { address, is_write: is_write.flatten(), registers })
+}
+
+/// Calls the handler that was there before, with the signals blocked that it asked for. `false` if there is none: then the signal's default is what
+/// happens next.
+///
+/// # Safety
+/// - The parameters are those that the kernel called [`handle`] with.
+unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
+    let at = usize::from(signal != SIGNALS[0]);
+    // SAFETY: `install` has stored it before the kernel knew the handler, and nothing writes to it since.
+    let previous = unsafe { &*PREVIOUS.0[at].get().cast::<libc::sigaction>() };
+    if previous.sa_sigaction == libc::SIG_DFL || previous.sa_sigaction == libc::SIG_IGN {
+        // SAFETY: a `sigaction` of zeros asks for the default.
+        let default: libc::sigaction = unsafe { mem::zeroed() };
+        // SAFETY: the structure asks for the default.
+        unsafe { libc::sigaction(signal, &default, ptr::null_mut()) };
+        return false;
+    }
+    let mut blocked = previous.sa_mask;
+    if previous.sa_flags & libc::SA_NODEFER == 0 {
+        // SAFETY: the set is a valid one.
+        unsafe { libc::sigaddset(&mut blocked, signal) };
+    }
+    // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
+    let mut before = unsafe { mem::zeroed() };
+    // SAFETY: the call reads one set and writes to the other.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, &mut before) };
+    if previous.sa_flags & libc::SA_SIGINFO == 0 {
+        type Plain = extern "C" fn(c_int);
+        // SAFETY: the program declared a handler that takes a number.
+        let handler = unsafe { mem::transmute::<usize, Plain>(previous.sa_sigaction) };
+        handler(signal);
+    } else {
+        type Informed = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+        // SAFETY: the program declared a handler that takes all three.
+        let handler = unsafe { mem::transmute::<usize, Informed>(previous.sa_sigaction) };
+        handler(signal, info, context);
+    }
+    // SAFETY: the call reads the set.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
+    true
+}

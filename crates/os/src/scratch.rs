@@ -1,0 +1,31 @@
+//! Text that is too long for a thread's stack, in a mapping that lasts as long as the text.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! The mapping is new, so no other code has it; zero is a valid text; nobody uses it once it is unmapped.
+
+use core::ptr;
+use freestone_base::text::FixedText;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+/// Calls `write` with an empty text of up to `N` bytes; `None` if there is no memory for it. Takes no lock, and may be called in a signal handler.
+///
+/// ```
+/// use core::fmt::Write;
+///
+/// let len = freestone_os::with_long_text::<10_000, _>(|text| {
+///     let _ = write!(text, "{:9999}", 1);
+///     text.as_bytes().len()
+/// });
+/// assert_eq!(len, Some(9999));
+/// ```
+pub fn with_long_text<const N: usize, R>(write: impl FnOnce(&mut FixedText<N>) -> R) -> Option<R> {
+    let (bytes, access) = (size_of::<FixedText<N>>(), ProtFlags::READ | ProtFlags::WRITE);
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }.ok()?;
+    // SAFETY: the memory is mapped, aligned to an OS page, zero, and this function's alone; a text of zeros is an empty one.
+    let result = write(unsafe { &mut *at.cast::<FixedText<N>>() });
+    // SAFETY: the mapping was made above, and the reference to it is gone.
+    let _ = unsafe { munmap(at, bytes) };
+    Some(result)
+}

@@ -1,0 +1,128 @@
+//! Stacks: which functions a thread is in.
+//!
+//! ```text
+//!  registers ─▶ rule of the code address ─▶ the caller's registers ─▶ …
+//!               ├ from the cache
+//!               ├ from the object's call frame information (`.eh_frame`)
+//!               └ none: by the frame pointer
+//! ```
+//!
+//! Call frame information, because release programs have it and seldom have frame pointers, and neither have this library's hot paths. It is read in
+//! place and interpreted without a heap; what was found is kept in a cache of rules, without which recording a stack takes as long as thousands
+//! of allocations. Code without such information is left by its frame pointer; where it has none either, the stack ends, or its next entry is
+//! wrong. No memory is read of which the kernel has not said that it can be (`readable`): a damaged stack ends early.
+//!
+//! Cost: some tens of instructions a frame once the cache has its rule, and a system call for each OS page of the stack. No lock, no allocation; may be
+//! called in a signal handler.
+
+use crate::module;
+use crate::readable::Reader;
+use rule::Rule;
+use rule_cache::RULES;
+
+mod call_frame;
+mod registers;
+mod rule;
+mod rule_cache;
+
+pub use registers::Registers;
+
+/// The most frames that are recorded.
+pub const FRAMES_MOST: usize = 16;
+
+/// Code addresses, the innermost first. Each but that of a fault is in the call that the frame is in, not behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack {
+    addresses: [usize; FRAMES_MOST],
+    len: usize,
+}
+
+impl Stack {
+    /// No frame.
+    pub const EMPTY: Self = Self { addresses: [0; FRAMES_MOST], len: 0 };
+
+    /// The calling thread's stack.
+    ///
+    /// ```
+    /// use freestone_os::stack::Stack;
+    ///
+    /// assert!(!Stack::here().addresses().is_empty());
+    /// ```
+    #[inline(never)]
+    #[must_use]
+    pub fn here() -> Self {
+        Registers::here().map_or(Self::EMPTY, Self::at)
+    }
+
+    /// The stack of a thread that was interrupted with these registers. It is the calling thread's, in a signal handler.
+    #[must_use]
+    pub fn at(registers: Registers) -> Self {
+        let (mut stack, mut at, mut reader) = (Self::EMPTY, registers, Reader::new());
+        let mut is_return = false;
+        for place in &mut stack.addresses {
+            *place = at.code - usize::from(is_return);
+            stack.len += 1;
+            let Some(caller) = caller_of(&at, *place, &mut reader, !is_return) else { break };
+            (at, is_return) = (caller, true);
+        }
+        stack
+    }
+
+    /// A stack of these addresses, as many as fit.
+    #[must_use]
+    pub fn of(addresses: impl Iterator<Item = usize>) -> Self {
+        let mut stack = Self::EMPTY;
+        for (place, address) in stack.addresses.iter_mut().zip(addresses) {
+            *place = address;
+            stack.len += 1;
+        }
+        stack
+    }
+
+    /// The addresses.
+    #[must_use]
+    pub fn addresses(&self) -> &[usize] {
+        self.addresses.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// The registers of the caller of the function that `code` is in; `None` at the stack's end.
+fn caller_of(at: &Registers, code: usize, reader: &mut Reader, is_innermost: bool) -> Option<Registers> {
+    let rule = match RULES.get(code) {
+        Some(known) => known,
+        None => {
+            let found = module::find(code).and_then(|module| call_frame::rule(module.frame_info, code));
+            RULES.put(code, found);
+            found
+        }
+    };
+    let caller = match rule {
+        Some(rule) => by_rule(at, rule, reader, is_innermost)?,
+        None => by_frame_pointer(at, reader)?,
+    };
+    // A stack grows downwards: whoever called is above.
+    let is_above = caller.stack > at.stack || (is_innermost && caller.stack == at.stack);
+    (is_above && caller.code > 1).then_some(caller)
+}
+
+fn by_rule(at: &Registers, rule: Rule, reader: &mut Reader, is_innermost: bool) -> Option<Registers> {
+    let frame = rule.frame(at.stack, at.frame);
+    // Only the innermost function can have its return address in a register still.
+    let link = is_innermost.then_some(at.link).filter(|&link| link != 0);
+    let code = rule.return_address.value(frame, link, reader)?;
+    let frame_pointer = rule.frame_pointer.value(frame, Some(at.frame), reader)?;
+    Some(Registers { code: registers::plain(code), stack: frame, frame: frame_pointer, link: 0 })
+}
+
+fn by_frame_pointer(at: &Registers, reader: &mut Reader) -> Option<Registers> {
+    if at.frame < at.stack {
+        return None;
+    }
+    let (next, code) = (reader.word(at.frame)?, reader.word(at.frame.checked_add(size_of::<usize>())?)?);
+    let stack = at.frame.checked_add(2 * size_of::<usize>())?;
+    module::find(registers::plain(code))?;
+    Some(Registers { code: registers::plain(code), stack, frame: next, link: 0 })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! The registers that a stack is found by.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! The assembly copies registers and changes nothing. A signal's context is read as the C library declares it.
+
+/// Registers of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The instruction that it executes, or returns to.
+    pub code: usize,
+    /// The stack pointer.
+    pub stack: usize,
+    /// The frame pointer, if the code has one.
+    pub frame: usize,
+    /// The link register, which has the return address of a function that calls none; 0 where the processor has none.
+    pub link: usize,
+}
+
+impl Registers {
+    /// Those of the function that this is inlined into.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    pub(super) fn here() -> Option<Self> {
+        let (code, stack, frame);
+        // SAFETY: the instructions copy three registers.
+        unsafe {
+            core::arch::asm!(
+                "lea {code}, [rip]", "mov {stack}, rsp", "mov {frame}, rbp",
+                code = out(reg) code, stack = out(reg) stack, frame = out(reg) frame,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        Some(Self { code, stack, frame, link: 0 })
+    }
+
+    /// Those of the function that this is inlined into.
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    #[inline(always)]
+    pub(super) fn here() -> Option<Self> {
+        let (code, stack, frame, link);
+        // SAFETY: the instructions copy four registers.
+        unsafe {
+            core::arch::asm!(
+                "adr {code}, .", "mov {stack}, sp", "mov {frame}, x29", "mov {link}, x30",
+                code = out(reg) code, stack = out(reg) stack, frame = out(reg) frame, link = out(reg) link,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        Some(Self { code, stack, frame, link })
+    }
+
+    /// Those of the function that this is inlined into; `None` where they cannot be read.
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    #[inline(always)]
+    pub(super) fn here() -> Option<Self> {
+        None
+    }
+
+    /// Those of a thread that a signal interrupted, and whether it was about to write, if that is known.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn of_context(context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
+        /// Of the processor's error code: the access was a write.
+        const WRITE: i64 = 2;
+        let of = |register: libc::c_int| context.uc_mcontext.gregs[register as usize] as usize;
+        let registers = Self { code: of(libc::REG_RIP), stack: of(libc::REG_RSP), frame: of(libc::REG_RBP), link: 0 };
+        Some((registers, Some(of(libc::REG_ERR) as i64 & WRITE != 0)))
+    }
+
+    /// Those of a thread that a signal interrupted.
+    #[cfg(target_arch = "aarch64")]
+    pub(crate) fn of_context(context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
+        let machine = &context.uc_mcontext;
+        let registers = Self {
+            code: machine.pc as usize,
+            stack: machine.sp as usize,
+            frame: machine.regs[29] as usize,
+            link: machine.regs[30] as usize,
+        };
+        Some((registers, None))
+    }
+
+    /// Those of a thread that a signal interrupted; `None` where that is not known.
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub(crate) fn of_context(_context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
+        None
+    }
+}
+
+/// A return address without the bits that AArch64 signs it with.
+pub(super) fn plain(code: usize) -> usize {
+    /// What a user address has at most.
+    const ADDRESS_BITS: u32 = 48;
+    if cfg!(target_arch = "aarch64") { code & ((1 << ADDRESS_BITS) - 1) } else { code }
+}
