@@ -96,7 +96,9 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
             }
             n_small += 1;
         }
-        pages[kind as usize] += u64::from(run.pages.0);
+        let n_open = runs.n_open(run);
+        pages[kind as usize] += u64::from(n_open.0);
+        pages[Kind::Guard as usize] += u64::from((run.pages - n_open).0);
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,

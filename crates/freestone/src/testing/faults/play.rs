@@ -146,6 +146,6 @@ impl<'w> Play<'w> {
 fn mapped_bytes(world: &World) -> usize {
     let pages = &world.shared.pages;
     let stats = pages.stats();
-    let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages;
+    let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages + stats.guard_pages;
     ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state| state.runs.metadata().bytes())
 }
