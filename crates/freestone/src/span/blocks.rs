@@ -41,8 +41,7 @@ pub(crate) enum Refused {
 /// Prepares a span, which no code uses yet, for blocks of `class`: no block is carved or free. `has_memory`: its pages may have memory behind them.
 pub(crate) fn format(span: &OwnedSpan<'_>, class: usize, os_page_bytes: usize, has_memory: bool) {
     span.class.set(class as u8);
-    let n_os_pages = span_bytes(span) / carve_bytes(span, os_page_bytes);
-    span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
+    span.fresh.set(fresh_mask(span, os_page_bytes));
     span.fresh_has_memory.set(has_memory);
     span.n_free.set(0);
     span.n_out.set(0);
@@ -77,6 +76,11 @@ fn words(span: &Span) -> usize {
 /// Bytes that one bit of `fresh` stands for: an OS page, or more in a span of more than 64 of them.
 pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
     os_page_bytes.max(span_bytes(span) / 64)
+}
+
+/// The bits of `fresh` in a span of which nothing was carved.
+pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
+    u64::MAX >> (64 - span_bytes(span) / carve_bytes(span, os_page_bytes))
 }
 
 /// Carves the next OS page: the chain of its blocks, linked with `key` and out from now on; empty if every page has been carved.

@@ -101,13 +101,19 @@ impl ClassSpans {
         layout: &Layout,
         random: u32,
         os_page_bytes: usize,
-        prepare: impl FnMut(*mut u8),
+        mut prepare: impl FnMut(*mut u8),
     ) -> Option<(*mut u8, u32)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(layout, page) };
-        let n_carved = if span.n_free.get() == 0 { single_block::carve(&span, os_page_bytes, prepare) } else { 0 };
-        let Some(block) = single_block::take(&span, random) else {
+        let mut n_carved = 0;
+        while !single_block::has_free(&span) {
+            match single_block::carve(&span, os_page_bytes, &mut prepare) {
+                0 => break,
+                n => n_carved += n,
+            }
+        }
+        let Some(block) = single_block::take(&span, os_page_bytes, random) else {
             self.retire_current(&span);
             return None;
         };
