@@ -150,7 +150,10 @@ fn above_the_bound_the_os_pages_that_a_flush_empties_go_back_to_the_operating_sy
     flush(heap, class, 0);
     flush(heap, class, 0);
     assert!(world.os().purged_bytes() >= before + 8 * 4096, "OS pages without an allocated block stay");
-    assert!(heap.purge().is_at(PageIndex::NONE) && heap.purge().turn_to(PageIndex::NONE).is_none(), "nothing is left to do");
+    assert!(
+        heap.purge().is_at(PageIndex::NONE) && heap.purge().turn_to(PageIndex::NONE).is_none(),
+        "nothing is left to do"
+    );
     world.check().unwrap();
 }
 
