@@ -28,21 +28,21 @@ pub(super) unsafe extern "C" fn delete_array(block: *mut c_void) {
     }
 }
 
-/// `operator delete(void *, size_t)`: as `operator delete(void *)`.
-pub(super) unsafe extern "C" fn delete_sized(block: *mut c_void, _size: usize) {
+/// `operator delete(void *, size_t)`: as `operator delete(void *)`. The size of a block that the hot path does not free is checked.
+pub(super) unsafe extern "C" fn delete_sized(block: *mut c_void, size: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
         // SAFETY: as above.
-        unsafe { pass_on(block, bindings().operators.delete) };
+        unsafe { pass_on_sized(block, size, bindings().operators.delete) };
     }
 }
 
-/// `operator delete[](void *, size_t)`: as `operator delete[](void *)`.
-pub(super) unsafe extern "C" fn delete_array_sized(block: *mut c_void, _size: usize) {
+/// `operator delete[](void *, size_t)`: as `operator delete[](void *)`, with the size as in `operator delete(void *, size_t)`.
+pub(super) unsafe extern "C" fn delete_array_sized(block: *mut c_void, size: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
         // SAFETY: as above.
-        unsafe { pass_on(block, bindings().operators.delete_array) };
+        unsafe { pass_on_sized(block, size, bindings().operators.delete_array) };
     }
 }
 
@@ -132,6 +132,22 @@ unsafe fn pass_on(block: *mut c_void, form: Delete) {
     } else {
         // SAFETY: as above.
         unsafe { form(block) };
+    }
+}
+
+/// As [`pass_on`], with the size; 0 if it is not known.
+///
+/// # Safety
+/// - As for [`pass_on`].
+#[cold]
+#[inline(never)]
+unsafe fn pass_on_sized(block: *mut c_void, size: usize, form: Delete) {
+    if SHORTCUT.is_open() && size > 0 {
+        // SAFETY: null or a live block that no code uses any more (this function's contract).
+        unsafe { door::free_sized(block.cast(), size) };
+    } else {
+        // SAFETY: as above.
+        unsafe { pass_on(block, form) };
     }
 }
 
