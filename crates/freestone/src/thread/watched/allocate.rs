@@ -38,7 +38,7 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
     block.set_trailer(Trailer { state: State::Live(request.family), size: request.size, align_log2 });
     own.bins().count_single_alloc(class);
     watch.count_alloc();
-    NewBlock { start, zero: false }
+    NewBlock { start, zero: own.shared().secret.erases() }
 }
 
 #[cold]
