@@ -19,10 +19,10 @@
 //! A [`Marked`] is made for a block of a watched span, which is mapped; what its methods read and write lies in the block.
 
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX};
-use crate::span::{canary, fill};
+use crate::span::{canary, erase, fill};
 use core::ops::Range;
 use core::slice;
-use freestone_base::sync::{AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a trailer.
 pub(crate) const TRAILER_BYTES: usize = size_of::<u32>();
@@ -38,12 +38,14 @@ const _: () = assert!(LEAST_BLOCK_BYTES - TRAILER_BYTES >= canary::MOST_BYTES);
 pub(crate) struct Secret {
     mask: AtomicU64,
     factor: AtomicU64,
+    /// Whether freed blocks are cleared, not filled with a pattern.
+    erases: AtomicBool,
 }
 
 impl Secret {
     /// Not drawn yet.
     pub(crate) const fn new() -> Self {
-        Self { mask: AtomicU64::new(0), factor: AtomicU64::new(0) }
+        Self { mask: AtomicU64::new(0), factor: AtomicU64::new(0), erases: AtomicBool::new(false) }
     }
 
     /// Makes random numbers the secret unless there is one.
@@ -52,6 +54,17 @@ impl Secret {
             self.mask.store(random(), Ordering::Relaxed);
             self.factor.store(random() | 1 << 63 | 1, Ordering::Relaxed);
         }
+    }
+
+    /// Has freed blocks cleared. Before the first of them is freed.
+    pub(crate) fn begin_erasing(&self) {
+        self.erases.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether freed blocks are cleared, and new ones read as zero.
+    #[inline]
+    pub(crate) fn erases(&self) -> bool {
+        self.erases.load(Ordering::Relaxed)
     }
 
     /// The number that belongs to an address: both halves of a product, folded, so that neither factor follows from it.
@@ -172,6 +185,7 @@ pub(crate) struct Marked {
     start: *mut u8,
     bytes: usize,
     word: u64,
+    erases: bool,
 }
 
 impl Marked {
@@ -182,7 +196,7 @@ impl Marked {
     ///   call everything, the span's owner what only reads.
     #[inline(always)]
     pub(crate) unsafe fn at(start: *mut u8, bytes: usize, secret: &Secret) -> Self {
-        Self { start, bytes, word: secret.word(start.addr()) }
+        Self { start, bytes, word: secret.word(start.addr()), erases: secret.erases() }
     }
 
     /// Where it starts.
@@ -252,9 +266,27 @@ impl Marked {
         (end, self.start.wrapping_add(end - canary::MOST_BYTES).cast())
     }
 
+    /// Writes the canary behind the first `size` bytes of a block that is not the program's yet.
+    #[inline(always)]
+    pub(crate) fn begin_canary(&self, size: usize) {
+        if self.erases {
+            // Canaries of earlier sizes and links were here, and must not be seen.
+            erase::write(self.bytes_mut(0..size));
+        }
+        self.write_canary(size);
+    }
+
     /// Writes what the canary behind the first `size` bytes lacks of that behind the first `held`.
     pub(crate) fn lengthen_canary(&self, size: usize, held: usize) {
         canary::write(self.bytes_mut(canary::range(size, held)), size, self.word);
+    }
+
+    /// Writes the canary behind the first `size` bytes of a block that had `held`, fewer.
+    pub(crate) fn move_canary(&self, size: usize, held: usize) {
+        if self.erases {
+            erase::write(self.bytes_mut(held..size));
+        }
+        self.write_canary(size);
     }
 
     /// Writes the canary behind the first `size` bytes.
@@ -280,9 +312,12 @@ impl Marked {
         canary::damage(self.bytes(from..self.capacity()), from, self.word)
     }
 
-    /// Fills the `size` bytes that the program had.
+    /// Fills the `size` bytes that the program had, or clears them.
     #[inline(always)]
     pub(crate) fn fill(&self, size: usize) {
+        if self.erases {
+            return erase::write(self.bytes_mut(0..size));
+        }
         fill::write(self.bytes_mut(0..size));
     }
 
@@ -290,7 +325,11 @@ impl Marked {
     #[inline]
     pub(crate) fn fill_head(&self, size: usize) {
         let head = size.min(GRANULE_BYTES);
-        fill::write(self.bytes_mut(0..head));
+        if self.erases {
+            erase::write(self.bytes_mut(0..head));
+        } else {
+            fill::write(self.bytes_mut(0..head));
+        }
         canary::write(self.bytes_mut(head..GRANULE_BYTES), head, self.word);
     }
 
@@ -300,7 +339,9 @@ impl Marked {
         let Some(fields) = self.fields() else { return false };
         let size = size_of_fields(fields);
         match state_of_fields(fields) {
-            FREED => size <= self.capacity() && fill::is_whole(self.bytes(0..size)),
+            FREED if size > self.capacity() => false,
+            FREED if self.erases => erase::damage(self.bytes(0..size)).is_none(),
+            FREED => fill::is_whole(self.bytes(0..size)),
             state => state == FRESH,
         }
     }
@@ -348,8 +389,10 @@ impl Marked {
     /// The offset of the first byte of a freed block, of which the program had `size`, that was written since: what was filled, or canary.
     #[inline]
     pub(crate) fn freed_damage(&self, size: usize, os_page_bytes: usize) -> Option<usize> {
-        if let damage @ Some(_) = fill::damage(self.bytes(0..size), os_page_bytes) {
-            return damage;
+        let bytes = self.bytes(0..size);
+        let filled = if self.erases { erase::damage(bytes) } else { fill::damage(bytes, os_page_bytes) };
+        if filled.is_some() {
+            return filled;
         }
         let offset = self.canary_damage(size)?;
         // The OS pages of a free block but the first may have been purged, and read as zero then; no byte of a canary is zero.

@@ -217,7 +217,7 @@ impl OwnedSpans {
 
     /// Pages that a new span of a class has.
     pub(crate) fn new_span_pages<O: Os>(shared: &Shared<O>, class: usize) -> Pages {
-        span_pages(class).max(Pages(shared.settings().span_pages()))
+        span_pages(class).max(shared.settings().span_pages())
     }
 
     /// Makes a run from the page heap the current span of a class; `false` when memory runs out. `is_watched`: its blocks will have trailers.
@@ -262,21 +262,21 @@ impl OwnedSpans {
     pub(crate) fn give_back(&self, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> Returned {
         let second = if most == 1 && chain.n_left() > 1 { chain.second() } else { ptr::null_mut() };
         // SAFETY: the span is this heap's, for `home_of` and `home_at` find no other. The chain's blocks are linked and ours to give.
-        let came = unsafe { home.give_back(chain.first(), most, chain.key()) };
-        self.of(home.class).count_out(-i64::from(came.n));
-        if home.span.listed.get() == Listed::Full && came.n > 0 {
+        let intake = unsafe { home.give_back(chain.first(), most, chain.key()) };
+        self.of(home.class).count_out(-i64::from(intake.n));
+        if home.span.listed.get() == Listed::Full && intake.n > 0 {
             self.list_as_partial(home);
         }
-        let refused = came.refused.map(|why| (came.next, why));
+        let refused = intake.refused.map(|why| (intake.next, why));
         let behind = match refused {
             _ if most == 1 => second,
             // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
             Some((block, _)) => unsafe { free_node::next(block, chain.key()) },
-            None => came.next,
+            None => intake.next,
         };
-        chain.advance(came.n + u32::from(refused.is_some()), behind, came.before);
+        chain.advance(intake.n + u32::from(refused.is_some()), behind, intake.before);
         let is_empty = refused.is_none() && home.span.n_out.get() == 0;
-        Returned { n: came.n, last: came.last, refused, is_empty }
+        Returned { n: intake.n, last: intake.last, refused, is_empty }
     }
 
     /// Moves a full span that has a free block now to the partial ones.

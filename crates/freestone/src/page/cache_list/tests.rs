@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 //! The list alone: caches that no thread uses, and runs that are only numbers.
 use super::*;
+use core::ptr;
 use proptest::prelude::*;
 use std::boxed::Box;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +46,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Each run comes out exactly once, from the cache it went into, and the pages of open slots are those of the runs in them.
     #[test]
     fn a_list_has_the_runs_that_were_opened_and_not_closed(steps in steps()) {

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use std::boxed::Box;
 use std::vec::Vec;
 
-/// A world in which dirty memory stays, without huge pages.
+/// A world in which dirty memory stays, without huge pages and guards.
 fn world() -> World {
-    let world = World::new(4096);
+    let world = World::hardened(4096, "off");
     world.set(key::DIRTY_MAX, "1g");
     world.set(key::THP, "off");
     world
@@ -96,7 +96,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 100 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Blocks never overlap, keep the length they were given last, and the list has the sum.
     #[test]

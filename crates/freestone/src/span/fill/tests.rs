@@ -37,7 +37,7 @@ fn a_purged_os_page_behind_the_first_is_no_damage_but_a_byte_in_it_is() {
 /// Whatever part of an OS page a block begins in, what is zero from an OS page's start on was purged, and what is zero sooner was written.
 #[test]
 fn zeros_are_no_damage_exactly_from_the_start_of_an_os_page_on() {
-    let os_page_bytes = 64;
+    let os_page_bytes = 32;
     let memory = &mut [0; 4 * 64];
     let aligned = os_page_bytes - memory.as_ptr().addr() % os_page_bytes;
     for start in 1..os_page_bytes {

@@ -31,7 +31,7 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
     let at_hand = watch.magazine(class).take(watch.random());
     let Some(start) = at_hand.or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
     hand_out(own, watch, (start, class), request);
-    NewBlock { start, zero: false }
+    NewBlock { start, zero: own.shared().secret.erases() }
 }
 
 /// Allocates what is asked for, if the magazine of its class has a block; null if not.
@@ -51,7 +51,7 @@ fn hand_out<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, (start, class): (*mut u
     if !block.is_unused() {
         release::check_freed(own, &block);
     }
-    block.write_canary(request.size);
+    block.begin_canary(request.size);
     let align_log2 = request.align.trailing_zeros();
     block.set_trailer(Trailer { state: State::Live(request.family), size: request.size, align_log2 });
     own.bins().count_single_alloc(class);

@@ -16,11 +16,11 @@ use crate::span::{Entry, Generation, PageIndex, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine, examine_own, if_whole};
-use crate::thread::watched::large_marks;
 use crate::thread::watched::quarantine::Quarantine;
 use crate::thread::watched::release::{count_free, quarantine};
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
+use crate::thread::watched::{large_block, large_marks};
 use crate::thread::{large, route, upkeep};
 use core::slice;
 use freestone_base::sync::Ordering;
@@ -104,13 +104,20 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     // SAFETY: the page starts a large block, so it has a record.
     let record = unsafe { own.shared().pages.span(page) };
     let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
+    let erases = own.shared().secret.erases();
+    if erases {
+        // SAFETY: no code uses the block any more (this function's contract).
+        unsafe { large_block::erase(own, page, 0) };
+    }
     let Some(watch) = own.watch().filter(|_| !is_listed && Quarantine::takes(asked.size)) else {
         // SAFETY: no code uses the block any more (this function's contract).
         return unsafe { large::free(own, page) };
     };
     let (start, n_pages) = (own.layout().page_start(page), record.pages.get());
-    // SAFETY: no code uses the block any more (this function's contract).
-    fill::write(unsafe { slice::from_raw_parts_mut(start, asked.size) });
+    if !erases {
+        // SAFETY: no code uses the block any more (this function's contract).
+        fill::write(unsafe { slice::from_raw_parts_mut(start, asked.size) });
+    }
     // SAFETY: the block is this thread's now, and its first page has an entry.
     unsafe { own.layout().map.set_one(page, Entry::CACHED) };
     watch.quarantine().count_large(n_pages);

@@ -12,7 +12,7 @@
 use crate::misuse::Misuse;
 use crate::shared::Shared;
 use crate::span::trailer::Family;
-use crate::span::{PageIndex, canary, fill};
+use crate::span::{PageIndex, canary, erase, fill};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::claim_mismatch;
 use crate::thread::watched::request::Claim;
@@ -102,11 +102,22 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, page: PageIndex) {
     let start = own.layout().page_start(page);
     // SAFETY: the block is in a quarantine, so the bytes are nobody's.
     let block = unsafe { slice::from_raw_parts(start, size) };
-    if let Some(offset) = fill::damage(block, own.shared().os().os_page_bytes()) {
+    let os_page_bytes = own.shared().os().os_page_bytes();
+    let erases = own.shared().secret.erases();
+    let filled = if erases { erased_damage(block, os_page_bytes) } else { fill::damage(block, os_page_bytes) };
+    if let Some(offset) = filled {
         // SAFETY: the page starts a large block, so it has a record.
         let block_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
         own.report(Misuse::WriteAfterFree { block_bytes, size: Some(size), offset }, start.addr());
-    } else if let Some(Misuse::Overflow { block_bytes, size, offset }) = overflow(own, page, size) {
+    } else if !erases && let Some(Misuse::Overflow { block_bytes, size, offset }) = overflow(own, page, size) {
         own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, start.addr());
     }
+}
+
+/// The offset of the first byte that was written since a block was erased, in its first and last OS pages: to look at the others would cost page
+/// faults.
+fn erased_damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
+    let tail = block.len().saturating_sub(os_page_bytes);
+    let head = block.get(..os_page_bytes.min(block.len())).and_then(erase::damage);
+    head.or_else(|| Some(tail + block.get(tail..).and_then(erase::damage)?))
 }
