@@ -34,6 +34,7 @@
 //! | [`upkeep`] | the decay tick, and emptying everything |
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
+//! | [`sampling`] | which allocations are guarded |
 //! | [`locate`] | what an address is |
 //! | [`growth`] | the size that a resized block should get |
 //! | [`any_block`] | blocks of any kind: the slow paths |
@@ -76,6 +77,7 @@ pub(crate) mod remote_frees;
 pub(crate) mod resizing;
 pub(crate) mod returns;
 pub(crate) mod route;
+pub(crate) mod sampling;
 pub(crate) mod span_purge;
 pub(crate) mod spans;
 pub(crate) mod ticks;

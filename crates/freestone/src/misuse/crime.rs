@@ -43,6 +43,28 @@ pub(crate) enum Misuse {
         /// Bytes from the block's start to the first that was seen to be wrong.
         offset: usize,
     },
+    /// It is a block beside which an access was: of guarded blocks.
+    OutOfBounds {
+        /// Bytes of the block's size class.
+        block_bytes: usize,
+        /// Bytes that the program asked for.
+        size: usize,
+        /// Bytes from the block's start to the access; negative before it.
+        offset: isize,
+        /// What was done.
+        access: Access,
+    },
+    /// It is a freed block that was accessed: of guarded blocks.
+    UseAfterFree {
+        /// Bytes of the block's size class.
+        block_bytes: usize,
+        /// Bytes that the program had asked for.
+        size: usize,
+        /// Bytes from the block's start to the access.
+        offset: isize,
+        /// What was done.
+        access: Access,
+    },
     /// It is a block of another size than the program says.
     WrongSize {
         /// Bytes that the program asked for.
@@ -66,6 +88,34 @@ pub(crate) enum Misuse {
     },
 }
 
+/// What was done to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It was read.
+    Read,
+    /// It was written.
+    Write,
+    /// One of the two.
+    Unknown,
+}
+
+impl Access {
+    /// What is known of an access: whether it was a write.
+    pub(crate) fn new(is_write: Option<bool>) -> Self {
+        is_write.map_or(Self::Unknown, |is_write| if is_write { Self::Write } else { Self::Read })
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Unknown => "access",
+        })
+    }
+}
+
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -75,6 +125,10 @@ impl fmt::Display for Misuse {
             Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
             Self::Overflow { .. } => f.write_str("write behind the end of a block"),
             Self::WriteAfterFree { .. } => f.write_str("write to a freed block"),
+            Self::OutOfBounds { offset: ..0, access, .. } => write!(f, "{access} before the start of a block"),
+            Self::OutOfBounds { access, .. } => write!(f, "{access} behind the end of a block"),
+            Self::UseAfterFree { access: Access::Read, .. } => f.write_str("read of a freed block"),
+            Self::UseAfterFree { access, .. } => write!(f, "{access} to a freed block"),
             Self::WrongSize { .. } => f.write_str("free of a block of another size"),
             Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
             Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
@@ -115,6 +169,11 @@ impl fmt::Display for Line {
                     "{what}: {address:#x} ({asked}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
                 )
             }
+            Misuse::OutOfBounds { block_bytes, size, offset, .. }
+            | Misuse::UseAfterFree { block_bytes, size, offset, .. } => write!(
+                f,
+                "{what}: {address:#x} ({size} bytes requested, {block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
+            ),
             Misuse::WrongSize { size, claimed } => {
                 write!(f, "{what}: {address:#x} ({size} bytes requested), freed as {claimed} bytes by thread {thread}")
             }

@@ -5,6 +5,7 @@
 //!  pointer ─▶ locate ─▶ wrong ─▶ reported
 //!                   ├─▶ small ─▶ this heap's, or abandoned ─▶ bin
 //!                   │         └▶ another's ────────────────▶ remote-free buffer
+//!                   ├─▶ guarded ─▶ its slot (`guarded`)
 //!                   └─▶ large ─────────────────────────────▶ large-run cache, or page heap
 //! ```
 //!
@@ -22,7 +23,7 @@ use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
 use crate::thread::watched::{self, exact_free, large_block, large_marks};
-use crate::thread::{double_free, drain, flush, refill};
+use crate::thread::{double_free, drain, flush, refill, sampling};
 use freestone_os::Os;
 
 /// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
@@ -45,11 +46,17 @@ impl<O: Os + 'static> Own<'_, O> {
     /// Allocates what is asked for; its start is null when memory runs out.
     #[must_use]
     pub(crate) fn allocate_for(self, request: Request) -> NewBlock {
+        let (size, align) = (request.room, request.align);
+        let class = class_of_aligned(size, align);
+        if let Some(class) = class
+            && let Some(guarded) = sampling::sample(self, class, &request)
+        {
+            return guarded;
+        }
         if let Some(watch) = self.watch() {
             return watched::allocate::allocate(self, watch, request);
         }
-        let (size, align) = (request.room, request.align);
-        match class_of_aligned(size, align) {
+        match class {
             Some(class) => {
                 let block = self.bins().pop(class);
                 let start = if block.is_null() { refill::refill(self, class) } else { block };
@@ -89,6 +96,7 @@ impl<O: Os + 'static> Own<'_, O> {
             }
             // SAFETY: the page starts a large block that no code uses any more (this function's contract).
             Place::Large { page } => unsafe { large::free(self, page) },
+            Place::Guarded => self.free_guarded(block),
             Place::Wrong(what) => self.report(what, block.addr()),
         }
     }
@@ -125,6 +133,7 @@ impl<O: Os + 'static> Own<'_, O> {
             Place::Large { page } if large_marks::is_watched(self, page) => Some(large_marks::asked(self, page).size),
             // SAFETY: the page starts a large block.
             Place::Large { page } => Some(unsafe { large::bytes(self, page) }),
+            Place::Guarded => self.guarded_size(block),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 None

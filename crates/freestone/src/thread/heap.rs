@@ -156,6 +156,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.n_handovers()
     }
 
+    /// Its number, which findings name.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.get()
+    }
+
     /// What the heap has if it is watched. Any thread may read its counters.
     pub(crate) fn watched(&self) -> &WatchSeat {
         &self.watched

@@ -13,7 +13,9 @@
 //! `gated` for a gate. The functions that take a proof need no other condition. A heap is `Sync` because without a proof only atomics can be reached.
 
 use super::ThreadHeap;
-use crate::misuse::{Misuse, misuse};
+use crate::config::MisusePolicy;
+use crate::misuse::finding::{Finding, History};
+use crate::misuse::{Misuse, abort, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
@@ -157,6 +159,11 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     pub(crate) fn small_class(self, address: usize) -> Option<usize> {
         let entry = self.heap.bins.lookup().view().entry(address)?;
         if entry.generation().is_explicit() { None } else { entry.class() }
+    }
+
+    /// The heap's number, which findings name; 0 of a placeholder.
+    pub(crate) fn number(self) -> u32 {
+        self.heap.number()
     }
 
     /// The heap, unless it is a placeholder.
@@ -329,5 +336,14 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[cold]
     pub(crate) fn report(self, what: Misuse, address: usize) {
         misuse(self.shared().settings(), what, address, self.heap.number.get());
+    }
+
+    /// As [`Own::report`], of a block of which is known where it was allocated.
+    #[cold]
+    pub(crate) fn report_with(self, what: Misuse, address: usize, history: &History) {
+        let finding = Finding::new(what, address, self.heap.number.get()).with_history(history);
+        if finding.report(self.shared().settings()) == MisusePolicy::Abort {
+            abort();
+        }
     }
 }
