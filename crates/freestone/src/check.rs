@@ -163,7 +163,7 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
     Ok(n_spans)
 }
 
-/// Checks that a watched heap's bins are closed, and that what waits in its quarantine is out of its spans, in no list twice.
+/// Checks that a watched heap's bins are closed, and that what it holds back is out of its spans.
 fn check_watched<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<(), Broken> {
     let Some(watch) = own.watch() else { return Ok(()) };
     for class in 0..N_CLASSES {
@@ -171,7 +171,7 @@ fn check_watched<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<(), Broke
         hold(is_closed, "the bins of a watched heap are empty and have no room", PageIndex::NONE)?;
     }
     let view = shared.pages.view();
-    for block in watch.quarantine().iter() {
+    for block in watch.held() {
         let (page, entry) =
             (view.page_of(block.addr()).unwrap_or_default(), view.entry(block.addr()).unwrap_or(Entry::NONE));
         let Some(class) = entry.class() else {
@@ -181,10 +181,10 @@ fn check_watched<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<(), Broke
         // SAFETY: the entry has a class, so the page is in a span and has a record, and so has the span's first page.
         let first = unsafe { shared.pages.span(page) }.first_page();
         let (index, is_start) = block_at(class, block.addr() - shared.pages.layout().page_start(first).addr());
-        hold(is_start, "blocks in a quarantine start where blocks start", first)?;
+        hold(is_start, "blocks that are held back start where blocks start", first)?;
         // SAFETY: the span starts there, and no other thread is inside the allocator (the contract of `check`).
         let span = unsafe { OwnedSpan::at(shared.pages.layout(), first) };
-        hold(!blocks::is_free(&span, index), "blocks in a quarantine are out of their spans", first)?;
+        hold(!blocks::is_free(&span, index), "blocks that are held back are out of their spans", first)?;
     }
     Ok(())
 }

@@ -16,8 +16,10 @@
 //! | [`bins`] | free blocks at hand, one bin per size class, and the two hot steps: pop and push |
 //! | [`lookup`] | deciding whether a block is the heap's own |
 //! | [`free_block`] | free blocks as values |
+//! | [`in_transit`] | blocks on their way to the thread that owns their spans |
 //! | [`spans`] | the spans that a heap owns |
 //! | [`remote_frees`] | blocks of other owners, handed over in batches |
+//! | [`span_owner`] | who owns the span of a block |
 //! | [`mailbox`] | where others hand over a heap's blocks |
 //! | [`burst`] | when a burst ends |
 //! | [`capacity`] | how many blocks a bin may hold |
@@ -65,6 +67,7 @@ pub(crate) mod generations;
 pub(crate) mod growth;
 pub(crate) mod heap;
 pub(crate) mod holdings;
+pub(crate) mod in_transit;
 pub(crate) mod keys;
 pub(crate) mod large;
 pub(crate) mod life;
@@ -78,6 +81,7 @@ pub(crate) mod resizing;
 pub(crate) mod returns;
 pub(crate) mod route;
 pub(crate) mod sampling;
+pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;
 pub(crate) mod ticks;

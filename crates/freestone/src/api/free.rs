@@ -84,12 +84,10 @@ pub unsafe fn free_aligned_sized(block: *mut u8, align: usize, size: usize) {
 /// - As for [`free`].
 #[inline]
 unsafe fn free_as(block: *mut u8, claim: Claim) {
-    if current::get().is_plain() && current::get().own_class(block.addr()).is_some() {
-        // SAFETY: this function's contract is that of `free`.
-        unsafe { free(block) }
-    } else {
+    // SAFETY: this function's contract is that of `free_below`; the bound is what it may be at most.
+    if unsafe { !free_below(block, CLASS_BOUND) } {
         // SAFETY: this function's contract is that of `free_slow_as`.
-        unsafe { free_slow_as(block, claim) }
+        unsafe { free_slow_as(block, claim) };
     }
 }
 
@@ -138,8 +136,11 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_slow_as`.
-    unsafe { free_slow_as(block, Claim::From(Family::C)) }
+    // SAFETY: this function's contract is that of `free_remote`.
+    if unsafe { !free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_any`.
+        unsafe { free_any(block, Claim::From(Family::C)) };
+    }
 }
 
 /// As [`free_slow`], of a block of which the program says something.
@@ -149,6 +150,37 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
+    // SAFETY: this function's contract is that of `free_remote`.
+    if unsafe { !free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_any`.
+        unsafe { free_any(block, claim) };
+    }
+}
+
+/// Buffers a small block for its owner, another thread for which this one has blocks in its buffer. `false` of any other block, and of one that
+/// may be free already: they stay as they are.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(always)]
+unsafe fn free_remote(block: *mut u8) -> bool {
+    let heap = current::get();
+    let Some((own, class, slot)) = heap.slot_for(block.addr()) else { return false };
+    // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
+    let block = unsafe { FreeBlock::new(block, class) };
+    if block.is_marked() {
+        return false;
+    }
+    flush::buffer(own, slot, block);
+    true
+}
+
+/// Frees any block; does nothing for null.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(never)]
+unsafe fn free_any(block: *mut u8, claim: Claim) {
     if block.is_null() {
         return;
     }

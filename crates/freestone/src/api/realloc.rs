@@ -10,7 +10,7 @@ use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::thread::any_block::{self, is_possible};
+use crate::thread::any_block::is_possible;
 use crate::thread::current;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
@@ -49,7 +49,9 @@ unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u
             // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
             unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
             // SAFETY: the page map says that `block` is of `class`, and it is given up.
-            any_block::free_sized(own, unsafe { FreeBlock::new(block, class) });
+            let block = unsafe { FreeBlock::new(block, class) };
+            // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
+            unsafe { own.free_layout(block, usable, align) };
             return moved;
         }
     }
@@ -68,9 +70,12 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
         return moved;
     }
     // An invalid pointer has been reported, and stays invalid: that is no shortage.
-    let is_short = |moved: &*mut u8| {
-        moved.is_null() && is_possible(size, align) && !matches!(locate(&PROCESS.shared, block), Place::Wrong(_))
+    let is_wrong = || match locate(&PROCESS.shared, block) {
+        Place::Wrong(_) => true,
+        Place::Guarded => PROCESS.shared.guarded.size_of(block.addr()).is_err(),
+        _ => false,
     };
+    let is_short = |moved: &*mut u8| moved.is_null() && is_possible(size, align) && !is_wrong();
     // SAFETY: a second attempt is made only if the first one returned null, and then the block is as it was.
     or_enomem(shortage::handle(moved, is_short, || unsafe { attempt(block, size, align) }))
 }

@@ -226,3 +226,34 @@ fn a_thread_does_not_wait_for_orphaned_blocks() {
     drop(lists);
     assert_eq!(world.shared.central.take_orphaned(span.class).len, 1);
 }
+
+#[test]
+fn orphaned_blocks_are_handed_out_one_at_a_time_and_then_all_that_are_left() {
+    let world = World::new(OS_PAGE_BYTES);
+    let class = class_of(64);
+    let span = span_with(&world, class, 4);
+    let central = &world.shared.central;
+    assert!(central.take_one_orphaned(class, LinkKey::PLAIN).is_null());
+    for &block in &span.blocks {
+        // SAFETY: the block is the test's.
+        unsafe { central.keep_orphaned(class, block, LinkKey::PLAIN) };
+    }
+    let mut taken = std::vec![central.take_one_orphaned(class, LinkKey::PLAIN)];
+    assert!(central.take_one_orphaned(class + 1, LinkKey::PLAIN).is_null());
+    let left = central.take_orphaned(class);
+    assert_eq!(left.len, 3);
+    taken.extend(links(left));
+    assert_eq!(taken.iter().collect::<BTreeSet<_>>(), span.blocks.iter().collect());
+    assert!(central.take_one_orphaned(class, LinkKey::PLAIN).is_null());
+    // One by one to the end.
+    for &block in &span.blocks {
+        // SAFETY: the block is the test's.
+        unsafe { central.keep_orphaned(class, block, LinkKey::PLAIN) };
+    }
+    let all: BTreeSet<_> = (0..4).map(|_| central.take_one_orphaned(class, LinkKey::PLAIN)).collect();
+    assert_eq!(all, span.blocks.iter().copied().collect());
+    assert_eq!(
+        (central.take_one_orphaned(class, LinkKey::PLAIN), central.take_orphaned(class).len),
+        (ptr::null_mut(), 0)
+    );
+}

@@ -160,3 +160,6 @@ impl<O: Os> PageHeap<O> {
         Some(run)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,3 +123,6 @@ impl CacheList {
         stays_open
     }
 }
+
+#[cfg(test)]
+mod tests;

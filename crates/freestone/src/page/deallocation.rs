@@ -47,3 +47,6 @@ fn free_run(state: &mut State, run: OwnedRun, density: Option<Density>, now: Mom
     let is_huge = state.runs.record(page).is_huge.get();
     state.runs.free(page, FreeState::dirty(now, is_huge));
 }
+
+#[cfg(test)]
+mod tests;

@@ -99,3 +99,6 @@ impl<O: Os> PageHeap<O> {
         list.pages()
     }
 }
+
+#[cfg(test)]
+mod tests;

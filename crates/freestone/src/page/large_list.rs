@@ -84,3 +84,6 @@ impl LargeList {
         self.pages.get()
     }
 }
+
+#[cfg(test)]
+mod tests;

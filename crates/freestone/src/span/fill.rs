@@ -3,59 +3,100 @@
 //! All of a block up to [`WHOLE_BYTES`], the head and the tail of a longer one. As an address the pattern is not canonical: a program that
 //! follows a pointer that it reads from a freed block faults.
 //!
+//! A block is filled and checked by stores and loads of a few fixed lengths that may overlap, not byte by byte: which ones is decided by
+//! the block's length alone.
+//!
 //! The OS pages of a free block but the first may be purged while it is free: they read as zero then. So zeros from a place in such an OS page to
 //! its end, or to the end of what is checked, are no damage.
 
 use core::ops::Range;
 
 /// Blocks of at most this many bytes are filled as a whole.
-const WHOLE_BYTES: usize = 128;
+const WHOLE_BYTES: usize = 2 * PART_BYTES;
 
 /// Of longer ones, this much at either end.
-const PART_BYTES: usize = WHOLE_BYTES / 2;
+const PART_BYTES: usize = 64;
+
+/// Blocks of at least this many bytes, and less than a part, are filled in four pieces of this length.
+const PIECE_BYTES: usize = 16;
 
 /// Every byte of a filled block.
 pub(crate) const PATTERN: u8 = 0xD7;
 
+const _: () = assert!(4 * PIECE_BYTES >= PART_BYTES);
+
 /// The stretches of a block of `size` bytes that are filled.
-#[inline]
 fn parts(size: usize) -> [Range<usize>; 2] {
     if size <= WHOLE_BYTES { [0..size, size..size] } else { [0..PART_BYTES, size - PART_BYTES..size] }
+}
+
+/// Where the pieces of a block of `size` bytes begin, which together are the block.
+#[inline]
+fn pieces(size: usize) -> [usize; 4] {
+    let last = size - PIECE_BYTES;
+    [0, last.min(PIECE_BYTES), last.min(2 * PIECE_BYTES), last]
 }
 
 /// Fills a block.
 #[inline]
 pub(crate) fn write(block: &mut [u8]) {
-    for part in parts(block.len()) {
-        if let Some(part) = block.get_mut(part) {
-            part.fill(PATTERN);
+    let size = block.len();
+    if size < PIECE_BYTES {
+        return block.iter_mut().for_each(|byte| *byte = PATTERN);
+    }
+    if size < PART_BYTES {
+        for at in pieces(size) {
+            if let Some(piece) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *piece = [PATTERN; PIECE_BYTES];
+            }
         }
+        return;
+    }
+    if let Some(head) = block.first_chunk_mut() {
+        *head = [PATTERN; PART_BYTES];
+    }
+    if let Some(tail) = block.last_chunk_mut() {
+        *tail = [PATTERN; PART_BYTES];
     }
 }
 
 /// The offset of the first byte of a block that was written since it was filled.
 #[inline]
 pub(crate) fn damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
-    let [head, tail] = parts(block.len());
-    if is_whole(block.get(head.clone())?) && is_whole(block.get(tail.clone())?) {
-        return None;
+    if is_whole(block) { None } else { first_of_parts(block, os_page_bytes) }
+}
+
+/// Whether all bytes of a block that were filled are pattern.
+#[inline]
+fn is_whole(block: &[u8]) -> bool {
+    let size = block.len();
+    if size < PIECE_BYTES {
+        return block.iter().all(|byte| *byte == PATTERN);
     }
+    if size < PART_BYTES {
+        let wrong = |at: usize| block.get(at..).and_then(<[u8]>::first_chunk::<PIECE_BYTES>).map_or(!0, wrong_bits);
+        return pieces(size).into_iter().fold(0, |all, at| all | wrong(at)) == 0;
+    }
+    let head = block.first_chunk::<PART_BYTES>().map_or(!0, wrong_bits);
+    head | block.last_chunk::<PART_BYTES>().map_or(!0, wrong_bits) == 0
+}
+
+/// 0 if all these bytes are pattern. A comparison of arrays would be a call.
+#[inline]
+fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES]) -> u64 {
+    let words =
+        bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]));
+    words.fold(0, |all, word| all | word)
+}
+
+/// The first byte of a block that was written.
+#[cold]
+fn first_of_parts(block: &[u8], os_page_bytes: usize) -> Option<usize> {
+    let [head, tail] = parts(block.len());
     first_damage(block, head, os_page_bytes).or_else(|| first_damage(block, tail, os_page_bytes))
 }
 
-/// Whether these bytes are all pattern.
-#[inline]
-fn is_whole(bytes: &[u8]) -> bool {
-    // An equality of so many bytes is a few vector instructions.
-    let (chunks, rest) = bytes.as_chunks::<PART_BYTES>();
-    let (words, rest) = rest.as_chunks::<8>();
-    chunks.iter().all(|chunk| *chunk == [PATTERN; PART_BYTES])
-        && words.iter().all(|word| *word == [PATTERN; 8])
-        && rest.iter().all(|byte| *byte == PATTERN)
-}
-
 /// The first byte of a part of a block that was written: what was purged is skipped.
-#[cold]
 fn first_damage(block: &[u8], part: Range<usize>, os_page_bytes: usize) -> Option<usize> {
     let start = block.as_ptr().addr();
     let page_end = |at: usize| at + os_page_bytes - (start + at) % os_page_bytes;

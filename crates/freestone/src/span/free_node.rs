@@ -5,6 +5,7 @@
 //!  offset 0   link   the next block of its bin or chain, encoded with a key
 //!         8   mark   MARK                        a program's data is that by chance only
 //!        12   place  0                           in a bin
+//!                    BUFFERED                    buffered by the thread that freed it, which does not own its span
 //!                    SUSPECT                     in transit, and was marked when it was freed: the owner finds out whether it was free
 //!                    any other number            in transit; a block that comes later is so many granules away: the receiver prefetches it
 //! ```
@@ -35,6 +36,9 @@ const IN_BIN: i32 = 0;
 /// A place in transit: see the module header.
 const SUSPECT: i32 = i32::MIN;
 
+/// A place in a remote-free buffer.
+const BUFFERED: i32 = i32::MIN + 1;
+
 /// The end of a bin: no block has this address, and like a damaged link it fails the test for alignment.
 pub(crate) const END_OF_BIN: *mut Node = ptr::without_provenance_mut(1);
 
@@ -56,6 +60,8 @@ const _: () = assert!(MARK <= i32::MAX as u32);
 pub(crate) enum Marked {
     /// It is in a bin.
     InBin,
+    /// It is buffered by a thread that does not own its span.
+    Buffered,
     /// It is in transit.
     InTransit,
     /// It is in transit, and may have been free before.
@@ -74,7 +80,7 @@ pub(crate) unsafe fn write_in_bin(block: *mut Node, next: *mut Node, key: LinkKe
     // SAFETY: the block is free and the caller's, and has room for two words.
     unsafe { (*node).link = key.apply(next) };
     // SAFETY: as above; mark and place are written as one word, as `malloc` clears them.
-    unsafe { second_word(block).write(u64::from(MARK)) };
+    unsafe { second_word(block).write(mark_in(IN_BIN)) };
 }
 
 /// Clears the mark of a block that is handed out.
@@ -93,18 +99,48 @@ fn second_word(block: *mut Node) -> *mut u64 {
     block.cast::<u8>().wrapping_add(offset_of!(FreeNode, mark)).cast()
 }
 
+/// The second word of a block in a place.
+const fn mark_in(place: i32) -> u64 {
+    (place as u32 as u64) << 32 | MARK as u64
+}
+
+/// Writes the words of a block that goes into a remote-free buffer, behind `before`, or behind null.
+///
+/// # Safety
+/// - The block is free and the caller's.
+#[inline(always)]
+pub(crate) unsafe fn write_buffered(block: *mut Node, before: *mut Node, key: LinkKey) {
+    // SAFETY: the block is free and the caller's, and has room for two words.
+    unsafe { (*block).next = key.apply(before) };
+    // SAFETY: as above.
+    unsafe { second_word(block).write(mark_in(BUFFERED)) };
+}
+
+/// Whether both words of a block are as [`write_buffered`] wrote them with the same `before` and `key`.
+///
+/// # Safety
+/// - The block was written by [`write_buffered`], and its span has been there since.
+#[inline(always)]
+#[must_use]
+pub(crate) unsafe fn is_as_buffered(block: *mut Node, before: *mut Node, key: LinkKey) -> bool {
+    // SAFETY: the block lies in a span, whose memory is committed.
+    let link = unsafe { (*block).next };
+    // SAFETY: as above.
+    let word = unsafe { second_word(block).read() };
+    link == key.apply(before) && word == mark_in(BUFFERED)
+}
+
 /// Marks a block that goes into an inbox. The caller links it.
 ///
 /// # Safety
 /// - The block is free and the caller's.
 #[inline]
 pub(crate) unsafe fn mark_in_transit(block: *mut Node, ahead: *mut Node) {
-    let granules = (ahead.addr() as isize).wrapping_sub(block.addr() as isize) / GRANULE_BYTES as isize;
     // Without a block ahead, or with one too far away, the receiver prefetches the next granule, which costs it nothing.
-    let place = i32::try_from(granules).ok().filter(|&granules| granules != IN_BIN && granules != SUSPECT);
-    let place = if ahead.is_null() { 1 } else { place.unwrap_or(1) };
+    let granules = (ahead.addr() as isize).wrapping_sub(block.addr() as isize) >> GRANULE_BYTES.ilog2();
+    let is_near = granules as i32 as isize == granules && granules as i32 > BUFFERED && granules as i32 != IN_BIN;
     // SAFETY: the block is free and the caller's.
-    unsafe { write_mark(block, place) };
+    unsafe { second_word(block).write(mark_in(if is_near { granules as i32 } else { 1 })) };
 }
 
 /// Marks a block that goes into an inbox, and had a mark when the program freed it.
@@ -113,18 +149,7 @@ pub(crate) unsafe fn mark_in_transit(block: *mut Node, ahead: *mut Node) {
 /// - The block is free and the caller's.
 pub(crate) unsafe fn mark_suspect(block: *mut Node) {
     // SAFETY: the block is free and the caller's.
-    unsafe { write_mark(block, SUSPECT) };
-}
-
-/// # Safety
-/// - The block is free and the caller's.
-#[inline]
-unsafe fn write_mark(block: *mut Node, place: i32) {
-    let node = block.cast::<FreeNode>();
-    // SAFETY: the block is free and the caller's, and has room for two words.
-    unsafe { (*node).mark = MARK };
-    // SAFETY: as above.
-    unsafe { (*node).place = place };
+    unsafe { second_word(block).write(mark_in(SUSPECT)) };
 }
 
 /// Whether a block that the program frees has the mark of a free one.
@@ -168,6 +193,7 @@ pub(crate) unsafe fn marked(block: *mut Node) -> Marked {
     match place {
         _ if mark != MARK => Marked::No,
         IN_BIN => Marked::InBin,
+        BUFFERED => Marked::Buffered,
         SUSPECT => Marked::Suspect,
         _ => Marked::InTransit,
     }

@@ -53,3 +53,6 @@ impl fmt::Display for PageIndex {
         self.0.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests;

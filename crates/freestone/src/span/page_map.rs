@@ -67,6 +67,13 @@ impl Generation {
         }
     }
 
+    /// Its number.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
     /// Whether it is the generation of an explicit heap.
     #[inline]
     #[must_use]

@@ -31,29 +31,35 @@ pub(crate) const TRAILER_BYTES: usize = size_of::<u32>();
 pub(crate) const LEAST_BLOCK_BYTES: usize = 2 * GRANULE_BYTES;
 
 const _: () = assert!(SMALL_MAX <= 1 << 15);
+const _: () = assert!(LEAST_BLOCK_BYTES - TRAILER_BYTES >= canary::MOST_BYTES);
 
-/// What canaries and trailers are made of: a number that the program does not know. The same for all heaps that share the same parts.
+/// What canaries and trailers are made of: two numbers that the program does not know. The same for all heaps that share the same parts.
 #[derive(Debug)]
-pub(crate) struct Secret(AtomicU64);
+pub(crate) struct Secret {
+    mask: AtomicU64,
+    factor: AtomicU64,
+}
 
 impl Secret {
     /// Not drawn yet.
     pub(crate) const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self { mask: AtomicU64::new(0), factor: AtomicU64::new(0) }
     }
 
-    /// Makes `random` the secret unless there is one.
-    pub(crate) fn draw(&self, random: impl FnOnce() -> u64) {
-        if self.0.load(Ordering::Relaxed) == 0 {
-            self.0.store(random() | 1, Ordering::Relaxed);
+    /// Makes random numbers the secret unless there is one.
+    pub(crate) fn draw(&self, mut random: impl FnMut() -> u64) {
+        if self.factor.load(Ordering::Relaxed) == 0 {
+            self.mask.store(random(), Ordering::Relaxed);
+            self.factor.store(random() | 1 << 63 | 1, Ordering::Relaxed);
         }
     }
 
-    /// The number that belongs to an address.
+    /// The number that belongs to an address: both halves of a product, folded, so that neither factor follows from it.
     #[inline]
     pub(crate) fn word(&self, address: usize) -> u64 {
-        let mixed = (address as u64 ^ self.0.load(Ordering::Relaxed)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+        let masked = address as u64 ^ self.mask.load(Ordering::Relaxed);
+        let product = u128::from(masked) * u128::from(self.factor.load(Ordering::Relaxed));
+        product as u64 ^ (product >> 64) as u64
     }
 }
 
@@ -196,33 +202,58 @@ impl Marked {
         unsafe { slice::from_raw_parts_mut(self.start.wrapping_add(range.start), range.len()) }
     }
 
-    /// Writes what the canary behind the first `size` bytes lacks of that behind the first `held`.
+    /// The bytes before the end of the canary behind `size` bytes, the first of which may be the program's.
     #[inline]
+    fn window(&self, size: usize) -> Range<usize> {
+        let end = canary::range(size, self.capacity()).end;
+        end - canary::MOST_BYTES..end
+    }
+
+    /// Writes the canary behind the first `size` bytes of a block that is not the program's yet: it may write over bytes before it, too.
+    #[inline]
+    pub(crate) fn begin_canary(&self, size: usize) {
+        let window = self.window(size);
+        let end = window.end;
+        if let Some(window) = self.bytes_mut(window).first_chunk_mut() {
+            canary::write_window(window, end, self.word);
+        }
+    }
+
+    /// Writes what the canary behind the first `size` bytes lacks of that behind the first `held`.
     pub(crate) fn lengthen_canary(&self, size: usize, held: usize) {
         canary::write(self.bytes_mut(canary::range(size, held)), size, self.word);
     }
 
-    /// Writes the canary behind the first `size` bytes.
-    #[inline]
+    /// Writes the canary behind the first `size` bytes, and nothing else.
     pub(crate) fn write_canary(&self, size: usize) {
         canary::write(self.bytes_mut(canary::range(size, self.capacity())), size, self.word);
     }
 
-    /// The offset of the first byte of the canary behind `size` bytes that was written over.
+    /// The offset of the first byte of the canary behind `size` bytes that was written over, for the block's holder.
     #[inline]
     pub(crate) fn canary_damage(&self, size: usize) -> Option<usize> {
+        let window = self.window(size);
+        let end = window.end;
+        let is_whole = |window| canary::is_whole(window, end, end - size, self.word);
+        if self.bytes(window).first_chunk().is_some_and(is_whole) { None } else { self.first_damage(size) }
+    }
+
+    #[cold]
+    fn first_damage(&self, size: usize) -> Option<usize> {
         canary::damage(self.bytes(canary::range(size, self.capacity())), size, self.word)
     }
 
     /// As [`Marked::canary_damage`], of the canary's last bytes only, for the owner of the block's span: the block's holder may be freeing it, and
-    /// write links into its first bytes; to its last it writes only what is there already.
+    /// write links into its first bytes; to its last it writes only what is there already. Fewer bytes are not looked at.
     #[inline]
     pub(crate) fn late_damage(&self, size: usize) -> Option<usize> {
-        let from = size.max(self.capacity() - canary::LATE_BYTES).max(GRANULE_BYTES);
-        if canary::range(size, self.capacity()).end < self.capacity() {
+        let from = self.capacity() - canary::LATE_BYTES;
+        if size > from || canary::range(size, self.capacity()).end < self.capacity() {
             return None;
         }
-        canary::damage(self.bytes(from.min(self.capacity())..self.capacity()), from, self.word)
+        let late = self.bytes(from..self.capacity());
+        let is_whole = late.first_chunk().is_some_and(|late| canary::is_whole_word(late, from, self.word));
+        if is_whole { None } else { canary::damage(late, from, self.word) }
     }
 
     /// Fills the `size` bytes that the program had.
@@ -239,10 +270,22 @@ impl Marked {
         canary::write(self.bytes_mut(head..GRANULE_BYTES), head, self.word);
     }
 
-    /// The offset of the first of the block's first `size` bytes that was written since it was filled.
+    /// The offset of the first byte of a freed block, of which the program had `size`, that was written since: what was filled, or canary.
     #[inline]
-    pub(crate) fn fill_damage(&self, size: usize, os_page_bytes: usize) -> Option<usize> {
-        fill::damage(self.bytes(0..size), os_page_bytes)
+    pub(crate) fn freed_damage(&self, size: usize, os_page_bytes: usize) -> Option<usize> {
+        if let damage @ Some(_) = fill::damage(self.bytes(0..size), os_page_bytes) {
+            return damage;
+        }
+        let offset = self.canary_damage(size)?;
+        // The OS pages of a free block but the first may have been purged, and read as zero then; no byte of a canary is zero.
+        let start = self.start.addr();
+        let is_purged = |at: usize| (start ^ (start + at)) >= os_page_bytes && self.bytes(at..at + 1) == [0];
+        (offset..canary::range(size, self.capacity()).end).find(|&at| !is_purged(at) && self.is_wrong(at))
+    }
+
+    /// Whether the byte of canary at an offset was written over.
+    fn is_wrong(&self, at: usize) -> bool {
+        canary::damage(self.bytes(at..at + 1), at, self.word).is_some()
     }
 }
 

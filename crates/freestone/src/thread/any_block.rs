@@ -49,9 +49,9 @@ impl<O: Os + 'static> Own<'_, O> {
         let (size, align) = (request.room, request.align);
         let class = class_of_aligned(size, align);
         if let Some(class) = class
-            && let Some(guarded) = sampling::sample(self, class, &request)
+            && let Some(start) = sampling::sample(self, class, &request)
         {
-            return guarded;
+            return NewBlock { start, zero: true };
         }
         if let Some(watch) = self.watch() {
             return watched::allocate::allocate(self, watch, request);
@@ -81,6 +81,12 @@ impl<O: Os + 'static> Own<'_, O> {
     /// # Safety
     /// - As for [`Own::free`].
     pub(crate) unsafe fn free_as(self, block: *mut u8, claim: Claim) {
+        if let Some(watch) = self.watch()
+            && let Some(class) = self.lookup().own_class(block.addr())
+        {
+            // SAFETY: no code uses the block any more (this function's contract).
+            return unsafe { exact_free::free_own(self, watch, (block, class), claim) };
+        }
         match self.locate(block) {
             Place::Small { entry, class } => {
                 if let Some(page) = watched_span(self.shared(), block.addr()) {
@@ -106,11 +112,12 @@ impl<O: Os + 'static> Own<'_, O> {
     /// # Safety
     /// - The block was returned for such a layout by a heap that shares the same parts.
     pub(crate) unsafe fn free_layout(self, block: FreeBlock, size: usize, align: usize) {
-        if self.watch().is_none() {
-            return free_sized(self, block);
+        if self.watch().is_some() || (self.is_hardened() && block.is_marked()) {
+            // SAFETY: no code uses the block any more, which is what the value says.
+            unsafe { self.free_as(block.into_node().cast(), Claim::Layout(size, align)) }
+        } else {
+            flush::push(self, block);
         }
-        // SAFETY: no code uses the block any more, which is what the value says.
-        unsafe { self.free_as(block.into_node().cast(), Claim::Layout(size, align)) }
     }
 
     /// Finds out what an address is, in the newest view, which the hot paths then use.
@@ -160,16 +167,6 @@ impl<O: Os + 'static> Own<'_, O> {
     }
 }
 
-/// Frees a small block of a known class, whoever owns it.
-pub(crate) fn free_sized<O: Os>(own: Own<'_, O>, block: FreeBlock) {
-    if own.watch().is_some() || (own.is_hardened() && block.is_marked()) {
-        // SAFETY: the block is free, so no code uses it any more.
-        unsafe { own.free(block.into_node().cast()) };
-    } else {
-        flush::push(own, block);
-    }
-}
-
 /// Frees a small block whose page has this entry.
 pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
     let is_suspect = own.is_hardened() && block.is_marked();
@@ -179,15 +176,13 @@ pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry)
         if double_free::is_free(own, &block) {
             return own.report(Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
         }
-        if entry.generation() != own.generation() {
-            return flush::free_suspect(own, block);
-        }
     }
-    // A block of an abandoned span may go into any bin.
-    if entry.generation() == own.generation() || entry.generation() == Generation::ABANDONED {
-        flush::push(own, block);
-    } else {
-        flush::free_remote(own, block, entry.generation());
+    match entry.generation() {
+        generation if generation == own.generation() => flush::push(own, block),
+        _ if is_suspect => flush::free_suspect(own, block),
+        // A block of an abandoned span may go into any bin.
+        Generation::ABANDONED => flush::push(own, block),
+        generation => flush::free_remote(own, block, generation),
     }
 }
 

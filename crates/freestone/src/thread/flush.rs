@@ -9,6 +9,7 @@ use crate::span::blocks::Home;
 use crate::span::{Generation, PageIndex, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
+use crate::thread::remote_frees::Slot;
 use crate::thread::{capacity, returns, route, sampling, spans};
 use freestone_os::Os;
 
@@ -84,6 +85,13 @@ pub(crate) fn push<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 pub(crate) fn free_remote<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
     own.bins().count_remote_frees(block.class(), 1);
     route::send(own, block, generation);
+}
+
+/// Frees a block of an owner that blocks are buffered for in `slot`: counts the free and buffers the block.
+#[inline(always)]
+pub(crate) fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
+    own.bins().count_remote_frees(block.class(), 1);
+    route::buffer(own, slot, block);
 }
 
 /// Frees a block that is not of this heap and may be free already: counts the free, and sends it to where that is found out.

@@ -213,30 +213,7 @@ impl FreeChain {
     }
 }
 
-/// Marks a block that is put into an inbox: `ahead` comes later in the chain, or is null.
-#[inline]
-pub(crate) fn mark_in_transit(block: &FreeBlock, ahead: *mut Node) {
-    // SAFETY: the block is the value's.
-    unsafe { free_node::mark_in_transit(block.node, ahead) };
-}
-
-/// Marks a block that is put into an inbox, and had a mark when the program freed it.
-pub(crate) fn mark_suspect(block: &FreeBlock) {
-    // SAFETY: the block is the value's.
-    unsafe { free_node::mark_suspect(block.node) };
-}
-
-/// Blocks of any class on their way to their spans, as they came out of an inbox. See the module header.
-#[derive(Debug)]
-#[must_use = "free blocks that are dropped are lost"]
-pub(crate) struct InTransit {
-    first: *mut Node,
-    key: LinkKey,
-    /// Address and class of the block before the first, which is in the chain no more, or 0.
-    before: (usize, usize),
-}
-
-/// A block in transit, and its owner according to the page map.
+/// A block that came out of a bin or an inbox, and its owner according to the page map.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// The block's span belongs to this heap.
@@ -252,7 +229,7 @@ pub(crate) enum Found {
 impl Found {
     /// Looks up the owner of a free block. `view` covers the block, and `tag` is the heap's.
     #[inline]
-    fn find(node: *mut Node, view: &View, tag: u32) -> Self {
+    pub(super) fn find(node: *mut Node, view: &View, tag: u32) -> Self {
         let entry = view.entry_of_block(node.addr()).unwrap_or(Entry::NONE);
         match (entry.class_if_owned(tag), entry.class()) {
             (Some(class), _) => Self::Own(FreeBlock { node, class }),
@@ -264,7 +241,7 @@ impl Found {
     /// What is wrong with a block that a link led to, which the block of address and class `before` had: the link is damaged, or the block's mark
     /// is not that of the chain.
     #[inline]
-    fn wrong(&self, view: &View, expected: Marked, before: (usize, usize)) -> Option<Self> {
+    pub(super) fn wrong(&self, view: &View, expected: Marked, before: (usize, usize)) -> Option<Self> {
         let block = match self {
             Self::Own(block) | Self::Other(block, _) => block,
             // Of a block whose span is gone nothing can be read.
@@ -281,49 +258,6 @@ impl Found {
             Marked::No => Self::Wrong(Misuse::WrittenFree { block_bytes }, block.address()),
             _ => Self::Wrong(Misuse::DoubleFree { block_bytes }, block.address()),
         })
-    }
-}
-
-impl InTransit {
-    /// No blocks.
-    pub(crate) const NONE: Self = Self { first: ptr::null_mut(), key: LinkKey::PLAIN, before: (0, 0) };
-
-    /// The blocks linked with `key` from `first`, up to a link that is null.
-    ///
-    /// # Safety
-    /// - `first` is null or a free small block that is the caller's to give away, and marked; so are all that it leads to.
-    pub(crate) unsafe fn new(first: *mut Node, key: LinkKey) -> Self {
-        Self { first, key, before: (0, 0) }
-    }
-
-    /// Whether no block is left.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_null()
-    }
-
-    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's. The block that the sender named is
-    /// prefetched meanwhile.
-    #[inline]
-    pub(crate) fn pop(&mut self, view: &View, tag: u32) -> Option<Found> {
-        let node = self.first;
-        if node.is_null() {
-            return None;
-        }
-        let found = Found::find(node, view, tag);
-        if !self.key.is_plain()
-            && let Some(wrong) = found.wrong(view, Marked::InTransit, self.before)
-        {
-            self.first = ptr::null_mut();
-            return Some(wrong);
-        }
-        if let Found::Own(block) | Found::Other(block, _) = &found {
-            self.before = (block.address(), block.class);
-        }
-        // SAFETY: the block is this chain's: it is marked, and its first word links to the next.
-        self.first = unsafe { free_node::next(node, self.key) };
-        // SAFETY: as above.
-        unsafe { free_node::prefetch_ahead(node) };
-        Some(found)
     }
 }
 

@@ -23,16 +23,17 @@ use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Generation, View};
 use crate::thread::explicit::ExplicitHeap;
-use crate::thread::free_block::{Found, InTransit};
+use crate::thread::free_block::Found;
 use crate::thread::gated::GatedHeap;
 use crate::thread::generations::Generations;
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
+use crate::thread::in_transit::InTransit;
 use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, Records};
 use crate::thread::watched::release;
-use crate::thread::{drain, flush, large, remote_frees, route, upkeep};
+use crate::thread::{drain, flush, large, route, span_owner, upkeep};
 use core::ptr;
 use freestone_base::inbox::LinkKey;
 use freestone_base::lock::{Forker, Lock};
@@ -257,7 +258,7 @@ impl<O: Os + 'static> Threads<O> {
             self.registry.lock().leave(heap, Life::Orphaned);
             shared.pages.empty_cache(heap.cache());
             let key = heap.transit_key();
-            keep_late(shared, heap.mailbox().close(key), key);
+            keep_late(shared, heap.mailbox().inbox().close(key), key);
         }
     }
 }
@@ -267,7 +268,7 @@ fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
     let view: View = shared.pages.view();
     while let Some(found) = blocks.pop(&view, Generation::NONE.tag()) {
         if let Found::Own(block) | Found::Other(block, _) = found {
-            remote_frees::keep_orphaned(shared, block, key);
+            span_owner::keep_orphaned(shared, block, key);
         }
     }
 }
@@ -293,7 +294,7 @@ fn end<O: Os>(own: Own<'_, O>) {
         }
     }
     // From here on handovers are refused, and no span belongs to this heap.
-    let late = own.heap().mailbox().close(own.remote().key());
+    let late = own.heap().mailbox().inbox().close(own.remote().key());
     route::route_all(own, late);
 }
 

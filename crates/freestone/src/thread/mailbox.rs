@@ -1,15 +1,10 @@
 //! What other threads know of a heap: its mailbox, where they hand over its blocks, and where it is in its life.
-#![allow(unsafe_code)]
 //!
 //! Threads: any thread pushes to a mailbox and reads its life; taking and closing are for the heap's thread.
-//!
-//! # Safety
-//! What is in an inbox was handed over: free small blocks, marked and linked with the key of blocks in transit.
 
-use crate::thread::free_block::{FreeBlock, InTransit};
+use crate::thread::in_transit::BlockInbox;
 use core::ffi::c_void;
 use core::ptr;
-use freestone_base::inbox::{Inbox, LinkKey};
 use freestone_base::sync::{AtomicU32, Ordering};
 
 /// Where a heap is in its life.
@@ -27,16 +22,14 @@ pub(crate) enum Life {
 /// What other threads know of a heap: where to hand over its blocks. A span's record names it as the span's owner.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    pub(super) inbox: Inbox,
+    inbox: BlockInbox,
     life: AtomicU32,
-    /// Suspects that were handed over, ever.
-    pub(super) n_suspects: AtomicU32,
 }
 
 impl Mailbox {
     /// Of no heap yet.
     pub(crate) const fn new() -> Self {
-        Self { inbox: Inbox::new(), life: AtomicU32::new(Life::Unborn as u32), n_suspects: AtomicU32::new(0) }
+        Self { inbox: BlockInbox::new(), life: AtomicU32::new(Life::Unborn as u32) }
     }
 
     /// What a span's record names as its owner.
@@ -64,31 +57,10 @@ impl Mailbox {
         self.inbox.open();
     }
 
-    /// Takes what others have handed over.
-    pub(crate) fn take(&self, key: LinkKey) -> InTransit {
-        // SAFETY: what is in the inbox was pushed by `hand_over`: free small blocks, each marked.
-        unsafe { InTransit::new(self.inbox.take(), key) }
-    }
-
-    /// Closes the inbox and takes what was in it. Pushes are refused from here on, and find that no span is this heap's.
-    pub(crate) fn close(&self, key: LinkKey) -> InTransit {
-        // SAFETY: as in `take`.
-        unsafe { InTransit::new(self.inbox.close(), key) }
-    }
-
-    /// Hands one block over, marked already.
-    ///
-    /// # Errors
-    /// The block, if the inbox is closed.
-    pub(crate) fn hand_over(&self, block: FreeBlock, key: LinkKey) -> Result<(), FreeBlock> {
-        let class = block.class();
-        let node = block.into_node();
-        // SAFETY: the block is free and was the caller's to give.
-        if unsafe { self.inbox.push(node, node, key) } {
-            return Ok(());
-        }
-        // SAFETY: a refused block is still ours.
-        Err(unsafe { FreeBlock::new(node.cast(), class) })
+    /// Where others hand over the heap's blocks. Once it is closed, pushes are refused, and find that no span is this heap's.
+    #[inline]
+    pub(crate) fn inbox(&self) -> &BlockInbox {
+        &self.inbox
     }
 }
 

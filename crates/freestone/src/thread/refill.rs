@@ -14,7 +14,7 @@ use crate::misuse::Misuse;
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
-use crate::thread::remote_frees::take_orphaned;
+use crate::thread::span_owner::take_orphaned;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, route, sampling, upkeep};
 use freestone_os::Os;

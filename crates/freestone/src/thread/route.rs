@@ -9,35 +9,77 @@
 //!
 //! A free block that is not back in its span keeps the span in use.
 
+use crate::misuse::Misuse;
+use crate::size_class::block_bytes;
+use crate::span::free_node::Marked;
 use crate::span::{Generation, PageIndex};
-use crate::thread::free_block::{Found, FreeBlock, FreeChain, InTransit};
+use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
+use crate::thread::in_transit::InTransit;
 use crate::thread::mailbox::Life;
-use crate::thread::remote_frees::{free_abandoned, keep_orphaned, owner_of, owner_of_span};
+use crate::thread::remote_frees::Slot;
+use crate::thread::span_owner::{free_abandoned, keep_orphaned, owner_of, owner_of_span};
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::{returns, spans};
-use core::ptr;
 use freestone_base::sync::spin_hint;
 use freestone_os::Os;
 
 /// Sends a block of another owner, or of an abandoned span. It counts as freed already, or is in transit. `generation` is the one in the entry
 /// of its page.
 pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
-    if generation.is_explicit() {
+    match own.remote().slot_of(generation) {
+        Some(slot) => buffer(own, slot, block),
+        None => send_first(own, block, generation),
+    }
+}
+
+/// Buffers a block for its owner in a slot that has blocks of that owner.
+#[inline(always)]
+pub(crate) fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
+    if own.remote().buffer(slot, block) {
+        hand_over(own, slot);
+    }
+}
+
+/// Hands over a slot that is full.
+#[cold]
+#[inline(never)]
+fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot) {
+    route_all(own, own.remote().hand_over(slot, |marked, address| report_wrong(own, marked, address)));
+}
+
+/// Sends a block of an owner that no block is buffered for.
+#[cold]
+fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
+    if generation.is_explicit() || generation == Generation::ABANDONED {
         return route(own, block);
     }
     match owner_of(own.shared(), &block) {
-        (_, Some(owner)) if !ptr::eq(owner, own.heap().mailbox()) => {
-            let refused = own.remote().buffer(owner, block);
+        (_, Some(owner)) if !owner.is(own.heap().mailbox()) => {
+            let wrong = |marked, address| report_wrong(own, marked, address);
+            let (slot, refused) = own.remote().begin_slot(generation, owner, wrong);
+            buffer(own, slot, block);
             route_all(own, refused);
         }
         _ => route(own, block),
     }
 }
 
+/// Reports a block that was freed again, or written to, while it was buffered: `marked` is what its mark says.
+#[cold]
+fn report_wrong<O: Os>(own: Own<'_, O>, marked: Marked, address: usize) {
+    let block_bytes = own.renew_view().small_class(address).map_or(0, block_bytes);
+    let what = match marked {
+        Marked::No | Marked::Buffered => Misuse::WrittenFree { block_bytes },
+        _ => Misuse::DoubleFree { block_bytes },
+    };
+    own.report(what, address);
+}
+
 /// Hands everything buffered over.
 pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
-    own.remote().hand_all_over(|refused| route_all(own, refused));
+    let wrong = |marked, address| report_wrong(own, marked, address);
+    own.remote().hand_all_over(wrong, |refused| route_all(own, refused));
 }
 
 /// Sends each block to its span's current owner.
@@ -81,9 +123,11 @@ fn route_one<O: Os>(own: Own<'_, O>, mut block: FreeBlock, is_suspect: bool) {
                     Err(adopted) => block = adopted,
                 }
             }
-            Some(owner) if ptr::eq(owner, own.heap().mailbox()) => return route_home(own, page, block),
-            Some(owner) if owner.life() == Life::Orphaned => return keep_orphaned(shared, block, own.remote().key()),
-            Some(owner) => match own.remote().hand_one_over(owner, block, is_suspect) {
+            Some(owner) if owner.is(own.heap().mailbox()) => return route_home(own, page, block),
+            Some(owner) if owner.mailbox().life() == Life::Orphaned => {
+                return keep_orphaned(shared, block, own.remote().key());
+            }
+            Some(owner) => match own.remote().hand_one_over(owner.mailbox(), block, is_suspect) {
                 Ok(()) => return,
                 Err(refused) => {
                     block = refused;

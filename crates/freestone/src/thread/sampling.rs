@@ -19,14 +19,14 @@
 //! Not guarded are blocks of explicit heaps, which end with their heap, and of Rust's global allocator unless the heap is watched: its free trusts the
 //! layout and puts the block into a bin without a look.
 
+use crate::config::MisusePolicy;
 use crate::guarded::countdown::allocations_until;
 use crate::guarded::pool::{Freed, Wanted};
-use crate::misuse::Misuse;
-use crate::misuse::finding::Site;
+use crate::misuse::finding::{Finding, Site};
+use crate::misuse::{Misuse, abort};
 use crate::span::trailer::Family;
 use crate::thread::free_block::Found;
 use crate::thread::heap::own::Own;
-use crate::thread::large::NewBlock;
 use crate::thread::watched::request::Request;
 use freestone_os::Os;
 
@@ -57,9 +57,9 @@ fn random<O: Os>(own: Own<'_, O>) -> u64 {
     own.shared().guarded.random(|| own.shared().os().random())
 }
 
-/// A guarded block, if the countdown of the class has ended. Puts back what was set aside for it.
+/// A guarded block, zeroed, if the countdown of the class has ended. Puts back what was set aside for it.
 #[inline]
-pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
     put_back(own, class);
     let is_due = if own.watch().is_some() { counts_down(own, class)? } else { left(own, class)? == 0 };
     is_due.then(|| allocate(own, class, request)).flatten()
@@ -80,7 +80,7 @@ fn counts_down<O: Os>(own: Own<'_, O>, class: usize) -> Option<bool> {
 }
 
 #[cold]
-fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
     if own.watch().is_none() {
         draw(own, class, own.shared().settings().guard_sample()?);
     }
@@ -91,7 +91,7 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     let (start, bytes) = own.shared().guarded.allocate(wanted, random(own) & 1 == 0, &Site::here())?;
     own.shared().pages.add_beside(bytes);
     own.bins().count_single_alloc(class);
-    Some(NewBlock { start, zero: true })
+    Some(start)
 }
 
 /// Whether the hard limit lets the process have a guarded block of `size` bytes.
@@ -167,7 +167,12 @@ impl<O: Os + 'static> Own<'_, O> {
 
     fn report_guarded(self, what: Misuse, address: usize) {
         match self.shared().guarded.history(address) {
-            Some(history) => self.report_with(what, address, &history),
+            Some(history) => {
+                let finding = Finding::new(what, address, self.heap().number()).with_history(&history);
+                if finding.report(self.shared().settings()) == MisusePolicy::Abort {
+                    abort();
+                }
+            }
             None => self.report(what, address),
         }
     }

@@ -31,7 +31,7 @@ use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, S
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
 use crate::thread::mailbox::Mailbox;
-use crate::thread::remote_frees::owner_of_span;
+use crate::thread::span_owner::owner_of_span;
 use core::cell::Cell;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
@@ -113,6 +113,12 @@ impl ClassSpans {
         };
         self.count_out(1);
         Some((block, n_carved))
+    }
+
+    /// Free blocks of the current span.
+    pub(crate) fn n_free(&self, layout: &Layout) -> u32 {
+        // SAFETY: the current span is this heap's, so it has a record and is this thread's.
+        self.current.get().some().map_or(0, |page| unsafe { OwnedSpan::at(layout, page) }.n_free.get())
     }
 
     /// Lists the current span, which has no block left, as full.
@@ -338,7 +344,7 @@ pub(crate) fn home_of<'a>(layout: &'a Layout, lookup: &Lookup, address: usize) -
 
 /// The small span that starts at `page`, a block of which the caller has, if `owner` owns it: the mailbox of this heap.
 pub(crate) fn home_at<'a, O: Os>(shared: &'a Shared<O>, owner: &Mailbox, page: PageIndex) -> Option<Home<'a>> {
-    let is_own = owner_of_span(shared, page).is_some_and(|it| ptr::eq(it, owner));
+    let is_own = owner_of_span(shared, page).is_some_and(|it| it.is(owner));
     // SAFETY: the span is small and names this heap as its owner.
     is_own.then(|| Home::of(unsafe { OwnedSpan::at(shared.pages.layout(), page) }))
 }

@@ -5,7 +5,7 @@ use crate::thread::drain::drain;
 use crate::thread::flush::flush;
 use crate::thread::heap::own::Own;
 use crate::thread::route::send_all;
-use crate::thread::watched::release::release_all;
+use crate::thread::watched::release::{empty_magazines, release_all};
 use freestone_os::Os;
 
 /// The decay tick: once in a decay time, when the heap needs a new span, empties the bins that nothing was allocated from since the last one and
@@ -21,11 +21,12 @@ pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
             flush(own, class, 0);
         }
     }
+    empty_magazines(own);
     own.cache().tick();
     send_all(own);
 }
 
-/// Empties the bins, the quarantine, the large-run cache and the remote-free buffer.
+/// Empties the bins, the quarantine and the magazines, the large-run cache and the remote-free buffer.
 pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
     drain(own);
     for class in 0..N_CLASSES {

@@ -54,7 +54,8 @@ fn a_threads_heap_ends_with_the_thread() {
 
 /// Frees the block it is given and keeps another in its place, until the C library runs no more rounds of destructors.
 unsafe extern "C" fn keep_another(block: *mut c_void) {
-    ROUNDS.fetch_add(1, Ordering::Relaxed);
+    let round = ROUNDS.fetch_add(1, Ordering::Relaxed);
+    N_HEAPS[round].store(ALLOCATOR.stats().n_threads as usize, Ordering::Relaxed);
     // SAFETY: the value is a block of 100 bytes, and this destructor's.
     assert_eq!(unsafe { block.cast::<u8>().wrapping_add(99).read() }, 7);
     // SAFETY: as above, and the block is not used again.
@@ -71,6 +72,8 @@ unsafe extern "C" fn keep_another(block: *mut c_void) {
 
 static KEY: AtomicUsize = AtomicUsize::new(0);
 static LAST: AtomicUsize = AtomicUsize::new(0);
+/// Heaps that were alive in each round of destructors.
+static N_HEAPS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 /// Rounds of destructors so far.
 static ROUNDS: AtomicUsize = AtomicUsize::new(0);
 
@@ -102,6 +105,9 @@ fn a_destructor_allocates_and_frees_after_the_threads_heap_has_ended() {
             // All such threads share one heap, which stays.
             assert_eq!(ALLOCATOR.stats().n_threads, before + 1);
         }
+        // The thread's own heap ends in the third round, before this destructor's turn.
+        let n_heaps = N_HEAPS.each_ref().map(|n| n.load(Ordering::Relaxed) - before as usize);
+        assert_eq!(n_heaps, [2, 2, 1, 1]);
         let last = ptr::with_exposed_provenance_mut::<u8>(LAST.load(Ordering::Relaxed));
         // SAFETY: the block that the last round kept is live.
         assert_eq!(unsafe { last.wrapping_add(99).read() }, 7);

@@ -1,5 +1,7 @@
 #![allow(unsafe_code)]
 use super::*;
+use crate::config::Harden;
+use crate::thread::explicit::ExplicitHeap;
 use freestone_base::units::Pages;
 use std::boxed::Box;
 use std::sync::{Mutex, PoisonError};
@@ -76,34 +78,50 @@ fn locks_are_released_with_the_outermost_fork_and_no_sooner() {
     }
 }
 
+/// An explicit heap that threads enter by its gate.
+struct Gate<'a>(&'a ExplicitHeap<Linux>);
+
+// SAFETY: the tests only enter the heap, and its gate is a lock.
+unsafe impl Sync for Gate<'_> {}
+
+impl Gate<'_> {
+    fn pass(&self) {
+        drop(self.0.enter());
+    }
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "links by assembler")]
 fn a_thread_waits_for_a_fork_at_every_lock() {
-    type Takes = fn(&Parts);
-    let takes: [Takes; 4] = [
+    type Take = fn(&Parts, &Gate<'_>);
+    let takes: [Take; 5] = [
         // SAFETY: nothing is called.
-        |parts| unsafe { parts.pressure.listen(None, core::ptr::null_mut()) },
-        |parts| {
+        |parts, _| unsafe { parts.pressure.listen(None, core::ptr::null_mut()) },
+        |parts, _| {
             let _ = parts.threads.n_alive();
         },
-        |parts| parts.shared.central.inspect(parts.shared.pages.layout(), 0, |_, _, _| ()),
-        |parts| {
+        |_, gate| gate.pass(),
+        |parts, _| parts.shared.central.inspect(parts.shared.pages.layout(), 0, |_, _, _| ()),
+        |parts, _| {
             let _ = parts.shared.pages.stats();
         },
     ];
     let _one = ONE_FORK.lock().unwrap_or_else(PoisonError::into_inner);
     let parts = Parts::new();
     parts.shared.pages.open().expect("there is memory");
+    // SAFETY: the parts outlive the heap.
+    let explicit = unsafe { parts.threads.birth_of_explicit(&parts.shared, Harden::Off) };
+    let gate = Gate(explicit.expect("there is memory"));
     for take in takes {
         let (is_forking, has_taken) = (AtomicBool::new(true), AtomicBool::new(false));
         parts.forks.lock(&parts.locks());
         thread::scope(|scope| {
             scope.spawn(|| {
-                take(&parts);
+                take(&parts, &gate);
                 assert!(!is_forking.load(Ordering::Relaxed), "a lock was free during a fork");
                 has_taken.store(true, Ordering::Relaxed);
             });
-            // Long enough for a thread that finds the lock free, and no matter if it is not.
+            // Time for a thread that finds the lock free to say so: the test passes without it.
             (0..1000).for_each(|_| thread::yield_now());
             is_forking.store(false, Ordering::Relaxed);
             // SAFETY: this thread took the locks, and holds no guard.

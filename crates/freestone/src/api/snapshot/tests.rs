@@ -156,3 +156,17 @@ fn peaks_stay_and_what_was_purged_and_fresh_adds_up() {
     assert_eq!(pages(stats.peak_live), 40);
     assert_eq!(pages(stats.peak_committed - before.peak_committed), 40, "thread heaps have pages, too");
 }
+
+/// A watched heap's blocks pass through no bin.
+#[test]
+fn small_blocks_of_a_watched_heap_are_counted_when_they_are_allocated_and_freed() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..50).map(|_| heap.allocate(100, 1).start).collect();
+    let stats = take(&world.shared, &world.threads);
+    assert_eq!((stats.n_allocations, stats.n_frees), (50, 0));
+    assert!(stats.live >= 50 * 100);
+    blocks.into_iter().for_each(|block| free(heap, block));
+    let stats = take(&world.shared, &world.threads);
+    assert_eq!((stats.n_allocations, stats.n_frees, stats.live), (50, 50, 0));
+}

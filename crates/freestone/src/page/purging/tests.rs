@@ -116,3 +116,35 @@ fn what_was_purged_lazily_does_not_make_every_free_a_system_call() {
     assert!(world.os().n_calls() < 20, "{} calls in 200 frees", world.os().n_calls());
     world.check().unwrap();
 }
+
+/// The background thread reads the number of wake-ups, looks for work, and sleeps: a wake-up in between is not lost.
+#[test]
+fn a_thread_that_was_woken_since_it_looked_for_work_does_not_sleep() {
+    let world = World::new(4096);
+    let pages = &world.shared.pages;
+    for _ in 0..3 {
+        let seen = pages.wakes();
+        pages.wake();
+        assert_ne!(pages.wakes(), seen);
+        pages.sleep(seen, None);
+    }
+}
+
+#[test]
+fn a_free_wakes_a_thread_that_sleeps_until_something_is_dirty() {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
+    let pages = &world.shared.pages;
+    let heap = world.heap();
+    let block = heap.allocate(4 * MIB, 1).start;
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            let seen = pages.wakes();
+            while pages.stats().dirty_pages == 0 {
+                pages.sleep(seen, None);
+            }
+        });
+        free(heap, block);
+        sleeper.join().unwrap();
+    });
+}

@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 use super::*;
-use crate::size_class::{class_of, span_pages};
+use crate::size_class::{N_CLASSES, class_of, span_pages};
 use crate::span::Kind;
 use crate::testing::{World, span_at};
 use freestone_base::units::Pages;
@@ -134,4 +134,22 @@ fn a_home_contains_only_addresses_of_its_span() {
     assert!(home.holds(at(0)) && home.holds(at(span_bytes(&home.span) - GRANULE_BYTES)));
     assert!(!home.holds(at(1)) && !home.holds(at(span_bytes(&home.span) - 1)), "no block starts there");
     assert!(!home.holds(at(span_bytes(&home.span))) && !home.holds(at(usize::MAX)) && !home.holds(ptr::null_mut()));
+}
+
+/// What is behind the last block of a span is none, and neither is what lies inside one.
+#[test]
+fn a_home_has_its_free_blocks_and_those_that_were_never_carved_and_nothing_else() {
+    for class in 0..N_CLASSES {
+        let world = World::new(4096);
+        let span = span(&world, class);
+        let (block, n, bytes) = (block_bytes(class), n_blocks(&span), span_bytes(&span));
+        let start = span.start().addr();
+        let out = carve(&span, 4096, LinkKey::PLAIN).len as usize;
+        let home = Home::of(span);
+        for index in (0..bytes / block + 1).filter(|index| index * block < bytes) {
+            // The blocks of the first OS page are out.
+            assert_eq!(home.has(start + index * block, 4096), (out..n).contains(&index), "block {index} of {n}");
+            assert!(!home.has(start + index * block + 8, 4096));
+        }
+    }
 }

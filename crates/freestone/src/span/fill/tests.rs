@@ -33,3 +33,23 @@ fn a_purged_os_page_behind_the_first_is_no_damage_but_a_byte_in_it_is() {
     block[..16].fill(0);
     assert_eq!(damage(block, os_page_bytes), Some(0), "the first OS page of a free block is never purged");
 }
+
+/// Whatever part of an OS page a block begins in, what is zero from an OS page's start on was purged, and what is zero sooner was written.
+#[test]
+fn zeros_are_no_damage_exactly_from_the_start_of_an_os_page_on() {
+    let os_page_bytes = 64;
+    let memory = &mut [0; 4 * 64];
+    let aligned = os_page_bytes - memory.as_ptr().addr() % os_page_bytes;
+    for start in 1..os_page_bytes {
+        let block = &mut memory[aligned + start..][..WHOLE_BYTES];
+        let next = os_page_bytes - start;
+        write(block);
+        block[next..next + os_page_bytes].fill(0);
+        assert_eq!(damage(block, os_page_bytes), None, "{start}");
+        block[next + os_page_bytes - 1] = 1;
+        assert_eq!(damage(block, os_page_bytes), Some(next), "{start}");
+        write(block);
+        block[next - 1..].fill(0);
+        assert_eq!(damage(block, os_page_bytes), Some(next - 1), "{start}");
+    }
+}

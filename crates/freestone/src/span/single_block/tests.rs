@@ -32,3 +32,31 @@ fn blocks_of_os_pages_that_were_not_carved_are_neither_free_nor_out() {
     assert_ne!(whereabouts(&span, 0, 4096), Whereabouts::Uncarved);
     assert_eq!(whereabouts(&span, n_blocks(&span) - 1, 4096), Whereabouts::Uncarved);
 }
+
+/// Of a span that is all free, each random number names a block, and all blocks are named about equally often.
+#[test]
+fn every_block_is_as_likely_as_every_other() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let first = heap.allocate(100, 1).start;
+    let span = span_of(&world, first);
+    while carve(&span, 4096, |_| {}) > 0 {}
+    let block_bytes = block_bytes(span.class.get() as usize);
+    let n = n_blocks(&span);
+    let mut times = std::vec![0; n];
+    let mut random = 1_u32;
+    for _ in 0..100 * n {
+        random = random.wrapping_mul(0x9E37_79B1).wrapping_add(0x1234_5677).rotate_left(5);
+        let block = take(&span, random).expect("all blocks but one are free");
+        let index = (block.addr() - span.start().addr()) / block_bytes;
+        times[index] += 1;
+        // Put back.
+        let word = &span.bitmap()[index / 64];
+        word.set(word.get() | 1 << (index % 64));
+        span.n_free.set(span.n_free.get() + 1);
+        span.n_out.set(span.n_out.get() - 1);
+    }
+    // The last word has fewer blocks, each as likely as those of its word together with the place behind the last.
+    let often = times.iter().filter(|&&n| (30..500).contains(&n)).count();
+    assert!(often * 10 >= 9 * n, "{times:?}");
+}

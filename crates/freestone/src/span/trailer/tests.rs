@@ -56,6 +56,88 @@ fn the_head_of_a_free_block_is_restored_to_what_it_was() {
         // SAFETY: as above.
         unsafe { marked.start().write_bytes(1, GRANULE_BYTES) };
         marked.fill_head(size);
-        assert_eq!((marked.fill_damage(size, 4096), marked.canary_damage(size)), (None, None), "{size}");
+        assert_eq!(marked.freed_damage(size, 4096), None, "{size}");
+    }
+}
+
+/// A secret made of this number.
+fn secret_of(number: u64) -> Secret {
+    let secret = Secret::new();
+    secret.draw(|| number);
+    secret
+}
+
+#[test]
+fn the_number_of_an_address_depends_on_the_secret_and_on_the_whole_address() {
+    let addresses = || (0..4096_usize).map(|n| 0x7f12_3400_0000 + n * 16);
+    let secrets = [0x0123_4567_89ab_cdee, 0xfedc_ba98_7654_3210].map(secret_of);
+    let words: std::collections::BTreeSet<_> =
+        secrets.iter().flat_map(|secret| addresses().map(|address| secret.word(address))).collect();
+    assert_eq!(words.len(), 2 * 4096);
+    for bit in 0..64 {
+        let n = addresses().filter(|&address| secrets[0].word(address) >> bit & 1 == 1).count();
+        assert!((1700..2400).contains(&n), "bit {bit} is set for {n} of 4096 addresses");
+    }
+}
+
+#[test]
+fn a_secret_of_zero_is_drawn_once_too() {
+    let secret = secret_of(0);
+    let word = secret.word(16);
+    secret.draw(|| 0xfedc_ba98_7654_3210);
+    assert_eq!(secret.word(16), word);
+    assert_ne!(secret_of(0xfedc_ba98_7654_3210).word(16), word);
+}
+
+#[test]
+fn a_trailer_with_one_wrong_bit_is_none() {
+    let secret = secret();
+    for (n, state) in [State::Fresh, State::Freed, State::Live(Family::C)].into_iter().enumerate() {
+        for size in (0..32_000).step_by(97) {
+            let word = secret.word(0x10_0000 + 16 * (size + n));
+            let stored = Trailer { state, size, align_log2: 4 }.encode(word);
+            let passed = (0..32).filter(|bit| Trailer::decode(stored ^ 1 << bit, word).is_some()).count();
+            assert_eq!(passed, 0, "{state:?} of {size} bytes");
+        }
+    }
+}
+
+#[test]
+fn every_late_byte_of_a_canary_is_looked_at_and_no_byte_that_the_program_has() {
+    for size in 0..=60 {
+        let (mut block, secret) = (Block([0; 64]), secret());
+        // SAFETY: the block is this test's.
+        let marked = unsafe { Marked::at(block.0.as_mut_ptr(), 64, &secret) };
+        marked.write_canary(size);
+        // A canary that does not reach the trailer is not looked at: its last bytes are not before the trailer.
+        let reaches = size + canary::MOST_BYTES >= marked.capacity();
+        for at in 0..marked.capacity() {
+            let byte = marked.start().wrapping_add(at);
+            // SAFETY: the byte is one of the block, which is this test's.
+            let before = unsafe { byte.read() };
+            // SAFETY: as above.
+            unsafe { byte.write(!before) };
+            let is_late = reaches && at >= size && at >= marked.capacity() - canary::LATE_BYTES;
+            assert_eq!(marked.late_damage(size), is_late.then_some(at), "byte {at} behind {size}");
+            // SAFETY: as above.
+            unsafe { byte.write(before) };
+        }
+    }
+}
+
+/// The OS page of the trailer was purged while the block was free: it is zero.
+#[test]
+fn a_tail_is_purged_if_it_is_zero_and_in_another_os_page_than_the_start() {
+    #[repr(align(32))]
+    struct Pages([u8; 128]);
+    let (mut pages, secret) = (Pages([0; 128]), secret());
+    for (start, bytes, crosses) in [(0, 32, false), (0, 48, true), (16, 16, false), (16, 32, true), (64, 32, false)] {
+        let block = pages.0.as_mut_ptr().wrapping_add(start);
+        // SAFETY: the block is this test's.
+        let marked = unsafe { Marked::at(block, bytes, &secret) };
+        assert_eq!(marked.is_tail_purged(32), crosses, "{bytes} bytes at {start}");
+        marked.set_trailer(Trailer::FRESH);
+        assert!(!marked.is_tail_purged(32), "its trailer is there");
+        pages.0.fill(0);
     }
 }

@@ -8,7 +8,7 @@ use super::world::{Explicit, Seams, Stage};
 use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
-use crate::thread::{any_block, route, upkeep};
+use crate::thread::{route, upkeep};
 use freestone_base::lock::Forker;
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
@@ -145,14 +145,17 @@ impl Actor<'_> {
     fn free(&mut self) {
         for _ in 0..1 + self.random.below(6) {
             let Some(block) = self.stage.take_block(&mut self.random) else { return };
-            let class = class_of_aligned(block.bytes, 1).filter(|_| block.heap.is_none() && self.random.below(3) == 0);
-            match class {
+            let bytes = block.bytes;
+            // A watched heap would report that functions of C allocated the block.
+            let may_drop = block.heap.is_none() && self.heap.watch().is_none() && self.random.below(3) == 0;
+            match class_of_aligned(bytes, 1).filter(|_| may_drop) {
                 // As Rust's `dealloc` does: by the layout, without looking up the owner.
                 Some(class) => {
                     // SAFETY: the block was allocated for a size of this class, and the program gave it up.
                     let block = unsafe { FreeBlock::new(block.start.as_ptr(), class) };
                     if let Err(block) = self.heap.bins().try_push(block) {
-                        any_block::free_sized(self.heap, block);
+                        // SAFETY: as above.
+                        unsafe { self.heap.free_layout(block, bytes, 1) };
                     }
                 }
                 // SAFETY: the program gave the block up; the heap is this thread's.

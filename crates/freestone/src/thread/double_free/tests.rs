@@ -9,6 +9,8 @@ use freestone_os::fake::Fake;
 use proptest::prelude::*;
 use std::vec::Vec;
 
+mod buffered;
+
 /// A world whose heaps go on after a misuse.
 fn world() -> World {
     let world = World::new(4096);
@@ -42,117 +44,98 @@ fn assert_seen(block: *mut u8, bytes: usize) {
     assert_eq!(seen::take(), [(what, block.addr())]);
 }
 
+fn write(block: *mut u8, word: usize, value: u64) {
+    // SAFETY: the block lies in the heap's memory.
+    unsafe { block.cast::<u64>().wrapping_add(word).write(value) };
+}
+
 const SIZES: [usize; 4] = [8, 48, 4096, 32768];
+
+/// Calls `f` for each size with two heaps, five blocks of the first one, and the size. Afterwards every invariant holds.
+fn with_two_heaps(sizes: &[usize], f: impl Fn(Own<'_, Fake>, Own<'_, Fake>, &[*mut u8], usize)) {
+    for &bytes in sizes {
+        let world = world();
+        let (owner, other) = (world.heap(), world.heap());
+        let all = blocks(owner, bytes, 5);
+        f(owner, other, &all, bytes);
+        assert_eq!(world.check(), Ok(()));
+    }
+}
 
 #[test]
 fn a_block_freed_twice_at_once_is_reported_and_stays_free_once() {
-    for bytes in SIZES {
-        let world = world();
-        let heap = world.heap();
-        let block = heap.allocate(bytes, 1).start;
-        free(heap, block);
-        free(heap, block);
-        assert_seen(block, bytes);
-        assert_eq!(world.check(), Ok(()));
-    }
+    with_two_heaps(&SIZES, |heap, _, all, bytes| {
+        free(heap, all[0]);
+        free(heap, all[0]);
+        assert_seen(all[0], bytes);
+    });
 }
 
 #[test]
 fn a_block_freed_twice_with_other_frees_between_is_reported() {
-    for bytes in SIZES {
-        let world = world();
-        let heap = world.heap();
-        let all = blocks(heap, bytes, 9);
+    with_two_heaps(&SIZES, |heap, _, all, bytes| {
         // One is left, so that the span stays.
         all[1..].iter().for_each(|&block| free(heap, block));
         free(heap, all[2]);
         assert_seen(all[2], bytes);
-        assert_eq!(world.check(), Ok(()));
-    }
+    });
 }
 
 #[test]
 fn a_block_freed_twice_with_a_flush_between_is_reported() {
-    for bytes in SIZES {
-        let world = world();
-        let heap = world.heap();
-        let all = blocks(heap, bytes, 3);
+    with_two_heaps(&SIZES, |heap, _, all, bytes| {
         free(heap, all[1]);
         flush::flush(heap, class_of(bytes), 0);
         free(heap, all[1]);
         assert_seen(all[1], bytes);
-        assert_eq!(world.check(), Ok(()));
-    }
+    });
 }
 
 #[test]
 fn a_block_freed_by_its_owner_and_then_by_another_is_reported_when_it_arrives() {
-    for (bytes, is_flushed) in SIZES.into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)]) {
-        let world = world();
-        let (owner, other) = (world.heap(), world.heap());
-        let all = blocks(owner, bytes, 5);
-        free(owner, all[0]);
-        free(owner, all[1]);
-        if is_flushed {
-            flush::flush(owner, class_of(bytes), 0);
-        }
-        free(other, all[1]);
-        assert_eq!(seen::take(), []);
-        drain::drain(owner);
-        assert_seen(all[1], bytes);
-        assert_eq!(world.check(), Ok(()));
+    for is_flushed in [false, true] {
+        with_two_heaps(&SIZES, |owner, other, all, bytes| {
+            free(owner, all[0]);
+            free(owner, all[1]);
+            if is_flushed {
+                flush::flush(owner, class_of(bytes), 0);
+            }
+            free(other, all[1]);
+            assert_eq!(seen::take(), []);
+            drain::drain(owner);
+            assert_seen(all[1], bytes);
+        });
     }
 }
 
 #[test]
-fn a_block_freed_by_another_and_then_by_its_owner_is_reported_at_once_or_when_it_arrives() {
-    for (bytes, has_arrived) in SIZES.into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)]) {
-        let world = world();
-        let (owner, other) = (world.heap(), world.heap());
-        let all = blocks(owner, bytes, 5);
-        free(other, all[1]);
-        if has_arrived {
+fn a_block_freed_by_another_and_then_by_its_owner_is_reported_when_it_is_handed_over_or_arrives() {
+    for is_handed_over in [false, true] {
+        with_two_heaps(&SIZES, |owner, other, all, bytes| {
+            free(other, all[1]);
+            if is_handed_over {
+                route::send_all(other);
+            }
+            free(owner, all[1]);
             route::send_all(other);
-        }
-        free(owner, all[1]);
-        route::send_all(other);
-        drain::drain(owner);
-        assert_seen(all[1], bytes);
-        assert_eq!(world.check(), Ok(()));
+            drain::drain(owner);
+            assert_seen(all[1], bytes);
+        });
     }
-}
-
-#[test]
-fn a_block_of_another_freed_twice_is_reported_while_it_is_buffered() {
-    let world = world();
-    let (owner, other) = (world.heap(), world.heap());
-    let all = blocks(owner, 48, 5);
-    all[..4].iter().for_each(|&block| free(other, block));
-    free(other, all[2]);
-    assert_seen(all[2], 48);
-    route::send_all(other);
-    drain::drain(owner);
-    assert_eq!(seen::take(), []);
-    assert_eq!(world.check(), Ok(()));
 }
 
 #[test]
 fn a_block_dropped_and_then_freed_is_reported_whoever_owns_it() {
-    for bytes in SIZES {
-        let world = world();
-        let (owner, other) = (world.heap(), world.heap());
-        let all = blocks(owner, bytes, 3);
+    with_two_heaps(&SIZES, |owner, other, all, bytes| {
         other.bins().grant(class_of(bytes), 10);
-        for heap in [owner, other] {
-            let block = if heap.generation() == owner.generation() { all[0] } else { all[1] };
+        for (heap, block) in [(owner, all[0]), (other, all[1])] {
             drop_sized(heap, block, bytes);
             free(heap, block);
             assert_seen(block, bytes);
             drop_sized(heap, block, bytes);
             assert_seen(block, bytes);
         }
-        assert_eq!(world.check(), Ok(()));
-    }
+    });
 }
 
 #[test]
@@ -211,8 +194,7 @@ fn a_program_whose_data_equals_the_mark_is_never_accused() {
             let all = blocks(heap, bytes, 100);
             let of_explicit = blocks(explicit.enter().own(), bytes, 10);
             for &block in all.iter().chain(&of_explicit) {
-                // SAFETY: the block is the test's.
-                unsafe { block.cast::<u64>().wrapping_add(1).write(word) };
+                write(block, 1, word);
             }
             all[..30].iter().for_each(|&block| free(heap, block));
             all[30..60].iter().for_each(|&block| free(other, block));

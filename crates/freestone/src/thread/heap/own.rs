@@ -13,9 +13,7 @@
 //! `gated` for a gate. The functions that take a proof need no other condition. A heap is `Sync` because without a proof only atomics can be reached.
 
 use super::ThreadHeap;
-use crate::config::MisusePolicy;
-use crate::misuse::finding::{Finding, History};
-use crate::misuse::{Misuse, abort, misuse};
+use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
@@ -27,7 +25,7 @@ use crate::thread::free_block::FreeBlock;
 use crate::thread::holdings::Holdings;
 use crate::thread::keys::Keys;
 use crate::thread::lookup::Lookup;
-use crate::thread::remote_frees::RemoteFrees;
+use crate::thread::remote_frees::{RemoteFrees, Slot};
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
@@ -145,6 +143,16 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         let class = self.heap.bins.lookup().own_class_below(address, bound)?;
         // SAFETY: no entry of the page map has a placeholder's tag, so a heap that owns a span is no placeholder.
         Some((unsafe { self.assume_own() }, class))
+    }
+
+    /// The class of the small block at `address`, the slot that blocks of its owner are buffered in, and the heap. `None` if there is none: the
+    /// heap has no block of that owner.
+    #[inline(always)]
+    pub(crate) fn slot_for(self, address: usize) -> Option<(Own<'a, O>, usize, &'a Slot)> {
+        let entry = self.heap.bins.lookup().view().entry_of_block(address)?;
+        let (class, slot) = (entry.class()?, self.heap.remote.slot_of(entry.generation())?);
+        // SAFETY: no address is in a placeholder's view, so this heap is none.
+        Some((unsafe { self.assume_own() }, class, slot))
     }
 
     /// Whether the heap is neither a placeholder nor watched.
@@ -336,14 +344,5 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[cold]
     pub(crate) fn report(self, what: Misuse, address: usize) {
         misuse(self.shared().settings(), what, address, self.heap.number.get());
-    }
-
-    /// As [`Own::report`], of a block of which is known where it was allocated.
-    #[cold]
-    pub(crate) fn report_with(self, what: Misuse, address: usize, history: &History) {
-        let finding = Finding::new(what, address, self.heap.number.get()).with_history(history);
-        if finding.report(self.shared().settings()) == MisusePolicy::Abort {
-            abort();
-        }
     }
 }

@@ -61,7 +61,7 @@ fn a_block_of_an_explicit_heap_is_handed_over_at_once() {
     // SAFETY: the block is this test's.
     unsafe { heap.free(start) };
     assert_eq!(heap.heap().n_handovers(), 1);
-    assert!(!explicit.gated().heap().mailbox().take(heap.remote().key()).is_empty());
+    assert!(!explicit.gated().heap().mailbox().inbox().take(heap.remote().key()).is_empty());
 }
 
 #[test]

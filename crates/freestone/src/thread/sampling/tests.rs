@@ -38,7 +38,7 @@ fn every_small_block_is_guarded_at_a_rate_of_one_until_all_slots_are_in_use_and_
         assert!(blocks.iter().all(|&(block, size)| is_filled(block, 7, size)));
         free(heap, blocks[9].0);
         let again = (0..10_000).map(|_| allocate(heap, 40)).find(|&block| is_guarded(&world, block));
-        assert_eq!(again.is_some_and(|again| again.addr().abs_diff(blocks[9].0.addr()) < 40_000), true, "{level}");
+        assert!(again.is_some_and(|again| again.addr().abs_diff(blocks[9].0.addr()) < 40_000), "{level}");
         world.check().unwrap();
     }
 }
@@ -154,7 +154,7 @@ fn a_guarded_block_has_the_size_that_was_asked_for_and_moves_when_it_is_resized(
         assert!(is_filled(grown, 5, 41) && !is_guarded(&world, grown));
         let shrunk = reallocate(heap, grown, 10);
         assert!(is_filled(shrunk, 5, 10));
-        assert_eq!(world.shared.guarded.history(block.addr()).is_some_and(|history| history.freed.is_some()), true);
+        assert!(world.shared.guarded.history(block.addr()).is_some_and(|history| history.freed.is_some()));
         world.check().unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Handing out a block of a watched heap: a random one of the free blocks of its current span.
+//! Handing out a block of a watched heap: a random one of its magazine, which is filled with random free blocks of its current span.
 #![allow(unsafe_code)]
 //!
 //! # Safety
@@ -8,8 +8,9 @@ use crate::size_class::{block_bytes, class_of_aligned};
 use crate::span::trailer::{LEAST_BLOCK_BYTES, Marked, State, TRAILER_BYTES, Trailer};
 use crate::thread::heap::own::Own;
 use crate::thread::large::NewBlock;
-use crate::thread::remote_frees::take_one_orphaned;
+use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
+use crate::thread::watched::magazine::capacity;
 use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, release};
@@ -17,29 +18,58 @@ use crate::thread::{drain, refill};
 use freestone_os::Os;
 
 /// The class whose blocks hold what is asked for and a trailer; `None` if that takes a large block.
+#[inline]
 fn class_for(request: &Request) -> Option<usize> {
     let bytes = request.room.checked_add(TRAILER_BYTES)?.max(LEAST_BLOCK_BYTES);
     class_of_aligned(bytes, request.align)
 }
 
 /// Allocates what is asked for; its start is null when memory runs out.
+#[inline]
 pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
-    watch.count_alloc();
-    let Some(class) = class_for(&request) else { return large_block::allocate(own, request) };
-    let Some(start) = take(own, watch, class) else { return NewBlock::NONE };
-    // SAFETY: the block of a watched span just left it for us.
+    let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
+    let at_hand = watch.magazine(class).take(watch.random());
+    let Some(start) = at_hand.or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
+    // SAFETY: the block of a watched span is out of it, and was the magazine's or just left the span for us.
     let block = unsafe { Marked::at(start, block_bytes(class), &own.shared().secret) };
     release::check_freed(own, &block);
-    mark(&block, &request);
+    block.begin_canary(request.size);
+    let align_log2 = request.align.trailing_zeros();
+    block.set_trailer(Trailer { state: State::Live(request.family), size: request.size, align_log2 });
     own.bins().count_single_alloc(class);
+    watch.count_alloc();
     NewBlock { start, zero: false }
 }
 
-/// Makes a block one of the program's.
-fn mark(block: &Marked, request: &Request) {
-    block.write_canary(request.size);
-    let align_log2 = request.align.trailing_zeros();
-    block.set_trailer(Trailer { state: State::Live(request.family), size: request.size, align_log2 });
+#[cold]
+#[inline(never)]
+fn allocate_large<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
+    let block = large_block::allocate(own, request);
+    if !block.start.is_null() {
+        watch.count_alloc();
+    }
+    block
+}
+
+/// Brings blocks of a class into the magazine, half of what it may have at most, and returns one more; `None` when memory runs out.
+#[cold]
+#[inline(never)]
+fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
+    let first = take(own, watch, class)?;
+    let (layout, spans) = (own.layout(), own.spans().of(class));
+    let n = spans.n_free(layout).min(capacity(class) as u32 / 2);
+    for _ in 0..n {
+        let carve = |_: *mut u8| debug_assert!(false, "the span has free blocks");
+        let Some((start, _)) = spans.take_single(layout, watch.random(), own.shared().os().os_page_bytes(), carve)
+        else {
+            break;
+        };
+        own.accounts().add_free(class, -1);
+        if !watch.magazine(class).put(class, start) {
+            debug_assert!(false, "the magazine was empty");
+        }
+    }
+    Some(first)
 }
 
 /// A block of a class, from the first source that has any; `None` when memory runs out.
@@ -68,7 +98,7 @@ fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mu
             }
             if !refill::use_new_span(own, class) {
                 // Memory is short: what waits gives way.
-                if watch.quarantine().len() == 0 {
+                if watch.held().next().is_none() {
                     return None;
                 }
                 release::release_all(own);

@@ -15,15 +15,35 @@ use crate::span::trailer::{State, Trailer};
 use crate::span::{Entry, Generation, PageIndex, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
-use crate::thread::watched::examine::{Examined, examine};
+use crate::thread::watched::examine::{Examined, examine, examine_own};
 use crate::thread::watched::large_marks;
 use crate::thread::watched::quarantine::Quarantine;
 use crate::thread::watched::release::{count_free, quarantine};
 use crate::thread::watched::request::Claim;
+use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::{large, route, upkeep};
 use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
+
+/// Frees the block at `start`, in a span of `class` of this watched heap, if it is one that is out.
+///
+/// # Safety
+/// - If a block that is out starts there, no code uses it any more.
+#[inline]
+pub(crate) unsafe fn free_own<O: Os>(
+    own: Own<'_, O>,
+    watch: &WatchedHeap,
+    (start, class): (*mut u8, usize),
+    claim: Claim,
+) {
+    let Some((block, trailer)) = examine_own(own, (start, class), claim) else { return };
+    block.set_trailer(Trailer { state: State::Freed, ..trailer });
+    block.fill(trailer.size);
+    own.bins().count_single_free(class);
+    quarantine(own, watch, (start, block_bytes(class)), Some(class));
+    count_free(own, watch);
+}
 
 /// Frees the block at `start`, in the watched span at `page`, if it is one that is out.
 ///
@@ -52,7 +72,7 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
     }
     match own.watch() {
         Some(watch) if is_own || !generation.is_explicit() => {
-            quarantine(own, watch, block.start(), block_bytes(class));
+            quarantine(own, watch, (block.start(), block_bytes(class)), is_own.then_some(class));
             count_free(own, watch);
         }
         _ => {
@@ -83,6 +103,6 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     watch.quarantine().count_large(n_pages);
     large::publish(own, -(n_pages.to_bytes().0 as i64));
     upkeep::tick(own, own.now_ms());
-    quarantine(own, watch, start, asked.size);
+    quarantine(own, watch, (start, Quarantine::bytes_of_large(asked.size)), None);
     count_free(own, watch);
 }

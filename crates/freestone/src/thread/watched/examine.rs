@@ -12,8 +12,8 @@ use crate::misuse::Misuse;
 use crate::shared::Shared;
 use crate::size_class::{block_at, block_bytes};
 use crate::span::single_block::{Whereabouts, whereabouts};
-use crate::span::trailer::{Family, Marked, State, Trailer};
-use crate::span::{Entry, OwnedSpan, PageIndex, blocks};
+use crate::span::trailer::{Family, Marked, State, TRAILER_BYTES, Trailer};
+use crate::span::{Entry, OwnedSpan, PageIndex};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::request::{Claim, Request};
 use freestone_os::Os;
@@ -62,88 +62,122 @@ pub(crate) fn examine<O: Os>(
     claim: Claim,
 ) -> Option<Examined> {
     let is_own = entry.generation() == own.generation();
-    let (block, trailer) = match find(own, (start, class), page, is_own) {
-        Ok(found) => found,
-        Err(what) => {
-            own.report(what, start.addr());
-            return None;
+    let (block, trailer) = if is_own {
+        examine_own(own, (start, class), claim)?
+    } else {
+        // SAFETY: the span is there, and its length does not change.
+        let span_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
+        let offset = start.addr() - own.layout().page_start(page).addr();
+        if let Err(what) = check_start(class, offset, span_bytes) {
+            return refuse(own, what, start);
         }
+        examine_trailer(own, (start, class), claim)?
     };
-    let examined = Examined { block, trailer, class, entry, is_own };
-    if let Some(what) = claim_damage(&examined, claim) {
+    Some(Examined { block, trailer, class, entry, is_own })
+}
+
+/// As [`examine`], of an address in a span of `class` of this heap, which is watched.
+#[inline]
+pub(crate) fn examine_own<O: Os>(
+    own: Own<'_, O>,
+    (start, class): (*mut u8, usize),
+    claim: Claim,
+) -> Option<(Marked, Trailer)> {
+    let layout = own.layout();
+    let page = own.lookup().view().page_of(start.addr())?;
+    // SAFETY: the page has this heap's tag, so it is in a span and has a record.
+    let first = unsafe { &*layout.record(page) }.first_page();
+    // SAFETY: the span has this heap's tag, so it is this heap's.
+    let span = unsafe { OwnedSpan::at(layout, first) };
+    let offset = start.addr() - span.start().addr();
+    let index = match check_start(class, offset, span.n_pages().to_bytes().0) {
+        Ok(index) => index,
+        Err(what) => return refuse(own, what, start),
+    };
+    let os_page_bytes = own.shared().os().os_page_bytes();
+    match whereabouts(&span, index, os_page_bytes) {
+        Whereabouts::Out => {}
+        Whereabouts::Free => return refuse(own, Misuse::DoubleFree { block_bytes: block_bytes(class) }, start),
+        Whereabouts::Uncarved => return refuse(own, Misuse::Foreign, start),
+    }
+    if index > 0
+        && let Some(what) = left_damage(own, start.wrapping_sub(block_bytes(class)), class)
+        && whereabouts(&span, index - 1, os_page_bytes) == Whereabouts::Out
+    {
+        own.report(what, start.addr() - block_bytes(class));
+    }
+    examine_trailer(own, (start, class), claim)
+}
+
+/// Reports what is wrong with an address.
+#[cold]
+#[inline(never)]
+fn refuse<T, O: Os>(own: Own<'_, O>, what: Misuse, start: *mut u8) -> Option<T> {
+    own.report(what, start.addr());
+    None
+}
+
+/// The number of the block that starts at an offset of a span of `class`, or why none does.
+#[inline]
+fn check_start(class: usize, offset: usize, span_bytes: usize) -> Result<usize, Misuse> {
+    let (index, is_start) = block_at(class, offset);
+    let block_bytes = block_bytes(class);
+    if (index + 1) * block_bytes > span_bytes {
+        return Err(Misuse::Foreign);
+    }
+    if is_start { Ok(index) } else { Err(Misuse::Interior { block_bytes, offset: offset - index * block_bytes }) }
+}
+
+/// The block of `class` that starts at an address in a watched span, if its trailer says that it is out. What is wrong is reported.
+#[inline]
+fn examine_trailer<O: Os>(
+    own: Own<'_, O>,
+    (start, class): (*mut u8, usize),
+    claim: Claim,
+) -> Option<(Marked, Trailer)> {
+    let block_bytes = block_bytes(class);
+    // SAFETY: a block of a watched span starts here.
+    let block = unsafe { Marked::at(start, block_bytes, &own.shared().secret) };
+    let trailer = match block.trailer() {
+        Some(trailer @ Trailer { state: State::Live(_), .. }) => trailer,
+        other => return refuse(own, not_live(&block, other), start),
+    };
+    if let Some(what) = claim_mismatch(trailer.state, (trailer.size, 1 << trailer.align_log2), claim) {
         own.report(what, start.addr());
     }
-    if let Some(what) = canary_damage(&examined) {
-        own.report(what, start.addr());
+    if let Some(offset) = block.canary_damage(trailer.size) {
+        own.report(Misuse::Overflow { block_bytes, size: Some(trailer.size), offset }, start.addr());
         // A crime is reported once.
         block.write_canary(trailer.size);
     }
-    Some(examined)
+    Some((block, trailer))
 }
 
-/// The block that starts at an address, which is out of its span and has a trailer; or why there is none.
-fn find<O: Os>(
-    own: Own<'_, O>,
-    (start, class): (*mut u8, usize),
-    page: PageIndex,
-    is_own: bool,
-) -> Result<(Marked, Trailer), Misuse> {
-    let (layout, shared) = (own.layout(), own.shared());
-    let bytes = block_bytes(class);
-    let span_start = layout.page_start(page);
-    let (index, is_start) = block_at(class, start.addr() - span_start.addr());
-    // SAFETY: the span is there, and its length does not change.
-    if index >= blocks::n_blocks(unsafe { shared.pages.span(page) }) {
-        return Err(Misuse::Foreign);
-    }
-    if !is_start {
-        return Err(Misuse::Interior { block_bytes: bytes, offset: start.addr() - span_start.addr() - index * bytes });
-    }
-    if is_own {
-        let os_page_bytes = shared.os().os_page_bytes();
-        // SAFETY: the page has this heap's tag, so the small span is this heap's.
-        let span = unsafe { OwnedSpan::at(layout, page) };
-        match whereabouts(&span, index, os_page_bytes) {
-            Whereabouts::Free => return Err(Misuse::DoubleFree { block_bytes: bytes }),
-            Whereabouts::Uncarved => return Err(Misuse::Foreign),
-            Whereabouts::Out => {}
-        }
-        if index > 0 {
-            let left = span_start.wrapping_add((index - 1) * bytes);
-            if whereabouts(&span, index - 1, os_page_bytes) == Whereabouts::Out {
-                look_left(own, left, bytes);
-            }
-        }
-    }
-    // SAFETY: a block of a watched span starts here.
-    let block = unsafe { Marked::at(start, bytes, &shared.secret) };
-    match block.trailer() {
-        Some(trailer @ Trailer { state: State::Live(_), .. }) => Ok((block, trailer)),
-        Some(Trailer { state: State::Freed, .. }) => Err(Misuse::DoubleFree { block_bytes: bytes }),
-        Some(Trailer { state: State::Fresh, .. }) => Err(Misuse::Foreign),
-        None => Err(Misuse::Overflow { block_bytes: bytes, size: None, offset: block.capacity() }),
-    }
-}
-
-/// Reports what was written behind the end of the block at `left`, which is out of a span of this heap.
-fn look_left<O: Os>(own: Own<'_, O>, left: *mut u8, block_bytes: usize) {
-    // SAFETY: a block of a span of this heap is there; only this thread hands it out, and what is read of it nobody else writes.
-    let block = unsafe { Marked::at(left, block_bytes, &own.shared().secret) };
-    let what = match block.trailer() {
+/// What is wrong with a block that has this trailer, which does not say that the program has it.
+#[cold]
+fn not_live(block: &Marked, trailer: Option<Trailer>) -> Misuse {
+    let block_bytes = block.capacity() + TRAILER_BYTES;
+    match trailer {
+        Some(Trailer { state: State::Freed, .. }) => Misuse::DoubleFree { block_bytes },
+        Some(_) => Misuse::Foreign,
         None => Misuse::Overflow { block_bytes, size: None, offset: block.capacity() },
-        Some(Trailer { state: State::Fresh, .. }) => return,
-        Some(Trailer { size, .. }) => match block.late_damage(size) {
-            Some(offset) => Misuse::Overflow { block_bytes, size: Some(size), offset },
-            None => return,
-        },
-    };
-    own.report(what, left.addr());
+    }
 }
 
-/// What the program says of a block that is not so.
-fn claim_damage(examined: &Examined, claim: Claim) -> Option<Misuse> {
-    let Trailer { state, size, align_log2 } = examined.trailer;
-    claim_mismatch(state, (size, 1 << align_log2), claim)
+/// What was written behind the end of the block at `left`, if that is out of its span, which is this heap's.
+#[inline]
+fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize) -> Option<Misuse> {
+    let block_bytes = block_bytes(class);
+    // SAFETY: a span of this heap has a block there; only this thread hands it out, and what is read of it nobody else writes.
+    let block = unsafe { Marked::at(left, block_bytes, &own.shared().secret) };
+    match block.trailer() {
+        None => Some(Misuse::Overflow { block_bytes, size: None, offset: block.capacity() }),
+        Some(Trailer { state: State::Fresh, .. }) => None,
+        Some(Trailer { size, .. }) => {
+            let offset = block.late_damage(size)?;
+            Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
+        }
+    }
 }
 
 /// What the program says that does not fit a block of a state, a size and an alignment.
@@ -158,12 +192,4 @@ pub(crate) fn claim_mismatch(state: State, (size, align): (usize, usize), claim:
     let least = crate::size_class::GRANULE_BYTES;
     let claimed = claim.align().filter(|&claimed| claimed.max(least) != align.max(least))?;
     Some(Misuse::WrongAlign { size, align, claimed })
-}
-
-/// What was written behind the end of a block.
-#[inline]
-fn canary_damage(examined: &Examined) -> Option<Misuse> {
-    let size = examined.trailer.size;
-    let offset = examined.block.canary_damage(size)?;
-    Some(Misuse::Overflow { block_bytes: block_bytes(examined.class), size: Some(size), offset })
 }

@@ -18,8 +18,8 @@ pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: Free
     fill_head(own.shared(), &block);
     let waiting = watch.quarantine();
     let bytes = block_bytes(block.class());
-    if own.holdings().is_some() && waiting.n_to_leave(bytes, own.shared().usage.n_heaps()) == 0 {
-        return waiting.push(block.into_node().cast(), bytes);
+    if own.holdings().is_some() && waiting.has_room(bytes) {
+        return waiting.push(block.into_node().cast(), bytes, None);
     }
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
         returns::turn_to(own, home.span.page());

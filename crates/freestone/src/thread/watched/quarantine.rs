@@ -14,82 +14,98 @@ use freestone_base::units::Pages;
 /// Most blocks.
 const BLOCKS_MOST: usize = 1024;
 
-/// Most bytes, in a process of few threads: what the second-level cache of one core holds, so that a block is still there when its contents are
-/// checked.
-const BYTES_MOST: usize = 512 * 1024;
+/// Most bytes, in a process of few threads: a few times what the first-level cache of one core holds, and a part of the second, so that a block is
+/// still there when it is handed out again.
+const BYTES_MOST: usize = 128 * 1024;
 
 /// Most bytes in all quarantines of a process of many threads: those that sleep keep theirs.
 const BYTES_OF_ALL: usize = 4 << 20;
 
-/// Blocks longer than this do not wait.
-const LONGEST_BYTES: usize = BYTES_MOST * 3 / 4;
+/// Only the ends of a large block are looked at, so it counts as one part in this many of its bytes.
+const LARGE_PART: usize = 4;
 
-/// Blocks that leave at once when there is no room: what is done per span and per batch is done less often.
-const LEAVE_AT_ONCE: u32 = 16;
+/// Blocks longer than this do not wait.
+const LONGEST_BYTES: usize = LARGE_PART * BYTES_MOST * 3 / 4;
+
+/// Blocks that leave at once when there is no room: what is done per batch is done less often.
+pub(crate) const LEAVE_AT_ONCE: u32 = 16;
+
+/// Not a small block of this heap.
+const OTHER: u8 = 0;
 
 /// See the module header. Zero is an empty one.
 #[derive(Debug)]
 pub(crate) struct Quarantine {
-    ring: [Cell<*mut u8>; BLOCKS_MOST],
+    starts: [Cell<*mut u8>; BLOCKS_MOST],
+    /// The class of each block, and one more; or [`OTHER`].
+    classes: [Cell<u8>; BLOCKS_MOST],
     first: Cell<u32>,
     len: Cell<u32>,
     bytes: Cell<usize>,
+    /// How many bytes may wait; as of when blocks left last.
+    most: Cell<usize>,
     /// Large blocks that came, ever, and their pages; and those that left.
     large_came: [AtomicU64; 2],
     large_left: [AtomicU64; 2],
 }
 
 impl Quarantine {
-    /// Whether a block of `bytes` may wait at all.
+    /// Whether a large block of `bytes` may wait at all.
     pub(crate) fn takes(bytes: usize) -> bool {
         bytes <= LONGEST_BYTES
     }
 
-    /// Adds a block of `bytes`, which [`Quarantine::takes`] allows; there is room for it.
+    /// What a large block of `bytes` counts as.
+    pub(crate) fn bytes_of_large(bytes: usize) -> usize {
+        bytes / LARGE_PART
+    }
+
+    /// Adds a block that counts as `bytes`, for which there is room. `class`: it is a small one of this heap.
     #[inline]
-    pub(crate) fn push(&self, start: *mut u8, bytes: usize) {
+    pub(crate) fn push(&self, start: *mut u8, bytes: usize, class: Option<usize>) {
         let at = (self.first.get() + self.len.get()) as usize % BLOCKS_MOST;
         debug_assert!((self.len.get() as usize) < BLOCKS_MOST);
-        self.ring[at].set(start);
+        self.starts[at].set(start);
+        self.classes[at].set(class.map_or(OTHER, |class| class as u8 + 1));
         self.len.set(self.len.get() + 1);
         self.bytes.set(self.bytes.get() + bytes);
     }
 
-    /// Takes out the block that came first. The caller finds out its length, and says it to [`Quarantine::discount`].
+    /// Takes out the block that came first, and its class if it is a small one of this heap. The caller says to [`Quarantine::discount`] what it
+    /// counted as.
     #[inline]
-    pub(crate) fn pop(&self) -> Option<*mut u8> {
+    pub(crate) fn pop(&self) -> Option<(*mut u8, Option<usize>)> {
         let len = self.len.get().checked_sub(1)?;
-        let first = self.first.get() as usize;
+        let first = self.first.get() as usize % BLOCKS_MOST;
         self.len.set(len);
         // An empty ring starts anew, so that a heap that rarely frees touches little of it.
         self.first.set(if len == 0 { 0 } else { ((first + 1) % BLOCKS_MOST) as u32 });
-        Some(self.ring[first].replace(ptr::null_mut()))
+        let class = usize::from(self.classes[first].get()).checked_sub(1);
+        Some((self.starts[first].replace(ptr::null_mut()), class))
     }
 
-    /// Discounts a block of `bytes` that was taken out.
+    /// Discounts a block that counted as `bytes` and was taken out.
     #[inline]
     pub(crate) fn discount(&self, bytes: usize) {
         self.bytes.set(self.bytes.get().saturating_sub(bytes));
     }
 
-    /// How many blocks have to leave before one of `bytes` comes, in a process of so many heaps.
+    /// Whether there is room for a block that counts as `bytes`. There always is in an empty one.
     #[inline]
-    pub(crate) fn n_to_leave(&self, bytes: usize, n_heaps: u32) -> u32 {
-        let most = BYTES_MOST.min(BYTES_OF_ALL / n_heaps.max(1) as usize);
-        let has_room =
-            self.len.get() == 0 || ((self.len.get() as usize) < BLOCKS_MOST && self.bytes.get() + bytes <= most);
-        if has_room { 0 } else { LEAVE_AT_ONCE }
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let len = self.len.get() as usize;
+        len == 0 || (len < BLOCKS_MOST && self.bytes.get() + bytes <= self.most.get())
     }
 
-    /// Blocks that wait.
-    pub(crate) fn len(&self) -> u32 {
-        self.len.get()
+    /// Lets as many bytes wait as a process of so many heaps may have.
+    pub(crate) fn share(&self, n_heaps: u32) {
+        self.most.set(BYTES_MOST.min(BYTES_OF_ALL / n_heaps.max(1) as usize));
     }
 
     /// The blocks, for checks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = *mut u8> {
         let first = self.first.get() as usize;
-        (first..first + self.len.get() as usize).map(|at| self.ring[at % BLOCKS_MOST].get())
+        (first..first + self.len.get() as usize).map(|at| self.starts[at % BLOCKS_MOST].get())
     }
 
     /// Counts a large block of `n_pages` that comes.

@@ -1,13 +1,15 @@
-//! What a heap has if it is watched: a lookup that only the slow ways see, a source of random numbers, and a quarantine.
+//! What a heap has if it is watched: a lookup that only the slow ways see, a source of random numbers, a quarantine, and magazines.
 #![allow(unsafe_code)]
 //!
-//! The quarantine is made at the first watched birth of a heap's record, and stays with the record: metadata is never freed.
+//! The [`WatchedHeap`] is made at the first watched birth of a heap's record, and stays with the record: metadata is never freed.
 //!
 //! # Safety
 //! The pointer is null or that of a [`WatchedHeap`] in metadata, which is never unmapped.
 
+use crate::size_class::N_CLASSES;
 use crate::span::{Generation, View};
 use crate::thread::lookup::Lookup;
+use crate::thread::watched::magazine::Magazine;
 use crate::thread::watched::quarantine::Quarantine;
 use core::cell::Cell;
 use core::ptr;
@@ -16,12 +18,13 @@ use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
 /// What a watched heap has. Zero is valid.
 #[derive(Debug)]
 pub(crate) struct WatchedHeap {
-    quarantine: Quarantine,
     random: Cell<u64>,
     /// Blocks that the heap handed out, less those that its thread freed.
     live: Cell<i64>,
     /// Blocks handed out since nothing was live.
     burst: Cell<u32>,
+    magazines: [Magazine; N_CLASSES],
+    quarantine: Quarantine,
 }
 
 /// So many blocks are a burst.
@@ -32,6 +35,17 @@ impl WatchedHeap {
     #[inline]
     pub(crate) fn quarantine(&self) -> &Quarantine {
         &self.quarantine
+    }
+
+    /// Free blocks of a class that are handed out next.
+    #[inline]
+    pub(crate) fn magazine(&self, class: usize) -> &Magazine {
+        &self.magazines[class]
+    }
+
+    /// Every block that is out of its span and not the program's, for checks.
+    pub(crate) fn held(&self) -> impl Iterator<Item = *mut u8> {
+        self.quarantine.iter().chain(self.magazines.iter().flat_map(Magazine::iter))
     }
 
     /// Counts a block that is handed out.

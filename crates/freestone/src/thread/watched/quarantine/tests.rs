@@ -4,10 +4,12 @@ use std::boxed::Box;
 
 fn quarantine() -> Box<Quarantine> {
     Box::new(Quarantine {
-        ring: [const { Cell::new(ptr::null_mut()) }; BLOCKS_MOST],
+        starts: [const { Cell::new(ptr::null_mut()) }; BLOCKS_MOST],
+        classes: [const { Cell::new(0) }; BLOCKS_MOST],
         first: Cell::new(0),
         len: Cell::new(0),
         bytes: Cell::new(0),
+        most: Cell::new(0),
         large_came: [const { AtomicU64::new(0) }; 2],
         large_left: [const { AtomicU64::new(0) }; 2],
     })
@@ -20,16 +22,17 @@ fn block(number: usize) -> *mut u8 {
 #[test]
 fn blocks_leave_in_the_order_in_which_they_came() {
     let waiting = quarantine();
+    waiting.share(1);
+    let class_of = |number: usize| (number % 3).checked_sub(1);
     let mut next = 1;
     for came in 1..5000 {
-        while waiting.n_to_leave(64, 1) > 0 {
-            assert_eq!(waiting.pop(), Some(block(next)));
+        while !waiting.has_room(64) {
+            assert_eq!(waiting.pop(), Some((block(next), class_of(next))));
             waiting.discount(64);
             next += 1;
         }
-        waiting.push(block(came), 64);
+        waiting.push(block(came), 64, class_of(came));
     }
-    assert_eq!(waiting.len() as usize, 5000 - next);
     assert!(waiting.iter().eq((next..5000).map(block)));
 }
 
@@ -40,10 +43,11 @@ fn as_many_bytes_wait_as_the_bound_allows_and_fewer_where_there_are_many_heaps()
         while waiting.pop().is_some() {
             waiting.discount(10_000);
         }
+        waiting.share(n_heaps);
         (1..)
             .take_while(|&at| {
-                waiting.n_to_leave(10_000, n_heaps) == 0 && {
-                    waiting.push(block(at), 10_000);
+                waiting.has_room(10_000) && {
+                    waiting.push(block(at), 10_000, None);
                     true
                 }
             })
@@ -52,5 +56,5 @@ fn as_many_bytes_wait_as_the_bound_allows_and_fewer_where_there_are_many_heaps()
     assert_eq!(room_for(1), BYTES_MOST / 10_000);
     assert_eq!(room_for(64), BYTES_OF_ALL / 64 / 10_000);
     assert_eq!(room_for(1 << 20), 1, "one block always finds room");
-    assert!(Quarantine::takes(262_144) && !Quarantine::takes(BYTES_MOST));
+    assert!(Quarantine::takes(262_144) && !Quarantine::takes(LARGE_PART * BYTES_MOST));
 }

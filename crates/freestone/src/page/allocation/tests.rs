@@ -1,0 +1,160 @@
+use super::*;
+use crate::config::key;
+use crate::testing::World;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+/// A world in which dirty memory stays, without huge pages.
+fn world() -> World {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
+    world.set(key::THP, "off");
+    world
+}
+
+fn allocate(world: &World, pages: u32, kind: Kind) -> Run {
+    world.shared.pages.allocate(Pages(pages), Pages(1), kind).expect("the fake kernel has memory")
+}
+
+fn free(world: &World, run: Run) {
+    world.shared.pages.free(OwnedRun::taken(Extent::new(run.page, run.pages)));
+}
+
+fn fresh_pages(world: &World) -> u64 {
+    world.shared.pages.stats().fresh_bytes >> 16
+}
+
+#[test]
+fn dirty_pages_are_taken_before_clean_ones_and_do_not_count_as_fresh() {
+    for kind in [Kind::Large, Kind::Small] {
+        let world = world();
+        let [run, _wall] = [6, 1].map(|n| allocate(&world, n, kind));
+        assert!(run.zero);
+        free(&world, run);
+        let fresh = fresh_pages(&world);
+        let [first, second, third] = [4, 2, 1].map(|n| allocate(&world, n, kind));
+        assert_eq!((first.page, second.page), (run.page, run.page + Pages(4)));
+        assert!(!first.zero && !second.zero && third.zero);
+        assert_eq!(fresh_pages(&world), fresh + 1);
+    }
+}
+
+#[test]
+fn at_most_half_of_a_large_block_is_clean_if_the_rest_is_dirty_and_a_span_is_never_mixed() {
+    for (kind, n_dirty, is_mixed) in
+        [(Kind::Large, 4, true), (Kind::Large, 5, true), (Kind::Large, 3, false), (Kind::Small, 5, false)]
+    {
+        let world = world();
+        let [dirty, clean, _wall] = [n_dirty, 8 - n_dirty, 1].map(|n| allocate(&world, n, Kind::Large));
+        free(&world, clean);
+        world.shared.pages.purge();
+        free(&world, dirty);
+        let block = allocate(&world, 8, kind);
+        assert_eq!(block.page == dirty.page, is_mixed, "{n_dirty} of 8 pages are dirty, for a {kind:?} run");
+        assert_eq!(block.zero, !is_mixed);
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_served_takes_nothing() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let run = allocate(&world, 10, Kind::Large);
+    let before = pages.stats();
+    let range = pages.layout().n_pages as u32;
+    for (wanted, align) in [(range, 1), (u32::MAX, 1), (1, 1 << 31)] {
+        assert!(pages.allocate(Pages(wanted), Pages(align), Kind::Large).is_none(), "{wanted} pages by {align}");
+    }
+    assert!(pages.allocate_with_growth_room(Pages(range / 4 + 1)).is_none());
+    assert!(pages.allocate_with_growth_room(Pages(u32::MAX)).is_none());
+    world.set(key::LIMIT_HARD, "1m");
+    assert!(pages.allocate(Pages(16), Pages(1), Kind::Large).is_none());
+    assert_eq!(pages.stats(), before);
+    world.set(key::LIMIT_HARD, "64m");
+    free(&world, run);
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn a_block_with_room_to_grow_has_free_pages_behind_it() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let run = pages.allocate_with_growth_room(Pages(5)).expect("the fake kernel has memory");
+    assert_eq!((run.pages, run.zero), (Pages(5), true));
+    let block = OwnedRun::taken(Extent::new(run.page, run.pages));
+    assert!(pages.extend(&block, growth::with_growth_room(Pages(5)).unwrap()));
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn caches_are_emptied_before_clean_pages_are_taken() {
+    let world = world();
+    let heap = world.heap();
+    for _ in 0..3 {
+        crate::testing::free(heap, heap.allocate(10 << 16, 1).start);
+    }
+    let cached = heap.cache().cached_pages();
+    assert_eq!(cached, 10);
+    let fresh = fresh_pages(&world);
+    assert!(!allocate(&world, 9, Kind::Large).zero);
+    assert_eq!((heap.cache().cached_pages(), fresh_pages(&world)), (0, fresh));
+}
+
+/// What is done with the page heap: a run is allocated, of pages, alignment and kind; one is freed; all that is dirty is purged.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Allocate(u32, u32, bool),
+    Free(usize),
+    Purge,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => (1..24_u32, 0..6_u32, any::<bool>()).prop_map(|(pages, log2, large)| Step::Allocate(pages, 1 << log2, large)),
+        6 => (0..20_usize).prop_map(Step::Free),
+        1 => Just(Step::Purge),
+    ];
+    proptest::collection::vec(step, 1..if cfg!(miri) { 10 } else { 60 })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
+
+    /// No page is handed out twice, every run is long and aligned as requested, and what is said to be zero was not used since the last purge.
+    #[test]
+    fn runs_are_long_aligned_apart_and_zero_as_they_say(steps in steps()) {
+        let world = world();
+        let pages = &world.shared.pages;
+        let (mut runs, mut out, mut used) = (Vec::<Run>::new(), BTreeSet::new(), BTreeSet::new());
+        for step in steps {
+            match step {
+                Step::Allocate(wanted, align, is_large) => {
+                    let kind = if is_large { Kind::Large } else { Kind::Small };
+                    let run = pages.allocate(Pages(wanted), Pages(align), kind).expect("the fake kernel has memory");
+                    prop_assert!(run.pages == Pages(wanted));
+                    let first = pages.layout().base.addr() / (1 << 16) + run.page.0 as usize;
+                    prop_assert_eq!(first % align as usize, 0);
+                    for page in run.page.0..(run.page + run.pages).0 {
+                        prop_assert!(out.insert(page), "page {} is handed out twice", page);
+                        prop_assert!(!run.zero || !used.contains(&page), "page {} is not zero", page);
+                        used.insert(page);
+                    }
+                    runs.push(run);
+                }
+                Step::Free(at) if at < runs.len() => {
+                    let run = runs.swap_remove(at);
+                    (run.page.0..(run.page + run.pages).0).for_each(|page| assert!(out.remove(&page)));
+                    free(&world, run);
+                }
+                Step::Free(_) => {}
+                Step::Purge => {
+                    pages.purge();
+                    used = out.clone();
+                }
+            }
+            let stats = pages.stats();
+            prop_assert_eq!((stats.small_pages + stats.large_pages) as usize, out.len());
+        }
+    }
+}

@@ -1,0 +1,140 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::config::key;
+use crate::testing::World;
+use proptest::prelude::*;
+use std::boxed::Box;
+use std::vec::Vec;
+
+/// A world in which dirty memory stays, without huge pages.
+fn world() -> World {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
+    world.set(key::THP, "off");
+    world
+}
+
+fn allocate(world: &World, pages: u32) -> OwnedRun {
+    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
+    OwnedRun::taken(Extent::new(run.page, run.pages))
+}
+
+fn pages_of(world: &World, block: &OwnedRun) -> Pages {
+    world.shared.pages.extent(block).pages
+}
+
+#[test]
+fn a_block_grows_into_the_free_run_behind_it_and_no_further() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let [block, room, wall] = [4, 6, 1].map(|n| allocate(&world, n));
+    assert!(!pages.extend(&block, Pages(5)), "the pages behind it are in use");
+    pages.free(room);
+    assert!(!pages.extend(&block, Pages(11)), "there are six");
+    assert_eq!(pages_of(&world, &block), Pages(4));
+    assert!(pages.extend(&block, Pages(7)) && pages.extend(&block, Pages(10)));
+    assert_eq!((pages_of(&world, &block), pages.stats().large_pages, pages.stats().dirty_pages), (Pages(10), 11, 0));
+    assert!(!pages.extend(&block, Pages(11)));
+    assert_eq!(world.check(), Ok(()));
+    pages.free(wall);
+}
+
+#[test]
+fn a_block_does_not_grow_past_the_address_range_or_a_limit() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let block = allocate(&world, 4);
+    let n_pages = pages.layout().n_pages as u32;
+    assert!(!pages.extend(&block, Pages(n_pages)));
+    // To the end of the arena, and then into pages that were never used.
+    assert!(pages.extend(&block, growth::arena_step(Pages::ZERO, Pages(4))) && pages.extend(&block, Pages(40)));
+    world.set(key::LIMIT_HARD, "4m");
+    assert!(!pages.extend(&block, Pages(65)) && pages.extend(&block, Pages(60)));
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn what_is_cut_off_is_dirty_and_can_be_grown_into_again() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let [block, _wall] = [10, 1].map(|n| allocate(&world, n));
+    pages.shrink(&block, Pages(3));
+    assert_eq!((pages_of(&world, &block), pages.stats().dirty_pages, pages.stats().large_pages), (Pages(3), 7, 4));
+    assert!(pages.extend(&block, Pages(10)));
+    assert_eq!((pages.stats().dirty_pages, pages.stats().large_pages), (0, 11));
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn only_less_than_a_huge_page_is_slack() {
+    let world = World::new(4096);
+    let pages = &world.shared.pages;
+    assert!(!pages.is_slack(Pages(256), Pages(255)), "there are no huge pages");
+    let world = World::new(4096);
+    world.os().give_huge_pages(2 << 20);
+    let pages = &world.shared.pages;
+    assert!(pages.is_slack(Pages(256), Pages(255)) && pages.is_slack(Pages(256), Pages(225)));
+    assert!(!pages.is_slack(Pages(256), Pages(224)) && !pages.is_slack(Pages(256), Pages(1)));
+    assert!(!pages.is_slack(Pages(10), Pages(9)), "the block is too short for huge pages");
+}
+
+/// What is done with a block of a list: it is made longer or shorter, freed, or another is allocated.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Resize(usize, u32),
+    Free(usize),
+    Allocate(u32),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..8_usize, 1..30_u32).prop_map(|(at, pages)| Step::Resize(at, pages)),
+        2 => (0..8_usize).prop_map(Step::Free),
+        3 => (1..20_u32).prop_map(Step::Allocate),
+    ];
+    proptest::collection::vec(step, 1..if cfg!(miri) { 8 } else { 50 })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
+
+    /// Blocks never overlap, keep the length they were given last, and the list has the sum.
+    #[test]
+    fn blocks_and_their_list_have_the_pages_that_they_were_given(steps in steps()) {
+        let world = world();
+        let pages = &world.shared.pages;
+        let list: &'static LargeList = Box::leak(Box::default());
+        let mut blocks: Vec<(OwnedRun, u32)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Allocate(n) if blocks.len() < 8 => {
+                    let block = allocate(&world, n);
+                    prop_assert!(pages.is_listed(&block, None) && !pages.is_listed(&block, Some(list)));
+                    // SAFETY: the list is leaked.
+                    pages.list_large(&block, unsafe { list.pinned() });
+                    prop_assert!(pages.is_listed(&block, Some(list)) && !pages.is_listed(&block, None));
+                    blocks.push((block, n));
+                }
+                Step::Resize(at, to) if at < blocks.len() => {
+                    let (block, now) = &mut blocks[at];
+                    if to < *now {
+                        pages.shrink(block, Pages(to));
+                        *now = to;
+                    } else if to > *now && pages.extend(block, Pages(to)) {
+                        *now = to;
+                    }
+                }
+                Step::Free(at) if at < blocks.len() => pages.free(blocks.swap_remove(at).0),
+                _ => {}
+            }
+            let mut extents: Vec<_> = blocks.iter().map(|(block, _)| pages.extent(block)).collect();
+            prop_assert!(extents.iter().zip(&blocks).all(|(extent, (_, now))| extent.pages == Pages(*now)));
+            extents.sort_by_key(|extent| extent.first);
+            prop_assert!(extents.windows(2).all(|pair| pair[0].end() <= pair[1].first), "two blocks overlap");
+            let sum = blocks.iter().map(|(_, now)| u64::from(*now)).sum::<u64>();
+            prop_assert_eq!((pages.listed_pages(list), pages.stats().large_pages), (sum, sum));
+            prop_assert_eq!(pages.first_large(list).is_some(), !blocks.is_empty());
+            prop_assert_eq!(world.check(), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Blocks on their way from the thread that frees them to the thread that owns their spans.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  Batch       up to 32 blocks of one owner that a thread has freed: their addresses, in the order of the frees
+//!    │ link    every block must still be as it was buffered
+//!  Handover    the same blocks, linked through their first words
+//!    │ push    one atomic operation
+//!  BlockInbox  what other threads have handed over to a heap
+//!    │ take
+//!  InTransit   blocks of any class and any owner; the page map tells them apart
+//! ```
+//!
+//! A free of another thread's block writes to the block, and reads it only to see whether it is marked: what it collects is in the batch. So a
+//! block that is freed again, or written to, while it is buffered cannot damage the batch: it is left out and reported when the batch is linked.
+//!
+//! # Safety
+//! A block of a batch, a handover or an inbox is free, and belongs to that value. A program that breaks this is found by the marks, as in
+//! `free_block`: no link is followed to an address that the page map does not have as a small block's.
+
+use crate::span::View;
+use crate::span::free_node::{self, Chain, Marked};
+use crate::thread::free_block::{Found, FreeBlock};
+use core::cell::Cell;
+use core::ptr;
+use freestone_base::inbox::{Inbox, LinkKey, Node};
+
+/// The most blocks of a batch.
+pub(crate) const BATCH: usize = 32;
+
+/// How many blocks before its turn a block is prefetched.
+const AHEAD: usize = 8;
+
+/// Blocks of one owner that a thread has freed and not yet handed over. See the module header.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    len: Cell<u32>,
+    blocks: [Cell<*mut Node>; BATCH],
+}
+
+impl Batch {
+    /// No blocks.
+    pub(crate) const fn new() -> Self {
+        Self { len: Cell::new(0), blocks: [const { Cell::new(ptr::null_mut()) }; BATCH] }
+    }
+
+    /// How many blocks.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len.get() as usize
+    }
+
+    /// The block before the one with this number, which it links to; null before the first.
+    #[inline(always)]
+    fn before(&self, number: usize) -> *mut Node {
+        if number == 0 { ptr::null_mut() } else { self.blocks[(number - 1) % BATCH].get() }
+    }
+
+    /// Adds a block, encoding its link with `key`. The batch is not full.
+    #[inline(always)]
+    pub(crate) fn push(&self, block: FreeBlock, key: LinkKey) {
+        let (number, node) = (self.len(), block.into_node());
+        // SAFETY: the block is free, and was the value's.
+        unsafe { free_node::write_buffered(node, self.before(number), key) };
+        self.blocks[number % BATCH].set(node);
+        self.len.set(number as u32 + 1);
+    }
+
+    /// Whether a block is in the batch.
+    pub(crate) fn holds(&self, block: *mut Node) -> bool {
+        self.blocks.iter().take(self.len()).any(|at| at.get() == block)
+    }
+
+    /// Empties the batch and links its blocks with `key`, with which they were pushed. Calls `wrong` with the address of each block that is not as
+    /// it was buffered, and leaves it out. `None` if no block is left.
+    pub(crate) fn link(&self, key: LinkKey, mut wrong: impl FnMut(Marked, usize)) -> Option<Handover> {
+        let mut chain = Chain::EMPTY;
+        for number in 0..self.len.replace(0) as usize {
+            let node = self.blocks[number].get();
+            // SAFETY: the program gave the block up, and it has not left the batch.
+            let is_as_buffered = key.is_plain() || unsafe { free_node::is_as_buffered(node, self.before(number), key) };
+            if !is_as_buffered {
+                // SAFETY: as above.
+                wrong(unsafe { free_node::marked(node) }, node.addr());
+                continue;
+            }
+            let ahead = if number < AHEAD { ptr::null_mut() } else { self.blocks[number - AHEAD].get() };
+            // SAFETY: the block is the batch's, and as it was left.
+            unsafe { free_node::mark_in_transit(node, ahead) };
+            // SAFETY: as above.
+            unsafe { chain.push(node, key) };
+        }
+        (chain.len > 0).then_some(Handover { chain, key })
+    }
+}
+
+/// Blocks that are linked for an inbox, one at least.
+#[derive(Debug)]
+#[must_use = "free blocks that are dropped are lost"]
+pub(crate) struct Handover {
+    chain: Chain,
+    key: LinkKey,
+}
+
+/// The inbox of a heap: free small blocks only, each marked. Any thread pushes; taking, closing and opening are for the heap's thread.
+#[derive(Debug)]
+pub(crate) struct BlockInbox(Inbox);
+
+impl BlockInbox {
+    /// An empty, open inbox.
+    pub(crate) const fn new() -> Self {
+        Self(Inbox::new())
+    }
+
+    /// Opens a closed inbox for its next owner.
+    pub(crate) fn open(&self) {
+        self.0.open();
+    }
+
+    /// Adds blocks with one atomic operation.
+    ///
+    /// # Errors
+    /// The blocks, if the inbox is closed.
+    pub(crate) fn push(&self, handover: Handover) -> Result<(), InTransit> {
+        let Handover { chain, key } = handover;
+        // SAFETY: the chain is linked from first to last, and was the value's to give.
+        if unsafe { self.0.push(chain.first, chain.last, key) } {
+            return Ok(());
+        }
+        Err(InTransit::new(chain.first, key))
+    }
+
+    /// Adds one block. `is_suspect`: it was marked when the program freed it, and the owner finds out whether it was free.
+    ///
+    /// # Errors
+    /// The block, if the inbox is closed.
+    pub(crate) fn push_one(&self, block: FreeBlock, key: LinkKey, is_suspect: bool) -> Result<(), FreeBlock> {
+        let (class, node) = (block.class(), block.into_node());
+        if is_suspect {
+            // SAFETY: the block is free, and was the value's.
+            unsafe { free_node::mark_suspect(node) };
+        } else {
+            // SAFETY: as above.
+            unsafe { free_node::mark_in_transit(node, ptr::null_mut()) };
+        }
+        // SAFETY: as above: a chain of one.
+        if unsafe { self.0.push(node, node, key) } {
+            return Ok(());
+        }
+        // SAFETY: an inbox that refuses a block leaves it to the pusher.
+        Err(unsafe { FreeBlock::new(node.cast(), class) })
+    }
+
+    /// Takes what others have handed over, linked with `key`.
+    pub(crate) fn take(&self, key: LinkKey) -> InTransit {
+        InTransit::new(self.0.take(), key)
+    }
+
+    /// Closes the inbox and takes what was in it.
+    pub(crate) fn close(&self, key: LinkKey) -> InTransit {
+        InTransit::new(self.0.close(), key)
+    }
+}
+
+/// Blocks of any class on their way to their spans, as they came out of an inbox. See the module header.
+#[derive(Debug)]
+#[must_use = "free blocks that are dropped are lost"]
+pub(crate) struct InTransit {
+    first: *mut Node,
+    key: LinkKey,
+    /// Address and class of the block before the first, which is in the chain no more, or 0.
+    before: (usize, usize),
+}
+
+impl InTransit {
+    /// No blocks.
+    pub(crate) const NONE: Self = Self::new(ptr::null_mut(), LinkKey::PLAIN);
+
+    /// The blocks linked with `key` from `first`, up to a link that is null; an inbox's or a handover's.
+    const fn new(first: *mut Node, key: LinkKey) -> Self {
+        Self { first, key, before: (0, 0) }
+    }
+
+    /// Whether no block is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's. The block that the sender named is
+    /// prefetched meanwhile.
+    #[inline]
+    pub(crate) fn pop(&mut self, view: &View, tag: u32) -> Option<Found> {
+        let node = self.first;
+        if node.is_null() {
+            return None;
+        }
+        let found = Found::find(node, view, tag);
+        if !self.key.is_plain()
+            && let Some(wrong) = found.wrong(view, Marked::InTransit, self.before)
+        {
+            self.first = ptr::null_mut();
+            return Some(wrong);
+        }
+        if let Found::Own(block) | Found::Other(block, _) = &found {
+            self.before = (block.address(), block.class());
+        }
+        // SAFETY: the block is this chain's: it is marked, and its first word links to the next.
+        self.first = unsafe { free_node::next(node, self.key) };
+        // SAFETY: as above.
+        unsafe { free_node::prefetch_ahead(node) };
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::span::Generation;
+use std::boxed::Box;
+use std::vec;
+use std::vec::Vec;
+
+const KEY: LinkKey = LinkKey::new(0x4040_1234_5678_9aba);
+
+/// Memory of `n` blocks of 16 bytes, side by side as in spans.
+fn memory(n: usize) -> Vec<*mut Node> {
+    Box::leak(vec![[0u64; 2]; n].into_boxed_slice()).iter_mut().map(|block| block.as_mut_ptr().cast()).collect()
+}
+
+/// A batch with blocks, and these.
+fn batch(n: usize, key: LinkKey) -> (Batch, Vec<*mut Node>) {
+    let (batch, blocks) = (Batch::new(), memory(n));
+    for &block in &blocks {
+        // SAFETY: the memory is leaked, and has room for two words.
+        batch.push(unsafe { FreeBlock::new(block.cast(), 0) }, key);
+    }
+    (batch, blocks)
+}
+
+fn write(block: *mut Node, word: usize, value: u64) {
+    // SAFETY: the memory is leaked, and has two words.
+    unsafe { block.cast::<u64>().wrapping_add(word).write(value) }
+}
+
+fn read(block: *mut Node, word: usize) -> u64 {
+    // SAFETY: the memory is leaked, and has two words.
+    unsafe { block.cast::<u64>().wrapping_add(word).read() }
+}
+
+/// Links a batch. Returns its blocks, first to last, and what was wrong with the others.
+fn link(batch: &Batch, key: LinkKey) -> (Vec<*mut Node>, Vec<(Marked, usize)>) {
+    let mut wrong = Vec::new();
+    let mut linked = Vec::new();
+    if let Some(handover) = batch.link(key, |marked, address| wrong.push((marked, address))) {
+        let mut at = handover.chain.first;
+        while !at.is_null() {
+            linked.push(at);
+            assert!(linked.len() <= BATCH, "the links end");
+            // SAFETY: the block is leaked memory.
+            at = unsafe { free_node::next(at, key) };
+        }
+        assert_eq!(linked.last(), Some(&handover.chain.last));
+        assert_eq!(linked.len(), handover.chain.len as usize);
+    }
+    (linked, wrong)
+}
+
+#[test]
+fn a_batch_is_linked_from_the_last_block_to_the_first_and_is_empty_then() {
+    for key in [LinkKey::PLAIN, KEY] {
+        for n in [0, 1, 2, BATCH] {
+            let (batch, mut blocks) = batch(n, key);
+            assert_eq!(batch.len(), n);
+            blocks.reverse();
+            assert_eq!(link(&batch, key), (blocks, vec![]));
+            assert_eq!(batch.len(), 0);
+            assert_eq!(link(&batch, key), (vec![], vec![]));
+        }
+    }
+}
+
+#[test]
+fn a_block_that_was_written_to_is_left_out_and_the_others_are_linked() {
+    for at in 0..5 {
+        for (word, what) in [(0, Marked::Buffered), (1, Marked::No)] {
+            let (batch, mut blocks) = batch(5, KEY);
+            write(blocks[at], word, 0x4141_4141);
+            let wrong = blocks.remove(at);
+            blocks.reverse();
+            assert_eq!(link(&batch, KEY), (blocks, vec![(what, wrong.addr())]));
+            assert_eq!(read(wrong, word), 0x4141_4141, "it is somebody else's");
+        }
+    }
+}
+
+#[test]
+fn a_block_that_another_thread_has_freed_is_left_out() {
+    let (batch, mut blocks) = batch(5, KEY);
+    // SAFETY: the blocks are leaked memory.
+    unsafe { free_node::write_in_bin(blocks[1], blocks[0], KEY) };
+    // SAFETY: as above.
+    unsafe { free_node::mark_suspect(blocks[3]) };
+    let wrong = vec![(Marked::InBin, blocks[1].addr()), (Marked::Suspect, blocks[3].addr())];
+    blocks = vec![blocks[4], blocks[2], blocks[0]];
+    assert_eq!(link(&batch, KEY), (blocks, wrong));
+}
+
+#[test]
+fn a_block_that_is_in_a_batch_twice_is_linked_once() {
+    let (batch, blocks) = batch(3, KEY);
+    // SAFETY: the memory is leaked; that the block is pushed twice is the point.
+    batch.push(unsafe { FreeBlock::new(blocks[1].cast(), 0) }, KEY);
+    let (linked, wrong) = link(&batch, KEY);
+    assert_eq!((linked.len(), wrong.len()), (3, 1));
+    assert_eq!(wrong[0].1, blocks[1].addr());
+}
+
+#[test]
+fn without_a_key_no_block_is_checked() {
+    let (batch, mut blocks) = batch(5, LinkKey::PLAIN);
+    write(blocks[2], 1, 7);
+    blocks.reverse();
+    assert_eq!(link(&batch, LinkKey::PLAIN), (blocks, vec![]));
+}
+
+#[test]
+fn each_block_names_the_one_eight_blocks_behind_it() {
+    let (batch, _) = batch(BATCH, KEY);
+    let (linked, _) = link(&batch, KEY);
+    for (at, block) in linked.iter().enumerate() {
+        // The upper half of the second word says how many granules away the other one is.
+        let granules = (read(*block, 1) >> 32) as i32;
+        let ahead = block.wrapping_byte_offset(granules as isize * 16);
+        assert_eq!(ahead, linked.get(at + AHEAD).copied().unwrap_or(block.wrapping_byte_add(16)), "block {at}");
+    }
+}
+
+#[test]
+fn an_inbox_gives_what_was_pushed_and_a_closed_one_refuses_it() {
+    let inbox = BlockInbox::new();
+    let (batch, blocks) = batch(3, KEY);
+    inbox.push(batch.link(KEY, |_, _| panic!()).unwrap()).unwrap();
+    // SAFETY: the memory is leaked.
+    let one = unsafe { FreeBlock::new(memory(1)[0].cast(), 0) };
+    inbox.push_one(one, KEY, true).unwrap();
+    let mut arrived = inbox.take(KEY);
+    assert!(!arrived.is_empty() && inbox.take(KEY).is_empty());
+    let is_lost = |found| matches!(found, Some(Found::Lost(_) | Found::Wrong(..)));
+    assert!(is_lost(arrived.pop(&View::EMPTY, Generation::NONE.tag())), "these addresses are in no heap");
+    assert!(arrived.is_empty(), "so no link is followed");
+
+    assert!(inbox.close(KEY).is_empty());
+    blocks.iter().for_each(|&block| {
+        // SAFETY: the memory is leaked, and its block was taken above.
+        let block = unsafe { FreeBlock::new(block.cast(), 0) };
+        let address = block.address();
+        assert_eq!(inbox.push_one(block, KEY, false).unwrap_err().address(), address);
+    });
+    inbox.open();
+    assert!(inbox.take(KEY).is_empty());
+}
