@@ -51,12 +51,15 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
     };
     // One after the other: built together they would share features, and the library must not get those of the tools.
     run_command(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))?;
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone-memory"]))?;
     run_command(&mut cargo(&["build", "--release", "--package", "freestone-lab"]))?;
     let (built, capi, lib) = (target().join("release"), root().join("crates/capi"), top.join("lib"));
-    let shared = format!("libfreestone.so.{VERSION}");
-    copy(&built.join("libfreestone.so"), &lib.join(&shared), 0o755)?;
-    link(&lib, "libfreestone.so.0", &shared)?;
-    link(&lib, "libfreestone.so", "libfreestone.so.0")?;
+    for name in ["libfreestone.so", "libfreestone_memory.so"] {
+        let (file, soname) = (format!("{name}.{VERSION}"), format!("{name}.0"));
+        copy(&built.join(name), &lib.join(&file), 0o755)?;
+        link(&lib, &soname, &file)?;
+        link(&lib, name, &soname)?;
+    }
     copy(&built.join("libfreestone.a"), &lib.join("libfreestone.a"), 0o644)?;
     copy(&built.join("freestone"), &top.join("bin/freestone"), 0o755)?;
     for header in files(&capi.join("include"))? {

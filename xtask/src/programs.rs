@@ -3,10 +3,10 @@
 //! Each program is a shell script that runs in an empty folder and prints what is to be compared. The proof is the library's own
 //! report: one line at each process's start.
 
-use crate::process::{build_library, is_installed, run as run_command, target};
+use crate::process::{build_library, cargo, is_installed, run as run_command, target};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -131,11 +131,29 @@ struct Outcome {
     n_starts: usize,
 }
 
-/// The library, and the level of the option `harden` that it is given; without one it has its default.
+/// The libraries that a program can be given.
+struct Libraries {
+    allocator: PathBuf,
+    /// The checked memory functions, which programs get at the level `full`.
+    memory: PathBuf,
+}
+
+/// The libraries, and the level of the option `harden` that a program is given; without one it has the default.
 #[derive(Clone, Copy)]
 struct Preload<'a> {
-    library: &'a Path,
+    libraries: &'a Libraries,
     harden: Option<&'a str>,
+}
+
+impl Preload<'_> {
+    /// The value of `LD_PRELOAD`.
+    fn value(self) -> String {
+        let allocator = self.libraries.allocator.display();
+        match self.harden {
+            Some("full") => format!("{allocator} {}", self.libraries.memory.display()),
+            _ => allocator.to_string(),
+        }
+    }
 }
 
 fn run_once(program: &Program, preload: Option<Preload<'_>>) -> Result<Outcome> {
@@ -146,8 +164,7 @@ fn run_once(program: &Program, preload: Option<Preload<'_>>) -> Result<Outcome> 
     fs::write(&report, "")?;
     let mut command = Command::new("bash");
     // The script sets the preload, so the shell that runs it is the only process without the library.
-    let export =
-        preload.map_or(String::new(), |preload| format!("export LD_PRELOAD='{}'\n", preload.library.display()));
+    let export = preload.map_or(String::new(), |preload| format!("export LD_PRELOAD='{}'\n", preload.value()));
     command.arg("-c").arg(format!("{export}{}", program.script)).current_dir(&work);
     command.envs(preload.and_then(|preload| preload.harden).map(|level| ("FREESTONE_HARDEN", level)));
     command.env("WORK", &work).env("FREESTONE_REPORT", &report).env("LC_ALL", "C");
@@ -179,17 +196,22 @@ fn compare(program: &Program, system: &Outcome, preload: Preload<'_>) -> Result<
     Ok(())
 }
 
-/// Builds the library and copies it to a place that other users can read.
-fn library() -> Result<PathBuf> {
+/// Builds the libraries and copies them to a place that other users can read.
+fn libraries() -> Result<Libraries> {
     build_library()?;
-    let copy = std::env::temp_dir().join(format!("libfreestone-{}.so", std::process::id()));
-    fs::copy(target().join("release/libfreestone.so"), &copy).context("cannot copy libfreestone.so")?;
-    Ok(copy)
+    run_command(&mut cargo(&["build", "--release", "--package", "freestone-memory"]))?;
+    let copied = |name: &str| -> Result<PathBuf> {
+        let copy = std::env::temp_dir().join(format!("{name}-{}.so", std::process::id()));
+        fs::copy(target().join(format!("release/{name}.so")), &copy)
+            .with_context(|| format!("cannot copy {name}.so"))?;
+        Ok(copy)
+    };
+    Ok(Libraries { allocator: copied("libfreestone")?, memory: copied("libfreestone_memory")? })
 }
 
 /// Runs each program without the library, and with it at each level.
 fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, levels: &[Option<&str>], install: bool) -> Result<()> {
-    let library = library()?;
+    let libraries = libraries()?;
     let mut wrong = Vec::new();
     for program in programs {
         let (binary, package) = program.needs;
@@ -203,7 +225,7 @@ fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, levels: &[Option<&st
         }
         let system = run_once(program, None);
         for &harden in levels {
-            let preload = Preload { library: &library, harden };
+            let preload = Preload { libraries: &libraries, harden };
             let result = system.as_ref().map_err(|error| anyhow!("{error:#}"));
             if let Err(error) = result.and_then(|system| compare(program, system, preload)) {
                 println!("FAILED {}: {error:#}", harden.unwrap_or("at the default level"));
@@ -211,7 +233,9 @@ fn run_all<'a>(programs: impl Iterator<Item = &'a Program>, levels: &[Option<&st
             }
         }
     }
-    let _ = fs::remove_file(&library);
+    for library in [&libraries.allocator, &libraries.memory] {
+        let _ = fs::remove_file(library);
+    }
     wrong.dedup();
     if !wrong.is_empty() {
         bail!(

@@ -20,6 +20,8 @@ Set an option in the environment (`FREESTONE_DECAY_MS=100`), in the program with
 stderr and ignored. Programs that run with more rights than their caller (setuid) ignore the environment and the symbol,
 except that these can raise `harden` above its default.
 
+At `harden=full` preload the library of checked memory functions as well: `LD_PRELOAD='libfreestone.so libfreestone_memory.so'`.
+
 | option | unit | default | range | effect |
 |---|---|---|---|---|
 ";

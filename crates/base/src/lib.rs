@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`units`] | bytes, pages and milliseconds as types, so that one cannot be taken for another |
 //! | [`align`] | rounding to powers of two, without overflow |
+//! | [`bytes`] | copying and filling without the C library |
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
 //! | [`sync`] | atomics: `core`'s, or a model's under `--cfg loom` and `--cfg shuttle` |
@@ -33,6 +34,7 @@
 
 pub mod align;
 pub mod bits;
+pub mod bytes;
 #[cfg(target_has_atomic = "64")]
 pub mod count;
 #[cfg(target_has_atomic = "ptr")]

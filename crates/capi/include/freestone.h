@@ -168,6 +168,29 @@ FREESTONE_ATTR_NODISCARD
 int64_t freestone_option_get(const char *name) FREESTONE_NOTHROW;
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
+/* Checked memory functions                                                                                                     */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * What libfreestone_memory.so asks, a library with `memcpy` and its kin that is preloaded beside this one. Own memory functions may ask too.
+ */
+
+/*
+ * Which addresses are worth a check. Returns 1, and stores in `*start` and `*bytes` where blocks are; 0 before the first allocation, when that
+ * is not known; -1 if the level of the option `harden` is lower than `full`, and nothing is checked. 1 and -1 are final. Allocates nothing.
+ */
+FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1, 2)
+int freestone_checked_range(const void **start, size_t *bytes) FREESTONE_NOTHROW;
+
+/*
+ * Reports an access to `bytes` at `address` that begins in a block and does not end in it, or that begins in a freed one; then the process
+ * aborts, unless the option `misuse` says otherwise. `writes` is 0 for a read. `function` names the function that makes the access: ASCII text
+ * that is never changed. Allocates nothing and waits for no lock.
+ */
+FREESTONE_ATTR_NONNULL(4)
+void freestone_check_access(const void *address, size_t bytes, int writes, const char *function) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
 /* Statistics                                                                                                                   */
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 

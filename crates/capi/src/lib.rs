@@ -8,6 +8,7 @@
 //! | [`heap`] | explicit heaps |
 //! | [`pool`] | pools of equal blocks |
 //! | [`tlsf`] | bounded-time heaps over memory that the caller provides |
+//! | [`access`] | what the library of checked memory functions asks |
 //! | [`control`] | options, statistics, purging; the line of statistics at exit |
 //! | [`error`], [`error_text`] | why a pool or a TLSF heap refused a call; the error's message |
 //! | `personality` | on AArch64, a symbol that the linker requires |
@@ -15,6 +16,7 @@
 //! Layer: the highest. `include/freestone.h` declares and documents every symbol but the operators; `tests/elf.rs` compares the two.
 #![cfg_attr(panic = "abort", no_std)]
 
+pub mod access;
 pub mod control;
 pub mod error;
 pub mod error_text;

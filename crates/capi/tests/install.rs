@@ -41,6 +41,15 @@ fn pkg_config_finds_it_and_the_c_example_runs() {
 }
 
 #[test]
+fn the_checked_memory_functions_are_installed_beside_it() {
+    let lib = installed_tree().join("lib");
+    let preload = ["libfreestone.so", "libfreestone_memory.so.0"].map(|name| lib.join(name).display().to_string());
+    let mut command = Command::new("ls");
+    command.arg(&lib).env("LD_PRELOAD", preload.join(" ")).env("FREESTONE_HARDEN", "full");
+    assert!(succeed(&mut command).contains("libfreestone_memory.so.0.1.0\n"));
+}
+
+#[test]
 fn cmake_finds_it_and_the_cpp_example_runs() {
     if !installed("cmake") {
         return;

@@ -1,7 +1,7 @@
 //! The entry points: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
 //!
 //! ```text
-//!  entry points   alloc  free  realloc  global_alloc  explicit_heap
+//!  entry points   alloc  free  realloc  global_alloc  explicit_heap  access
 //!                   │
 //!  slow paths     local_heap, shortage        this thread's heap; room before an allocation fails
 //!                   │
@@ -21,6 +21,7 @@
 //! | [`realloc`] | changing a block's size |
 //! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
+//! | [`access`] | the checks of memory functions |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
@@ -34,6 +35,7 @@
 //! | `pin` | keeping the shared object that contains the allocator loaded |
 //! | `weak_symbols` | what the program or its C library may define |
 
+pub(crate) mod access;
 pub(crate) mod alloc;
 mod background;
 pub(crate) mod explicit_heap;

@@ -265,7 +265,8 @@ pub static OPTIONS: [OptionSpec; 17] = [
         bounds: (0, 0),
         effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees and damaged links; \
                  checks: every free is exact, blocks have canaries and wait in a quarantine before reuse, and an operation takes many times as \
-                 long; full: so far the same as checks; set only before the first allocation",
+                 long; full: checks, and, with libfreestone_memory.so preloaded as well, memcpy and its kin stay inside blocks; set only before the first \
+                 allocation",
     },
     OptionSpec {
         key: "guard_sample",

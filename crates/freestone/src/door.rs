@@ -6,6 +6,7 @@
 //! | for | there is |
 //! |---|---|
 //! | the C interface | [`allocate`], [`free`] and their like, inlined into the C functions |
+//! | the library of checked memory functions | [`checked_range`], [`check_access`], through the C interface |
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
@@ -20,6 +21,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use freestone_os::Os;
 
+pub use crate::api::access::{CheckedRange, check_access, checked_range};
 pub use crate::api::alloc::{SMALL_BOUND, allocate, allocate_aligned, allocate_below, allocate_zeroed};
 pub use crate::api::free::{
     CLASS_BOUND, free, free_aligned_sized, free_below, free_sized, try_usable_size, usable_size,
@@ -27,6 +29,7 @@ pub use crate::api::free::{
 pub use crate::api::realloc::reallocate;
 pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};
+pub use crate::misuse::Access;
 
 /// An allocator of its own, over any operating system.
 pub struct Instance<O: Os + 'static> {

@@ -13,6 +13,7 @@ pub(crate) mod finding;
 #[cfg(test)]
 pub(crate) mod seen;
 
+pub use crime::Access;
 pub(crate) use crime::Misuse;
 
 /// Reports `misuse` of `address` by the thread whose heap has the number `thread`, and aborts, as the option `misuse` says.

@@ -38,6 +38,7 @@
 //! | [`large`] | blocks that are page runs |
 //! | [`sampling`] | which allocations are guarded |
 //! | [`locate`] | what an address is |
+//! | [`extent`] | which block holds an address, for the checks of memory functions |
 //! | [`growth`] | the size that a resized block should get |
 //! | [`any_block`] | blocks of any kind: the slow paths |
 //! | [`resizing`] | blocks of any kind, resized |
@@ -60,6 +61,7 @@ pub(crate) mod current;
 pub(crate) mod double_free;
 pub(crate) mod drain;
 pub(crate) mod explicit;
+pub(crate) mod extent;
 pub(crate) mod flush;
 pub(crate) mod free_block;
 pub(crate) mod gated;

@@ -43,8 +43,8 @@ pub(crate) enum Suite {
 pub(crate) struct Allocator {
     /// Its name in tables.
     pub(crate) name: String,
-    /// Preloaded; without one the programs have the C library's.
-    pub(crate) library: Option<PathBuf>,
+    /// The value of `LD_PRELOAD`; without one the programs have the C library's allocator.
+    pub(crate) preload: Option<String>,
     /// Of the environment.
     pub(crate) variables: Vec<(String, String)>,
 }
@@ -57,7 +57,7 @@ impl Allocator {
         assert!(library.is_empty() || Path::new(library).is_file(), "{library} is no library");
         Self {
             name: name.into(),
-            library: (!library.is_empty()).then(|| library.into()),
+            preload: (!library.is_empty()).then(|| library.into()),
             variables: parts.map(|(name, value)| (name.into(), value.into())).collect(),
         }
     }
@@ -177,7 +177,7 @@ fn run_two_at_a_time(program: &Path, allocator: &Allocator, jobs: &[(String, Str
                     let Some(job) = next.lock().expect("no runner panics").next() else { return };
                     let mut command = Command::new(program);
                     command.args([&jobs[job].0, &jobs[job].1]).env_remove("LD_PRELOAD");
-                    command.envs(allocator.library.iter().map(|library| ("LD_PRELOAD", library)));
+                    command.envs(allocator.preload.iter().map(|preload| ("LD_PRELOAD", preload)));
                     command.envs(allocator.variables.iter().map(|(name, value)| (name, value)));
                     let output = command.output().expect("the program can be run");
                     outputs.lock().expect("no runner panics")[job] = Some(output);
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn an_allocator_is_read_with_its_variables() {
         let read = Allocator::parse("system=,A=b,C=");
-        assert_eq!((read.name.as_str(), read.library), ("system", None));
+        assert_eq!((read.name.as_str(), read.preload), ("system", None));
         assert_eq!(read.variables, [("A".to_owned(), "b".to_owned()), ("C".to_owned(), String::new())]);
     }
 }

@@ -97,14 +97,15 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// The folder with the release build of `libfreestone.so` and `.a`, brought up to date once a test binary.
+/// The folder with the release build of `libfreestone.so` and `.a` and of `libfreestone_memory.so`, brought up to date once a test binary.
 pub(crate) fn library_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of the target folder");
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--release", "--package", "freestone-capi", "--target-dir"]).arg(target);
+        build.args(["build", "--quiet", "--release", "--package", "freestone-capi", "--package", "freestone-memory"]);
+        build.arg("--target-dir").arg(target);
         let foreign = foreign_target();
         build.args(foreign.iter().flat_map(|target| ["--target", target]));
         let output = build.current_dir(crate_dir()).output().expect("cargo can be run");
@@ -124,6 +125,11 @@ pub(crate) fn library_dir() -> &'static Path {
 /// The shared library.
 pub(crate) fn shared_library() -> PathBuf {
     library_dir().join("libfreestone.so")
+}
+
+/// The library of checked memory functions.
+pub(crate) fn memory_library() -> PathBuf {
+    library_dir().join("libfreestone_memory.so")
 }
 
 /// The archive.
@@ -232,7 +238,7 @@ impl Program {
     /// A command that runs it through a shell, after `setup` (`ulimit` and the like).
     pub(crate) fn command_after(&self, setup: &str, arguments: &str) -> Command {
         let preload = match self.way {
-            Way::Preload => format!("export LD_PRELOAD='{}'; ", shared_library().display()),
+            Way::Preload => format!("export LD_PRELOAD='{}'; ", preload_value(false)),
             Way::Shared => format!("export LD_LIBRARY_PATH='{}'; ", library_dir().display()),
             Way::System | Way::Archive => String::new(),
         };
@@ -247,13 +253,24 @@ impl Program {
         clear_options(command);
         match self.way {
             Way::Preload => {
-                command.env("LD_PRELOAD", shared_library());
+                command
+                    .env("LD_PRELOAD", preload_value(env::var("CAPI_TEST_HARDEN").is_ok_and(|level| level == "full")));
             }
             Way::Shared => {
                 command.env("LD_LIBRARY_PATH", library_dir());
             }
             Way::System | Way::Archive => {}
         }
+    }
+}
+
+/// The value of `LD_PRELOAD`: the library, and with `is_full` that of checked memory functions.
+pub(crate) fn preload_value(is_full: bool) -> String {
+    let library = shared_library();
+    if is_full {
+        format!("{} {}", library.display(), memory_library().display())
+    } else {
+        library.display().to_string()
     }
 }
 

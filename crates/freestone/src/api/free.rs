@@ -136,8 +136,8 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_remote`.
-    if unsafe { !free_remote(block) } {
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !current::get().free_remote(block) } {
         // SAFETY: this function's contract is that of `free_any`.
         unsafe { free_any(block, Claim::From(Family::C)) };
     }
@@ -150,29 +150,11 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
-    // SAFETY: this function's contract is that of `free_remote`.
-    if unsafe { !free_remote(block) } {
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !current::get().free_remote(block) } {
         // SAFETY: this function's contract is that of `free_any`.
         unsafe { free_any(block, claim) };
     }
-}
-
-/// Buffers a small block for its owner, another thread for which this one has blocks in its buffer. `false` of any other block, and of one that
-/// may be free already: they stay as they are.
-///
-/// # Safety
-/// - As for [`free`].
-#[inline(always)]
-unsafe fn free_remote(block: *mut u8) -> bool {
-    let heap = current::get();
-    let Some((own, class, slot)) = heap.slot_for(block.addr()) else { return false };
-    // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
-    let block = unsafe { FreeBlock::new(block, class) };
-    if block.is_marked() {
-        return false;
-    }
-    flush::buffer(own, slot, block);
-    true
 }
 
 /// Frees any block; does nothing for null.

@@ -12,7 +12,7 @@ use crate::guarded::geometry::{Geometry, N_SLOTS, Spot};
 use crate::guarded::slot::{Block, Slot, State};
 use crate::guarded::vacant::Vacant;
 use crate::misuse::Misuse;
-use crate::misuse::crime::Access;
+use crate::misuse::crime::Touch;
 use crate::misuse::finding::{History, Site};
 use crate::size_class::{GRANULE_BYTES, block_bytes};
 use core::slice;
@@ -135,9 +135,9 @@ impl GuardedPool {
             self.vacant.lock().put(index);
             return None;
         }
-        for at in filled(&block, (pages, bytes)) {
-            // SAFETY: the byte is in an open page of the slot, and outside the block.
-            unsafe { address::from_exposed::<u8>(at).write(FILLING) };
+        for (from, n) in filled(&block, (pages, bytes)) {
+            // SAFETY: the bytes are in open pages of the slot, and outside the block.
+            unsafe { address::from_exposed::<u8>(from).write_bytes(FILLING, n) };
         }
         self.live_bytes.fetch_add(block_bytes(wanted.class), Ordering::Relaxed);
         self.open_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -241,7 +241,7 @@ impl GuardedPool {
     }
 
     /// What an access to a closed address was; `None` if it is in no slot that was used, nor beside one.
-    pub(crate) fn judge(&self, at: usize, access: Access) -> Option<Crime> {
+    pub(crate) fn judge(&self, at: usize, touch: Touch) -> Option<Crime> {
         let is_used = |slot: &&Slot| slot.state() != State::Vacant;
         let slot = match self.spot(at)? {
             Spot::Records => return None,
@@ -256,9 +256,9 @@ impl GuardedPool {
         let (block_bytes, size) = (block_bytes(block.class), block.size);
         let offset = at.cast_signed().wrapping_sub(block.start.cast_signed());
         let what = if slot.state() == State::Live {
-            Misuse::OutOfBounds { block_bytes, size, offset, access }
+            Misuse::BesideGuarded { block_bytes, size, offset, touch }
         } else {
-            Misuse::UseAfterFree { block_bytes, size, offset, access }
+            Misuse::FreedGuarded { block_bytes, size, offset, touch }
         };
         Some(Crime { what, block: block.start, history: slot.history() })
     }
@@ -315,23 +315,29 @@ fn wrong_start(at: usize, block: &Block, state: State) -> Option<Misuse> {
     }
 }
 
-/// The addresses beside a block that are filled, in its open pages.
-fn filled(block: &Block, (pages, bytes): (usize, usize)) -> impl Iterator<Item = usize> {
+/// The bytes beside a block that are filled, in its open pages: where they start, and how many they are.
+fn filled(block: &Block, (pages, bytes): (usize, usize)) -> [(usize, usize); 2] {
+    if bytes == 0 {
+        return [(block.start, 0); 2];
+    }
     let end = block.start + block.size;
-    let before = block.start.saturating_sub(FILLED_MOST).max(pages)..block.start;
-    let behind = end..(end + FILLED_MOST).min(pages + bytes);
-    let is_open = bytes > 0;
-    before.chain(behind).filter(move |_| is_open)
+    let before = FILLED_MOST.min(block.start - pages);
+    let behind = FILLED_MOST.min(pages + bytes - end);
+    [(block.start - before, before), (end, behind)]
 }
 
 /// What was written beside a live block.
 fn written_beside(block: &Block) -> Option<Misuse> {
-    let wrong = filled(block, GuardedPool::pages_of(block)).find(|&at| {
-        // SAFETY: the byte is in an open page of the block's slot.
-        unsafe { address::from_exposed::<u8>(at).read() != FILLING }
+    let wrong = filled(block, GuardedPool::pages_of(block)).into_iter().find_map(|(from, n)| {
+        // SAFETY: the bytes are in open pages of the block's slot, and were written when it was allocated.
+        let bytes = unsafe { slice::from_raw_parts(address::from_exposed::<u8>(from).cast_const(), n) };
+        // By eights first: a block that is as it should be is what is usual.
+        let (words, rest) = bytes.as_chunks();
+        let is_whole = words.iter().all(|word| *word == [FILLING; 8]) && rest.iter().all(|&byte| byte == FILLING);
+        if is_whole { None } else { bytes.iter().position(|&byte| byte != FILLING).map(|at| from + at) }
     })?;
     let offset = wrong.cast_signed() - block.start.cast_signed();
-    Some(Misuse::OutOfBounds { block_bytes: block_bytes(block.class), size: block.size, offset, access: Access::Write })
+    Some(Misuse::BesideGuarded { block_bytes: block_bytes(block.class), size: block.size, offset, touch: Touch::Write })
 }
 
 /// Of the slots before and behind a closed page the one whose block is nearer to an address in it.

@@ -2,6 +2,21 @@
 
 use core::fmt;
 
+/// What a memory function does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The function's name.
+    pub function: &'static str,
+    /// Whether it writes.
+    pub is_write: bool,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.function, if self.is_write { "writes" } else { "reads" })
+    }
+}
+
 /// What is wrong with a pointer that the program passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misuse {
@@ -43,8 +58,8 @@ pub(crate) enum Misuse {
         /// Bytes from the block's start to the first that was seen to be wrong.
         offset: usize,
     },
-    /// It is a block beside which an access was: of guarded blocks.
-    OutOfBounds {
+    /// It is a guarded block, and what was accessed is beside it.
+    BesideGuarded {
         /// Bytes of the block's size class.
         block_bytes: usize,
         /// Bytes that the program asked for.
@@ -52,10 +67,10 @@ pub(crate) enum Misuse {
         /// Bytes from the block's start to the access; negative before it.
         offset: isize,
         /// What was done.
-        access: Access,
+        touch: Touch,
     },
-    /// It is a freed block that was accessed: of guarded blocks.
-    UseAfterFree {
+    /// It is a guarded block that was accessed after its free.
+    FreedGuarded {
         /// Bytes of the block's size class.
         block_bytes: usize,
         /// Bytes that the program had asked for.
@@ -63,7 +78,7 @@ pub(crate) enum Misuse {
         /// Bytes from the block's start to the access.
         offset: isize,
         /// What was done.
-        access: Access,
+        touch: Touch,
     },
     /// It is a block of another size than the program says.
     WrongSize {
@@ -86,11 +101,31 @@ pub(crate) enum Misuse {
         /// Bytes that the program asked for.
         size: usize,
     },
+    /// It is a block that a memory function would access beyond its end.
+    OutOfBounds {
+        /// The access.
+        access: Access,
+        /// Bytes that the program may use.
+        size: usize,
+        /// Bytes from the block's start to the first that would be accessed.
+        offset: usize,
+        /// Bytes that would be accessed.
+        bytes: usize,
+    },
+    /// It is a block that a memory function would access, and that is not the program's.
+    UseAfterFree {
+        /// The access.
+        access: Access,
+        /// Bytes from the block's start to the first that would be accessed.
+        offset: usize,
+        /// Bytes that would be accessed.
+        bytes: usize,
+    },
 }
 
 /// What was done to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum Touch {
     /// It was read.
     Read,
     /// It was written.
@@ -99,14 +134,14 @@ pub(crate) enum Access {
     Unknown,
 }
 
-impl Access {
+impl Touch {
     /// What is known of an access: whether it was a write.
     pub(crate) fn new(is_write: Option<bool>) -> Self {
         is_write.map_or(Self::Unknown, |is_write| if is_write { Self::Write } else { Self::Read })
     }
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for Touch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read",
@@ -125,13 +160,15 @@ impl fmt::Display for Misuse {
             Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
             Self::Overflow { .. } => f.write_str("write behind the end of a block"),
             Self::WriteAfterFree { .. } => f.write_str("write to a freed block"),
-            Self::OutOfBounds { offset: ..0, access, .. } => write!(f, "{access} before the start of a block"),
-            Self::OutOfBounds { access, .. } => write!(f, "{access} behind the end of a block"),
-            Self::UseAfterFree { access: Access::Read, .. } => f.write_str("read of a freed block"),
-            Self::UseAfterFree { access, .. } => write!(f, "{access} to a freed block"),
+            Self::BesideGuarded { offset: ..0, touch, .. } => write!(f, "{touch} before the start of a block"),
+            Self::BesideGuarded { touch, .. } => write!(f, "{touch} behind the end of a block"),
+            Self::FreedGuarded { touch: Touch::Read, .. } => f.write_str("read of a freed block"),
+            Self::FreedGuarded { touch, .. } => write!(f, "{touch} to a freed block"),
             Self::WrongSize { .. } => f.write_str("free of a block of another size"),
             Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
             Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
+            Self::OutOfBounds { access, .. } => write!(f, "{access} beyond the end of a block"),
+            Self::UseAfterFree { access, .. } => write!(f, "{access} in a freed block"),
         }
     }
 }
@@ -169,8 +206,8 @@ impl fmt::Display for Line {
                     "{what}: {address:#x} ({asked}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
                 )
             }
-            Misuse::OutOfBounds { block_bytes, size, offset, .. }
-            | Misuse::UseAfterFree { block_bytes, size, offset, .. } => write!(
+            Misuse::BesideGuarded { block_bytes, size, offset, .. }
+            | Misuse::FreedGuarded { block_bytes, size, offset, .. } => write!(
                 f,
                 "{what}: {address:#x} ({size} bytes requested, {block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
             ),
@@ -183,6 +220,13 @@ impl fmt::Display for Line {
             ),
             Misuse::WrongFamily { size } => {
                 write!(f, "{what}: {address:#x} ({size} bytes requested, freed by thread {thread})")
+            }
+            Misuse::OutOfBounds { size, offset, bytes, .. } => write!(
+                f,
+                "{what}: {address:#x} ({size} bytes requested), {bytes} bytes at offset {offset} (by thread {thread})"
+            ),
+            Misuse::UseAfterFree { offset, bytes, .. } => {
+                write!(f, "{what}: {address:#x}, {bytes} bytes at offset {offset} (by thread {thread})")
             }
         }
     }

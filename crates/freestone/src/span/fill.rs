@@ -10,6 +10,7 @@
 //! its end, or to the end of what is checked, are no damage.
 
 use core::ops::Range;
+use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Blocks of at most this many bytes are filled as a whole.
 const WHOLE_BYTES: usize = 2 * PART_BYTES;
@@ -37,12 +38,17 @@ fn pieces(size: usize) -> [usize; 4] {
     [0, last.min(PIECE_BYTES), last.min(2 * PIECE_BYTES), last]
 }
 
-/// Fills a block.
+/// Fills a block, which is marked as freed already. The compiler must not make a call of `memset` out of this: in a process with the library of
+/// checked memory functions, that call would be reported as the program's.
 #[inline]
 pub(crate) fn write(block: &mut [u8]) {
     let size = block.len();
     if size < PIECE_BYTES {
-        return block.iter_mut().for_each(|byte| *byte = PATTERN);
+        for byte in block {
+            *byte = PATTERN;
+            compiler_fence(Ordering::Release);
+        }
+        return;
     }
     if size < PART_BYTES {
         for at in pieces(size) {

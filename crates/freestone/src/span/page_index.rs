@@ -1,7 +1,7 @@
 //! The number of a page.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Sub};
+use core::ops::{Add, Sub};
 use freestone_base::units::Pages;
 
 /// The number of a page in the address range: its distance from page 0, in pages. Page 0 is never handed out, so that 0 means "none" where
@@ -25,12 +25,6 @@ impl Add<Pages> for PageIndex {
     type Output = Self;
     fn add(self, pages: Pages) -> Self {
         Self(self.0 + pages.0)
-    }
-}
-
-impl AddAssign<Pages> for PageIndex {
-    fn add_assign(&mut self, pages: Pages) {
-        *self = *self + pages;
     }
 }
 

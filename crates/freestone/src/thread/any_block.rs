@@ -17,7 +17,7 @@ use crate::size_class::{block_bytes, class_of_aligned};
 use crate::span::trailer::Family;
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
-use crate::thread::heap::own::Own;
+use crate::thread::heap::own::{Current, Own};
 use crate::thread::large::{self, ALIGN_MAX, NewBlock};
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
@@ -34,6 +34,26 @@ const SIZE_LIMIT: usize = 1 << 56;
 #[must_use]
 pub(crate) fn is_possible(size: usize, align: usize) -> bool {
     size < SIZE_LIMIT && align <= ALIGN_MAX
+}
+
+impl<O: Os + 'static> Current<'_, O> {
+    /// Frees a small block of another thread, if this thread has blocks of that thread in its buffer: puts the block there. `false` of any other
+    /// block, and of one that may be free already: they stay as they are.
+    ///
+    /// # Safety
+    /// - As for [`Own::free`].
+    #[inline(always)]
+    #[must_use]
+    pub(crate) unsafe fn free_remote(self, block: *mut u8) -> bool {
+        let Some((own, class, slot)) = self.slot_for(block.addr()) else { return false };
+        // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
+        let block = unsafe { FreeBlock::new(block, class) };
+        if block.is_marked() {
+            return false;
+        }
+        flush::buffer(own, slot, block);
+        true
+    }
 }
 
 impl<O: Os + 'static> Own<'_, O> {

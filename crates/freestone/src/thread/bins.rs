@@ -266,6 +266,20 @@ impl Bins {
         }
     }
 
+    /// Whether blocks are set aside, or the countdown to the next guarded allocation of a class, as far as it is drawn, ends before the bin's room does.
+    #[inline]
+    pub(crate) fn ends_before_room(&self, class: usize) -> bool {
+        let state = &self.classes[class];
+        let left = state.guarded_at.get().saturating_sub(self.allocs(class));
+        state.n_aside.get() != 0 || left <= self.room(class).cast_unsigned()
+    }
+
+    /// Whether blocks of a bin are set aside.
+    #[inline]
+    pub(crate) fn has_aside(&self, class: usize) -> bool {
+        self.classes[class].n_aside.get() != 0
+    }
+
     /// Puts blocks that were set aside back into their bin. Returns those that came into the bin meanwhile: they are in it no more. `None` if no
     /// block was set aside.
     pub(crate) fn put_back(&self, class: usize) -> Option<FreeChain> {

@@ -109,6 +109,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
+    /// Its number, for reports.
+    pub(crate) fn number(&self) -> u32 {
+        self.number.get()
+    }
+
     /// Numbers a record that was never used.
     pub(crate) fn set_number(&self, number: u32) {
         self.number.set(number);
@@ -154,11 +159,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Times that blocks of other owners were handed over, ever.
     pub(crate) fn n_handovers(&self) -> u64 {
         self.remote.n_handovers()
-    }
-
-    /// Its number, which findings name.
-    pub(crate) fn number(&self) -> u32 {
-        self.number.get()
     }
 
     /// What the heap has if it is watched. Any thread may read its counters.

@@ -101,9 +101,9 @@ impl<O: Os + 'static> Threads<O> {
     /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
     /// - The heap is used by one thread at a time, and not after [`Threads::death`].
     pub(crate) unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
+        let kind = (Half::Threads, shared.settings().harden());
         // SAFETY: `shared` outlives the heap (this function's contract).
-        let heap =
-            unsafe { self.begin(shared, &self.threads, |heap| heap, (Half::Threads, shared.settings().harden())) }?;
+        let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, kind) }?;
         // SAFETY: the heap is alive, and the calling thread's (this function's contract).
         Some(unsafe { heap.as_own(None) })
     }

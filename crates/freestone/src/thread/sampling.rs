@@ -19,7 +19,7 @@
 //! Not guarded are blocks of explicit heaps, which end with their heap, and of Rust's global allocator unless the heap is watched: its free trusts the
 //! layout and puts the block into a bin without a look.
 
-use crate::config::MisusePolicy;
+use crate::config::{MisusePolicy, key};
 use crate::guarded::countdown::allocations_until;
 use crate::guarded::pool::{Freed, Wanted};
 use crate::misuse::finding::{Finding, Site};
@@ -32,6 +32,12 @@ use freestone_os::Os;
 
 /// A bin gets room for at least so many frees, so that a thread that only frees takes the slow path seldom.
 const ROOM_LEAST: u64 = 16;
+
+/// Whether some allocations are guarded: all that slow paths pay if none is.
+#[inline(always)]
+fn is_on<O: Os>(own: Own<'_, O>) -> bool {
+    own.shared().settings().get(key::GUARD_SAMPLE) != 0
+}
 
 /// Allocations of a class before the next guarded one; `None` if none is guarded in this heap.
 fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
@@ -58,8 +64,13 @@ fn random<O: Os>(own: Own<'_, O>) -> u64 {
 }
 
 /// A guarded block, zeroed, if the countdown of the class has ended. Puts back what was set aside for it.
-#[inline]
+#[inline(always)]
 pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
+    if is_on(own) { sample_slow(own, class, request) } else { None }
+}
+
+#[cold]
+fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
     put_back(own, class);
     let is_due = if own.watch().is_some() { counts_down(own, class)? } else { left(own, class)? == 0 };
     is_due.then(|| allocate(own, class, request)).flatten()
@@ -102,12 +113,26 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
 }
 
 /// Of a batch of `n` blocks for a bin as many as are handed out before the next guarded allocation, at least one.
+#[inline(always)]
 pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
+    if is_on(own) { batch_slow(own, class, n) } else { n }
+}
+
+#[cold]
+fn batch_slow<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
     left(own, class).map_or(n, |left| n.min(u32::try_from(left).unwrap_or(n)).max(1))
 }
 
 /// Shortens the room of a bin to what is left of the countdown.
+#[inline(always)]
 pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
+    if is_on(own) {
+        shorten_slow(own, class);
+    }
+}
+
+#[cold]
+fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
     if let Some(left) = left(own, class) {
         let most = i64::try_from(left.max(ROOM_LEAST)).unwrap_or(i64::MAX);
         if own.bins().room(class) > most {
@@ -118,18 +143,32 @@ pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
 
 /// Shortens the room that a bin was granted after it had run out; if the countdown has ended, sets the bin's blocks aside. If they were aside
 /// already, they come back until the next time, so that a thread that only frees does not have two bins.
+#[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
+    if is_on(own) && own.bins().ends_before_room(class) {
+        after_overflow_slow(own, class);
+    }
+}
+
+#[cold]
+fn after_overflow_slow<O: Os>(own: Own<'_, O>, class: usize) {
     if put_back(own, class) || own.watch().is_some() {
         return;
     }
     if left(own, class) == Some(0) {
         own.bins().set_aside(class);
     }
-    shorten(own, class);
+    shorten_slow(own, class);
 }
 
 /// Puts the blocks of a class that were set aside back into their bin, before those that came meanwhile. `false` if none were.
+#[inline(always)]
 pub(super) fn put_back<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    own.bins().has_aside(class) && put_back_slow(own, class)
+}
+
+#[cold]
+fn put_back_slow<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     let Some(mut newer) = own.bins().put_back(class) else { return false };
     let view = own.renew_view();
     while let Some(found) = newer.pop(&view, own.lookup().tag()) {

@@ -16,14 +16,15 @@
 //! kernel moves the memory elsewhere, and it is copied back.
 //!
 //! A source that is refused because it consists of several mappings is nearly always a block that got advice for the huge pages that lie
-//! wholly inside it. It is tried again in three pieces, cut where those huge pages begin and end; a piece that is refused again is copied.
+//! wholly inside it. It is tried again in three pieces, cut where those huge pages begin and end; a piece that is refused again is copied, with
+//! more of the run than the program asked for: so not by `memcpy`, which may be a checked one.
 //!
 //! # Safety
 //! As for [`Os::relocate`](crate::Os::relocate).
 
 use crate::{Errno, Linux, NotMoved, Os, Target, process};
 use core::ops::Range;
-use freestone_base::align;
+use freestone_base::{align, bytes};
 
 /// Pieces that a source is tried in.
 const PIECES: usize = 3;
@@ -62,28 +63,28 @@ fn pieces(from: usize, bytes: usize, huge: usize) -> [Range<usize>; PIECES] {
 /// - The pieces are all of the source, in order; the source is committed, the target is unmapped, and no other code uses either.
 pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usize>; PIECES]) -> Result<(), Target> {
     for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
-        let (start, bytes) = (piece.start, piece.len());
+        let (start, length) = (piece.start, piece.len());
         let (from_piece, to_piece) = (from.wrapping_add(start), to.wrapping_add(start));
         // SAFETY: the piece of the source is committed, and that of the target is unmapped.
-        if unsafe { move_to(from_piece, bytes, to_piece) }.is_ok() {
+        if unsafe { move_to(from_piece, length, to_piece) }.is_ok() {
             continue;
         }
         // SAFETY: that piece of the target is unmapped.
-        let target = unsafe { commit_again(to_piece, bytes) };
+        let target = unsafe { commit_again(to_piece, length) };
         if target != Target::Committed {
             // SAFETY: the pieces before this one have moved: they are at `to`, and mapped and empty at `from`.
-            unsafe { from.copy_from_nonoverlapping(to, start) };
+            unsafe { bytes::copy(from, to, start) };
             // SAFETY: their contents were copied back, so the range is not needed.
             let is_unmapped = start == 0 || unsafe { Linux.release(to, start) }.is_ok();
             // A range that stays mapped must not be committed again.
             return Err(if is_unmapped { target } else { Target::Taken });
         }
         // SAFETY: both pieces are committed and do not overlap.
-        unsafe { to_piece.copy_from_nonoverlapping(from_piece, bytes) };
+        unsafe { bytes::copy(to_piece, from_piece, length) };
         // SAFETY: the contents of the piece have been copied, so they are not needed at `from`.
-        if !(Linux.purge_zeroes() && unsafe { Linux.purge(from_piece, bytes) }.is_ok()) {
+        if !(Linux.purge_zeroes() && unsafe { Linux.purge(from_piece, length) }.is_ok()) {
             // SAFETY: as above, and the piece is committed.
-            unsafe { from_piece.write_bytes(0, bytes) };
+            unsafe { bytes::fill(from_piece, 0, length) };
         }
     }
     Ok(())
@@ -122,12 +123,12 @@ pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Re
 /// Copies memory that was moved elsewhere back to where it was, and unmaps the place where it is.
 ///
 /// # Safety
-/// - `elsewhere` is where [`move_near`] moved the `bytes` that were at `from`.
-pub(super) unsafe fn bring_back(elsewhere: *mut u8, bytes: usize, from: *mut u8) {
+/// - `elsewhere` is where [`move_near`] moved the `n` bytes that were at `from`.
+pub(super) unsafe fn bring_back(elsewhere: *mut u8, n: usize, from: *mut u8) {
     // SAFETY: `MREMAP_DONTUNMAP` has left `from` mapped, and the kernel chose `elsewhere` where nothing was mapped.
-    unsafe { from.copy_from_nonoverlapping(elsewhere, bytes) };
+    unsafe { bytes::copy(from, elsewhere, n) };
     // SAFETY: the contents were copied, and no other code has the mapping's address.
-    let _ = unsafe { Linux.release(elsewhere, bytes) };
+    let _ = unsafe { Linux.release(elsewhere, n) };
 }
 
 /// Maps a range again that was unmapped for a move; returns its state.

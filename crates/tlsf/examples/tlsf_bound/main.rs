@@ -51,9 +51,10 @@ extern "C" fn tlsf_bound_deallocate_unchecked(heap: &mut Tlsf, block: NonNull<u8
 extern "C" fn tlsf_bound_everything(heap: &mut Tlsf<'static>, block: NonNull<u8>, bytes: usize, align: usize) -> usize {
     // SAFETY: a block of this heap; no code uses the memory behind its region.
     let moved = unsafe { heap.reallocate(block, bytes, align) }.unwrap_or(block);
-    // SAFETY: as above.
     let refused = [
+        // SAFETY: as above.
         unsafe { heap.grow_region(block, bytes) },
+        // SAFETY: as above.
         unsafe { heap.add_region_at(block, bytes) },
         heap.remove_region(block),
     ];

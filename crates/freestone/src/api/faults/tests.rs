@@ -17,7 +17,7 @@ fn a_fault_elsewhere_is_foreign_and_one_beside_a_guarded_block_is_reported() {
     let wanted = Wanted { size: 32, align: 16, class: 1 };
     let (block, _) = world.shared.guarded.allocate(wanted, true, &site).unwrap();
     let behind = block.addr() + 32;
-    let what = Misuse::OutOfBounds { block_bytes: 32, size: 32, offset: 32, access: Access::Write };
+    let what = Misuse::BesideGuarded { block_bytes: 32, size: 32, offset: 32, touch: Touch::Write };
     for (word, outcome) in [("abort", Outcome::Fatal), ("report", Outcome::Resume), ("ignore", Outcome::Resume)] {
         settings.set(key::MISUSE, word.as_bytes()).unwrap();
         assert_eq!(judge(&world.shared, 1, &fault(behind)), outcome, "{word}");

@@ -158,8 +158,15 @@ impl Actor<'_> {
                         unsafe { self.heap.free_layout(block, bytes, 1) };
                     }
                 }
-                // SAFETY: the program gave the block up; the heap is this thread's.
-                None => unsafe { self.heap.free(block.start.as_ptr()) },
+                None => {
+                    // SAFETY: the heap is this thread's.
+                    let current = unsafe { self.heap.heap().as_current() };
+                    // SAFETY: the program gave the block up.
+                    if unsafe { !current.free_remote(block.start.as_ptr()) } {
+                        // SAFETY: as above.
+                        unsafe { self.heap.free(block.start.as_ptr()) };
+                    }
+                }
             }
             self.stage.freed(block);
         }

@@ -45,6 +45,10 @@ fn a_free_of_a_cached_large_block_is_a_double_free() {
     assert!(
         matches!(locate(&world.shared, block), Place::Wrong(Misuse::DoubleFree { block_bytes }) if block_bytes == bytes)
     );
+    // An address inside it was never a block.
+    for offset in [1, 16, 65536, bytes - 1] {
+        assert!(matches!(locate(&world.shared, block.wrapping_add(offset)), Place::Wrong(Misuse::Foreign)), "{offset}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@
 use crate::misuse::Misuse;
 use crate::shared::Shared;
 use crate::size_class::{block_at, block_bytes};
+use crate::span::blocks;
 use crate::span::single_block::{Whereabouts, whereabouts};
 use crate::span::trailer::{Family, Marked, State, TRAILER_BYTES, Trailer};
 use crate::span::{Entry, OwnedSpan, PageIndex};
@@ -192,4 +193,47 @@ pub(crate) fn claim_mismatch(state: State, (size, align): (usize, usize), claim:
     let least = crate::size_class::GRANULE_BYTES;
     let claimed = claim.align().filter(|&claimed| claimed.max(least) != align.max(least))?;
     Some(Misuse::WrongAlign { size, align, claimed })
+}
+
+/// What a block's trailer is to a thread that has only an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen {
+    /// The block's span is not watched: it has none.
+    None,
+    /// It says this.
+    Whole(Trailer),
+    /// It is zero: no block was carved here, or its OS page was purged.
+    Blank,
+    /// It was written over.
+    Damaged,
+}
+
+/// The start and the trailer of the block of `class` that holds `address`, which lies in `page` of a small span; `None` behind the span's last block.
+pub(crate) fn trailer_at<O: Os>(
+    shared: &Shared<O>,
+    page: PageIndex,
+    class: usize,
+    address: usize,
+) -> Option<(usize, Seen)> {
+    // SAFETY: the page has an entry of a small span, so it has a record, whose `first` is atomic.
+    let first = unsafe { shared.pages.span(page) }.first_page();
+    // SAFETY: so has the span's first page; what is read of it does not change while a block of the span is out.
+    let span = unsafe { shared.pages.span(first) };
+    let (bytes, span_start) = (block_bytes(class), shared.pages.layout().page_start(first));
+    let (index, _) = block_at(class, address.wrapping_sub(span_start.addr()));
+    if index >= blocks::n_blocks(span) {
+        return None;
+    }
+    let start = span_start.wrapping_add(index * bytes);
+    if !span.is_watched.get() {
+        return Some((start.addr(), Seen::None));
+    }
+    // SAFETY: a block of a watched span is there, or will be, and all of the span is mapped; only the trailer is read, which is atomic.
+    let block = unsafe { Marked::at(start, bytes, &shared.secret) };
+    let seen = match block.trailer() {
+        Some(trailer) => Seen::Whole(trailer),
+        None if block.is_blank() => Seen::Blank,
+        None => Seen::Damaged,
+    };
+    Some((start.addr(), seen))
 }

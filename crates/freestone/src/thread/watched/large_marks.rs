@@ -10,6 +10,7 @@
 //! A page that is passed in starts a large block of a watched heap, so it has a record, and the run is the block's.
 
 use crate::misuse::Misuse;
+use crate::shared::Shared;
 use crate::span::trailer::{Family, State};
 use crate::span::{PageIndex, canary, fill};
 use crate::thread::heap::own::Own;
@@ -53,8 +54,21 @@ pub(crate) unsafe fn mark<O: Os>(own: Own<'_, O>, page: PageIndex, asked: Asked)
 
 /// What was asked for.
 pub(crate) fn asked<O: Os>(own: Own<'_, O>, page: PageIndex) -> Asked {
+    asked_in(own.shared(), page)
+}
+
+/// Bytes of the run of a large block, and those of them that are the program's, for any thread.
+pub(crate) fn extent<O: Os>(shared: &Shared<O>, page: PageIndex) -> (usize, usize) {
+    // SAFETY: the page starts a large block, so it has a record. A thread that may use the block reads what does not change meanwhile.
+    let record = unsafe { shared.pages.span(page) };
+    let bytes = record.n_pages().to_bytes().0;
+    (bytes, if record.is_watched.get() { asked_in(shared, page).size } else { bytes })
+}
+
+/// As [`asked`], for who has no heap.
+fn asked_in<O: Os>(shared: &Shared<O>, page: PageIndex) -> Asked {
     // SAFETY: the page starts a large block, so it has a record.
-    let packed = unsafe { own.shared().pages.span(page) }.fresh.get();
+    let packed = unsafe { shared.pages.span(page) }.fresh.get();
     let family = if packed >> 56 == Family::Rust as u64 { Family::Rust } else { Family::C };
     Asked { size: (packed & ((1 << 48) - 1)) as usize, align_log2: (packed >> 48 & 0xff) as u32, family }
 }
