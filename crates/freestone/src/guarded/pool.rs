@@ -190,8 +190,8 @@ impl GuardedPool {
         }
     }
 
-    /// Frees the block that starts at `at`, an address in the mapping, and closes it.
-    pub(crate) fn free(&self, at: usize, site: impl FnOnce() -> Site) -> Freed {
+    /// Frees the block that starts at `at`, an address in the mapping, and closes it. `site` is where it is freed.
+    pub(crate) fn free(&self, at: usize, site: &Site) -> Freed {
         let Some((index, slot)) = self.slot_at(at) else { return Freed::No(Misuse::Foreign) };
         let block = slot.block();
         if let Some(wrong) = wrong_start(at, &block, slot.state()) {
@@ -204,7 +204,7 @@ impl GuardedPool {
             slot.set_state(State::Live);
             return Freed::No(written);
         }
-        slot.end(&site());
+        slot.end(site);
         let (pages, bytes) = Self::pages_of(&block);
         // SAFETY: the pages lie in the mapping, and the program gave the block up.
         let is_closed = bytes == 0 || unsafe { closable::close(address::from_exposed(pages), bytes) }.is_ok();

@@ -266,12 +266,11 @@ impl Bins {
         }
     }
 
-    /// Whether blocks are set aside, or the countdown to the next guarded allocation of a class, as far as it is drawn, ends before the bin's room does.
+    /// Whether the countdown to the next guarded allocation of a class may end before the bin's room does. So it may where blocks are set aside: it
+    /// has ended then.
     #[inline]
     pub(crate) fn ends_before_room(&self, class: usize) -> bool {
-        let state = &self.classes[class];
-        let left = state.guarded_at.get().saturating_sub(self.allocs(class));
-        state.n_aside.get() != 0 || left <= self.room(class).cast_unsigned()
+        self.classes[class].guarded_at.get() <= self.allocs(class).wrapping_add_signed(self.room(class))
     }
 
     /// Whether blocks of a bin are set aside.

@@ -13,7 +13,7 @@
 //! A watched heap takes the slow path with every allocation, and counts it there.
 //!
 //! **Bias.** The guarded allocation is the first of its class that takes a slow path after the countdown has ended. In a program that frees as many
-//! blocks of a class as it allocates that is the due one, or some [`ROOM_LEAST`] later; after a drain or a long run of frees it is later. The
+//! blocks of a class as it allocates that is the due one, or one soon after ([`ROOM_SHARE`]); after a drain or a long run of frees it is later. The
 //! guarded blocks of a class are never nearer to each other than their countdowns, and every class is sampled at the same rate.
 //!
 //! Not guarded are blocks of explicit heaps, which end with their heap, and of Rust's global allocator unless the heap is watched: its free trusts the
@@ -30,7 +30,11 @@ use crate::thread::heap::own::Own;
 use crate::thread::watched::request::Request;
 use freestone_os::Os;
 
-/// A bin gets room for at least so many frees, so that a thread that only frees takes the slow path seldom.
+/// Of how many allocations one is guarded, divided by this: a bin gets room for at least so many frees, so that a thread that only frees takes the slow
+/// path seldom. A guarded allocation is late by as many at most where frees and allocations take turns.
+const ROOM_SHARE: u64 = 64;
+
+/// Room for at least so many frees, whatever the rate; and while a bin's blocks are set aside.
 const ROOM_LEAST: u64 = 16;
 
 /// Whether some allocations are guarded: all that slow paths pay if none is.
@@ -90,7 +94,8 @@ fn counts_down<O: Os>(own: Own<'_, O>, class: usize) -> Option<bool> {
     Some(left == 1)
 }
 
-#[cold]
+/// Inlined: each function less is a frame less in every stack.
+#[inline(always)]
 fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
     if own.watch().is_none() {
         draw(own, class, own.shared().settings().guard_sample()?);
@@ -134,7 +139,9 @@ pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
 #[cold]
 fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
     if let Some(left) = left(own, class) {
-        let most = i64::try_from(left.max(ROOM_LEAST)).unwrap_or(i64::MAX);
+        let rate = own.shared().settings().get(key::GUARD_SAMPLE) as u64;
+        let least = if left == 0 { ROOM_LEAST } else { (rate / ROOM_SHARE).max(ROOM_LEAST) };
+        let most = i64::try_from(left.max(least)).unwrap_or(i64::MAX);
         if own.bins().room(class) > most {
             own.bins().grant(class, most);
         }
@@ -142,7 +149,7 @@ fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
 }
 
 /// Shortens the room that a bin was granted after it had run out; if the countdown has ended, sets the bin's blocks aside. If they were aside
-/// already, they come back until the next time, so that a thread that only frees does not have two bins.
+/// already, they come back until the next time.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
     if is_on(own) && own.bins().ends_before_room(class) {
@@ -188,7 +195,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// Frees a guarded block. An invalid address is reported.
     #[cold]
     pub(super) fn free_guarded(self, block: *mut u8) {
-        match self.shared().guarded.free(block.addr(), Site::here) {
+        match self.shared().guarded.free(block.addr(), &Site::here()) {
             Freed::Yes { class, bytes } => {
                 self.shared().pages.sub_beside(bytes);
                 self.bins().count_single_free(class);

@@ -39,7 +39,7 @@ fn blocks_are_zero_apart_aligned_and_keep_what_is_written() {
         // SAFETY: as above.
         assert!(unsafe { slice::from_raw_parts(block, size) }.iter().all(|&byte| byte == n as u8));
         assert_eq!(pool.size_of(block.addr()), Ok(size));
-        assert!(matches!(pool.free(block.addr(), || site(2)), Freed::Yes { .. }));
+        assert!(matches!(pool.free(block.addr(), &site(2)), Freed::Yes { .. }));
     }
     assert_eq!(pool.live_and_open_bytes(), (0, 0));
 }
@@ -48,12 +48,12 @@ fn blocks_are_zero_apart_aligned_and_keep_what_is_written() {
 fn a_slot_is_used_again_only_after_all_others() {
     let pool = GuardedPool::new();
     let first = allocate(&pool, 24, true);
-    pool.free(first, || site(2));
+    pool.free(first, &site(2));
     let others: Vec<usize> = (1..N_SLOTS).map(|_| allocate(&pool, 24, true)).collect();
     assert!(!others.contains(&first));
     assert_eq!(allocate(&pool, 24, true), first);
     assert!(pool.allocate(wanted(24, 16), true, &site(1)).is_none(), "all are in use");
-    assert!(matches!(pool.free(others[7], || site(2)), Freed::Yes { .. }));
+    assert!(matches!(pool.free(others[7], &site(2)), Freed::Yes { .. }));
     assert_eq!(allocate(&pool, 24, true), others[7]);
 }
 
@@ -62,12 +62,12 @@ fn what_is_not_the_start_of_a_live_block_is_not_freed() {
     let pool = GuardedPool::new();
     let block = allocate(&pool, 40, true);
     let class = block_bytes(class_of(40));
-    assert_eq!(pool.free(block + 8, || site(2)), Freed::No(Misuse::Interior { block_bytes: class, offset: 8 }));
-    assert_eq!(pool.free(block - 8, || site(2)), Freed::No(Misuse::Foreign));
-    assert_eq!(pool.free(block + 8192, || site(2)), Freed::No(Misuse::Foreign), "a slot that was never used");
+    assert_eq!(pool.free(block + 8, &site(2)), Freed::No(Misuse::Interior { block_bytes: class, offset: 8 }));
+    assert_eq!(pool.free(block - 8, &site(2)), Freed::No(Misuse::Foreign));
+    assert_eq!(pool.free(block + 8192, &site(2)), Freed::No(Misuse::Foreign), "a slot that was never used");
     assert_eq!(pool.history(block).map(|history| (history.allocated, history.freed)), Some((site(1), None)));
-    assert!(matches!(pool.free(block, || site(2)), Freed::Yes { .. }));
-    assert_eq!(pool.free(block, || site(3)), Freed::No(Misuse::DoubleFree { block_bytes: class }));
+    assert!(matches!(pool.free(block, &site(2)), Freed::Yes { .. }));
+    assert_eq!(pool.free(block, &site(3)), Freed::No(Misuse::DoubleFree { block_bytes: class }));
     assert_eq!(pool.size_of(block), Err(Misuse::DoubleFree { block_bytes: class }));
     assert_eq!(pool.history(block).map(|history| (history.allocated, history.freed)), Some((site(1), Some(site(2)))));
 }
@@ -79,9 +79,9 @@ fn a_byte_written_beside_a_block_in_its_page_is_noticed_when_the_block_is_freed(
         let block = allocate(&pool, size, at_end);
         write(block.wrapping_add_signed(offset), 1);
         let what = Misuse::BesideGuarded { block_bytes: 48, size, offset, touch: Touch::Write };
-        assert_eq!(pool.free(block, || site(2)), Freed::No(what), "{offset}");
+        assert_eq!(pool.free(block, &site(2)), Freed::No(what), "{offset}");
         write(block.wrapping_add_signed(offset), FILLING);
-        assert!(matches!(pool.free(block, || site(2)), Freed::Yes { .. }));
+        assert!(matches!(pool.free(block, &site(2)), Freed::Yes { .. }));
     }
 }
 
@@ -94,7 +94,7 @@ fn a_fault_is_judged_by_the_block_that_is_nearest_and_its_state() {
     assert_eq!(judge(first + 32), Some((out(32), first)));
     assert_eq!(judge(second - 1), Some((out(-1), second)));
     assert_eq!(judge(second + 8192), Some((out(8192), second)), "a closed page of the slot");
-    pool.free(first, || site(2));
+    pool.free(first, &site(2));
     let used = Misuse::FreedGuarded { block_bytes: 32, size: 32, offset: 4, touch: Touch::Read };
     assert_eq!(judge(first + 4), Some((used, first)));
     let far = allocate(&pool, 32, true);
@@ -111,7 +111,7 @@ fn a_fault_is_judged_by_the_block_that_is_nearest_and_its_state() {
 fn a_slot_that_was_given_up_is_open_and_never_used_again() {
     let pool = GuardedPool::new();
     let block = allocate(&pool, 32, true);
-    pool.free(block, || site(2));
+    pool.free(block, &site(2));
     assert!(pool.give_up(block));
     write(block, 1);
     let others: Vec<usize> = (1..N_SLOTS).map(|_| allocate(&pool, 32, true)).collect();
