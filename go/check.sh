@@ -14,6 +14,11 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 
+step "the licences are those of the project"
+for licence in LICENSE-MIT LICENSE-APACHE; do
+	cmp "$licence" "../$licence"
+done
+
 step vet
 go vet ./...
 GOEXPERIMENT=arenas go vet ./bench

@@ -29,12 +29,12 @@ use freestone_os::Os;
 pub struct Broken {
     /// The invariant, as a statement.
     pub what: &'static str,
-    /// The page where it does not hold, or 0.
-    pub page: u32,
+    /// The page where it does not hold, or none.
+    pub(crate) page: PageIndex,
 }
 
 fn hold(condition: bool, what: &'static str, page: PageIndex) -> Result<(), Broken> {
-    if condition { Ok(()) } else { Err(Broken { what, page: page.0 }) }
+    if condition { Ok(()) } else { Err(Broken { what, page }) }
 }
 
 /// Checks every invariant.
@@ -56,7 +56,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
     };
     let n_small = shared.pages.inspect(|state| {
-        state.check_free().map_err(|(what, page)| Broken { what, page: page.0 })?;
+        state.check_free().map_err(|(what, page)| Broken { what, page })?;
         check_pages(state, os_page_bytes, is_lost)
     })?;
     let mut n_listed = 0;
@@ -96,7 +96,9 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
             }
             n_small += 1;
         }
-        pages[kind as usize] += u64::from(run.pages.0);
+        let n_open = runs.n_open(run);
+        pages[kind as usize] += u64::from(n_open.0);
+        pages[Kind::Guard as usize] += u64::from((run.pages - n_open).0);
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,

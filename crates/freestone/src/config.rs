@@ -153,7 +153,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 pub static OPTIONS: [OptionSpec; 17] = [
     OptionSpec {
         key: "profile",
-        unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
+        unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
         default: "balanced",
         bounds: (0, 0),
         effect: "sets several other options, as the table of profiles says; explicit options override the profile",

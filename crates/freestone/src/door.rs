@@ -62,8 +62,8 @@ impl<O: Os + 'static> Instance<O> {
     /// - The instance is not moved from now on.
     #[must_use]
     pub unsafe fn heap(&self) -> Option<InstanceHeap<'_, O>> {
-        // SAFETY: the instance stays where it is (this function's contract) and outlives the borrow; all its births use its own parts.
-        let own = unsafe { self.threads.birth(&self.shared) }?;
+        // SAFETY: the instance stays where it is (this function's contract) and outlives the borrow; all its heaps use its own parts.
+        let own = unsafe { self.threads.create(&self.shared) }?;
         Some(InstanceHeap { threads: &self.threads, own })
     }
 
@@ -118,7 +118,7 @@ impl<O: Os + 'static> InstanceHeap<'_, O> {
 
 impl<O: Os + 'static> Drop for InstanceHeap<'_, O> {
     fn drop(&mut self) {
-        // SAFETY: the heap was born here, and is not used after this drop.
-        unsafe { self.threads.death(self.own) }
+        // SAFETY: the heap was created here, and is not used after this drop.
+        unsafe { self.threads.end(self.own) }
     }
 }

@@ -18,7 +18,7 @@
 //! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; which threads sleep |
 //! | [`address_range`] | finding the address range |
 //! | [`page_heap`] | the lock, and what can be read without it |
-//! | [`transitions`], [`huge_pages`] | mapping, unmapping and purging runs; huge pages |
+//! | [`transitions`], [`huge_pages`], [`guards`] | mapping, unmapping and purging runs; huge pages; guards behind large blocks |
 //! | [`expansion`] | more clean runs |
 //! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
@@ -29,6 +29,7 @@ mod allocation;
 mod cache_list;
 mod deallocation;
 mod expansion;
+mod guards;
 mod huge_pages;
 mod large_blocks;
 pub(crate) mod large_cache;

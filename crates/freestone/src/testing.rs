@@ -53,8 +53,8 @@ impl World {
     }
 
     pub(crate) fn try_heap(&self) -> Option<Own<'_, Fake>> {
-        // SAFETY: what the heaps share is boxed and outlives the borrow; a test uses a heap from one thread, and not after its death.
-        unsafe { self.threads.birth(&self.shared) }
+        // SAFETY: what the heaps share is boxed and outlives the borrow; a test uses a heap from one thread, and not after its end.
+        unsafe { self.threads.create(&self.shared) }
     }
 
     pub(crate) fn explicit_heap(&self) -> &ExplicitHeap<Fake> {
@@ -63,18 +63,18 @@ impl World {
 
     pub(crate) fn try_explicit_heap(&self) -> Option<&ExplicitHeap<Fake>> {
         // SAFETY: what the heaps share is boxed and outlives the borrow.
-        unsafe { self.threads.birth_of_explicit(&self.shared, Harden::Off) }
+        unsafe { self.threads.create_explicit(&self.shared, Harden::Off) }
     }
 
     /// Ends a heap of this world, which the test does not use again.
     pub(crate) fn end(&self, heap: Own<'_, Fake>) {
-        // SAFETY: the heap was born in this world, and the test does not use it again.
-        unsafe { self.threads.death(heap) };
+        // SAFETY: the heap was created in this world, and the test does not use it again.
+        unsafe { self.threads.end(heap) };
     }
 
     /// Destroys an explicit heap of this world: the test uses neither it nor a block of it again.
     pub(crate) fn destroy(&self, heap: &ExplicitHeap<Fake>) {
-        // SAFETY: the heap was born in this world; the test uses neither it nor a block of it again.
+        // SAFETY: the heap was created in this world; the test uses neither it nor a block of it again.
         unsafe { self.threads.destroy(heap) };
     }
 

@@ -9,10 +9,11 @@
 //! | relocate (`mremap`) | the target is unmapped; with `EEXIST` another thread has mapped something there |
 //! | prefault (`MADV_POPULATE_WRITE`) | the first half has memory |
 //! | advise_huge (`MADV_HUGEPAGE`) | the first half is advised |
+//! | guard, unguard (`MADV_GUARD_INSTALL`, `MADV_GUARD_REMOVE`, `mprotect`) | nothing |
 //!
 //! The fake keeps a state for each OS page, and a transition that no kernel would allow panics the test.
 
-use crate::Errno;
+use crate::{Errno, GuardBy};
 use alloc::vec::Vec;
 #[cfg(not(shuttle))]
 use freestone_base::lock::{Guard, Lock, Spin};
@@ -91,6 +92,10 @@ struct State {
     huge_page_bytes: usize,
     huge: Vec<bool>,
     all_resident: bool,
+    huge_unasked: bool,
+    guarded: Vec<Option<GuardBy>>,
+    has_no_markers: bool,
+    most_guarded_by_rights: Option<usize>,
     most_committed: Option<usize>,
     n_random: u64,
 }
@@ -197,6 +202,35 @@ impl Fake {
     #[must_use]
     pub fn huge_bytes(&self) -> usize {
         self.lock().huge.iter().filter(|&&page| page).count() * self.os_page_bytes
+    }
+
+    /// Gives huge pages without a request.
+    pub fn give_huge_pages_unasked(&self) {
+        self.lock().huge_unasked = true;
+    }
+
+    /// Refuses markers, as kernels before Linux 6.13 do.
+    pub fn refuse_markers(&self) {
+        self.lock().has_no_markers = true;
+    }
+
+    /// Refuses to guard more than `bytes` in total by access rights, as at the limit of mappings.
+    pub fn limit_guarded_by_rights(&self, bytes: usize) {
+        self.lock().most_guarded_by_rights = Some(bytes);
+    }
+
+    /// Bytes guarded now by these means.
+    #[must_use]
+    pub fn guarded_bytes(&self, by: GuardBy) -> usize {
+        self.lock().guarded.iter().filter(|&&page| page == Some(by)).count() * self.os_page_bytes
+    }
+
+    /// Whether the OS page with this address is guarded.
+    #[must_use]
+    pub fn is_guarded(&self, at: *const u8) -> bool {
+        let state = self.lock();
+        let page = (at.addr() - state.address_range) / self.os_page_bytes;
+        state.guarded.get(page).copied().flatten().is_some()
     }
 
     #[cfg(not(shuttle))]

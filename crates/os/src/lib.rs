@@ -16,6 +16,7 @@
 //! | ready | mapped | none | zero |
 //! | dirty | mapped | yes | whatever was written |
 //! | clean | mapped: ready again after a purge | none | zero, if [`Os::purge_zeroes`] says so |
+//! | guarded | mapped | none | an access faults, until [`Os::unguard`] makes it ready again |
 //!
 //! Layer: above `base`, below the heap. [`Linux`] is the kernel; `fake::Fake` (feature `fake`) is one for tests, which fails on demand.
 //! Cost: one system call each, except for [`Os::now_ms`], which makes none, and [`Os::relocate`], which makes several. A call that fails returns the
@@ -103,6 +104,15 @@ pub enum Target {
     Taken,
 }
 
+/// How the kernel makes every access to a range fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardBy {
+    /// By markers in the page tables (`MADV_GUARD_INSTALL`, Linux 6.13): the mapping stays in one piece.
+    Marker,
+    /// By access rights: the mapping is split in up to three, and a process has a limited number of mappings.
+    Rights,
+}
+
 /// How memory gets its OS pages before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefault {
@@ -188,6 +198,27 @@ pub unsafe trait Os: Sync {
     /// # Safety
     /// - The range is ready, and made of whole OS pages.
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno>;
+
+    /// Ready → guarded: every access to the range faults. A purge changes nothing about that; releasing the range ends it.
+    ///
+    /// # Errors
+    /// [`Errno::INVAL`] if the kernel has no markers, or the memory is locked; [`Errno::NOMEM`] at the limit of mappings.
+    ///
+    /// # Safety
+    /// - The range is ready, made of whole OS pages, and no code uses it.
+    unsafe fn guard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno>;
+
+    /// Guarded → ready.
+    ///
+    /// # Errors
+    /// The kernel's; the range stays guarded.
+    ///
+    /// # Safety
+    /// - The range was guarded, in whole OS pages, by the same means.
+    unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno>;
+
+    /// Whether the kernel gives huge pages without a request, wherever a whole one fits: a guard inside takes it away.
+    fn gives_huge_pages_unasked(&self) -> bool;
 
     /// Size in bytes of the huge pages that the kernel gives on request; 0 if a request changes nothing.
     fn huge_page_bytes(&self) -> usize;

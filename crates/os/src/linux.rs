@@ -5,12 +5,12 @@
 //! Every mapping is made where nothing else is mapped (`MAP_FIXED_NOREPLACE`), so committing cannot replace memory of the program. The other calls
 //! change memory that was committed here, by the contract of [`Os`].
 
-use crate::{Errno, NotMoved, Os, Prefault, cgroup, process};
+use crate::{Errno, GuardBy, NotMoved, Os, Prefault, cgroup, process};
 use core::ptr;
 use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
 use freestone_base::{align, ptr as address};
 use rustix::io::Errno as KernelErrno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 
 /// The kernel this process runs on.
 ///
@@ -51,14 +51,12 @@ const RANDOM_ATTEMPTS: u32 = 3;
 /// Alignment of a random address range: no more than a range needs, so that its place has 28 bits.
 const RANGE_ALIGN: usize = freestone_base::units::PAGE_BYTES;
 
-/// What a purge leaves in memory: see [`Linux::purge_zeroes`].
+/// Whether purged memory reads as zero: see [`Linux::purge_zeroes`].
 static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
-/// No purge has succeeded yet.
+/// It is not known yet.
 const UNKNOWN: u8 = 0;
-/// It reads as zero.
-const ZEROES: u8 = 1;
-/// It keeps its contents.
-const KEEPS: u8 = 2;
+const YES: u8 = 1;
+const NO: u8 = 2;
 
 /// Written to the first byte of the first range that is purged.
 const PROBE: u8 = 0xA5;
@@ -123,7 +121,7 @@ unsafe impl Os for Linux {
         if is_first {
             // SAFETY: the range is still mapped after the purge.
             let left = unsafe { at.read_volatile() };
-            PURGED.store(if left == 0 { ZEROES } else { KEEPS }, Ordering::Relaxed);
+            PURGED.store(if left == 0 { YES } else { NO }, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -134,7 +132,7 @@ unsafe impl Os for Linux {
     }
 
     fn purge_zeroes(&self) -> bool {
-        PURGED.load(Ordering::Relaxed) == ZEROES
+        PURGED.load(Ordering::Relaxed) == YES
     }
 
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
@@ -156,6 +154,37 @@ unsafe impl Os for Linux {
         };
         // SAFETY: the advice gives OS pages memory that reads as zero, which is what they hold already.
         unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)
+    }
+
+    unsafe fn guard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
+        match by {
+            // SAFETY: no code uses the range, which is committed.
+            GuardBy::Marker => unsafe { guards::install(at, bytes) },
+            // SAFETY: as above.
+            GuardBy::Rights => unsafe { mprotect(at.cast(), bytes, MprotectFlags::empty()) }.map_err(Errno::from),
+        }
+    }
+
+    unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
+        match by {
+            // SAFETY: the range is committed; only guarded memory changes, and becomes accessible.
+            GuardBy::Marker => unsafe { guards::remove(at, bytes) },
+            // SAFETY: as above.
+            GuardBy::Rights => {
+                unsafe { mprotect(at.cast(), bytes, MprotectFlags::READ | MprotectFlags::WRITE) }.map_err(Errno::from)
+            }
+        }
+    }
+
+    fn gives_huge_pages_unasked(&self) -> bool {
+        static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+        let answer = ANSWER.load(Ordering::Relaxed);
+        if answer != UNKNOWN {
+            return answer == YES;
+        }
+        let Ok(found) = huge_pages::unasked() else { return false };
+        ANSWER.store(if found { YES } else { NO }, Ordering::Relaxed);
+        found
     }
 
     fn huge_page_bytes(&self) -> usize {
@@ -233,6 +262,7 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
     Some(address::from_exposed(align::up(got.addr(), freestone_base::units::PAGE_BYTES)))
 }
 
+mod guards;
 mod huge_pages;
 mod relocate;
 

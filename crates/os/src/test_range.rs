@@ -5,7 +5,7 @@
 //! Only the test uses the range, and every offset is checked against its length. What a test reads or writes it has committed before; over the
 //! fake kernel, all of the range is memory.
 
-use crate::{Errno, NotMoved, Os};
+use crate::{Errno, GuardBy, NotMoved, Os};
 use core::ops::Range;
 
 /// See the module header.
@@ -54,6 +54,16 @@ impl<'o, O: Os> TestRange<'o, O> {
         let target = self.place(&(to..to + from.len()));
         // SAFETY: both parts are the test's, which does not need what is at the target.
         unsafe { self.os.relocate(self.place(&from), from.len(), target) }
+    }
+
+    pub(crate) fn guard(&self, part: Range<usize>, by: GuardBy) -> Result<(), Errno> {
+        // SAFETY: the part is the test's, which does not use it while it is guarded.
+        unsafe { self.os.guard(self.place(&part), part.len(), by) }
+    }
+
+    pub(crate) fn unguard(&self, part: Range<usize>, by: GuardBy) -> Result<(), Errno> {
+        // SAFETY: the part is the test's, and was guarded by it.
+        unsafe { self.os.unguard(self.place(&part), part.len(), by) }
     }
 
     pub(crate) fn advise_huge(&self, part: Range<usize>, wanted: bool) -> Result<(), Errno> {

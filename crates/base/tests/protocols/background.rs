@@ -34,8 +34,8 @@ impl Background {
         Arc::new(Self { state, due: AtomicBool::new(true), n_threads, handle: UnsafeCell::new(7) })
     }
 
-    fn born(&self) {
-        self.n_threads.fetch_add(1, stated::BACKGROUND_BORN.ordering());
+    fn created(&self) {
+        self.n_threads.fetch_add(1, stated::BACKGROUND_CREATED.ordering());
         self.judge();
     }
 
@@ -120,7 +120,7 @@ fn a_thread_that_is_born_while_the_background_thread_ends_starts_it_again_or_is_
     loom::model(|| {
         let background = Background::new(RUNNING, 2);
         background.due.store(false, Ordering::Relaxed);
-        beside(&background, Background::gone, Background::born);
+        beside(&background, Background::gone, Background::created);
         background.check();
     });
 }
@@ -129,7 +129,7 @@ fn a_thread_that_is_born_while_the_background_thread_ends_starts_it_again_or_is_
 fn two_start_and_end_it(first_succeeds: fn() -> bool) {
     let background = Background::new(NONE, 1);
     let start_and_end = |this: &Background| {
-        this.born();
+        this.created();
         this.start(true);
         this.gone();
     };
@@ -139,7 +139,7 @@ fn two_start_and_end_it(first_succeeds: fn() -> bool) {
         beside(
             &background,
             |this| {
-                this.born();
+                this.created();
                 this.start(false);
                 this.gone();
             },

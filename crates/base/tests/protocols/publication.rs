@@ -30,7 +30,7 @@ fn a_thread_that_walks_the_list_of_heaps_finds_initialised_records() {
         for record in &shared.1 {
             record.initialise();
             record.next.store(shared.0.load(Ordering::Relaxed), Ordering::Relaxed);
-            shared.0.store(record.pointer(), stated::BIRTH_PUBLISHES.ordering());
+            shared.0.store(record.pointer(), stated::CREATION_PUBLISHES.ordering());
         }
         assert!(walker.join().unwrap() <= 2);
     });

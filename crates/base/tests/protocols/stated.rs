@@ -35,7 +35,7 @@ places! {
     CENTRAL_FREE_OWNER: "free", "span.owner.load(", 0;
     ITER_FIRST: "iter", "self.all.load(", 0;
     ITER_NEXT: "iter", "links().next.load(", 0;
-    BIRTH_PUBLISHES: "add", "self.all.store(", 0;
+    CREATION_PUBLISHES: "add", "self.all.store(", 0;
     FALLBACK_LOAD: "fallback", "fallback.load(", 0;
     FALLBACK_EXCHANGE: "fallback", "fallback.compare_exchange(", 0;
     FALLBACK_REFUSED: "fallback", "fallback.compare_exchange(", 1;
@@ -46,7 +46,7 @@ places! {
     TELLER_RELEASE: "notify", "notifier.store(", 0;
     REACH_LOAD: "reach", "reach.load(", 0;
     REACH_STORE: "publish_reach", "reach.store(", 0;
-    BACKGROUND_BORN: "thread_born", "n_threads.fetch_add(", 0;
+    BACKGROUND_CREATED: "thread_created", "n_threads.fetch_add(", 0;
     BACKGROUND_GONE: "thread_gone", "n_threads.fetch_sub(", 0;
     BACKGROUND_FENCE: "is_wanted", "fence(", 0;
     BACKGROUND_COUNT: "is_wanted", "n_threads.load(", 0;

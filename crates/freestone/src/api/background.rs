@@ -73,7 +73,7 @@ impl BackgroundThread {
     }
 
     /// Notes that a thread got its heap.
-    pub(super) fn thread_born(&self, shared: &Shared<Linux>) {
+    pub(super) fn thread_created(&self, shared: &Shared<Linux>) {
         self.n_threads.fetch_add(1, Ordering::Relaxed);
         self.set_due_if_wanted(shared);
     }

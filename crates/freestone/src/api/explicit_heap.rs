@@ -77,8 +77,8 @@ impl Heap {
         if !process::start() {
             return None;
         }
-        // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
-        let record = unsafe { PROCESS.threads.birth_of_explicit(&PROCESS.shared, Harden::Off) }?;
+        // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
+        let record = unsafe { PROCESS.threads.create_explicit(&PROCESS.shared, Harden::Off) }?;
         Some(Self { record })
     }
 

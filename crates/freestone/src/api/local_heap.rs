@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  slow path ─▶ own heap ──────────────────────────────▶ used as it is
-//!            └▶ none yet ─▶ start the allocator ─▶ birth ─▶ own heap
+//!            └▶ none yet ─▶ start the allocator ─▶ create ─▶ own heap
 //!                                                   │ the thread's heap is gone, or it cannot have one
 //!                                                   └▶ fallback heap, behind its lock
 //! ```
@@ -33,7 +33,7 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
     if !process::start() {
         return None;
     }
-    match born() {
+    match created() {
         Some(own) => {
             free_early(own);
             Some(f(own))
@@ -85,22 +85,22 @@ fn fallback() -> Option<&'static GatedHeap<Linux>> {
             return Some(fallback);
         }
         let before = current::begin_start();
-        // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
-        let born = unsafe { PROCESS.threads.birth_of_fallback(&PROCESS.shared) };
+        // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
+        let created = unsafe { PROCESS.threads.create_fallback(&PROCESS.shared) };
         // SAFETY: `before` is what this thread had.
         unsafe { current::set(before) };
-        let born = born?;
-        let pointer = ptr::from_ref(born).cast_mut();
+        let created = created?;
+        let pointer = ptr::from_ref(created).cast_mut();
         if PROCESS.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
             // Another thread has made it meanwhile.
-            // SAFETY: the heap was born above, and no other thread has seen it.
-            unsafe { PROCESS.threads.death_of_fallback(born) };
+            // SAFETY: the heap was created above, and no other thread has seen it.
+            unsafe { PROCESS.threads.end_fallback(created) };
         }
     }
 }
 
 /// A heap for this thread, which has none; `None` if it had one, or cannot have one.
-fn born() -> Option<Own<'static, Linux>> {
+fn created() -> Option<Own<'static, Linux>> {
     let key = PROCESS.exit_key.load(Ordering::Relaxed);
     if current::is_gone() || key == NO_KEY {
         return None;
@@ -118,22 +118,22 @@ fn born() -> Option<Own<'static, Linux>> {
         unsafe { current::set(heap.cast()) };
         return current::get().own();
     }
-    // SAFETY: `PROCESS.shared` is a static, and all births of `PROCESS.threads` use it.
-    let Some(own) = (unsafe { PROCESS.threads.birth(&PROCESS.shared) }) else {
+    // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
+    let Some(own) = (unsafe { PROCESS.threads.create(&PROCESS.shared) }) else {
         // SAFETY: `before` is what this thread had.
         unsafe { current::set(before) };
         return None;
     };
     // First the pointer, then the exit hook: setting the hook may allocate, from this very heap.
-    // SAFETY: the heap was just born for this thread.
+    // SAFETY: the heap was just created for this thread.
     unsafe { current::set(own.heap()) };
     if !process::set_exit_value(own.heap()) {
         current::leave();
-        // SAFETY: the heap was born above as this thread's, and `leave` took the thread's pointer to it.
-        unsafe { PROCESS.threads.death(own) };
+        // SAFETY: the heap was created above as this thread's, and `leave` took the thread's pointer to it.
+        unsafe { PROCESS.threads.end(own) };
         return None;
     }
-    PROCESS.background.thread_born(&PROCESS.shared);
+    PROCESS.background.thread_created(&PROCESS.shared);
     Some(own)
 }
 

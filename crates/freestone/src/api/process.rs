@@ -174,7 +174,7 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     }
     current::leave();
     // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
-    unsafe { PROCESS.threads.death(own) };
+    unsafe { PROCESS.threads.end(own) };
     PROCESS.background.thread_gone(&PROCESS.shared);
 }
 

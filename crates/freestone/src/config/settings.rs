@@ -5,7 +5,7 @@ use crate::config::report_file::ReportFile;
 use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
 use core::fmt;
 use freestone_base::sync::{AtomicUsize, Ordering};
-use freestone_base::units::PAGE_BYTES;
+use freestone_base::units::{PAGE_BYTES, Pages};
 
 /// What happens on an invalid free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,8 +186,8 @@ impl Settings {
 
     /// Pages of the next span of a small class.
     #[must_use]
-    pub fn span_pages(&self) -> u32 {
-        self.get(key::SPAN_SIZE).div_ceil(PAGE_BYTES) as u32
+    pub fn span_pages(&self) -> Pages {
+        Pages(self.get(key::SPAN_SIZE).div_ceil(PAGE_BYTES) as u32)
     }
 
     /// Most blocks of `block_bytes` in a bin.

@@ -34,13 +34,20 @@ fn minus_ln(random: u64) -> u64 {
     ((u128::from(log2) * u128::from(LN_2)) >> FRACTION_BITS) as u64
 }
 
+/// A number of which each bit depends on all bits of another (the finalizer of SplitMix64).
+pub(super) fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Numbers as random as those that the pool draws.
     fn numbers() -> impl Iterator<Item = u64> {
-        (1u64..).map(|n| super::super::pool::mixed(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+        (1u64..).map(|n| mixed(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 
     #[test]

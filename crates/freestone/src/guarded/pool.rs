@@ -8,6 +8,7 @@
 //! `start` is 0 or the start of a mapping of [`Geometry::total`] bytes that is never unmapped. Its first [`Geometry::records`] bytes are open, and
 //! were zero when they were mapped: an array of records. The open pages of a slot belong to the thread that owns the slot.
 
+use crate::guarded::countdown::mixed;
 use crate::guarded::geometry::{Geometry, N_SLOTS, Spot};
 use crate::guarded::slot::{Block, Slot, State};
 use crate::guarded::vacant::Vacant;
@@ -294,13 +295,6 @@ impl GuardedPool {
     pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         self.vacant.release_raw(forker);
     }
-}
-
-/// A number of which each bit depends on all bits of another (the finalizer of SplitMix64).
-pub(super) fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
 }
 
 /// What is wrong with `at` as the start of a slot's live block.

@@ -8,7 +8,7 @@
 
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
-use crate::page::runs::Extent;
+use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
 use freestone_base::units::Pages;
@@ -52,6 +52,12 @@ impl Request {
     fn searched(&self) -> Option<Pages> {
         self.room.0.checked_add(self.align.0 - 1).map(Pages)
     }
+
+    /// Whether a guard belongs behind new memory. Before room to grow into it would be lost soon. Blocks with huge pages end where the next one
+    /// starts: a guard between them would keep free ones apart by the rest of a huge page.
+    fn has_guard(&self) -> bool {
+        self.kind == Kind::Large && self.room == self.pages && !self.is_huge
+    }
 }
 
 impl<O: Os> PageHeap<O> {
@@ -72,13 +78,13 @@ impl<O: Os> PageHeap<O> {
             if kind == Kind::Large {
                 self.note_reuse(&mut state);
             }
-            return Some(self.take(&mut state, page, request));
+            return self.take(&mut state, page, request);
         }
         if kind == Kind::Large
             && align == Pages(1)
             && let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE))
         {
-            return Some(self.begin_mixed(state, block, huge.is_some()));
+            return self.begin_mixed(state, block, huge.is_some());
         }
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }
@@ -104,17 +110,24 @@ impl<O: Os> PageHeap<O> {
         state.runs.find_dirty(pages)
     }
 
-    /// Takes the request out of the dirty or clean run at `page`, which is long enough.
-    fn take(&self, state: &mut State, page: PageIndex, request: Request) -> Run {
+    /// Takes the request out of the dirty or clean run at `page`, which is long enough; `None` if the kernel does not make guards in it
+    /// accessible.
+    fn take(&self, state: &mut State, page: PageIndex, request: Request) -> Option<Run> {
         if request.kind != Kind::Large {
             self.end_huge(state, page);
         }
         let (pages, was) = state.runs.take_aligned(page, request.pages, request.align, request.kind);
+        if !self.open_guards(state, pages) {
+            state.runs.free(pages.first, was);
+            return None;
+        }
         state.note_in_use();
+        let is_clean = was.kind == Kind::Clean;
         if request.kind == Kind::Large {
             state.begin_large(pages.first);
+            self.guard_behind(state, pages, is_clean && request.has_guard());
         }
-        Run::new(pages, was.kind == Kind::Clean)
+        Some(Run::new(pages, is_clean))
     }
 
     /// Notes in the churn policy that a large block takes dirty memory.
@@ -122,23 +135,30 @@ impl<O: Os> PageHeap<O> {
         state.churn.note_reuse(self.decay(), || self.now());
     }
 
-    /// Makes a large block of a dirty run and pages beside it that were just taken.
-    fn begin_mixed(&self, mut state: StateGuard<'_>, block: Extent, is_huge: bool) -> Run {
+    /// Makes a large block of a dirty run and pages beside it that were just taken; `None` as for [`PageHeap::take`].
+    fn begin_mixed(&self, mut state: StateGuard<'_>, block: Extent, is_huge: bool) -> Option<Run> {
+        if !self.open_guards(&mut state, block) {
+            let was_huge = state.runs.record(block.first).is_huge.get();
+            state.runs.free(block.first, FreeState::dirty(self.now(), was_huge));
+            return None;
+        }
         state.note_in_use();
         state.begin_large(block.first);
+        self.guard_behind(&mut state, block, false);
         self.note_reuse(&mut state);
         drop(state);
         if is_huge {
             self.ask_for_huge_pages(&OwnedRun::taken(block), Pages::ZERO);
         }
-        Run::new(block, false)
+        Some(Run::new(block, false))
     }
 
     /// Takes clean pages, once they are within the limits.
     fn take_clean(&self, state: StateGuard<'_>, request: Request) -> Option<Run> {
         let mut state = self.keep_limits(state, request.pages)?;
         let searched = request.searched()?;
-        let page = match state.runs.find_clean(searched) {
+        let guard = if request.has_guard() { self.guard_room(&state, request.pages) } else { Pages::ZERO };
+        let page = match state.runs.find_clean_before_guard(searched, guard) {
             Some(page) => {
                 if request.kind == Kind::Large {
                     state.churn.note_fresh(self.decay(), || self.now());
@@ -146,11 +166,14 @@ impl<O: Os> PageHeap<O> {
                 page
             }
             None => {
-                self.make_clean(&mut state, searched)?;
-                state.runs.find_clean(searched)?
+                let with_guard = searched.saturating_add(guard);
+                if self.make_clean(&mut state, with_guard).is_none() {
+                    self.make_clean(&mut state, searched)?;
+                }
+                state.runs.find_clean(with_guard).or_else(|| state.runs.find_clean(searched))?
             }
         };
-        let run = self.take(&mut state, page, request);
+        let run = self.take(&mut state, page, request)?;
         state.events.fresh_bytes += request.pages.to_bytes().0 as u64;
         drop(state);
         if request.is_huge {

@@ -9,6 +9,7 @@ use crate::page::large_list::{LargeList, PinnedList};
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::growth;
 use crate::page::runs::{Extent, FreeState};
+use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -30,20 +31,14 @@ impl<O: Os> PageHeap<O> {
             return false;
         }
         let Some(mut state) = self.keep_limits(self.state.lock(), more) else { return false };
-        if next >= state.runs.high_water() && self.commit_next(&mut state, more).is_err() {
-            return false;
+        if state.runs.record(next).kind.get() == Kind::Guard {
+            state.runs.end_guard(next);
         }
-        // The page behind a run starts a run, or was never used.
-        let behind = state.runs.record(next);
-        let is_clean = behind.kind.get() == Kind::Clean;
-        if !behind.kind.get().is_free_and_mapped() || behind.n_pages() < more {
-            return false;
+        let grown = self.take_behind(&mut state, block, more);
+        if grown.is_none() {
+            self.keep_guard(&mut state, run);
         }
-        if let Some(list) = LargeList::of(self.record(block)) {
-            list.grow(more);
-        }
-        state.runs.extend(run.first, more);
-        state.note_in_use();
+        let Some(is_clean) = grown else { return false };
         drop(state);
         // A block that grows is written: its new part may have huge pages, and, if it is short, it gets its OS pages now.
         if self.huge_page_for(pages).is_some() {
@@ -53,6 +48,34 @@ impl<O: Os> PageHeap<O> {
             self.populate(block, more);
         }
         true
+    }
+
+    /// Takes `more` pages of the free run behind a large block; at the high-water mark commits what is missing. Returns whether they are clean;
+    /// `None` if there are fewer.
+    fn take_behind(&self, state: &mut State, block: &OwnedRun, more: Pages) -> Option<bool> {
+        let run = self.extent(block);
+        let tail = state.runs.clean_tail();
+        let is_at_tail = run.end() + tail == state.runs.high_water();
+        if is_at_tail && tail < more && tail <= Pages(1) && self.commit_next(state, more - tail).is_err() {
+            return None;
+        }
+        // The page behind a run starts a run, or was never used.
+        let behind = state.runs.record(run.end());
+        if !behind.kind.get().is_free_and_mapped() || behind.n_pages() < more {
+            return None;
+        }
+        let was = state.runs.extend(run.first, more);
+        if !self.open_guards(state, Extent::new(run.end(), more)) {
+            state.runs.shrink(run.first, run.pages, was);
+            return None;
+        }
+        if let Some(list) = LargeList::of(self.record(block)) {
+            list.grow(more);
+        }
+        state.note_in_use();
+        // A block that has grown grows again: a new guard would be in its way.
+        self.guard_behind(state, self.extent(block), false);
+        Some(was.kind == Kind::Clean)
     }
 
     /// Whether cutting a large block of `pages` down to `keep` gives back so little that it stays as it is: what growing by whole huge

@@ -47,6 +47,8 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) pressed: AtomicBool,
     /// Bytes that count against the limits and are in no page: of guarded blocks.
     pub(super) beside_bytes: AtomicUsize,
+    /// Blocks lack guards because there are as many as the kernel allows.
+    pub(super) guards_ran_out: AtomicBool,
     pub(super) watch: Watch,
 }
 
@@ -101,6 +103,7 @@ impl<O: Os> PageHeap<O> {
             group_asked: AtomicBool::new(false),
             pressed: AtomicBool::new(false),
             beside_bytes: AtomicUsize::new(0),
+            guards_ran_out: AtomicBool::new(false),
             watch: Watch::new(),
         }
     }

@@ -1,6 +1,8 @@
 //! The page heap's numbers, as one snapshot.
 
 /// Pages of each kind, and counts of events.
+///
+/// Wide because: each kind and each event is one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageStats {
     /// Pages in small spans.
@@ -17,6 +19,8 @@ pub(crate) struct PageStats {
     pub purging_pages: u64,
     /// Free pages without memory.
     pub clean_pages: u64,
+    /// Pages every access to which faults.
+    pub guard_pages: u64,
     /// Free pages that are not mapped.
     pub reserved_pages: u64,
     /// Pages where another part of the program has mapped something.

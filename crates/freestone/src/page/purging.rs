@@ -61,13 +61,14 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn purge_run<'a>(&'a self, mut state: StateGuard<'a>, pages: Extent, now: Moment) -> StateGuard<'a> {
         let was_huge = state.runs.record(pages.first).is_huge.get();
         let run = state.runs.begin_purge(self.one_piece(pages, was_huge));
+        let bytes = state.runs.n_open(run.extent()).to_bytes().0;
         drop(state);
         let purged = self.purge_memory(&run);
         let zeroes = purged && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes();
         let is_huge = was_huge && !(zeroes && self.forget_huge_pages(&run));
         let kind = if zeroes { Kind::Clean } else { Kind::Stuck };
         let mut state = self.state.lock();
-        state.events.count_purge(purged, run.extent().bytes());
+        state.events.count_purge(purged, bytes);
         state.runs.end_purge(run, FreeState { kind, since: now, is_huge });
         if state.n_waiting > 0 {
             self.watch.end_purge();

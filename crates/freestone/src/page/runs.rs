@@ -10,8 +10,10 @@
 //! - The runs partition the pages `1..high_water`; runs of kind `None` are given up: another part of the program has mapped something there.
 //! - No two neighbours are both clean, or both dirty, or both stuck, or both reserved: they are one run.
 //! - A free run is in the set of its kind (stuck runs are in that of dirty ones), and in no other list. `ages` links the dirty runs.
+//! - A run of kind `Guard` is one page. Free pages are on one side of it at most: between two free runs it becomes a part of one of them, and is
+//!   still inaccessible there ([`guard_pages`]).
 //! - `purging` has the runs whose memory the kernel is taking back without the lock; they are in no set.
-//! - `counts` has the pages of each kind.
+//! - `counts` has the pages of each kind; those that cannot be accessed count as guards, whatever run they are in.
 //!
 //! Only runs and records are changed here, under the page heap's lock, so all functions are safe. Which code may free or change a run in use
 //! the page heap's functions state.
@@ -25,11 +27,13 @@
 //! | [`ages`] | dirty runs by age |
 //! | [`kind_counts`] | pages of each kind |
 //! | [`placement`] | where a run is taken from |
+//! | [`guard_pages`] | pages that cannot be accessed |
 //! | [`purging_run`] | runs whose memory the kernel is taking back |
 //! | [`invariants`] | the invariants of free runs, walked |
 
 mod ages;
 mod extent;
+mod guard_pages;
 mod invariants;
 mod kind_counts;
 mod metadata;
@@ -199,18 +203,25 @@ impl Runs {
 
     /// Makes pages that are in no run a free run, joined with its neighbours of the same kind; of kind `None` they are given up.
     fn insert(&mut self, pages: Extent, free: FreeState) {
+        self.counts.add(free.kind, self.n_open(pages));
+        self.join(pages, free);
+    }
+
+    /// As [`Runs::insert`], but leaves the counts alone.
+    fn join(&mut self, pages: Extent, free: FreeState) {
         let FreeState { kind, since, mut is_huge } = free;
-        self.counts.add(kind, pages.pages);
         if kind == Kind::None {
             return self.label(pages, kind);
         }
         // The age of the largest part is the age of the whole: a small young neighbour does not rejuvenate a long idle run.
         let (mut run, mut largest, mut since) = (pages, pages.pages, since);
+        let mut has_guards = self.record(pages.first).has_guards.get();
         let mut join = |part: &Span| {
             if part.n_pages() > largest {
                 (largest, since) = (part.n_pages(), part.dirty_since());
             }
             is_huge |= part.is_huge.get();
+            has_guards |= part.has_guards.get();
             part.n_pages()
         };
         // The page behind a run starts a run, or was never used and is of kind `None`.
@@ -228,6 +239,7 @@ impl Runs {
         }
         self.label(run, kind);
         self.record(run.first).is_huge.set(is_huge);
+        self.record(run.first).has_guards.set(has_guards);
         match kind {
             Kind::Clean => self.clean.insert(&self.records, run.first),
             Kind::Reserved => self.reserved.insert(&self.records, run.first),
@@ -236,6 +248,7 @@ impl Runs {
         if kind == Kind::Dirty {
             self.ages.insert(&self.records, run.first, since);
         }
+        self.end_guards_beside(run);
     }
 
     /// Takes a free run out of its set, and leaves the counts alone.
@@ -255,14 +268,16 @@ impl Runs {
     fn take(&mut self, pages: Extent, kind: Kind) -> FreeState {
         let record = self.record(pages.first);
         let (all, was) = (record.n_pages(), FreeState::of(record));
+        let n_open = self.n_open(pages);
         self.unlink(pages.first);
-        self.counts.subtract(was.kind, all);
         self.label(pages, kind);
         if all > pages.pages {
             // The other neighbour of the rest is of another kind, or it would have been one run with it.
-            self.insert(Extent::new(pages.end(), all - pages.pages), was);
+            self.pass_on_guards(pages.first, pages.end());
+            self.join(Extent::new(pages.end(), all - pages.pages), was);
         }
-        self.counts.add(kind, pages.pages);
+        self.counts.subtract(was.kind, n_open);
+        self.counts.add(kind, n_open);
         let in_use = self.counts.in_use();
         self.peak = self.peak.max(in_use + self.counts.free_with_memory());
         self.peak_in_use = self.peak_in_use.max(in_use);
@@ -278,7 +293,7 @@ impl Runs {
     /// Ends the use of a run. Its pages are in no run until they are inserted.
     fn end_use(&mut self, page: PageIndex) -> Extent {
         let run = self.run_at(page);
-        self.counts.subtract(self.record(page).kind.get(), run.pages);
+        self.counts.subtract(self.record(page).kind.get(), self.n_open(run));
         run
     }
 
@@ -294,6 +309,7 @@ impl Runs {
         let first = Extent::new(page, pages);
         self.label(first, Kind::None);
         if run.pages > pages {
+            self.pass_on_guards(page, first.end());
             self.insert(Extent::new(first.end(), run.pages - pages), rest);
         }
         self.insert(first, free);
@@ -302,18 +318,20 @@ impl Runs {
     /// Cuts the pages from `keep` on off a run in use; they are free.
     pub(super) fn shrink(&mut self, page: PageIndex, keep: Pages, rest: FreeState) {
         let kind = self.record(page).kind.get();
-        let run = self.end_use(page);
+        let run = self.run_at(page);
         let kept = Extent::new(page, keep);
+        let rest_pages = Extent::new(kept.end(), run.pages - keep);
+        self.counts.subtract(kind, self.n_open(rest_pages));
         self.label(kept, kind);
-        self.counts.add(kind, keep);
-        self.insert(Extent::new(kept.end(), run.pages - keep), rest);
+        self.insert(rest_pages, rest);
     }
 
-    /// Makes a run in use `more` pages longer, from the start of the free run behind it, which is long enough.
-    pub(super) fn extend(&mut self, page: PageIndex, more: Pages) {
+    /// Makes a run in use `more` pages longer, from the start of the free run behind it, which is long enough. Returns that run's former state.
+    pub(super) fn extend(&mut self, page: PageIndex, more: Pages) -> FreeState {
         let (run, kind) = (self.run_at(page), self.record(page).kind.get());
-        self.take(Extent::new(run.end(), more), kind);
+        let was = self.take(Extent::new(run.end(), more), kind);
         self.label(Extent::new(page, run.pages + more), kind);
+        was
     }
 
     /// The oldest dirty run.
@@ -324,22 +342,6 @@ impl Runs {
     /// The dirty runs, oldest first.
     pub(super) fn dirty_by_age(&self) -> impl Iterator<Item = &Span> {
         self.ages.iter(&self.records).map(|page| self.record(page))
-    }
-
-    /// A reserved run of at least `pages`.
-    pub(super) fn find_reserved(&self, pages: Pages) -> Option<PageIndex> {
-        self.reserved.find(&self.records, pages)
-    }
-
-    /// A clean run out of the list with the longest.
-    pub(super) fn longest_clean(&self) -> Option<Extent> {
-        self.clean.longest(&self.records).next().map(|(page, pages)| Extent::new(page, pages))
-    }
-
-    /// Pages of the clean run that ends at the high-water mark.
-    pub(super) fn clean_tail(&self) -> Pages {
-        let last = self.record(self.high_water() - Pages(1));
-        if last.kind.get() == Kind::Clean { self.record(last.first_page()).n_pages() } else { Pages::ZERO }
     }
 }
 

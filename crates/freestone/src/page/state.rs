@@ -7,6 +7,7 @@ use crate::page::large_list::LargeList;
 use crate::page::page_stats::{Events, PageStats};
 use crate::page::policy::churn::Churn;
 use crate::page::policy::density::Density;
+use crate::page::policy::guarding::Guarding;
 use crate::page::policy::large_cache_share;
 use crate::page::policy::limit::{Pressure, Usage};
 use crate::page::runs::{Broken, Extent, FreeState, Runs};
@@ -29,6 +30,8 @@ pub(crate) struct State {
     pub(super) density: Density,
     /// The large block allocated last, if its density was not sampled since.
     pub(super) unsampled: Option<PageIndex>,
+    /// Guards behind large blocks.
+    pub(super) guarding: Guarding,
     /// Whether it was reported that the soft limit is passed.
     pub(super) pressure: Pressure,
     /// Threads that wait until a run that is being purged is back.
@@ -48,6 +51,7 @@ impl State {
             churn: Churn::NONE,
             density: Density::FULL,
             unsampled: None,
+            guarding: Guarding::NEW,
             pressure: Pressure::NONE,
             n_waiting: 0,
             events: Events::NONE,
@@ -205,6 +209,7 @@ impl State {
             stuck_pages: pages(Kind::Stuck),
             purging_pages: pages(Kind::Purging),
             clean_pages: pages(Kind::Clean),
+            guard_pages: pages(Kind::Guard),
             reserved_pages: pages(Kind::Reserved),
             foreign_pages: pages(Kind::None),
             purged_bytes: self.events.purged_bytes,

@@ -82,6 +82,7 @@ impl<O: Os> PageHeap<O> {
         // SAFETY: The run is clean: free and mapped, and no code uses its memory.
         let released = unsafe { self.os.release(self.start(run), run.bytes()) }.is_ok();
         if released {
+            Self::forget_guards(state, run);
             state.runs.turn(run, FreeState::RESERVED);
         }
         released

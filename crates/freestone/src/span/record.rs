@@ -7,11 +7,13 @@
 //! - `first` is right in the first and the last page of every run, and in all pages of a small span.
 //! - `kind` and `pages` are right in the first and the last page of every run: the page heap reads them in the neighbours of a run to join
 //!   free ones.
+//! - `access` is right in every page, and `Access::Open` in those of runs in use.
 //! - small: `n_free` bits are set in the bitmap; `n_out` blocks are in bins, in flight, or with the program; blocks that start
 //!   in an OS page whose `fresh` bit is set are neither.
 //!
 //! Threads: the span's owner reads and writes all fields (a thread heap; the central list of its class, under its lock; the page heap, under
-//! its lock). Any thread that holds a live block of the span may read `owner` and `first`. The page heap alone writes `kind`, `pages` and `first`.
+//! its lock). Any thread that holds a live block of the span may read `owner` and `first`. The page heap alone writes `kind`, `pages`,
+//! `first`, `access` and `has_guards`.
 
 use crate::span::page_index::PageIndex;
 use core::cell::Cell;
@@ -41,11 +43,13 @@ pub(crate) enum Kind {
     Reserved,
     /// Free; the kernel is taking its memory back. Only the thread that purges it may touch it.
     Purging,
+    /// One page behind a large block, every access to which faults.
+    Guard,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::None,
         Self::Dirty,
         Self::Clean,
@@ -55,6 +59,7 @@ impl Kind {
         Self::Metadata,
         Self::Reserved,
         Self::Purging,
+        Self::Guard,
     ];
 
     /// The number of kinds.
@@ -65,6 +70,18 @@ impl Kind {
     pub(crate) fn is_free_and_mapped(self) -> bool {
         matches!(self, Self::Clean | Self::Dirty | Self::Stuck)
     }
+}
+
+/// Whether a page can be accessed, and if not, what the kernel was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Access {
+    /// As all memory that is mapped.
+    Open = 0,
+    /// Not at all: it has markers in the page tables.
+    Marked,
+    /// Not at all: the mapping has no access rights.
+    Denied,
 }
 
 /// Which list of its owner a small span is in.
@@ -122,6 +139,10 @@ pub(crate) struct Span {
     pub is_watched: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,
+    /// Any page, whatever run it is in: whether it can be accessed.
+    pub access: Cell<Access>,
+    /// Free: there may be pages in it that cannot be accessed.
+    pub has_guards: Cell<bool>,
 }
 
 impl Span {
@@ -147,6 +168,8 @@ impl Span {
             fresh_has_memory: Cell::new(false),
             is_watched: Cell::new(false),
             first_word: Cell::new(0),
+            access: Cell::new(Access::Open),
+            has_guards: Cell::new(false),
         }
     }
 

@@ -12,7 +12,7 @@
 //! Invariants
 //! - A heap has one thread at a time: the thread that it was created for, or the thread that holds the gate in front of it. Only that thread has an
 //!   [`Own`](own::Own) or a [`Current`](own::Current) of it.
-//! - Zero is a valid value of every field of an unborn heap: a record's first use writes only fields that are not zero, the heads of the bins
+//! - Zero is a valid value of every field of a heap that is not yet created: a record's first use writes only fields that are not zero, the heads of the bins
 //!   and a few numbers in its first OS page, so that an OS page of the record that no size class in use needs costs no memory.
 //! - A watched heap (`watched`) keeps its bins empty and without room, the lookup in them empty, and its large-run cache closed: every hot path
 //!   leaves it as it leaves a placeholder.

@@ -101,6 +101,9 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
     // SAFETY: the run was just handed out, so its first page has a record.
     unsafe { own.shared().pages.span(run.page) }.is_watched.set(false);
     publish(own, run_bytes(run.pages));
+    if pages.take_guards_ran_out() {
+        freestone_os::report(format_args!("large blocks get no more guards: the kernel allows no more mappings"));
+    }
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
 }
 

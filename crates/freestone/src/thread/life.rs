@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!            birth              end
-//!  unborn ──────────▶ alive ─────────────▶ unborn      (the record is kept, the generation is not)
-//!                       │ fork, in the child
-//!                       └───────────────▶ orphaned
+//!                   create              end
+//!  not yet created ─────────▶ alive ─────────────▶ not yet created      (the record is kept, the generation is not)
+//!                               │ fork, in the child
+//!                               └───────────────▶ orphaned
 //! ```
 //!
 //! Each kind of heap has records of its own: a record is always used for the same kind, a thread's heap, the fallback heap or an explicit heap. So a
@@ -46,7 +46,7 @@ struct Registry {
     of_threads: Generations,
     of_explicit: Generations,
     keys: KeySource,
-    n_born: u32,
+    n_created: u32,
     n_alive: u32,
 }
 
@@ -84,7 +84,7 @@ impl<O: Os + 'static> Threads<O> {
             of_threads: Generations::from(Generation::FIRST),
             of_explicit: Generations::from(Generation::FIRST_EXPLICIT),
             keys: KeySource::new(),
-            n_born: 0,
+            n_created: 0,
             n_alive: 0,
         };
         Self {
@@ -98,9 +98,9 @@ impl<O: Os + 'static> Threads<O> {
     /// A heap for the calling thread; `None` when memory runs out.
     ///
     /// # Safety
-    /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
-    /// - The heap is used by one thread at a time, and not after [`Threads::death`].
-    pub(crate) unsafe fn birth(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
+    /// - `shared` outlives every heap created with it, and all heaps of this registry use the same one.
+    /// - The heap is used by one thread at a time, and not after [`Threads::end`].
+    pub(crate) unsafe fn create(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
         let kind = (Half::Threads, shared.settings().harden());
         // SAFETY: `shared` outlives the heap (this function's contract).
         let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, kind) }?;
@@ -111,8 +111,8 @@ impl<O: Os + 'static> Threads<O> {
     /// A heap for the threads that cannot have one; `None` when memory runs out.
     ///
     /// # Safety
-    /// - As for [`Threads::birth`]; any number of threads may use the heap.
-    pub(crate) unsafe fn birth_of_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
+    /// - As for [`Threads::create`]; any number of threads may use the heap.
+    pub(crate) unsafe fn create_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
         // SAFETY: `shared` outlives the heap (this function's contract).
         unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, (Half::Threads, shared.settings().harden())) }
     }
@@ -120,8 +120,8 @@ impl<O: Os + 'static> Threads<O> {
     /// An explicit heap without a limit, hardened as `level` says or as the process is, whichever is higher; `None` when memory runs out.
     ///
     /// # Safety
-    /// - As for [`Threads::birth`]; any number of threads may use the heap, until [`Threads::destroy`].
-    pub(crate) unsafe fn birth_of_explicit(&self, shared: &Shared<O>, level: Harden) -> Option<&ExplicitHeap<O>> {
+    /// - As for [`Threads::create`]; any number of threads may use the heap, until [`Threads::destroy`].
+    pub(crate) unsafe fn create_explicit(&self, shared: &Shared<O>, level: Harden) -> Option<&ExplicitHeap<O>> {
         let level = level.max(shared.settings().harden());
         // SAFETY: `shared` outlives the heap (this function's contract).
         let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), (Half::Explicit, level)) }?;
@@ -132,7 +132,7 @@ impl<O: Os + 'static> Threads<O> {
     /// Begins a heap in a record of a kind, a used one if there is one. From the level `checks` on it is watched.
     ///
     /// # Safety
-    /// - `shared` outlives every heap born with it, and all births of this registry use the same one.
+    /// - `shared` outlives every heap created with it, and all heaps of this registry use the same one.
     unsafe fn begin<'a, T: Record>(
         &'a self,
         shared: &Shared<O>,
@@ -142,19 +142,19 @@ impl<O: Os + 'static> Threads<O> {
     ) -> Option<&'a T> {
         shared.pages.open()?;
         let mut registry = self.registry.lock();
-        let record = match records.take_unborn() {
+        let record = match records.take_unused() {
             Some(record) => record,
             None => {
                 let storage = shared.pages.metadata(size_of::<T>())?.cast();
-                registry.n_born += 1;
-                let number = registry.n_born;
-                // SAFETY: metadata is zeroed, aligned to a page, never unmapped, and was handed out just now; zero is an unborn heap, and an open gate.
+                registry.n_created += 1;
+                let number = registry.n_created;
+                // SAFETY: metadata is zeroed, aligned to a page, never unmapped, and was handed out just now; zero is a heap that is not yet created, and an open gate.
                 unsafe { records.add(storage, |record| heap_of(record).set_number(number)) }
             }
         };
         let watched = (level >= Harden::Checks).then(|| {
             shared.secret.draw(|| shared.os().random());
-            shared.os().random() ^ u64::from(registry.n_born)
+            shared.os().random() ^ u64::from(registry.n_created)
         });
         if watched.is_some() && !heap_of(record).watched().prepare(|bytes| Some(shared.pages.metadata(bytes)?.cast())) {
             records.put_back(record);
@@ -163,7 +163,7 @@ impl<O: Os + 'static> Threads<O> {
         registry.n_alive += 1;
         shared.usage.set_n_heaps(registry.n_alive);
         let is_in_use =
-            |generation| self.iter().any(|heap| heap.life() != Life::Unborn && heap.generation() == generation);
+            |generation| self.iter().any(|heap| heap.life() != Life::NotCreated && heap.generation() == generation);
         let generation = match half {
             Half::Threads => registry.of_threads.draw(is_in_use),
             Half::Explicit => registry.of_explicit.draw(is_in_use),
@@ -178,8 +178,8 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - No copy of `own` is used afterwards, and its heap was created here.
-    pub(crate) unsafe fn death(&self, own: Own<'_, O>) {
-        end(own);
+    pub(crate) unsafe fn end(&self, own: Own<'_, O>) {
+        give_all_back(own);
         self.retire(own.heap(), &self.threads, own.heap());
     }
 
@@ -187,8 +187,8 @@ impl<O: Os + 'static> Threads<O> {
     ///
     /// # Safety
     /// - No code uses the heap any more, and it was created here.
-    pub(crate) unsafe fn death_of_fallback(&self, heap: &GatedHeap<O>) {
-        end(heap.enter().own());
+    pub(crate) unsafe fn end_fallback(&self, heap: &GatedHeap<O>) {
+        give_all_back(heap.enter().own());
         self.retire(heap.heap(), &self.fallbacks, heap);
     }
 
@@ -202,7 +202,7 @@ impl<O: Os + 'static> Threads<O> {
         let entered = heap.enter();
         // SAFETY: no code uses a block of the heap any more (this function's contract).
         unsafe { delete_blocks(entered.own()) };
-        end(entered.own());
+        give_all_back(entered.own());
         drop(entered);
         self.retire(heap.gated().heap(), &self.explicit, heap);
     }
@@ -210,7 +210,7 @@ impl<O: Os + 'static> Threads<O> {
     /// Makes the record of a heap that has ended free for the next heap.
     fn retire<T: Record>(&self, heap: &ThreadHeap<O>, records: &Records<T>, record: &T) {
         let mut registry = self.registry.lock();
-        registry.leave(heap, Life::Unborn);
+        registry.leave(heap, Life::NotCreated);
         records.put_back(record);
     }
 
@@ -273,8 +273,8 @@ fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
     }
 }
 
-/// Ends a heap: everything that it cached goes to spans and owners, and spans with blocks still out are abandoned.
-fn end<O: Os>(own: Own<'_, O>) {
+/// Empties a heap that ends: everything that it cached goes to spans and owners, and spans with blocks still out are abandoned.
+fn give_all_back<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     drain::drain(own);
     release::release_all(own);

@@ -11,8 +11,8 @@ use freestone_base::sync::{AtomicU32, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Life {
-    /// Its record is free for the next birth, or was never used.
-    Unborn = 0,
+    /// Its record is free for the next heap, or was never used.
+    NotCreated = 0,
     /// A thread's, or an explicit heap's.
     Alive,
     /// Of a thread that does not exist in this forked child: its spans stay as they are for good.
@@ -29,7 +29,7 @@ pub(crate) struct Mailbox {
 impl Mailbox {
     /// Of no heap yet.
     pub(crate) const fn new() -> Self {
-        Self { inbox: BlockInbox::new(), life: AtomicU32::new(Life::Unborn as u32) }
+        Self { inbox: BlockInbox::new(), life: AtomicU32::new(Life::NotCreated as u32) }
     }
 
     /// What a span's record names as its owner.
@@ -40,7 +40,7 @@ impl Mailbox {
     /// Where the heap is in its life.
     pub(crate) fn life(&self) -> Life {
         match self.life.load(Ordering::Relaxed) {
-            0 => Life::Unborn,
+            0 => Life::NotCreated,
             1 => Life::Alive,
             _ => Life::Orphaned,
         }

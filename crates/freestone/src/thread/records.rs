@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  all ─▶ newest ─▶ … ─▶ oldest                every record that was ever made: any thread walks it
-//!  unborn ─▶ record ─▶ …                       those that no heap uses: under the registry's lock
+//!  unused ─▶ record ─▶ …                       those that no heap uses: under the registry's lock
 //! ```
 //!
 //! # Safety
@@ -16,13 +16,13 @@ use freestone_base::sync::{AtomicPtr, Ordering};
 #[derive(Debug)]
 pub(crate) struct RecordLinks<T> {
     next: AtomicPtr<T>,
-    next_unborn: AtomicPtr<T>,
+    next_unused: AtomicPtr<T>,
 }
 
 impl<T> RecordLinks<T> {
     /// In no list.
     pub(crate) const fn new() -> Self {
-        Self { next: AtomicPtr::new(ptr::null_mut()), next_unborn: AtomicPtr::new(ptr::null_mut()) }
+        Self { next: AtomicPtr::new(ptr::null_mut()), next_unused: AtomicPtr::new(ptr::null_mut()) }
     }
 }
 
@@ -36,27 +36,27 @@ pub(crate) trait Record: Sized {
 #[derive(Debug)]
 pub(crate) struct Records<T> {
     all: AtomicPtr<T>,
-    unborn: AtomicPtr<T>,
+    unused: AtomicPtr<T>,
 }
 
 impl<T: Record> Records<T> {
     /// None.
     pub(crate) const fn new() -> Self {
-        Self { all: AtomicPtr::new(ptr::null_mut()), unborn: AtomicPtr::new(ptr::null_mut()) }
+        Self { all: AtomicPtr::new(ptr::null_mut()), unused: AtomicPtr::new(ptr::null_mut()) }
     }
 
     /// Takes a record that no heap uses. Under the registry's lock.
-    pub(crate) fn take_unborn(&self) -> Option<&T> {
+    pub(crate) fn take_unused(&self) -> Option<&T> {
         // SAFETY: a record in the list was added, and is never unmapped.
-        let record = unsafe { self.unborn.load(Ordering::Relaxed).as_ref() }?;
-        self.unborn.store(record.links().next_unborn.load(Ordering::Relaxed), Ordering::Relaxed);
+        let record = unsafe { self.unused.load(Ordering::Relaxed).as_ref() }?;
+        self.unused.store(record.links().next_unused.load(Ordering::Relaxed), Ordering::Relaxed);
         Some(record)
     }
 
     /// Puts back a record that its heap no longer uses. Under the registry's lock.
     pub(crate) fn put_back(&self, record: &T) {
-        record.links().next_unborn.store(self.unborn.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.unborn.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed);
+        record.links().next_unused.store(self.unused.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.unused.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed);
     }
 
     /// Adds a new record; others see it once `prepare` is done. Under the registry's lock.

@@ -64,11 +64,11 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
 /// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. Purges the OS pages emptied in the span turned from.
 #[inline]
 pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: PageIndex) {
-    if own.purge().is_at(page.0) && page != PageIndex::NONE {
+    if own.purge().is_at(page) && page != PageIndex::NONE {
         return;
     }
-    if let Some(before) = own.purge().turn_to(page.0) {
-        release_os_pages(own, PageIndex(before));
+    if let Some(before) = own.purge().turn_to(page) {
+        release_os_pages(own, before);
     }
     if page == PageIndex::NONE {
         publish_free(own);

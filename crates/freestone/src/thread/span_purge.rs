@@ -11,13 +11,14 @@
 //! Invariant: outside a flush, no span is being visited and none has emptied.
 //! Threads: only the heap's thread uses it.
 
+use crate::span::PageIndex;
 use core::cell::Cell;
 
 /// See the module header. Zero is right for a heap that has purged nothing.
 #[derive(Debug)]
 pub(crate) struct SpanPurge {
-    /// The span that blocks are being given back to, by its first page, or 0.
-    visited: Cell<u32>,
+    /// The span that blocks are being given back to, by its first page, if there is one.
+    visited: Cell<PageIndex>,
     /// An OS page of the visited span is empty, and is to go back.
     has_emptied: Cell<bool>,
     /// More is free inside spans than the bound allows.
@@ -32,7 +33,7 @@ impl SpanPurge {
     /// Nothing visited, nothing over the bound.
     pub(crate) const fn new() -> Self {
         Self {
-            visited: Cell::new(0),
+            visited: Cell::new(PageIndex::NONE),
             has_emptied: Cell::new(false),
             is_over_bound: Cell::new(false),
             needs_sweep: Cell::new(false),
@@ -42,20 +43,20 @@ impl SpanPurge {
 
     /// Whether blocks are being given back to the span at `page`.
     #[inline]
-    pub(crate) fn is_at(&self, page: u32) -> bool {
+    pub(crate) fn is_at(&self, page: PageIndex) -> bool {
         self.visited.get() == page
     }
 
-    /// Turns to the span at `page`, or from all spans if that is 0. Returns the span turned from if its emptied OS pages are to go back now.
+    /// Turns to the span at `page`, or from all spans if that is none. Returns the span turned from if its emptied OS pages are to go back now.
     #[inline]
-    pub(crate) fn turn_to(&self, page: u32) -> Option<u32> {
+    pub(crate) fn turn_to(&self, page: PageIndex) -> Option<PageIndex> {
         let before = self.visited.replace(page);
         self.has_emptied.replace(false).then_some(before)
     }
 
     /// Forgets the visited span: it has gone to the page heap as a whole.
     pub(crate) fn forget(&self) {
-        self.visited.set(0);
+        self.visited.set(PageIndex::NONE);
         self.has_emptied.set(false);
     }
 

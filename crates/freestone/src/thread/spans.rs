@@ -211,7 +211,7 @@ impl OwnedSpans {
 
     /// Pages that a new span of a class has.
     pub(crate) fn new_span_pages<O: Os>(shared: &Shared<O>, class: usize) -> Pages {
-        span_pages(class).max(Pages(shared.settings().span_pages()))
+        span_pages(class).max(shared.settings().span_pages())
     }
 
     /// Makes a run from the page heap the current span of a class; `false` when memory runs out. `is_watched`: its blocks will have trailers.

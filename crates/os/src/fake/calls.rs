@@ -6,7 +6,7 @@
 //! inside it before they are written to.
 
 use super::{Fake, State};
-use crate::{Errno, NotMoved, Os, Prefault, Target};
+use crate::{Errno, GuardBy, NotMoved, Os, Prefault, Target};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES;
@@ -39,6 +39,7 @@ unsafe impl Os for Fake {
             state.committed.clone_from(&none);
             state.known.clone_from(&none);
             state.huge.clone_from(&none);
+            state.guarded = alloc::vec![None; none.len()];
             state.taken = none;
         }
         Some(freestone_base::ptr::from_exposed(state.address_range))
@@ -113,7 +114,9 @@ unsafe impl Os for Fake {
         for (at, what) in
             [(from, "moving memory that is not committed"), (to, "moving to a range that is not committed")]
         {
-            assert!(state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page), "{what}");
+            let pages = self.pages(&state, at, bytes);
+            assert!(state.committed[pages.clone()].iter().all(|&page| page), "{what}");
+            assert!(state.guarded[pages].iter().all(Option::is_none), "moving guarded memory");
         }
         // SAFETY: both ranges are inside the address range (checked by `pages`), do not overlap, and no other code uses them.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
@@ -124,11 +127,40 @@ unsafe impl Os for Fake {
 
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, _how: Prefault) -> Result<(), Errno> {
         let state = self.call()?;
-        assert!(
-            state.committed[self.pages(&state, at, bytes)].iter().all(|&page| page),
-            "prefaulting memory that is not committed"
-        );
+        let pages = self.pages(&state, at, bytes);
+        assert!(state.committed[pages.clone()].iter().all(|&page| page), "prefaulting memory that is not committed");
+        assert!(state.guarded[pages].iter().all(Option::is_none), "prefaulting guarded memory");
         Ok(())
+    }
+
+    unsafe fn guard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
+        let mut state = self.call()?;
+        let pages = self.pages(&state, at, bytes);
+        assert!(state.committed[pages.clone()].iter().all(|&page| page), "guarding memory that is not committed");
+        assert!(state.guarded[pages.clone()].iter().all(Option::is_none), "guarding memory twice");
+        if by == GuardBy::Marker && state.has_no_markers {
+            return Err(Errno::INVAL);
+        }
+        if let (GuardBy::Rights, Some(most)) = (by, state.most_guarded_by_rights) {
+            let all = state.guarded.iter().filter(|&&page| page == Some(by)).count() * self.os_page_bytes;
+            if all + bytes > most {
+                return Err(Errno::NOMEM);
+            }
+        }
+        state.guarded[pages].fill(Some(by));
+        Ok(())
+    }
+
+    unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
+        let mut state = self.call()?;
+        let pages = self.pages(&state, at, bytes);
+        assert!(state.guarded[pages.clone()].iter().all(|&page| page == Some(by)), "ending what is not guarded so");
+        state.guarded[pages].fill(None);
+        Ok(())
+    }
+
+    fn gives_huge_pages_unasked(&self) -> bool {
+        self.lock().huge_unasked
     }
 
     fn huge_page_bytes(&self) -> usize {
@@ -166,11 +198,12 @@ unsafe impl Os for Fake {
 }
 
 impl Fake {
-    /// Whether all memory that was committed and is not any more is still zero. A write there would crash on a real kernel.
+    /// Whether all memory is still zero that is guarded, or was committed and is not any more. A write there would crash on a real kernel.
     #[must_use]
     pub fn is_untouched_outside(&self) -> bool {
         let state = self.lock();
-        let was_committed = (0..state.committed.len()).filter(|&page| state.known[page] && !state.committed[page]);
+        let is_out = |&page: &usize| state.known[page] && (!state.committed[page] || state.guarded[page].is_some());
+        let was_committed = (0..state.committed.len()).filter(is_out);
         let is_zero = |page: usize| {
             let start = freestone_base::ptr::from_exposed::<u8>(state.address_range + page * self.os_page_bytes);
             // SAFETY: the page is inside the address range, which is one allocation, and no code writes to memory that is not committed.
@@ -191,7 +224,8 @@ impl Fake {
     unsafe fn unmap(&self, state: &mut State, at: *mut u8, bytes: usize) {
         let pages = self.pages(state, at, bytes);
         state.committed[pages.clone()].fill(false);
-        state.huge[pages].fill(false);
+        state.huge[pages.clone()].fill(false);
+        state.guarded[pages].fill(None);
         // SAFETY: the range is inside the address range (checked by `pages`), and no code uses it any more.
         unsafe { at.write_bytes(0, bytes) };
     }

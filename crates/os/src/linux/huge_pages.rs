@@ -1,4 +1,4 @@
-//! Whether the kernel gives huge pages on request, and of which size.
+//! Whether the kernel gives huge pages, on request or without one, and of which size.
 //!
 //! Reading it takes several system calls, so callers do it once, or until there is an answer. A file that does not exist means that there are none.
 
@@ -10,8 +10,8 @@ use core::ffi::CStr;
 /// # Errors
 /// The files cannot be read now, but perhaps later: too many files are open, or memory is short.
 pub(super) fn on_request() -> Result<usize, Errno> {
-    let (mut mode, mut bytes) = ([0; 64], [0; 32]);
-    if !is_on_request(read(c"/sys/kernel/mm/transparent_hugepage/enabled", &mut mode)?) {
+    let mut bytes = [0; 32];
+    if !is_mode(b"[madvise]")? {
         return Ok(0);
     }
     let size = file::number(read(c"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", &mut bytes)?);
@@ -26,7 +26,17 @@ fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     }
 }
 
-/// Whether the mode in brackets, the current one, is the one with huge pages on request.
-fn is_on_request(modes: &[u8]) -> bool {
-    modes.split(|byte| byte.is_ascii_whitespace()).any(|mode| mode == b"[madvise]")
+/// Whether the kernel gives huge pages without a request.
+///
+/// # Errors
+/// As for [`on_request`].
+pub(super) fn unasked() -> Result<bool, Errno> {
+    is_mode(b"[always]")
+}
+
+/// Whether `wanted` is the kernel's mode, which is in brackets.
+fn is_mode(wanted: &[u8]) -> Result<bool, Errno> {
+    let mut modes = [0; 64];
+    let modes = read(c"/sys/kernel/mm/transparent_hugepage/enabled", &mut modes)?;
+    Ok(modes.split(|byte| byte.is_ascii_whitespace()).any(|mode| mode == wanted))
 }

@@ -20,6 +20,49 @@ fn memory_goes_through_its_states() {
     range.release(0..bytes).unwrap();
 }
 
+/// Whether the kernel can read the byte at an offset: a system call fails where an access by this process would fault.
+fn is_readable(range: &TestRange<'_, Linux>, offset: usize) -> bool {
+    let mut pipe = [0; 2];
+    // SAFETY: the array has room for both descriptors; `write` only reads one byte, and fails if that cannot be read.
+    unsafe {
+        assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
+        let wrote = libc::write(pipe[1], range.at(offset).cast(), 1) == 1;
+        pipe.map(|end| libc::close(end));
+        wrote
+    }
+}
+
+#[test]
+fn guarded_memory_cannot_be_read_until_the_guard_ends_whatever_is_purged_meanwhile() {
+    for by in [GuardBy::Marker, GuardBy::Rights] {
+        let (page, bytes) = (process::os_page_bytes(), 1 << 20);
+        let range = TestRange::new(&Linux, bytes, bytes);
+        let guard = bytes / 2..bytes / 2 + page;
+        match range.guard(guard.clone(), by) {
+            Ok(()) => {}
+            Err(errno) => {
+                assert_eq!((by, errno), (GuardBy::Marker, Errno::INVAL), "only markers may be missing");
+                continue;
+            }
+        }
+        range.write(guard.start - 1, 1);
+        range.write(guard.end, 1);
+        assert!(!is_readable(&range, guard.start) && !is_readable(&range, guard.end - 1), "{by:?}");
+        // SAFETY: the range is this test's, and its contents are not needed.
+        let _ = unsafe { Linux.purge_lazily(range.at(0), bytes) };
+        range.purge(0..bytes).unwrap();
+        assert!(!is_readable(&range, guard.start), "{by:?} has gone with a purge");
+        assert!(in_a_process_of_its_own(|| !is_readable(&range, guard.start)), "{by:?} has gone with a fork");
+        range.unguard(guard.clone(), by).unwrap();
+        assert_eq!(range.read(guard.start), 0);
+        range.write(guard.start, 1);
+        range.guard(guard.clone(), by).unwrap();
+        range.release(0..bytes).unwrap();
+        range.commit(0..bytes, false).unwrap();
+        assert_eq!(range.read(guard.start), 0, "{by:?} has outlived its mapping");
+    }
+}
+
 #[test]
 fn address_ranges_are_proposed_at_different_places() {
     let places: std::collections::BTreeSet<usize> =

@@ -25,12 +25,12 @@ fn state(thread: &BackgroundThread) -> u32 {
 
 #[test]
 fn it_is_due_after_as_many_threads_as_the_option_says() {
-    for (background, n_births, due) in
+    for (background, n_created, due) in
         [("auto", 1, false), ("auto", 2, true), ("on", 0, false), ("on", 1, true), ("off", 2, false)]
     {
         let (shared, thread) = (shared_with(background), BackgroundThread::new(idle));
-        (0..n_births).for_each(|_| thread.thread_born(&shared));
-        assert_eq!(is_due(&thread), due, "background={background}, {n_births} threads");
+        (0..n_created).for_each(|_| thread.thread_created(&shared));
+        assert_eq!(is_due(&thread), due, "background={background}, {n_created} threads");
     }
 }
 
@@ -38,7 +38,7 @@ fn it_is_due_after_as_many_threads_as_the_option_says() {
 fn it_is_due_in_a_program_of_one_thread_if_samples_are_reported() {
     let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
     shared.settings().set(key::REPORT_MS, b"10").unwrap();
-    thread.thread_born(&shared);
+    thread.thread_created(&shared);
     assert!(is_due(&thread));
 }
 
@@ -48,8 +48,8 @@ fn it_is_started_once_and_joined_when_too_few_threads_are_left() {
     let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
     thread.start_if_due(&shared);
     assert_eq!(state(&thread), NONE);
-    thread.thread_born(&shared);
-    thread.thread_born(&shared);
+    thread.thread_created(&shared);
+    thread.thread_created(&shared);
     thread.start_if_due(&shared);
     assert_eq!((state(&thread), is_due(&thread)), (RUNNING, false));
     thread.start_if_due(&shared);
@@ -61,7 +61,7 @@ fn it_is_started_once_and_joined_when_too_few_threads_are_left() {
 #[cfg_attr(miri, ignore = "starts a thread by the C library")]
 fn an_option_starts_and_ends_it() {
     let (shared, thread) = (shared_with("off"), BackgroundThread::new(idle));
-    thread.thread_born(&shared);
+    thread.thread_created(&shared);
     thread.start_if_due(&shared);
     assert_eq!(state(&thread), NONE);
     shared.settings().set(key::BACKGROUND, b"on").unwrap();
@@ -77,7 +77,7 @@ fn an_option_starts_and_ends_it() {
 #[cfg_attr(miri, ignore = "starts a thread by the C library")]
 fn after_many_ends_in_one_period_it_stays_due_until_the_period_is_over() {
     let (shared, thread) = (shared_with("on"), BackgroundThread::new(idle));
-    thread.thread_born(&shared);
+    thread.thread_created(&shared);
     thread.n_ends.store(MAX_ENDS, Ordering::Relaxed);
     // A period that has just begun, however slow the machine is.
     thread.period_ms.store(u64::MAX, Ordering::Relaxed);
@@ -96,7 +96,7 @@ fn samples_alone_do_not_keep_it_when_no_thread_has_a_heap() {
     let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
     shared.settings().set(key::REPORT_MS, b"10").unwrap();
     assert!(!thread.is_wanted(&shared));
-    thread.thread_born(&shared);
+    thread.thread_created(&shared);
     assert!(thread.is_wanted(&shared));
     thread.thread_gone(&shared);
     assert!(!thread.is_wanted(&shared));
@@ -105,7 +105,7 @@ fn samples_alone_do_not_keep_it_when_no_thread_has_a_heap() {
 #[test]
 fn it_is_not_started_again_while_it_starts_runs_or_ends() {
     let (shared, thread) = (shared_with("on"), BackgroundThread::new(idle));
-    thread.thread_born(&shared);
+    thread.thread_created(&shared);
     for other in [STARTING, RUNNING, ENDING] {
         thread.state.store(other, Ordering::Relaxed);
         thread.is_due.store(true, Ordering::Relaxed);

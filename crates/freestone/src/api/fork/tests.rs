@@ -110,7 +110,7 @@ fn a_thread_waits_for_a_fork_at_every_lock() {
     let parts = Parts::new();
     parts.shared.pages.open().expect("there is memory");
     // SAFETY: the parts outlive the heap.
-    let explicit = unsafe { parts.threads.birth_of_explicit(&parts.shared, Harden::Off) };
+    let explicit = unsafe { parts.threads.create_explicit(&parts.shared, Harden::Off) };
     let gate = Gate(explicit.expect("there is memory"));
     for take in takes {
         let (is_forking, has_taken) = (AtomicBool::new(true), AtomicBool::new(false));

@@ -32,8 +32,8 @@ fn resident_bytes(layout: &Layout) -> u64 {
 fn statistics_add_up_to_what_the_kernel_says_is_resident() {
     let (shared, threads) = (Box::new(Shared::new(Linux)), Threads::new());
     shared.settings().set(key::THP, b"off").unwrap();
-    // SAFETY: what the heaps share is boxed and outlives them; each is used by this thread, and not after its death.
-    let heaps: Vec<_> = (0..3).map(|_| unsafe { threads.birth(&shared) }.unwrap()).collect();
+    // SAFETY: what the heaps share is boxed and outlives them; each is used by this thread, and not after its end.
+    let heaps: Vec<_> = (0..3).map(|_| unsafe { threads.create(&shared) }.unwrap()).collect();
     let stats = take(&shared, &threads);
     let said = (stats.live, stats.cached, stats.fragmented);
     assert_eq!(said, (0, 0, 0), "thread heaps are metadata, and nothing else");
@@ -58,8 +58,8 @@ fn statistics_add_up_to_what_the_kernel_says_is_resident() {
     let stats = take(&shared, &threads);
     assert!(resident_bytes(shared.pages.layout()) <= stats.committed, "more is resident than {stats:?}");
     for heap in heaps {
-        // SAFETY: the heap was born above, and is not used again.
-        unsafe { threads.death(heap) };
+        // SAFETY: the heap was created above, and is not used again.
+        unsafe { threads.end(heap) };
     }
     shared.pages.purge();
     let (stats, resident) = (take(&shared, &threads), resident_bytes(shared.pages.layout()));

@@ -45,6 +45,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Each run comes out exactly once, from the cache it went into, and the pages of open slots are those of the runs in them.
     #[test]
     fn a_list_has_the_runs_that_were_opened_and_not_closed(steps in steps()) {

@@ -141,7 +141,7 @@ fn streams_live_with_little_address_space() {
 /// Pages are unmapped because address space is short; another part of the program maps something there before they are needed again.
 #[test]
 fn reserved_pages_that_others_have_mapped_are_given_up() {
-    let world = World::new(4096);
+    let world = World::hardened(4096, "off");
     let heap = world.heap();
     // There is clean memory for everything: the first call from then on is the move.
     free(heap, heap.allocate(16 * MIB, 1).start);

@@ -158,7 +158,7 @@ fn each_function_that_empties_caches_empties_the_large_run_cache() {
     let empties: [(&str, Empties); 5] = [
         ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
         ("flush", |_, heap| upkeep::flush_all(heap)),
-        ("death", |world, heap| world.end(heap)),
+        ("end", |world, heap| world.end(heap)),
         ("fork", |world, _| {
             let survivor = world.heap();
             world.orphan_others(survivor)

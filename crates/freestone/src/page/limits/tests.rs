@@ -57,7 +57,7 @@ fn an_explicit_heap_has_no_more_than_its_limit() {
 /// 2 MiB are being given back, nothing is in use, and 63 of 64 MiB are wanted.
 #[test]
 fn an_allocation_that_fits_once_a_purge_has_ended_waits_for_it() {
-    let world = World::new(4096);
+    let world = World::hardened(4096, "off");
     world.set(key::LIMIT_HARD, "64m");
     dirty_mib(&world, 2);
     let pages = &world.shared.pages;

@@ -51,7 +51,7 @@ fn dirty_memory_is_counted_by_age() {
 
 #[test]
 fn one_call_gives_back_at_most_two_mebibytes_so_that_no_thread_waits_long_for_it() {
-    let world = World::new(4096);
+    let world = World::hardened(4096, "off");
     dirty_mib(&world, 10);
     assert_eq!(world.shared.pages.purge(), 10 * MIB);
     assert_eq!((dirty_bytes(&world), world.os().longest_purge_bytes()), (0, 2 * MIB));
@@ -61,7 +61,7 @@ fn one_call_gives_back_at_most_two_mebibytes_so_that_no_thread_waits_long_for_it
 /// The purge stays inside the kernel all the while.
 #[test]
 fn a_fork_does_not_wait_for_a_purge() {
-    let world = World::new(4096);
+    let world = World::hardened(4096, "off");
     dirty_mib(&world, 10);
     let pages = &world.shared.pages;
     while_a_purge_is_held(&world, |_| {
@@ -77,7 +77,7 @@ fn a_fork_does_not_wait_for_a_purge() {
 
 #[test]
 fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
-    let world = World::new(4096);
+    let world = World::hardened(4096, "off");
     let heap = dirty_mib(&world, 10);
     let pages = &world.shared.pages;
     {

@@ -8,7 +8,7 @@ use freestone_os::fake::Failure;
 fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its_contents() {
     for errno in [Errno::NOMEM, Errno::EXIST] {
         for for_good in [false, true] {
-            let world = World::new(4096);
+            let world = World::hardened(4096, "off");
             let heap = world.heap();
             let (block, wall) = (heap.allocate(MIB, 1).start, heap.allocate(MIB, 1).start);
             fill(block, 9, MIB);

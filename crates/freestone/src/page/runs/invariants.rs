@@ -1,8 +1,8 @@
 //! The invariants of free runs, walked.
 
-use crate::page::runs::Runs;
 use crate::page::runs::run_set::RunSet;
-use crate::span::{Kind, PageIndex};
+use crate::page::runs::{Extent, Runs};
+use crate::span::{Access, Kind, PageIndex};
 use freestone_base::units::{Moment, Pages};
 
 /// An invariant that does not hold, and the page that it was seen at.
@@ -25,7 +25,30 @@ impl Runs {
         for (page, run) in self.records.iter(&self.purging) {
             hold(run.kind.get() == Kind::Purging, "the list of runs being purged has no others", page)?;
         }
+        self.check_guards()?;
         self.check_ages()
+    }
+
+    fn check_guards(&self) -> Result<(), Broken> {
+        for (run, record) in self.iter() {
+            let (kind, guards) = (record.kind.get(), self.guards_among(run));
+            if kind == Kind::Guard {
+                hold(run.pages == Pages(1) && guards == 1, "a guard is one page without access", run.first)?;
+                let has_free_sides = self.state_between(run.first).is_some();
+                hold(!has_free_sides, "a guard is beside a run that is in use", run.first)?;
+            } else if kind.is_free_and_mapped() || kind == Kind::Purging {
+                let known = record.has_guards.get() || guards == 0;
+                hold(known, "a free run's record says whether there may be guards in it", run.first)?;
+            } else {
+                hold(guards == 0, "no guard is in a run in use, or in one that is not mapped", run.first)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pages of `run` that cannot be accessed.
+    fn guards_among(&self, run: Extent) -> usize {
+        (0..run.pages.0).filter(|&at| self.record(run.first + Pages(at)).access.get() != Access::Open).count()
     }
 
     fn check_set(&self, set: &RunSet, kinds: &[Kind]) -> Result<(), Broken> {
@@ -33,10 +56,10 @@ impl Runs {
         for page in set.iter(&self.records) {
             let run = self.record(page);
             hold(kinds.contains(&run.kind.get()), "a set has runs of its kind", page)?;
-            in_set += run.n_pages();
+            in_set += self.n_open(self.run_at(page));
         }
         let counted: u32 = kinds.iter().map(|&kind| self.counts.of(kind).0).sum();
-        hold(in_set.0 == counted, "the sets have all free pages", PageIndex::NONE)
+        hold(in_set.0 == counted, "the sets have all free pages that can be accessed", PageIndex::NONE)
     }
 
     fn check_ages(&self) -> Result<(), Broken> {

@@ -26,6 +26,31 @@ impl Runs {
         self.clean.find(&self.records, pages)
     }
 
+    /// A clean run of at least `pages`, with a guard behind them or `guard` pages more.
+    pub(in crate::page) fn find_clean_before_guard(&self, pages: Pages, guard: Pages) -> Option<PageIndex> {
+        let has_guard = |page: &PageIndex| {
+            let run = self.run_at(*page);
+            run.pages >= pages.saturating_add(guard) || self.record(run.end()).kind.get() == Kind::Guard
+        };
+        self.find_clean(pages).filter(has_guard).or_else(|| self.find_clean(pages.saturating_add(guard)))
+    }
+
+    /// A reserved run of at least `pages`.
+    pub(in crate::page) fn find_reserved(&self, pages: Pages) -> Option<PageIndex> {
+        self.reserved.find(&self.records, pages)
+    }
+
+    /// A clean run out of the list with the longest.
+    pub(in crate::page) fn longest_clean(&self) -> Option<Extent> {
+        self.clean.longest(&self.records).next().map(|(page, pages)| Extent::new(page, pages))
+    }
+
+    /// Pages of the clean run that ends at the high-water mark.
+    pub(in crate::page) fn clean_tail(&self) -> Pages {
+        let last = self.record(self.high_water() - Pages(1));
+        if last.kind.get() == Kind::Clean { self.record(last.first_page()).n_pages() } else { Pages::ZERO }
+    }
+
     /// Takes `pages` for a use of `kind` out of the free run at `page`, the first a multiple of `align` from address 0. The run is long enough for
     /// them wherever they are aligned: it has `align` - 1 pages more. Returns the pages and their former state.
     pub(in crate::page) fn take_aligned(
@@ -58,13 +83,17 @@ impl Runs {
         self.end_use(taken.first);
         // The wanted pages first: inserting their neighbours reads the records at their ends.
         self.label(wanted, kind);
+        self.pass_on_guards(taken.first, wanted.first);
+        if taken.end() > wanted.end() {
+            self.pass_on_guards(taken.first, wanted.end());
+        }
         if wanted.first > taken.first {
             self.insert(Extent::new(taken.first, wanted.first - taken.first), was);
         }
         if taken.end() > wanted.end() {
             self.insert(Extent::new(wanted.end(), taken.end() - wanted.end()), was);
         }
-        self.counts.add(kind, wanted.pages);
+        self.counts.add(kind, self.n_open(wanted));
     }
 
     /// Takes `pages` for a large block out of a dirty run that is too short, by at most `lacks_most`, and the free run behind it, or before
@@ -81,6 +110,9 @@ impl Runs {
             self.trim(run, Extent::new(dirty.first - before, before), was, Kind::Large);
         }
         let block = Extent::new(dirty.first - before, pages);
+        let parts = [block.first, dirty.first, dirty.end()].into_iter().filter(|part| *part < block.end());
+        let has_guards = parts.fold(false, |has, part| has || self.record(part).has_guards.get());
+        self.record(block.first).has_guards.set(has_guards);
         self.label(block, Kind::Large);
         self.record(block.first).is_huge.set(is_huge);
         Some(block)

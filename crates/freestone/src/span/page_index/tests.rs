@@ -11,6 +11,8 @@ fn page_0_is_none_and_every_other_is_itself() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn the_distance_between_two_pages_leads_from_one_to_the_other(first in 1..1_u32 << 31, distance in 0..1_u32 << 31) {
         let (first, distance) = (PageIndex(first), Pages(distance));

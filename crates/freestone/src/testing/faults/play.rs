@@ -53,16 +53,16 @@ impl<'w> Play<'w> {
         Self { world, heaps: Vec::new(), blocks: Vec::new(), n_blocks: 0 }
     }
 
-    pub(super) fn birth(&mut self) -> Option<Own<'w, Fake>> {
+    pub(super) fn create(&mut self) -> Option<Own<'w, Fake>> {
         let heap = self.world.try_heap()?;
         self.heaps.push(heap);
         Some(heap)
     }
 
-    pub(super) fn death(&mut self, heap: Own<'w, Fake>) {
+    pub(super) fn end_heap(&mut self, heap: Own<'w, Fake>) {
         self.heaps.retain(|it| !core::ptr::eq(it.heap(), heap.heap()));
         // SAFETY: the heap is not used afterwards.
-        unsafe { self.world.threads.death(heap) };
+        unsafe { self.world.threads.end(heap) };
     }
 
     pub(super) fn allocate(&mut self, heap: Own<'_, Fake>, bytes: usize, align: usize) {
@@ -121,13 +121,13 @@ impl<'w> Play<'w> {
     /// Frees everything and gives it back, then compares the page heap's counts with the kernel's. The kernel has `left_over` bytes mapped that
     /// are in no count.
     pub(super) fn end(mut self, left_over: usize) {
-        if self.heaps.is_empty() && self.birth().is_none() {
+        if self.heaps.is_empty() && self.create().is_none() {
             panic!("no heap can be made although the kernel no longer fails");
         }
         let heap = self.heaps[0];
         self.free(heap, 1);
         while let Some(heap) = self.heaps.last().copied() {
-            self.death(heap);
+            self.end_heap(heap);
         }
         self.purge();
         self.check();
@@ -146,6 +146,6 @@ impl<'w> Play<'w> {
 fn mapped_bytes(world: &World) -> usize {
     let pages = &world.shared.pages;
     let stats = pages.stats();
-    let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages;
+    let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages + stats.guard_pages;
     ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state| state.runs.metadata().bytes())
 }

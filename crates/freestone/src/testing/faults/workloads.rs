@@ -17,7 +17,7 @@ pub(super) type Workload = fn(&mut Play<'_>);
 pub(super) type Setting = Option<(usize, &'static str)>;
 
 fn small_blocks(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     (0..600).for_each(|at| play.allocate(heap, 16 + at * 7 % 3000, 1));
     play.free(heap, 2);
     (0..400).for_each(|at| play.allocate(heap, 16 + at * 11 % 900, 1));
@@ -25,7 +25,7 @@ fn small_blocks(play: &mut Play<'_>) {
 }
 
 fn large_blocks(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     for round in 0..3 {
         (0..8).for_each(|at| play.allocate(heap, 70 * KIB + at * 40 * KIB, 1));
         play.free(heap, 2 + round);
@@ -34,7 +34,7 @@ fn large_blocks(play: &mut Play<'_>) {
 
 /// Long enough for huge pages.
 fn long_blocks(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     for _ in 0..2 {
         play.allocate(heap, 4 * MIB, 1);
         play.allocate(heap, 100 * KIB, 1);
@@ -46,7 +46,7 @@ fn long_blocks(play: &mut Play<'_>) {
 
 /// Blocks grow in turn, each with others behind it; then they shrink.
 fn growth(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     (0..3).for_each(|at| play.allocate(heap, 20 * KIB + at * 100 * KIB, 1));
     for step in 1..7 {
         (0..3).for_each(|at| play.resize(heap, at, (at + 1) * 40 * KIB * step * step / 4));
@@ -57,7 +57,7 @@ fn growth(play: &mut Play<'_>) {
 }
 
 fn aligned(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     for align_log2 in 4..22 {
         [1, 5000, 100 * KIB].into_iter().for_each(|bytes| play.allocate(heap, bytes, 1 << align_log2));
     }
@@ -66,7 +66,7 @@ fn aligned(play: &mut Play<'_>) {
 
 /// Dirty memory becomes zero memory and is allocated again: each block said to be zero is checked.
 fn zeroed(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     for _ in 0..3 {
         (0..4).for_each(|at| play.allocate(heap, 70 * KIB + at * 60 * KIB, 1));
         play.free(heap, 1);
@@ -75,7 +75,7 @@ fn zeroed(play: &mut Play<'_>) {
 }
 
 fn explicit_heaps(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     for _ in 0..3 {
         let Some(explicit) = play.world.try_explicit_heap() else { return };
         let before = play.blocks.len();
@@ -89,7 +89,7 @@ fn explicit_heaps(play: &mut Play<'_>) {
 }
 
 fn purges(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     for round in 0..3 {
         (0..6).for_each(|_| play.allocate(heap, 200 * KIB, 1));
         (0..300).for_each(|_| play.allocate(heap, 1000, 1));
@@ -102,22 +102,22 @@ fn purges(play: &mut Play<'_>) {
     }
 }
 
-fn births_and_deaths(play: &mut Play<'_>) {
+fn heaps_that_begin_and_end(play: &mut Play<'_>) {
     for round in 0..6 {
-        let (Some(first), Some(second)) = (play.birth(), play.birth()) else { continue };
+        let (Some(first), Some(second)) = (play.create(), play.create()) else { continue };
         (0..150).for_each(|at| play.allocate(first, 16 + at * 13, 1));
         play.allocate(second, 300 * KIB, 1);
         play.free(second, 2);
-        play.death(first);
+        play.end_heap(first);
         (0..50).for_each(|_| play.allocate(second, 48, 1));
         if round % 2 == 0 {
-            play.death(second);
+            play.end_heap(second);
         }
     }
 }
 
 fn remote_frees(play: &mut Play<'_>) {
-    let (Some(producer), Some(consumer)) = (play.birth(), play.birth()) else { return };
+    let (Some(producer), Some(consumer)) = (play.create(), play.create()) else { return };
     for _ in 0..4 {
         (0..300).for_each(|at| play.allocate(producer, 16 + at % 5 * 100, 1));
         (0..3).for_each(|_| play.allocate(producer, 128 * KIB, 1));
@@ -128,7 +128,7 @@ fn remote_frees(play: &mut Play<'_>) {
 
 /// As under `ulimit -v`: clean holes are unmapped for longer blocks, and mapped again.
 fn little_address_space(play: &mut Play<'_>) {
-    let Some(heap) = play.birth() else { return };
+    let Some(heap) = play.create() else { return };
     (0..12).for_each(|_| play.allocate(heap, 250 * KIB, 1));
     play.free(heap, 2);
     play.purge();
@@ -150,7 +150,7 @@ pub(super) const WORKLOADS: [(&str, Workload, Setting); 13] = [
     ("explicit heaps", explicit_heaps, None),
     ("purges", purges, None),
     ("purges, lazily", purges, Some((key::PURGE, "free"))),
-    ("heaps that begin and end", births_and_deaths, None),
+    ("heaps that begin and end", heaps_that_begin_and_end, None),
     ("remote frees", remote_frees, Some((key::DIRTY_MAX, "0"))),
     ("little address space", little_address_space, None),
 ];

@@ -59,7 +59,7 @@ pub(super) fn live(stage: &Stage, seed: u64) {
         actor.stage.check("in the child, at its end");
     }
     // SAFETY: the heap is this thread's, and is not used again.
-    unsafe { stage.world.threads.death(actor.heap) };
+    unsafe { stage.world.threads.end(actor.heap) };
 }
 
 impl Actor<'_> {
@@ -110,7 +110,7 @@ impl Actor<'_> {
             }
             Step::Reborn => {
                 // SAFETY: the heap is this thread's, and is not used again.
-                unsafe { self.stage.world.threads.death(self.heap) };
+                unsafe { self.stage.world.threads.end(self.heap) };
                 self.heap = self.stage.world.heap();
             }
             Step::MakeHeap => self.make_heap(),
@@ -259,6 +259,6 @@ impl Actor<'_> {
             }
         }
         // SAFETY: the heap is this thread's, and is not used again.
-        unsafe { self.stage.world.threads.death(self.heap) };
+        unsafe { self.stage.world.threads.end(self.heap) };
     }
 }

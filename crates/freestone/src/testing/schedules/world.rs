@@ -218,7 +218,7 @@ impl Stage {
             unsafe { own.free(block.start.as_ptr()) };
         }
         // SAFETY: the heap is this thread's, and used no more.
-        unsafe { world.threads.death(own) };
+        unsafe { world.threads.end(own) };
         if self.is_child() {
             return;
         }
@@ -240,7 +240,7 @@ impl Stage {
     pub(super) fn check(&self, when: &str) {
         // SAFETY: no thread is inside the allocator.
         if let Err(broken) = unsafe { check(&self.world.shared, &self.world.threads) } {
-            panic!("{when}: {broken:?}: {:?}", span_at(&self.world, PageIndex(broken.page)).record());
+            panic!("{when}: {broken:?}: {:?}", span_at(&self.world, broken.page).record());
         }
     }
 

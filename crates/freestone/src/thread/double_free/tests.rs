@@ -164,7 +164,7 @@ fn a_block_of_a_span_without_owner_freed_twice_is_reported() {
     let (owner, heap, other) = (world.heap(), world.heap(), world.heap());
     let all = blocks(owner, 48, 4);
     // SAFETY: the heap is not used any more.
-    unsafe { world.threads.death(owner) };
+    unsafe { world.threads.end(owner) };
     free(heap, all[0]);
     free(heap, all[0]);
     assert_seen(all[0], 48);

@@ -62,7 +62,7 @@ fn a_block_that_is_returned_outside_a_flush_defers_no_work() {
     let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
     for &block in blocks.iter().skip(1) {
         free_remote(heap, freed(block, class), heap.generation());
-        assert_eq!(heap.purge().turn_to(0), None, "work was deferred");
+        assert_eq!(heap.purge().turn_to(PageIndex::NONE), None, "work was deferred");
     }
     assert!(world.os().purged_bytes() > 0, "no OS page was given back");
     free(heap, blocks[0]);
@@ -150,7 +150,10 @@ fn above_the_bound_the_os_pages_that_a_flush_empties_go_back_to_the_operating_sy
     flush(heap, class, 0);
     flush(heap, class, 0);
     assert!(world.os().purged_bytes() >= before + 8 * 4096, "OS pages without an allocated block stay");
-    assert!(heap.purge().is_at(0) && heap.purge().turn_to(0).is_none(), "nothing is left to do");
+    assert!(
+        heap.purge().is_at(PageIndex::NONE) && heap.purge().turn_to(PageIndex::NONE).is_none(),
+        "nothing is left to do"
+    );
     world.check().unwrap();
 }
 

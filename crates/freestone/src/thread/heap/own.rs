@@ -73,7 +73,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// The parts that all heaps share; `None` for a placeholder.
     #[inline]
     pub(crate) fn shared(&self) -> Option<&Shared<O>> {
-        // SAFETY: null, or set at a birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
+        // SAFETY: null, or set at a creation to a `Shared` that outlives all heaps created with it (the contract of `begin`).
         unsafe { self.shared.get().as_ref() }
     }
 
@@ -224,7 +224,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// The parts that all heaps share.
     #[inline]
     pub(crate) fn shared(self) -> &'a Shared<O> {
-        // SAFETY: set at the heap's birth to a `Shared` that outlives all heaps born with it (the contract of `begin`).
+        // SAFETY: set at the heap's creation to a `Shared` that outlives all heaps created with it (the contract of `begin`).
         unsafe { &*self.heap.shared.get() }
     }
 

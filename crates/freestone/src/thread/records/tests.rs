@@ -33,11 +33,11 @@ fn every_record_is_visited_newest_first_in_use_or_not() {
 #[test]
 fn a_record_that_was_put_back_is_taken_once() {
     let records = Records::new();
-    assert!(records.take_unborn().is_none());
+    assert!(records.take_unused().is_none());
     let (one, two) = (add(&records, 1), add(&records, 2));
-    assert!(records.take_unborn().is_none(), "both are in use");
+    assert!(records.take_unused().is_none(), "both are in use");
     records.put_back(one);
     records.put_back(two);
-    let taken: Vec<_> = core::iter::from_fn(|| records.take_unborn()).map(|record| record.number).collect();
+    let taken: Vec<_> = core::iter::from_fn(|| records.take_unused()).map(|record| record.number).collect();
     assert_eq!(taken, [2, 1]);
 }

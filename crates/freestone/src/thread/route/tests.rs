@@ -29,7 +29,7 @@ fn a_refused_block_from_beyond_the_senders_view_is_routed() {
     send(sender, free_block(start), generation);
     assert!(sender.bins().lookup().view().page_of(start.addr()).is_none(), "the sender's view is old");
     // SAFETY: the heap is not used afterwards.
-    unsafe { world.threads.death(owner) };
+    unsafe { world.threads.end(owner) };
     assert_eq!(world.shared.usage.returned_blocks(class_of(BYTES)), 0);
     send_all(sender);
     assert_eq!(world.shared.usage.returned_blocks(class_of(BYTES)), 1, "the block is back in its span");
@@ -70,7 +70,7 @@ fn a_block_of_an_abandoned_span_goes_to_the_central_list() {
     let (gone, heap) = (world.heap(), world.heap());
     let [first, second] = [0, 1].map(|_| gone.allocate(BYTES, 1).start);
     // SAFETY: the heap is not used afterwards.
-    unsafe { world.threads.death(gone) };
+    unsafe { world.threads.end(gone) };
     route(heap, free_block(first));
     assert_eq!(world.shared.usage.returned_blocks(class_of(BYTES)), 1);
     route(heap, free_block(second));
@@ -95,7 +95,7 @@ fn a_block_of_this_heap_goes_to_its_span_and_defers_no_work() {
     let heap = world.heap();
     let [kept, start] = [0, 1].map(|_| heap.allocate(BYTES, 1).start);
     route(heap, free_block(start));
-    assert!(heap.purge().is_at(0), "no span is being visited");
+    assert!(heap.purge().is_at(PageIndex::NONE), "no span is being visited");
     assert_eq!(heap.heap().n_handovers(), 0);
     world.check().unwrap();
     route(heap, free_block(kept));

@@ -3,21 +3,21 @@ use super::*;
 #[test]
 fn os_pages_emptied_in_a_span_go_back_when_the_flush_turns_to_the_next() {
     let purge = SpanPurge::new();
-    assert_eq!(purge.turn_to(7), None);
-    assert!(purge.is_at(7));
+    assert_eq!(purge.turn_to(PageIndex(7)), None);
+    assert!(purge.is_at(PageIndex(7)));
     purge.note_emptied(true);
-    assert_eq!(purge.turn_to(9), Some(7));
-    assert_eq!(purge.turn_to(0), None, "nothing was emptied in the second");
+    assert_eq!(purge.turn_to(PageIndex(9)), Some(PageIndex(7)));
+    assert_eq!(purge.turn_to(PageIndex::NONE), None, "nothing was emptied in the second");
 }
 
 #[test]
 fn a_span_that_went_to_the_page_heap_is_not_purged() {
     let purge = SpanPurge::new();
-    purge.turn_to(7);
+    purge.turn_to(PageIndex(7));
     purge.note_emptied(true);
     purge.forget();
-    assert!(!purge.is_at(7));
-    assert_eq!(purge.turn_to(0), None);
+    assert!(!purge.is_at(PageIndex(7)));
+    assert_eq!(purge.turn_to(PageIndex::NONE), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a heap has if it is watched: a lookup that only the slow ways see, a source of random numbers, a quarantine, and magazines.
 #![allow(unsafe_code)]
 //!
-//! The [`WatchedHeap`] is made at the first watched birth of a heap's record, and stays with the record: metadata is never freed.
+//! The [`WatchedHeap`] is made at the first creation of a watched heap in a record, and stays with the record: metadata is never freed.
 //!
 //! # Safety
 //! The pointer is null or that of a [`WatchedHeap`] in metadata, which is never unmapped.

@@ -296,7 +296,7 @@ fn a_block_of_a_watched_explicit_heap_is_checked_by_a_thread_that_is_not_watched
     world.set(key::MISUSE, "ignore");
     let heap = world.heap();
     // SAFETY: what the heaps share is boxed and outlives the heap.
-    let explicit = unsafe { world.threads.birth_of_explicit(&world.shared, crate::config::Harden::Checks) }.unwrap();
+    let explicit = unsafe { world.threads.create_explicit(&world.shared, crate::config::Harden::Checks) }.unwrap();
     for size in [24, 1000, 100_000] {
         let [whole, broken, twice] = [0; 3].map(|_| explicit.enter().own().allocate(size, 1).start);
         assert_eq!(heap.usable_bytes(whole), Some(size));

@@ -12,7 +12,7 @@ enum Step {
     Play(usize, Op),
     Wait(u64),
     Purge,
-    Rebirth(usize),
+    Recreate(usize),
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -27,7 +27,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         40 => (0usize..3, op).prop_map(|(turn, op)| Step::Play(turn, op)),
         2 => (1u64..600).prop_map(Step::Wait),
         1 => Just(Step::Purge),
-        1 => (0usize..3).prop_map(Step::Rebirth),
+        1 => (0usize..3).prop_map(Step::Recreate),
     ]
 }
 
@@ -54,7 +54,7 @@ proptest! {
                 Step::Purge => {
                     world.shared.pages.purge();
                 }
-                Step::Rebirth(turn) => {
+                Step::Recreate(turn) => {
                     world.end(heaps[turn]);
                     heaps[turn] = world.heap();
                 }

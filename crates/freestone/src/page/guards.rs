@@ -1,0 +1,175 @@
+//! Guards: a page behind a large block, every access to which faults.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  taken:   guards left in the pages ──▶ accessible;  the page behind the block ──▶ guard
+//!  freed:   nothing: the guard stays where it is (`runs::guard_pages`)
+//! ```
+//!
+//! A guard has no memory, is not in use, and counts against no limit. It costs one call of the kernel when it is made, and one when its page is
+//! needed for something else. A block that is placed before a guard of an earlier block, or that comes out of a large-run cache, has one for
+//! nothing. A guard that cannot be had is missing, and nothing else is.
+//!
+//! The option `harden` decides, as it was when the block is placed: see [`PageHeap::guards_wanted`]. The lock is held for the calls, because
+//! another thread that takes the page reads what it is.
+//!
+//! # Safety
+//! Each function states why no code uses the page that it passes to the kernel.
+
+use crate::config::{Harden, Prefault, Thp};
+use crate::page::page_heap::PageHeap;
+use crate::page::policy::guarding::Wanted;
+use crate::page::runs::{Extent, FreeState};
+use crate::page::state::State;
+use crate::span::{Access, Kind, PageIndex};
+use freestone_base::sync::Ordering;
+use freestone_base::units::Pages;
+use freestone_os::{Errno, GuardBy, Os};
+
+/// A guard's length.
+const ONE: Pages = Pages(1);
+
+/// How a page was made inaccessible; `None` if it was not.
+fn guarded_by(access: Access) -> Option<GuardBy> {
+    match access {
+        Access::Open => None,
+        Access::Marked => Some(GuardBy::Marker),
+        Access::Denied => Some(GuardBy::Rights),
+    }
+}
+
+/// What a page is that was made inaccessible so.
+fn access_after(by: GuardBy) -> Access {
+    match by {
+        GuardBy::Marker => Access::Marked,
+        GuardBy::Rights => Access::Denied,
+    }
+}
+
+/// Calls `open` with each guard in a run and how it was made, and notes that it is accessible. Returns `false` at once if `open` does.
+fn for_each_guard(state: &mut State, run: Extent, open: impl Fn(PageIndex, GuardBy) -> bool) -> bool {
+    let mut from = run.first;
+    while let Some((page, access)) = state.runs.next_guard(run, from) {
+        if let Some(by) = guarded_by(access) {
+            if !open(page, by) {
+                return false;
+            }
+            state.guarding.discount(by);
+        }
+        state.runs.open_page(run.first, page);
+        from = page + ONE;
+    }
+    state.runs.note_open(run);
+    true
+}
+
+impl<O: Os> PageHeap<O> {
+    /// Which large blocks get guards.
+    ///
+    /// Where memory is prefaulted, or the kernel gives huge pages without a request, a guard would cost page faults later: then only `full` has
+    /// guards. In a sandbox, which may refuse other advice than a purge with the end of the process, `full` makes them by advice alone.
+    fn guards_wanted(&self) -> Wanted {
+        let settings = &self.settings;
+        match settings.harden() {
+            Harden::Off => Wanted::Never,
+            Harden::Full if settings.sandbox() => Wanted::WithMarkers,
+            Harden::Full => Wanted::Always,
+            _ if settings.sandbox() || settings.prefault() != Prefault::Off || settings.thp() == Thp::On => {
+                Wanted::Never
+            }
+            _ if self.os.gives_huge_pages_unasked() => Wanted::Never,
+            _ => Wanted::WhereCheap,
+        }
+    }
+
+    /// Pages to look for behind a large block of new memory, for its guard.
+    pub(super) fn guard_room(&self, state: &State, pages: Pages) -> Pages {
+        if state.guarding.choose(self.guards_wanted(), pages, true).is_some() { ONE } else { Pages::ZERO }
+    }
+
+    /// Makes all pages of a run accessible that was just taken; `false` if the kernel refuses: then it must not be used.
+    pub(super) fn open_guards(&self, state: &mut State, run: Extent) -> bool {
+        for_each_guard(state, run, |page, by| {
+            let guard = Extent::new(page, ONE);
+            // SAFETY: The page is a guard by these means, and in a run that was just taken and that nobody has yet.
+            unsafe { self.os.unguard(self.start(guard), guard.bytes(), by) }.is_ok()
+        })
+    }
+
+    /// Notes that a free run was unmapped, and the guards in it with it.
+    pub(super) fn forget_guards(state: &mut State, run: Extent) {
+        for_each_guard(state, run, |_, _| true);
+    }
+
+    /// Makes the page behind a large block a guard if it was one before and is free now. Costs no call of the kernel.
+    pub(super) fn keep_guard(&self, state: &mut State, block: Extent) -> bool {
+        let behind = block.end();
+        let record = state.runs.record(behind);
+        let was_guard = record.kind.get().is_free_and_mapped() && record.access.get() != Access::Open;
+        if was_guard {
+            state.runs.take_guard(behind);
+        }
+        was_guard
+    }
+
+    /// Makes the page behind a large block that was just placed a guard, if it gets one and the page is free. `is_fresh` says whether the
+    /// block's memory is new.
+    pub(super) fn guard_behind(&self, state: &mut State, block: Extent, is_fresh: bool) {
+        let wanted = self.guards_wanted();
+        if wanted == Wanted::Never || self.keep_guard(state, block) {
+            return;
+        }
+        // A page with memory loses it first, which costs another call.
+        let kind = state.runs.record(block.end()).kind.get();
+        if kind != Kind::Clean && !(kind.is_free_and_mapped() && wanted == Wanted::Always) {
+            return;
+        }
+        for _ in 0..2 {
+            let Some(by) = state.guarding.choose(wanted, block.pages, is_fresh) else { break };
+            match self.make_guard(state, block.end(), by) {
+                Ok(()) => return,
+                Err(errno) => state.guarding.note_refusal(by, errno),
+            }
+        }
+        if wanted == Wanted::Always && state.guarding.has_to_be_said() {
+            self.guards_ran_out.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes a free page that starts a free run a guard.
+    fn make_guard(&self, state: &mut State, page: PageIndex, by: GuardBy) -> Result<(), Errno> {
+        let guard = Extent::new(page, ONE);
+        let was = state.runs.take_guard(page);
+        let made = self.discard(guard, was).and_then(|()| {
+            // SAFETY: The page was just taken out of a free run, has no memory, and nobody has it.
+            unsafe { self.os.guard(self.start(guard), guard.bytes(), by) }
+        });
+        match made {
+            Ok(()) => {
+                state.runs.close_guard(page, access_after(by));
+                state.guarding.count(by);
+            }
+            Err(_) => state.runs.free(page, was),
+        }
+        made
+    }
+
+    /// Gives back the memory of a page that was just taken for a guard, so that it reads as zero when it is one no more.
+    fn discard(&self, guard: Extent, was: FreeState) -> Result<(), Errno> {
+        if was.kind == Kind::Clean {
+            return Ok(());
+        }
+        // SAFETY: The page was just taken out of a free run, and nobody has it.
+        unsafe { self.os.purge(self.start(guard), guard.bytes()) }?;
+        if self.os.purge_zeroes() { Ok(()) } else { Err(Errno::AGAIN) }
+    }
+
+    /// Whether blocks lack guards because there are as many as the kernel allows; once.
+    #[must_use]
+    pub(crate) fn take_guards_ran_out(&self) -> bool {
+        self.guards_ran_out.load(Ordering::Relaxed) && self.guards_ran_out.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Guarding: which large blocks get a guard behind them, and how.
+//!
+//! A guard costs a system call of half a microsecond and a page of addresses. Where the block's memory is new, page faults cost a hundred times as
+//! much; where it has been used before, nothing is to be lost.
+
+use freestone_base::units::Pages;
+use freestone_os::{Errno, GuardBy};
+
+/// Shorter blocks get guards only if all do: there are many of them, and a guard would take as many addresses as they do.
+const LEAST: Pages = Pages(4);
+
+/// The most guards by access rights: each may split a mapping into three, and Linux allows a process 65,530 mappings.
+const BY_RIGHTS_MOST: u32 = 8192;
+
+/// Which large blocks get guards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::page) enum Wanted {
+    /// None.
+    Never,
+    /// Those of some length whose memory is new, if the kernel has markers.
+    WhereCheap,
+    /// All, as far as the kernel has markers.
+    WithMarkers,
+    /// All; by access rights if the kernel has no markers.
+    Always,
+}
+
+/// What is known of the kernel, and how many guards there are that it has a limit for.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::page) struct Guarding {
+    /// The kernel has no markers.
+    refuses_markers: bool,
+    /// Guards by access rights.
+    by_rights: u32,
+    /// There may be this many.
+    by_rights_most: u32,
+    /// That there are so many was said.
+    was_said: bool,
+}
+
+impl Guarding {
+    /// The kernel was not asked yet.
+    pub(in crate::page) const NEW: Self =
+        Self { refuses_markers: false, by_rights: 0, by_rights_most: BY_RIGHTS_MOST, was_said: false };
+
+    /// How the guard of a block of `pages` is made; `None` if it gets none. `is_fresh` says whether its memory is new.
+    pub(in crate::page) fn choose(&self, wanted: Wanted, pages: Pages, is_fresh: bool) -> Option<GuardBy> {
+        let is_wanted = match wanted {
+            Wanted::Never => false,
+            Wanted::WhereCheap => is_fresh && pages >= LEAST,
+            Wanted::WithMarkers | Wanted::Always => true,
+        };
+        let by = if !self.refuses_markers {
+            Some(GuardBy::Marker)
+        } else if wanted == Wanted::Always && self.by_rights < self.by_rights_most {
+            Some(GuardBy::Rights)
+        } else {
+            None
+        };
+        by.filter(|_| is_wanted)
+    }
+
+    /// Counts a guard that was made.
+    pub(in crate::page) fn count(&mut self, by: GuardBy) {
+        if by == GuardBy::Rights {
+            self.by_rights += 1;
+        }
+    }
+
+    /// Counts guards that exist no more.
+    pub(in crate::page) fn discount(&mut self, by: GuardBy) {
+        if by == GuardBy::Rights {
+            self.by_rights -= 1;
+        }
+    }
+
+    /// Notes that the kernel has refused a guard. One by access rights it refuses at its limit of mappings: then there will not be more than now.
+    pub(in crate::page) fn note_refusal(&mut self, by: GuardBy, errno: Errno) {
+        match by {
+            GuardBy::Marker => self.refuses_markers |= !errno.is_passing(),
+            GuardBy::Rights if errno == Errno::NOMEM => self.by_rights_most = self.by_rights,
+            GuardBy::Rights => {}
+        }
+    }
+
+    /// Whether it has to be said that blocks lack guards: the first time that there are as many by access rights as there may be, and the kernel
+    /// has no others.
+    pub(in crate::page) fn has_to_be_said(&mut self) -> bool {
+        let is_exhausted = self.refuses_markers && self.by_rights >= self.by_rights_most;
+        is_exhausted && !core::mem::replace(&mut self.was_said, true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Pages that cannot be accessed: guards behind large blocks, and what is left of them in free runs.
+//!
+//! ```text
+//!  │ block │G│ block │G│ free …       a guard is a run of its own, behind a block
+//!  │ block │G│ free    G   free …     between free runs it becomes a part of one, and is still inaccessible
+//!  │ block │G│ block │G│ free …       it is a guard again when a block is placed before it
+//! ```
+//!
+//! The record of each page says whether the page can be accessed, and that of a run's first page whether there may be pages in it that cannot.
+//! Whoever takes pages into use, or a longer block, makes them accessible first; whoever inserts pages has said it in the record of their first.
+
+use crate::page::runs::{Extent, FreeState, Runs};
+use crate::span::{Access, Kind, PageIndex, Span};
+use freestone_base::units::Pages;
+
+/// A guard is one page.
+const ONE: Pages = Pages(1);
+
+impl Runs {
+    /// Takes the page at `page`, where a free run starts, for a guard. Returns its former state.
+    pub(in crate::page) fn take_guard(&mut self, page: PageIndex) -> FreeState {
+        self.take(Extent::new(page, ONE), Kind::Guard)
+    }
+
+    /// Notes how the guard at `page` was made inaccessible.
+    pub(in crate::page) fn close_guard(&mut self, page: PageIndex, access: Access) {
+        self.set_access(page, Kind::Guard, access);
+        self.record(page).has_guards.set(true);
+    }
+
+    /// Makes the guard at `page` a part of the free run behind it; a run of its own if there is none.
+    pub(in crate::page) fn end_guard(&mut self, page: PageIndex) {
+        let behind = self.record(page + ONE);
+        let free = if behind.kind.get().is_free_and_mapped() { FreeState::of(behind) } else { FreeState::CLEAN };
+        self.free_guard(page, free);
+    }
+
+    /// Makes the guards at both ends of a free run free if the pages on their other side are.
+    pub(super) fn end_guards_beside(&mut self, run: Extent) {
+        for page in [run.end(), run.first - ONE] {
+            if self.record(page).kind.get() == Kind::Guard
+                && let Some(free) = self.state_between(page)
+            {
+                self.free_guard(page, free);
+            }
+        }
+    }
+
+    fn free_guard(&mut self, page: PageIndex, free: FreeState) {
+        let run = self.end_use(page);
+        // Inside a longer run it must not look like a guard.
+        self.record(page).kind.set(free.kind);
+        self.record(page).has_guards.set(true);
+        self.insert(run, free);
+    }
+
+    /// The state that a guard gets when the pages on both sides of it are free; `None` if they are not. It has no memory, so it joins a clean run
+    /// rather than another.
+    pub(super) fn state_between(&self, guard: PageIndex) -> Option<FreeState> {
+        let is_free = |run: &Span| run.kind.get().is_free_and_mapped() || run.kind.get() == Kind::Reserved;
+        // The pages beside a run start or end runs, or were never used: their records say what these are.
+        let behind = self.record(guard + ONE);
+        let before = self.record(self.record(guard - ONE).first_page());
+        if !is_free(before) || !(is_free(behind) || guard + ONE >= self.high_water()) {
+            return None;
+        }
+        let mapped = [behind, before].into_iter().filter(|run| run.kind.get().is_free_and_mapped());
+        let chosen = mapped.clone().find(|run| run.kind.get() == Kind::Clean).or_else(|| mapped.clone().next());
+        Some(chosen.map_or(FreeState::CLEAN, FreeState::of))
+    }
+
+    /// Whether there may be guards in what starts at `to` is what it is for what starts at `from`.
+    pub(super) fn pass_on_guards(&self, from: PageIndex, to: PageIndex) {
+        self.record(to).has_guards.set(self.record(from).has_guards.get());
+    }
+
+    /// The first page of `run` at or behind `from` that cannot be accessed. The run was just taken, or is free, or a guard.
+    pub(in crate::page) fn next_guard(&self, run: Extent, from: PageIndex) -> Option<(PageIndex, Access)> {
+        let searched = if self.record(run.first).has_guards.get() { from.0..run.end().0 } else { 0..0 };
+        let mut pages = searched.map(|page| (PageIndex(page), self.record(PageIndex(page)).access.get()));
+        pages.find(|(_, access)| *access != Access::Open)
+    }
+
+    /// How many pages of `run` can be accessed.
+    pub(crate) fn n_open(&self, run: Extent) -> Pages {
+        let next = |from| self.next_guard(run, from).map(|(page, _)| page);
+        let guards = core::iter::successors(next(run.first), |&page| next(page + ONE));
+        run.pages - Pages(guards.count() as u32)
+    }
+
+    /// Notes that all pages of `run` can be accessed.
+    pub(in crate::page) fn note_open(&self, run: Extent) {
+        self.record(run.first).has_guards.set(false);
+    }
+
+    /// Notes that a page in the run that starts at `run` can be accessed.
+    pub(in crate::page) fn open_page(&mut self, run: PageIndex, page: PageIndex) {
+        self.set_access(page, self.record(run).kind.get(), Access::Open);
+    }
+
+    fn set_access(&mut self, page: PageIndex, kind: Kind, access: Access) {
+        let counted = |access| if access == Access::Open { kind } else { Kind::Guard };
+        let record = self.records.get(page);
+        self.counts.subtract(counted(record.access.get()), ONE);
+        self.counts.add(counted(access), ONE);
+        record.access.set(access);
+    }
+}
+
+#[cfg(test)]
+mod tests;

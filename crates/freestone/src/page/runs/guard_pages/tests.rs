@@ -1,0 +1,131 @@
+//! Guards in runs, over the records of a fake kernel; nothing is made inaccessible but in the records.
+use super::*;
+use crate::page::runs::MetadataArrays;
+use crate::span::Layout;
+use crate::testing::RANGE_BYTES;
+use freestone_base::units::Moment;
+use freestone_os::Os;
+use freestone_os::fake::Fake;
+
+const N_PAGES: u32 = 100;
+
+fn runs(os: &Fake) -> Runs {
+    let base = os.propose_range(RANGE_BYTES, 0).unwrap();
+    let mut runs = Runs::empty();
+    runs.begin(MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap());
+    runs.extend_metadata(os, Pages(N_PAGES)).unwrap();
+    runs.add(Pages(N_PAGES), FreeState::CLEAN);
+    runs
+}
+
+/// Takes `n` blocks of `pages`, each with a guard behind it.
+fn blocks<const N: usize>(runs: &mut Runs, pages: u32) -> [Extent; N] {
+    [(); N].map(|()| {
+        let page = runs.find_clean(Pages(pages + 1)).unwrap();
+        let (block, _) = runs.take_aligned(page, Pages(pages), ONE, Kind::Large);
+        runs.take_guard(block.end());
+        runs.close_guard(block.end(), Access::Marked);
+        block
+    })
+}
+
+fn dirty() -> FreeState {
+    FreeState::dirty(Moment(1), false)
+}
+
+/// Makes all guards in a run accessible, as the page heap does.
+fn open(runs: &mut Runs, run: Extent) -> u32 {
+    let (mut from, mut n) = (run.first, 0);
+    while let Some((page, _)) = runs.next_guard(run, from) {
+        runs.open_page(run.first, page);
+        (from, n) = (page + ONE, n + 1);
+    }
+    runs.note_open(run);
+    n
+}
+
+fn count(runs: &Runs, kind: Kind) -> u32 {
+    runs.counts().of(kind).0
+}
+
+#[test]
+fn a_guard_is_its_own_run_beside_a_block_in_use_and_counts_as_nothing_else() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let [first, second] = blocks(&mut runs, 4);
+    assert_eq!((runs.counts().in_use(), count(&runs, Kind::Guard)), (Pages(8), 2));
+    for block in [first, second] {
+        assert_eq!(runs.record(block.end()).kind.get(), Kind::Guard);
+    }
+    runs.free(first.first, dirty());
+    assert_eq!(runs.run_at(first.first), first, "the guard behind it protects the second block");
+    runs.check_free().unwrap();
+}
+
+#[test]
+fn free_runs_join_across_a_guard_which_has_no_memory() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let [first, second, wall] = blocks(&mut runs, 4);
+    runs.free(second.first, dirty());
+    runs.free(first.first, dirty());
+    assert_eq!(runs.run_at(first.first), Extent::new(first.first, Pages(9)));
+    assert_eq!((count(&runs, Kind::Dirty), count(&runs, Kind::Guard)), (8, 3));
+    runs.check_free().unwrap();
+    runs.free(wall.first, dirty());
+    // The last guard joins the clean pages behind it.
+    assert_eq!(runs.run_at(first.first), Extent::new(first.first, Pages(14)));
+    assert_eq!(runs.record(wall.end()).kind.get(), Kind::Clean);
+    assert_eq!((count(&runs, Kind::Dirty), count(&runs, Kind::Guard)), (12, 3));
+    runs.check_free().unwrap();
+}
+
+#[test]
+fn whoever_takes_pages_into_use_finds_the_guards_in_them_wherever_they_are_taken_from() {
+    for (skip, taken, guards) in [(0, 4, 0), (0, 5, 1), (0, 10, 2), (1, 4, 1), (3, 9, 2), (5, 4, 0)] {
+        let os = Fake::new(4096, RANGE_BYTES);
+        let mut runs = runs(&os);
+        let [first, second, third, _] = blocks(&mut runs, 4);
+        [third, first, second].iter().for_each(|block| runs.free(block.first, dirty()));
+        if skip > 0 {
+            let page = runs.find_dirty(Pages(14)).unwrap();
+            runs.take_aligned(page, Pages(skip), ONE, Kind::Small);
+        }
+        let page = runs.find_dirty(Pages(taken)).unwrap();
+        let (run, _) = runs.take_aligned(page, Pages(taken), ONE, Kind::Large);
+        // What was skipped has a guard in it from five pages on.
+        if skip > 0 {
+            open(&mut runs, Extent::new(page - Pages(skip), Pages(skip)));
+        }
+        assert_eq!((run.pages, open(&mut runs, run)), (Pages(taken), guards), "{taken} pages behind {skip}");
+        assert_eq!(runs.counts().in_use(), Pages(4 + taken + skip));
+        runs.check_free().unwrap();
+    }
+}
+
+#[test]
+fn a_purge_leaves_guards_where_they_are() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let [first, second, _] = blocks(&mut runs, 4);
+    [first, second].iter().for_each(|block| runs.free(block.first, dirty()));
+    let purging = runs.begin_purge(Extent::new(first.first, Pages(6)));
+    runs.check_free().unwrap();
+    assert_eq!((runs.n_open(purging.extent()), count(&runs, Kind::Purging)), (Pages(5), 5));
+    runs.end_purge(purging, FreeState::CLEAN);
+    runs.check_free().unwrap();
+    assert_eq!(runs.next_guard(runs.run_at(first.first), first.first), Some((first.end(), Access::Marked)));
+}
+
+#[test]
+fn a_block_that_grows_takes_its_guard_with_what_is_behind_it() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let [block] = blocks(&mut runs, 4);
+    runs.end_guard(block.end());
+    assert_eq!(runs.record(block.end()).kind.get(), Kind::Clean);
+    runs.extend(block.first, Pages(3));
+    assert_eq!(open(&mut runs, Extent::new(block.end(), Pages(3))), 1);
+    assert_eq!((runs.counts().in_use(), count(&runs, Kind::Guard)), (Pages(7), 0));
+    runs.check_free().unwrap();
+}
