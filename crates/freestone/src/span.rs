@@ -16,10 +16,12 @@
 //! | [`trailer`] | what a block of a watched span says about itself |
 //! | [`canary`] | the bytes behind what the program asked for |
 //! | [`fill`] | what a freed block of a watched span is filled with |
+//! | [`erase`] | clearing a freed block |
 //! | [`os_pages`] | purging the OS pages of a small span in which no block is out |
 
 pub(crate) mod blocks;
 pub(crate) mod canary;
+pub(crate) mod erase;
 pub(crate) mod fill;
 pub(crate) mod free_node;
 pub(crate) mod layout;

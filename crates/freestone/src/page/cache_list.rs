@@ -1,13 +1,8 @@
 //! The large-run caches that have an open slot, as the page heap sees them, under its lock.
-#![allow(unsafe_code)]
-//!
-//! # Safety
-//! A cache that is in the list stays where it is for good: that is what a [`PermanentCache`] says.
 
-use crate::page::large_cache::{LargeRunCache, PermanentCache};
+use crate::page::large_cache::{CacheLink, LargeRunCache, PermanentCache};
 use crate::page::runs::{Broken, Extent, Runs, hold};
 use crate::span::{Entry, Kind, PageIndex};
-use core::ptr;
 use freestone_base::slot::{Content, Slot};
 use freestone_base::units::{Moment, Pages};
 
@@ -17,26 +12,23 @@ pub(super) type Close = fn(&Slot) -> Option<Content>;
 /// See the module header.
 #[derive(Debug)]
 pub(super) struct CacheList {
-    /// The first cache, or null.
-    first: *const LargeRunCache,
+    /// The first cache.
+    first: CacheLink,
     /// Pages of all open slots, full or empty.
     open_pages: Pages,
     /// When slots were last checked for use.
     checked: Moment,
 }
 
-// SAFETY: Any thread may look at a cache under the page heap's lock, which guards the list.
-unsafe impl Send for CacheList {}
-
 impl CacheList {
     /// No caches.
     pub(super) const fn empty() -> Self {
-        Self { first: ptr::null(), open_pages: Pages::ZERO, checked: Moment(0) }
+        Self { first: CacheLink::NONE, open_pages: Pages::ZERO, checked: Moment(0) }
     }
 
     /// Whether no cache has an open slot.
     pub(super) fn is_empty(&self) -> bool {
-        self.first.is_null()
+        self.first.cache().is_none()
     }
 
     /// Pages of all open slots.
@@ -56,33 +48,30 @@ impl CacheList {
 
     /// The caches.
     pub(super) fn iter(&self) -> impl Iterator<Item = &LargeRunCache> {
-        // SAFETY: A cache in the list stays where it is for good.
-        let at = |cache: *const LargeRunCache| unsafe { cache.as_ref() };
-        core::iter::successors(at(self.first), move |cache| at(cache.next()))
+        core::iter::successors(self.first.cache(), |cache| cache.next())
     }
 
     /// Opens a slot of a cache with a run in it, which was freed; `false` if the cache has none that is closed.
     pub(super) fn open(&mut self, cache: PermanentCache<'_>, run: Extent) -> bool {
-        let cache = cache.get();
-        if !cache.open_slot(run) {
+        if !cache.get().open_slot(run) {
             return false;
         }
         self.open_pages += run.pages;
-        if cache.enter_list(self.first) {
-            self.first = cache;
+        if cache.get().enter_list(self.first) {
+            self.first = cache.link();
         }
         true
     }
 
     /// Closes the slots of all caches that `close` closes. `free` gets the runs that were in them.
     pub(super) fn close(&mut self, close: Close, mut free: impl FnMut(PageIndex)) {
-        let mut next = core::mem::replace(&mut self.first, ptr::null());
-        // SAFETY: A cache in the list stays where it is for good.
-        while let Some(cache) = unsafe { next.as_ref() } {
-            next = cache.leave_list();
+        let mut link = core::mem::replace(&mut self.first, CacheLink::NONE);
+        while let Some(cache) = link.cache() {
+            let next = cache.leave_list();
             if self.close_slots(cache, close, &mut free) && cache.enter_list(self.first) {
-                self.first = cache;
+                self.first = link;
             }
+            link = next;
         }
     }
 

@@ -97,7 +97,7 @@ pub(crate) struct LargeRunCache {
     /// Blocks allocated from the cache, ever.
     takes: AtomicU64,
     /// The next cache in the page heap's list. The lock guards this and `is_listed`.
-    next: Cell<*const LargeRunCache>,
+    next: Cell<CacheLink>,
     is_listed: Cell<bool>,
     /// By length; those of length 0 stay closed.
     slots: [[Slot; RUNS]; CACHED_MOST.0 as usize + 1],
@@ -114,7 +114,7 @@ impl LargeRunCache {
             came_back: Lengths::none(),
             puts: AtomicU64::new(0),
             takes: AtomicU64::new(0),
-            next: Cell::new(ptr::null()),
+            next: Cell::new(CacheLink::NONE),
             is_listed: Cell::new(false),
             slots: [const { [const { Slot::closed() }; RUNS] }; CACHED_MOST.0 as usize + 1],
         }
@@ -233,8 +233,9 @@ impl LargeRunCache {
     }
 
     /// The next cache in the page heap's list.
-    pub(super) fn next(&self) -> *const Self {
-        self.next.get()
+    pub(super) fn next(&self) -> Option<&Self> {
+        // SAFETY: null, or a cache that stays where it is for good, as a `PermanentCache` says.
+        unsafe { self.next.get().0.as_ref() }
     }
 
     /// Whether the cache is in the page heap's list.
@@ -243,7 +244,7 @@ impl LargeRunCache {
     }
 
     /// Links the cache in front of `next`; `false` if it is in the list already.
-    pub(super) fn enter_list(&self, next: *const Self) -> bool {
+    pub(super) fn enter_list(&self, next: CacheLink) -> bool {
         if self.is_listed.replace(true) {
             return false;
         }
@@ -252,7 +253,7 @@ impl LargeRunCache {
     }
 
     /// Takes the cache out of the front of the list. Returns the next one.
-    pub(super) fn leave_list(&self) -> *const Self {
+    pub(super) fn leave_list(&self) -> CacheLink {
         self.is_listed.set(false);
         self.next.get()
     }
@@ -266,6 +267,29 @@ impl<'a> PermanentCache<'a> {
     /// The cache.
     pub(super) fn get(self) -> &'a LargeRunCache {
         self.0
+    }
+
+    /// What a list remembers of it.
+    pub(super) fn link(self) -> CacheLink {
+        CacheLink(self.0)
+    }
+}
+
+/// A cache in the page heap's list, which stays where it is for good; or none, behind the last one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CacheLink(*const LargeRunCache);
+
+// SAFETY: any thread may look at a cache under the page heap's lock, which guards the list.
+unsafe impl Send for CacheLink {}
+
+impl CacheLink {
+    /// No cache.
+    pub(super) const NONE: Self = Self(ptr::null());
+
+    /// The cache, if there is one.
+    pub(super) fn cache(&self) -> Option<&LargeRunCache> {
+        // SAFETY: null, or a cache that stays where it is for good, as a `PermanentCache` says.
+        unsafe { self.0.as_ref() }
     }
 }
 

@@ -153,6 +153,9 @@ impl<O: Os + 'static> Threads<O> {
             }
         };
         let watched = (level >= Harden::Checks).then(|| {
+            if shared.settings().harden() == Harden::Full {
+                shared.secret.begin_erasing();
+            }
             shared.secret.draw(|| shared.os().random());
             shared.os().random() ^ u64::from(registry.n_created)
         });

@@ -39,7 +39,7 @@ const ROOM_LEAST: u64 = 16;
 
 /// Whether some allocations are guarded: all that slow paths pay if none is.
 #[inline(always)]
-fn is_on<O: Os>(own: Own<'_, O>) -> bool {
+pub(super) fn is_on<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().settings().get(key::GUARD_SAMPLE) != 0
 }
 

@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 //! The list alone: caches that no thread uses, and runs that are only numbers.
 use super::*;
+use core::ptr;
 use proptest::prelude::*;
 use std::boxed::Box;
 use std::collections::{BTreeMap, BTreeSet};

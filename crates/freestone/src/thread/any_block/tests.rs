@@ -1,4 +1,6 @@
 use crate::testing::{LEVELS, OneHeap, World, fill, free, is_filled, reallocate};
+use crate::thread::any_block::is_possible;
+use crate::thread::large::ALIGN_MAX;
 use crate::thread::route;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
@@ -189,4 +191,19 @@ fn a_buffer_that_grows_by_eighths_moves_few_times_and_keeps_its_contents() {
     free(heap, block);
     assert!(n_moves <= 11, "{n_moves} moves");
     world.check().unwrap();
+}
+
+#[test]
+fn a_request_is_possible_below_2_to_the_56_bytes_and_up_to_the_greatest_alignment() {
+    for (size, align, expected) in [
+        (0, 1, true),
+        ((1 << 56) - 1, 1, true),
+        (1 << 56, 1, false),
+        (usize::MAX, 1, false),
+        (1, ALIGN_MAX, true),
+        (1, 2 * ALIGN_MAX, false),
+        (1 << 56, 2 * ALIGN_MAX, false),
+    ] {
+        assert_eq!(is_possible(size, align), expected, "{size} bytes aligned to {align}");
+    }
 }

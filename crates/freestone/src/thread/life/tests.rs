@@ -200,3 +200,19 @@ proptest! {
         prop_assert_eq!(stats.large_pages, 0, "every block was returned");
     }
 }
+
+/// In the child, what was on its way to a thread that does not exist there is not lost.
+#[test]
+fn blocks_on_their_way_to_an_orphaned_heap_are_handed_out_again() {
+    let world = World::new(4096);
+    let (own, other) = (world.heap(), world.heap());
+    let blocks: Vec<_> = (0..5).map(|_| allocate(other)).collect();
+    blocks.iter().for_each(|&block| free(own, block));
+    upkeep::flush_all(own);
+    world.orphan_others(own);
+    let mut again = Vec::new();
+    while !blocks.iter().all(|block| again.contains(block)) {
+        assert!(again.len() < 2000, "a block is lost");
+        again.push(allocate(own));
+    }
+}

@@ -9,6 +9,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::large::{self, NewBlock};
 use crate::thread::watched::large_marks::{Asked, asked, mark};
 use crate::thread::watched::request::Request;
+use freestone_base::{align, bytes};
 use freestone_os::Os;
 
 /// Bytes of canary that every large block has room for.
@@ -24,13 +25,18 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, request: Request) -> NewBlock {
     if request.room > isize::MAX as usize || request.align > large::ALIGN_MAX {
         return NewBlock::NONE;
     }
-    let block = if request.room > request.size && request.align <= crate::size_class::GRANULE_BYTES {
+    let mut block = if request.room > request.size && request.align <= crate::size_class::GRANULE_BYTES {
         large::allocate_with_growth_room(own, bytes_for(request.size))
     } else {
         large::allocate(own, bytes_for(request.room), request.align)
     };
     if let Some(page) = own.renew_view().page_of(block.start.addr()).filter(|_| !block.start.is_null()) {
         let asked = Asked { size: request.size, align_log2: request.align.trailing_zeros(), family: request.family };
+        if own.shared().secret.erases() && !block.zero {
+            // SAFETY: the page starts the large block that was just allocated, and no code uses it yet.
+            unsafe { erase(own, page, 0) };
+            block.zero = true;
+        }
         // SAFETY: the page starts the large block that was just allocated.
         unsafe { mark(own, page, asked) };
     }
@@ -46,8 +52,28 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize
     // SAFETY: the block is the program's (this function's contract).
     let is_resized = unsafe { large::resize(own, page, bytes_for(size)) };
     if is_resized {
+        if own.shared().secret.erases() && size > asked.size {
+            // SAFETY: the block is the program's, and of what is behind the bytes that it had no code uses any.
+            unsafe { erase(own, page, asked.size) };
+        }
         // SAFETY: the block is long enough now.
         unsafe { mark(own, page, Asked { size, ..asked }) };
     }
     is_resized
+}
+
+/// Makes a large block read as zero from an offset to its end. What are whole OS pages goes back to the kernel.
+///
+/// # Safety
+/// - No code uses these bytes of the block that starts at `page`.
+pub(crate) unsafe fn erase<O: Os>(own: Own<'_, O>, page: PageIndex, from: usize) {
+    let os = own.shared().os();
+    // SAFETY: the page starts a large block, which is the caller's.
+    let (start, end) = (own.layout().page_start(page), unsafe { large::bytes(own, page) });
+    let whole = align::up(from, os.os_page_bytes()).min(end);
+    // SAFETY: these OS pages of the block are committed, and no code uses them (this function's contract).
+    let purge = |at| unsafe { os.purge(start.wrapping_add(at), end - at) };
+    let to = if whole == end || (purge(whole).is_ok() && os.purge_zeroes()) { whole } else { end };
+    // SAFETY: no code uses these bytes of the block (this function's contract).
+    unsafe { bytes::fill(start.wrapping_add(from), 0, to - from) };
 }

@@ -11,8 +11,8 @@
 
 use crate::misuse::Misuse;
 use crate::shared::Shared;
-use crate::span::trailer::{Family, State};
-use crate::span::{PageIndex, canary, fill};
+use crate::span::trailer::Family;
+use crate::span::{PageIndex, canary, erase, fill};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::claim_mismatch;
 use crate::thread::watched::request::Claim;
@@ -69,7 +69,7 @@ pub(crate) fn extent<O: Os>(shared: &Shared<O>, page: PageIndex) -> (usize, usiz
 fn asked_in<O: Os>(shared: &Shared<O>, page: PageIndex) -> Asked {
     // SAFETY: the page starts a large block, so it has a record.
     let packed = unsafe { shared.pages.span(page) }.fresh.get();
-    let family = if packed >> 56 == Family::Rust as u64 { Family::Rust } else { Family::C };
+    let family = Family::of((packed >> 56) as u32).unwrap_or(Family::C);
     Asked { size: (packed & ((1 << 48) - 1)) as usize, align_log2: (packed >> 48 & 0xff) as u32, family }
 }
 
@@ -77,7 +77,7 @@ fn asked_in<O: Os>(shared: &Shared<O>, page: PageIndex) -> Asked {
 pub(crate) fn examine<O: Os>(own: Own<'_, O>, page: PageIndex, claim: Claim) -> Asked {
     let asked = asked(own, page);
     let start = own.layout().page_start(page);
-    let what = claim_mismatch(State::Live(asked.family), (asked.size, 1 << asked.align_log2), claim);
+    let what = claim_mismatch(asked.family, (asked.size, asked.align_log2), claim);
     for what in [what, overflow(own, page, asked.size)].into_iter().flatten() {
         own.report(what, start.addr());
     }
@@ -102,11 +102,22 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, page: PageIndex) {
     let start = own.layout().page_start(page);
     // SAFETY: the block is in a quarantine, so the bytes are nobody's.
     let block = unsafe { slice::from_raw_parts(start, size) };
-    if let Some(offset) = fill::damage(block, own.shared().os().os_page_bytes()) {
+    let os_page_bytes = own.shared().os().os_page_bytes();
+    let erases = own.shared().secret.erases();
+    let filled = if erases { erased_damage(block, os_page_bytes) } else { fill::damage(block, os_page_bytes) };
+    if let Some(offset) = filled {
         // SAFETY: the page starts a large block, so it has a record.
         let block_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
         own.report(Misuse::WriteAfterFree { block_bytes, size: Some(size), offset }, start.addr());
-    } else if let Some(Misuse::Overflow { block_bytes, size, offset }) = overflow(own, page, size) {
+    } else if !erases && let Some(Misuse::Overflow { block_bytes, size, offset }) = overflow(own, page, size) {
         own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, start.addr());
     }
+}
+
+/// The offset of the first byte that was written since a block was erased, in its first and last OS pages: to look at the others would cost page
+/// faults.
+fn erased_damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
+    let tail = block.len().saturating_sub(os_page_bytes);
+    let head = block.get(..os_page_bytes.min(block.len())).and_then(erase::damage);
+    head.or_else(|| Some(tail + block.get(tail..).and_then(erase::damage)?))
 }

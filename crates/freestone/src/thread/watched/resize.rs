@@ -13,7 +13,7 @@ pub(crate) fn stays(examined: &Examined, size: usize) -> bool {
         return false;
     }
     if size > trailer.size {
-        block.write_canary(size);
+        block.move_canary(size, trailer.size);
     } else {
         block.lengthen_canary(size, trailer.size);
     }
