@@ -144,8 +144,15 @@ impl<O: Os + 'static> Own<'_, O> {
                 // SAFETY: no code uses the block any more (this function's contract).
                 unsafe { exact_free::free_large(self, page, claim) }
             }
-            // SAFETY: the page starts a large block that no code uses any more (this function's contract).
-            Place::Large { page } => unsafe { large::free(self, page) },
+            Place::Large { page } => {
+                // SAFETY: the page starts a large block.
+                let bytes = unsafe { large::bytes(self, page) };
+                if let Some(claimed) = claim.size().filter(|claimed| *claimed > bytes && self.is_hardened()) {
+                    return self.report(Misuse::WrongSize { size: bytes, claimed }, block.addr());
+                }
+                // SAFETY: as above, and no code uses the block any more (this function's contract).
+                unsafe { large::free(self, page) }
+            }
             Place::Guarded => self.free_guarded(block),
             Place::Wrong(what) => self.report(what, block.addr()),
         }
