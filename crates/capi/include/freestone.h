@@ -161,7 +161,8 @@ extern const char freestone_options[];
 int freestone_option_set(const char *name, const char *value) FREESTONE_NOTHROW;
 
 /*
- * The value of the option `name` as a number: bytes, milliseconds, or the index of its word; at most INT64_MAX; 0 for paths.
+ * The value of the option `name` as a number: bytes, milliseconds, or the index of its word; at most INT64_MAX; 0 for paths, and for
+ * guard_sample if it is not set.
  * -1 and EINVAL if there is no such option, or `name` is NULL.
  */
 FREESTONE_ATTR_NODISCARD

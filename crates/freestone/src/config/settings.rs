@@ -127,6 +127,7 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
                 AtomicUsize::new(Harden::Default as usize),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
         }
@@ -249,6 +250,14 @@ impl Settings {
             2 => Harden::Checks,
             _ => Harden::Full,
         }
+    }
+
+    /// Of how many small allocations one is guarded; `None`: none is.
+    #[inline]
+    #[must_use]
+    pub fn guard_sample(&self) -> Option<u64> {
+        let rate = self.get(key::GUARD_SAMPLE);
+        (rate != 0 && !self.sandbox()).then_some(rate as u64)
     }
 
     /// The file of the report.
