@@ -39,4 +39,4 @@ pub(crate) use list::SpanList;
 pub(crate) use owned::OwnedSpan;
 pub(crate) use page_index::PageIndex;
 pub(crate) use page_map::{Entry, Generation, PageMap};
-pub(crate) use record::{Access, Kind, Span};
+pub(crate) use record::{Kind, PageAccess, Span};

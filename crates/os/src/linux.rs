@@ -166,13 +166,12 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
+        let all = MprotectFlags::READ | MprotectFlags::WRITE;
         match by {
             // SAFETY: the range is committed; only guarded memory changes, and becomes accessible.
             GuardBy::Marker => unsafe { guards::remove(at, bytes) },
             // SAFETY: as above.
-            GuardBy::Rights => {
-                unsafe { mprotect(at.cast(), bytes, MprotectFlags::READ | MprotectFlags::WRITE) }.map_err(Errno::from)
-            }
+            GuardBy::Rights => unsafe { mprotect(at.cast(), bytes, all) }.map_err(Errno::from),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::page::page_heap::PageHeap;
 use crate::page::policy::guarding::Wanted;
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
-use crate::span::{Access, Kind, PageIndex};
+use crate::span::{Kind, PageAccess, PageIndex};
 use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::{Errno, GuardBy, Os};
@@ -30,19 +30,19 @@ use freestone_os::{Errno, GuardBy, Os};
 const ONE: Pages = Pages(1);
 
 /// How a page was made inaccessible; `None` if it was not.
-fn guarded_by(access: Access) -> Option<GuardBy> {
+fn guarded_by(access: PageAccess) -> Option<GuardBy> {
     match access {
-        Access::Open => None,
-        Access::Marked => Some(GuardBy::Marker),
-        Access::Denied => Some(GuardBy::Rights),
+        PageAccess::Open => None,
+        PageAccess::Marked => Some(GuardBy::Marker),
+        PageAccess::Denied => Some(GuardBy::Rights),
     }
 }
 
 /// What a page is that was made inaccessible so.
-fn access_after(by: GuardBy) -> Access {
+fn access_after(by: GuardBy) -> PageAccess {
     match by {
-        GuardBy::Marker => Access::Marked,
-        GuardBy::Rights => Access::Denied,
+        GuardBy::Marker => PageAccess::Marked,
+        GuardBy::Rights => PageAccess::Denied,
     }
 }
 
@@ -105,7 +105,7 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn keep_guard(&self, state: &mut State, block: Extent) -> bool {
         let behind = block.end();
         let record = state.runs.record(behind);
-        let was_guard = record.kind.get().is_free_and_mapped() && record.access.get() != Access::Open;
+        let was_guard = record.kind.get().is_free_and_mapped() && record.access.get() != PageAccess::Open;
         if was_guard {
             state.runs.take_guard(behind);
         }

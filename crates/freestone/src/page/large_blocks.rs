@@ -31,7 +31,7 @@ impl<O: Os> PageHeap<O> {
             return false;
         }
         let Some(mut state) = self.keep_limits(self.state.lock(), more) else { return false };
-        if state.runs.record(next).kind.get() == Kind::Guard {
+        if state.runs.is_guard_before_room(next) {
             state.runs.end_guard(next);
         }
         let grown = self.take_behind(&mut state, block, more);

@@ -7,7 +7,7 @@
 //! - `first` is right in the first and the last page of every run, and in all pages of a small span.
 //! - `kind` and `pages` are right in the first and the last page of every run: the page heap reads them in the neighbours of a run to join
 //!   free ones.
-//! - `access` is right in every page, and `Access::Open` in those of runs in use.
+//! - `access` is right in every page, and `PageAccess::Open` in those of runs in use.
 //! - small: `n_free` bits are set in the bitmap; `n_out` blocks are in bins, in flight, or with the program; blocks that start
 //!   in an OS page whose `fresh` bit is set are neither.
 //!
@@ -75,7 +75,7 @@ impl Kind {
 /// Whether a page can be accessed, and if not, what the kernel was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Access {
+pub(crate) enum PageAccess {
     /// As all memory that is mapped.
     Open = 0,
     /// Not at all: it has markers in the page tables.
@@ -140,7 +140,7 @@ pub(crate) struct Span {
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,
     /// Any page, whatever run it is in: whether it can be accessed.
-    pub access: Cell<Access>,
+    pub access: Cell<PageAccess>,
     /// Free: there may be pages in it that cannot be accessed.
     pub has_guards: Cell<bool>,
 }
@@ -168,7 +168,7 @@ impl Span {
             fresh_has_memory: Cell::new(false),
             is_watched: Cell::new(false),
             first_word: Cell::new(0),
-            access: Cell::new(Access::Open),
+            access: Cell::new(PageAccess::Open),
             has_guards: Cell::new(false),
         }
     }

@@ -83,7 +83,7 @@ unsafe fn move_small<O: Os>(
 /// - The block is the caller's; it is not used again unless the answer is null.
 unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), size: usize, align: usize) -> *mut u8 {
     let Some(page) = watched_span(own.shared(), at.0.addr()) else { return ptr::null_mut() };
-    let Some(examined) = examine(own, at, page, Claim::Nothing) else { return ptr::null_mut() };
+    let Some(examined) = examine(own, at, page, Claim::NOTHING) else { return ptr::null_mut() };
     if resize::stays(&examined, size) {
         return at.0;
     }
@@ -107,7 +107,7 @@ unsafe fn resize_large<O: Os>(
     size: usize,
     align: usize,
 ) -> *mut u8 {
-    let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::Nothing));
+    let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::NOTHING));
     // SAFETY: the page starts a large block, which is the caller's (this function's contract).
     if class_of_aligned(size, align).is_none() && unsafe { own.resize_in_place(block, size) } {
         return block;
@@ -142,7 +142,7 @@ unsafe fn resize_large<O: Os>(
 unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if large_marks::is_watched(own, page) {
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_large(own, page, Claim::Nothing) };
+        unsafe { exact_free::free_large(own, page, Claim::NOTHING) };
     } else {
         // SAFETY: as above.
         unsafe { large::free(own, page) };

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use std::boxed::Box;
 use std::vec::Vec;
 
-/// A world in which dirty memory stays, without huge pages.
+/// A world in which dirty memory stays, without huge pages and guards.
 fn world() -> World {
-    let world = World::new(4096);
+    let world = World::hardened(4096, "off");
     world.set(key::DIRTY_MAX, "1g");
     world.set(key::THP, "off");
     world

@@ -10,7 +10,7 @@
 //! Whoever takes pages into use, or a longer block, makes them accessible first; whoever inserts pages has said it in the record of their first.
 
 use crate::page::runs::{Extent, FreeState, Runs};
-use crate::span::{Access, Kind, PageIndex, Span};
+use crate::span::{Kind, PageAccess, PageIndex, Span};
 use freestone_base::units::Pages;
 
 /// A guard is one page.
@@ -23,9 +23,16 @@ impl Runs {
     }
 
     /// Notes how the guard at `page` was made inaccessible.
-    pub(in crate::page) fn close_guard(&mut self, page: PageIndex, access: Access) {
+    pub(in crate::page) fn close_guard(&mut self, page: PageIndex, access: PageAccess) {
         self.set_access(page, Kind::Guard, access);
         self.record(page).has_guards.set(true);
+    }
+
+    /// Whether there is a guard at `page`, and free pages are behind it, or none that were used.
+    pub(in crate::page) fn is_guard_before_room(&self, page: PageIndex) -> bool {
+        let behind = page + ONE;
+        let has_room = behind >= self.high_water() || self.record(behind).kind.get().is_free_and_mapped();
+        self.record(page).kind.get() == Kind::Guard && has_room
     }
 
     /// Makes the guard at `page` a part of the free run behind it; a run of its own if there is none.
@@ -75,10 +82,10 @@ impl Runs {
     }
 
     /// The first page of `run` at or behind `from` that cannot be accessed. The run was just taken, or is free, or a guard.
-    pub(in crate::page) fn next_guard(&self, run: Extent, from: PageIndex) -> Option<(PageIndex, Access)> {
+    pub(in crate::page) fn next_guard(&self, run: Extent, from: PageIndex) -> Option<(PageIndex, PageAccess)> {
         let searched = if self.record(run.first).has_guards.get() { from.0..run.end().0 } else { 0..0 };
         let mut pages = searched.map(|page| (PageIndex(page), self.record(PageIndex(page)).access.get()));
-        pages.find(|(_, access)| *access != Access::Open)
+        pages.find(|(_, access)| *access != PageAccess::Open)
     }
 
     /// How many pages of `run` can be accessed.
@@ -95,11 +102,11 @@ impl Runs {
 
     /// Notes that a page in the run that starts at `run` can be accessed.
     pub(in crate::page) fn open_page(&mut self, run: PageIndex, page: PageIndex) {
-        self.set_access(page, self.record(run).kind.get(), Access::Open);
+        self.set_access(page, self.record(run).kind.get(), PageAccess::Open);
     }
 
-    fn set_access(&mut self, page: PageIndex, kind: Kind, access: Access) {
-        let counted = |access| if access == Access::Open { kind } else { Kind::Guard };
+    fn set_access(&mut self, page: PageIndex, kind: Kind, access: PageAccess) {
+        let counted = |access| if access == PageAccess::Open { kind } else { Kind::Guard };
         let record = self.records.get(page);
         self.counts.subtract(counted(record.access.get()), ONE);
         self.counts.add(counted(access), ONE);

@@ -2,7 +2,7 @@
 
 use crate::page::runs::run_set::RunSet;
 use crate::page::runs::{Extent, Runs};
-use crate::span::{Access, Kind, PageIndex};
+use crate::span::{Kind, PageAccess, PageIndex};
 use freestone_base::units::{Moment, Pages};
 
 /// An invariant that does not hold, and the page that it was seen at.
@@ -48,7 +48,7 @@ impl Runs {
 
     /// Pages of `run` that cannot be accessed.
     fn guards_among(&self, run: Extent) -> usize {
-        (0..run.pages.0).filter(|&at| self.record(run.first + Pages(at)).access.get() != Access::Open).count()
+        (0..run.pages.0).filter(|&at| self.record(run.first + Pages(at)).access.get() != PageAccess::Open).count()
     }
 
     fn check_set(&self, set: &RunSet, kinds: &[Kind]) -> Result<(), Broken> {

@@ -110,8 +110,8 @@ impl Runs {
             self.trim(run, Extent::new(dirty.first - before, before), was, Kind::Large);
         }
         let block = Extent::new(dirty.first - before, pages);
-        let parts = [block.first, dirty.first, dirty.end()].into_iter().filter(|part| *part < block.end());
-        let has_guards = parts.fold(false, |has, part| has || self.record(part).has_guards.get());
+        let mut parts = [block.first, dirty.first, dirty.end()].into_iter().filter(|part| *part < block.end());
+        let has_guards = parts.any(|part| self.record(part).has_guards.get());
         self.record(block.first).has_guards.set(has_guards);
         self.label(block, Kind::Large);
         self.record(block.first).is_huge.set(is_huge);

@@ -210,22 +210,22 @@ fn a_wrong_size_alignment_or_family_is_seen() {
     let rust = |size, align| heap.allocate_for(Request::new(size, align, Family::Rust)).start;
     for size in [8, 4096, 262_144] {
         for (claim, is_right) in [
-            (Claim::From(Family::C), false),
-            (Claim::Layout(size, 64), true),
-            (Claim::Layout(size + 1, 64), false),
-            (Claim::Layout(size, 128), false),
-            (Claim::SizeAndAlign(size, 64), false),
-            (Claim::Nothing, true),
+            (Claim::of(Family::C), false),
+            (Claim::layout(size, 64), true),
+            (Claim::layout(size + 1, 64), false),
+            (Claim::layout(size, 128), false),
+            (Claim::of(Family::C).sized(size).aligned(64), false),
+            (Claim::NOTHING, true),
         ] {
             // SAFETY: the heap and the block are this test's.
             unsafe { heap.free_as(rust(size, 64), claim) };
             assert_eq!(crimes().is_empty(), is_right, "{size}: {claim:?}");
         }
         for (claim, is_right) in [
-            (Claim::From(Family::C), true),
-            (Claim::Size(size), true),
-            (Claim::Size(size - 1), false),
-            (Claim::SizeAndAlign(size, 16), true),
+            (Claim::of(Family::C), true),
+            (Claim::of(Family::C).sized(size), true),
+            (Claim::of(Family::C).sized(size - 1), false),
+            (Claim::of(Family::C).sized(size).aligned(16), true),
         ] {
             // SAFETY: as above.
             unsafe { heap.free_as(allocate(heap, size), claim) };

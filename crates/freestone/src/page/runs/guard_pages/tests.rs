@@ -24,7 +24,7 @@ fn blocks<const N: usize>(runs: &mut Runs, pages: u32) -> [Extent; N] {
         let page = runs.find_clean(Pages(pages + 1)).unwrap();
         let (block, _) = runs.take_aligned(page, Pages(pages), ONE, Kind::Large);
         runs.take_guard(block.end());
-        runs.close_guard(block.end(), Access::Marked);
+        runs.close_guard(block.end(), PageAccess::Marked);
         block
     })
 }
@@ -114,7 +114,7 @@ fn a_purge_leaves_guards_where_they_are() {
     assert_eq!((runs.n_open(purging.extent()), count(&runs, Kind::Purging)), (Pages(5), 5));
     runs.end_purge(purging, FreeState::CLEAN);
     runs.check_free().unwrap();
-    assert_eq!(runs.next_guard(runs.run_at(first.first), first.first), Some((first.end(), Access::Marked)));
+    assert_eq!(runs.next_guard(runs.run_at(first.first), first.first), Some((first.end(), PageAccess::Marked)));
 }
 
 #[test]
