@@ -21,8 +21,8 @@ pub(crate) mod settings;
 
 pub use parse::Mistake;
 pub use profile::PROFILES;
-pub use settings::Settings;
-pub(crate) use settings::{Background, Harden, MisusePolicy, Prefault, Purge, Thp};
+pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
+pub use settings::{Harden, Settings};
 
 /// What an option's value looks like.
 ///
@@ -265,8 +265,8 @@ pub static OPTIONS: [OptionSpec; 17] = [
         bounds: (0, 0),
         effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees and damaged links; \
                  checks: every free is exact, blocks have canaries and wait in a quarantine before reuse, and an operation takes many times as \
-                 long; full: checks, and, with libfreestone_memory.so preloaded as well, memcpy and its kin stay inside blocks; set only before the first \
-                 allocation",
+                 long; full: checks, and freed memory is cleared, all large blocks have guards, and, with libfreestone_memory.so preloaded as well, \
+                 memcpy and its kin stay inside blocks; set only before the first allocation",
     },
     OptionSpec {
         key: "guard_sample",

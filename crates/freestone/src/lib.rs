@@ -115,5 +115,5 @@ pub use stats::Stats;
 /// ```
 pub mod options {
     pub use crate::config::profile::Profile;
-    pub use crate::config::{Mistake, NEVER_MS, OPTIONS, OptionSpec, PROFILES, Unit};
+    pub use crate::config::{Harden, Mistake, NEVER_MS, OPTIONS, OptionSpec, PROFILES, Unit};
 }
