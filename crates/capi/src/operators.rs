@@ -8,7 +8,8 @@
 //! | [`bindings`] | whose functions the process uses |
 //! | [`choice`] | whether the operators call these, chosen when the library is loaded |
 //! | [`shortcut`] | the hot paths, which can be closed |
-//! | [`slots`] | where this object's calls go |
+//! | [`slots`] | where an object's calls go |
+//! | [`mixture`] | whether a part of the process has other operators |
 //! | [`exports`] | the mangled names |
 //!
 //! A form takes the hot path of `malloc` or `free`. It goes another way where the process is not wholly ours (`bindings`): the operators of a C++
@@ -18,7 +19,8 @@
 //! The library depends on no C++ runtime: it calls what it finds of one, and C programs can load it.
 //!
 //! `delete` finds the class of a block in the page map, as `free` does, whatever size and alignment it is told: a wrong size, which other
-//! allocators let pass, corrupts nothing here. `docs/decisions/0022-the-cpp-operators.md` has the measurements.
+//! allocators let pass, corrupts nothing here. A watched heap, with the option `harden` at `checks` or above, reports it, and a block that the wrong
+//! form deletes. `docs/decisions/0022-the-cpp-operators.md` has the measurements.
 //!
 //! # Exceptions
 //! They pass through the frames of this library, which own nothing and have unwind tables (the platform's default). The functions of the program
@@ -32,6 +34,7 @@ mod choice;
 mod delete;
 mod exports;
 mod failure;
+mod mixture;
 mod new;
 mod shortcut;
 mod slots;

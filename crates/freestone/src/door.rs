@@ -22,14 +22,18 @@ use crate::thread::life::Threads;
 use freestone_os::Os;
 
 pub use crate::api::access::{CheckedRange, check_access, checked_range};
-pub use crate::api::alloc::{SMALL_BOUND, allocate, allocate_aligned, allocate_below, allocate_zeroed};
+pub use crate::api::alloc::{
+    SMALL_BOUND, allocate, allocate_aligned, allocate_aligned_as, allocate_as, allocate_below, allocate_zeroed,
+};
 pub use crate::api::free::{
-    CLASS_BOUND, free, free_aligned_sized, free_below, free_sized, try_usable_size, usable_size,
+    CLASS_BOUND, free, free_aligned_sized, free_below, free_sized, free_slow_as, try_usable_size, usable_size,
 };
 pub use crate::api::realloc::reallocate;
 pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};
-pub use crate::misuse::Access;
+pub use crate::misuse::{Access, judge_families};
+pub use crate::span::trailer::Family;
+pub use crate::thread::watched::request::Claim;
 
 /// An allocator of its own, over any operating system.
 pub struct Instance<O: Os + 'static> {

@@ -4,8 +4,14 @@
 //! block is left alone in any case.
 //!
 //! Layer: above `config`, below `span`.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! The pointer to the judge is null or that of a function of its type, which [`judge_families`] stored.
 
 use crate::config::{MisusePolicy, Settings};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 use finding::Finding;
 
 pub(crate) mod crime;
@@ -16,9 +22,31 @@ pub(crate) mod seen;
 pub use crime::Access;
 pub(crate) use crime::Misuse;
 
+/// Says whether all of the process allocates and frees by the same functions: else a block of one family that another frees is no crime.
+static JUDGE: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Has a function judge whether the families of functions are told apart in this process. It is asked when a block is freed by another family
+/// than allocated it. Without one they are.
+pub fn judge_families(are_told_apart: fn() -> bool) {
+    JUDGE.store(are_told_apart as *mut (), Ordering::Release);
+}
+
+fn are_told_apart() -> bool {
+    let judge = JUDGE.load(Ordering::Acquire);
+    if judge.is_null() {
+        return true;
+    }
+    // SAFETY: the pointer is that of a function of this type, which `judge_families` stored.
+    let judge = unsafe { core::mem::transmute::<*mut (), fn() -> bool>(judge) };
+    judge()
+}
+
 /// Reports `misuse` of `address` by the thread whose heap has the number `thread`, and aborts, as the option `misuse` says.
 #[cold]
 pub(crate) fn misuse(settings: &Settings, misuse: Misuse, address: usize, thread: u32) {
+    if matches!(misuse, Misuse::WrongFamily { .. }) && !are_told_apart() {
+        return;
+    }
     if Finding::new(misuse, address, thread).report(settings) == MisusePolicy::Abort {
         abort();
     }

@@ -25,6 +25,7 @@ use super::shortcut::Shortcut;
 use super::slots::{Dynamic, Header};
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
+use heap::door::Family;
 
 pub(super) type New = unsafe extern "C" fn(usize) -> *mut c_void;
 pub(super) type NewAligned = unsafe extern "C" fn(usize, usize) -> *mut c_void;
@@ -157,6 +158,11 @@ static FOLLOWS: AtomicBool = AtomicBool::new(false);
 /// Whether memory comes from a `malloc` that is not the library's.
 pub(super) fn follows() -> bool {
     FOLLOWS.load(Ordering::Relaxed)
+}
+
+/// The family of a form's blocks. Where the program has functions of its own, blocks of one family pass to another: all count as C's.
+pub(super) fn told_apart(family: Family) -> Family {
+    if SHORTCUT.is_open() { family } else { Family::C }
 }
 
 /// Has the operators call what the names are bound to; `follows`: `malloc` and `free`, too.

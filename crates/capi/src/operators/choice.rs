@@ -5,7 +5,8 @@
 //! The loader has relocated the object before it runs constructors, and runs them before any code calls a function of the object.
 
 use super::bindings::{bindings, call_bound};
-use super::{delete, new, slots};
+use super::{delete, mixture, new, slots};
+use heap::door;
 
 /// Among the first constructors of the object.
 #[used]
@@ -40,4 +41,5 @@ extern "C" fn choose() {
         // SAFETY: this is a constructor, and no code has called a function of the object yet.
         unsafe { call_bound(follows) };
     }
+    door::judge_families(mixture::has_none);
 }

@@ -8,14 +8,14 @@
 
 use super::bindings::{self, Delete, DeleteAligned, SHORTCUT, bindings};
 use core::ffi::c_void;
-use heap::door;
+use heap::door::{self, Claim, Family};
 
 /// `operator delete(void *)`
 pub(super) unsafe extern "C" fn delete(block: *mut c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
         // SAFETY: as above.
-        unsafe { give_back(block) };
+        unsafe { give_back(block, Claim::of(Family::New)) };
     }
 }
 
@@ -24,73 +24,92 @@ pub(super) unsafe extern "C" fn delete_array(block: *mut c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
         // SAFETY: as above.
-        unsafe { pass_on(block, bindings().operators.delete) };
+        unsafe { pass_on(block, Claim::of(Family::NewArray), bindings().operators.delete) };
     }
 }
 
-/// `operator delete(void *, size_t)`: as `operator delete(void *)`. The size of a block that the hot path does not free is checked.
+/// `operator delete(void *, size_t)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_sized(block: *mut c_void, size: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
         // SAFETY: as above.
-        unsafe { pass_on_sized(block, size, bindings().operators.delete) };
+        unsafe { pass_on(block, Claim::of(Family::New).sized(size), bindings().operators.delete) };
     }
 }
 
-/// `operator delete[](void *, size_t)`: as `operator delete[](void *)`, with the size as in `operator delete(void *, size_t)`.
+/// `operator delete[](void *, size_t)`: as `operator delete[](void *)`.
 pub(super) unsafe extern "C" fn delete_array_sized(block: *mut c_void, size: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
         // SAFETY: as above.
-        unsafe { pass_on_sized(block, size, bindings().operators.delete_array) };
+        unsafe { pass_on(block, Claim::of(Family::NewArray).sized(size), bindings().operators.delete_array) };
     }
 }
 
 /// `operator delete(void *, const nothrow_t &)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_nothrow(block: *mut c_void, _tag: *const c_void) {
-    // SAFETY: this function's contract is that of the form it is as.
-    unsafe { delete_sized(block, 0) }
+    // SAFETY: null or a live block that no code uses any more (module header).
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on(block, Claim::of(Family::New), bindings().operators.delete) };
+    }
 }
 
 /// `operator delete[](void *, const nothrow_t &)`: as `operator delete[](void *)`.
 pub(super) unsafe extern "C" fn delete_array_nothrow(block: *mut c_void, _tag: *const c_void) {
-    // SAFETY: this function's contract is that of the form it is as.
-    unsafe { delete_array_sized(block, 0) }
+    // SAFETY: null or a live block that no code uses any more (module header).
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { pass_on(block, Claim::of(Family::NewArray), bindings().operators.delete_array) };
+    }
 }
 
 /// `operator delete(void *, align_val_t)`
-pub(super) unsafe extern "C" fn delete_aligned(block: *mut c_void, _align: usize) {
+pub(super) unsafe extern "C" fn delete_aligned(block: *mut c_void, align: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { delete(block) }
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        // SAFETY: as above.
+        unsafe { give_back(block, Claim::of(Family::New).aligned(align)) };
+    }
 }
 
 /// `operator delete[](void *, align_val_t)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_aligned(block: *mut c_void, align: usize) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
+        let claim = Claim::of(Family::NewArray).aligned(align);
         // SAFETY: as above.
-        unsafe { pass_on_aligned(block, align, bindings().operators.delete_aligned) };
+        unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
     }
 }
 
 /// `operator delete(void *, size_t, align_val_t)`: as `operator delete(void *, align_val_t)`.
-pub(super) unsafe extern "C" fn delete_sized_aligned(block: *mut c_void, _size: usize, align: usize) {
-    // SAFETY: this function's contract is that of the form it is as.
-    unsafe { delete_aligned_nothrow(block, align, core::ptr::null()) }
+pub(super) unsafe extern "C" fn delete_sized_aligned(block: *mut c_void, size: usize, align: usize) {
+    // SAFETY: null or a live block that no code uses any more (module header).
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        let claim = Claim::of(Family::New).sized(size).aligned(align);
+        // SAFETY: as above.
+        unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
+    }
 }
 
 /// `operator delete[](void *, size_t, align_val_t)`: as `operator delete[](void *, align_val_t)`.
-pub(super) unsafe extern "C" fn delete_array_sized_aligned(block: *mut c_void, _size: usize, align: usize) {
-    // SAFETY: this function's contract is that of the form it is as.
-    unsafe { delete_array_aligned_nothrow(block, align, core::ptr::null()) }
+pub(super) unsafe extern "C" fn delete_array_sized_aligned(block: *mut c_void, size: usize, align: usize) {
+    // SAFETY: null or a live block that no code uses any more (module header).
+    if unsafe { !SHORTCUT.free(block.cast()) } {
+        let claim = Claim::of(Family::NewArray).sized(size).aligned(align);
+        // SAFETY: as above.
+        unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned) };
+    }
 }
 
 /// `operator delete(void *, align_val_t, const nothrow_t &)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
+        let claim = Claim::of(Family::New).aligned(align);
         // SAFETY: as above.
-        unsafe { pass_on_aligned(block, align, bindings().operators.delete_aligned) };
+        unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
     }
 }
 
@@ -98,56 +117,44 @@ pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align
 pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     // SAFETY: null or a live block that no code uses any more (module header).
     if unsafe { !SHORTCUT.free(block.cast()) } {
+        let claim = Claim::of(Family::NewArray).aligned(align);
         // SAFETY: as above.
-        unsafe { pass_on_aligned(block, align, bindings().operators.delete_array_aligned) };
+        unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned) };
     }
 }
 
-/// Frees what the hot path does not.
+/// Frees what the hot path does not, and of which the form knows what `claim` says.
 ///
 /// # Safety
 /// - As the module header says.
 #[cold]
 #[inline(never)]
-unsafe fn give_back(block: *mut c_void) {
+unsafe fn give_back(block: *mut c_void, claim: Claim) {
     if bindings::follows() {
         // SAFETY: null or a live block that no code uses any more (this function's contract).
         unsafe { (bindings().free)(block) };
+    } else if SHORTCUT.is_open() {
+        // SAFETY: as above.
+        unsafe { door::free_slow_as(block.cast(), claim) };
     } else {
         // SAFETY: as above.
         unsafe { door::free(block.cast()) };
     }
 }
 
-/// Deletes what the hot path does not, with `form` if the shortcut is closed.
+/// Deletes what the hot path does not, and of which the form knows what `claim` says, with `form` if the shortcut is closed.
 ///
 /// # Safety
 /// - As the module header says; `form` is the one that the standard says.
 #[cold]
 #[inline(never)]
-unsafe fn pass_on(block: *mut c_void, form: Delete) {
+unsafe fn pass_on(block: *mut c_void, claim: Claim, form: Delete) {
     if SHORTCUT.is_open() {
         // SAFETY: null or a live block that no code uses any more (this function's contract).
-        unsafe { door::free(block.cast()) };
+        unsafe { door::free_slow_as(block.cast(), claim) };
     } else {
         // SAFETY: as above.
         unsafe { form(block) };
-    }
-}
-
-/// As [`pass_on`], with the size; 0 if it is not known.
-///
-/// # Safety
-/// - As for [`pass_on`].
-#[cold]
-#[inline(never)]
-unsafe fn pass_on_sized(block: *mut c_void, size: usize, form: Delete) {
-    if SHORTCUT.is_open() && size > 0 {
-        // SAFETY: null or a live block that no code uses any more (this function's contract).
-        unsafe { door::free_sized(block.cast(), size) };
-    } else {
-        // SAFETY: as above.
-        unsafe { pass_on(block, form) };
     }
 }
 
@@ -157,10 +164,10 @@ unsafe fn pass_on_sized(block: *mut c_void, size: usize, form: Delete) {
 /// - As for [`pass_on`].
 #[cold]
 #[inline(never)]
-unsafe fn pass_on_aligned(block: *mut c_void, align: usize, form: DeleteAligned) {
+unsafe fn pass_on_aligned((block, align): (*mut c_void, usize), claim: Claim, form: DeleteAligned) {
     if SHORTCUT.is_open() {
         // SAFETY: null or a live block that no code uses any more (this function's contract).
-        unsafe { door::free(block.cast()) };
+        unsafe { door::free_slow_as(block.cast(), claim) };
     } else {
         // SAFETY: as above.
         unsafe { form(block, align) };

@@ -15,20 +15,21 @@
 use super::bindings::{self, Handler, bindings};
 use core::ffi::{CStr, c_void};
 use core::ptr;
-use heap::door;
+use heap::door::{self, Family};
 
 /// Alignment of the forms that are not told one.
 pub(super) const PLAIN: usize = 1;
 
-/// One attempt; null when memory runs out, or `align` is no power of two.
-pub(super) fn attempt(size: usize, align: usize) -> *mut c_void {
+/// One attempt, of a form of `family`; null when memory runs out, or `align` is no power of two.
+pub(super) fn attempt(size: usize, align: usize, family: Family) -> *mut c_void {
     if bindings::follows() {
         return attempt_following(size.max(1), align);
     }
+    let family = bindings::told_apart(family);
     match align {
-        PLAIN => door::allocate(size).cast(),
+        PLAIN => door::allocate_as(size, family).cast(),
         // SAFETY: `align` is a power of two: tested here.
-        _ if align.is_power_of_two() => unsafe { door::allocate_aligned(size, align) }.cast(),
+        _ if align.is_power_of_two() => unsafe { door::allocate_aligned_as(size, align, family) }.cast(),
         _ => ptr::null_mut(),
     }
 }
@@ -52,9 +53,9 @@ fn attempt_following(size: usize, align: usize) -> *mut c_void {
 /// - An exception may pass through the caller.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn insist(size: usize, align: usize) -> *mut c_void {
+pub(super) unsafe fn insist(size: usize, align: usize, family: Family) -> *mut c_void {
     loop {
-        let block = attempt(size, align);
+        let block = attempt(size, align, family);
         if !block.is_null() {
             return block;
         }

@@ -11,7 +11,7 @@ use super::bindings::{New, NewAligned, SHORTCUT, bindings};
 use super::failure::{PLAIN, attempt, insist, new_handler, runtime};
 use core::ffi::{CStr, c_void};
 use core::{mem, ptr};
-use heap::door;
+use heap::door::{self, Family};
 
 type NewTagged = unsafe extern "C" fn(usize, *const c_void) -> *mut c_void;
 type NewAlignedTagged = unsafe extern "C" fn(usize, usize, *const c_void) -> *mut c_void;
@@ -23,7 +23,7 @@ pub(super) unsafe extern "C" fn new(size: usize) -> *mut c_void {
         return block.cast();
     }
     // SAFETY: an exception may pass through the caller.
-    unsafe { insist(size, PLAIN) }
+    unsafe { insist(size, PLAIN, Family::New) }
 }
 
 /// `operator new[](size_t)`: as `operator new(size_t)`.
@@ -38,17 +38,17 @@ pub(super) unsafe extern "C" fn new_array(size: usize) -> *mut c_void {
 
 /// `operator new(size_t, align_val_t)`
 pub(super) unsafe extern "C" fn new_aligned(size: usize, align: usize) -> *mut c_void {
-    let block = allocate_aligned(size, align);
+    let block = allocate_aligned(size, align, Family::New);
     if !block.is_null() {
         return block;
     }
     // SAFETY: an exception may pass through the caller.
-    unsafe { insist(size, align) }
+    unsafe { insist(size, align, Family::New) }
 }
 
 /// `operator new[](size_t, align_val_t)`: as `operator new(size_t, align_val_t)`.
 pub(super) unsafe extern "C" fn new_array_aligned(size: usize, align: usize) -> *mut c_void {
-    let block = allocate_aligned(size, align);
+    let block = allocate_aligned(size, align, Family::NewArray);
     if !block.is_null() {
         return block;
     }
@@ -63,7 +63,7 @@ pub(super) unsafe extern "C" fn new_nothrow(size: usize, tag: *const c_void) -> 
         return block.cast();
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask(size, tag, c"_ZnwmRKSt9nothrow_t", bindings().operators.new) }
+    unsafe { ask((size, Family::New), tag, c"_ZnwmRKSt9nothrow_t", bindings().operators.new) }
 }
 
 /// `operator new[](size_t, const nothrow_t &)`: null where `operator new[](size_t)` throws.
@@ -73,17 +73,24 @@ pub(super) unsafe extern "C" fn new_array_nothrow(size: usize, tag: *const c_voi
         return block.cast();
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask(size, tag, c"_ZnamRKSt9nothrow_t", bindings().operators.new_array) }
+    unsafe { ask((size, Family::NewArray), tag, c"_ZnamRKSt9nothrow_t", bindings().operators.new_array) }
 }
 
 /// `operator new(size_t, align_val_t, const nothrow_t &)`: null where `operator new(size_t, align_val_t)` throws.
 pub(super) unsafe extern "C" fn new_aligned_nothrow(size: usize, align: usize, tag: *const c_void) -> *mut c_void {
-    let block = allocate_aligned(size, align);
+    let block = allocate_aligned(size, align, Family::New);
     if !block.is_null() {
         return block;
     }
     // SAFETY: the name is that of this form.
-    unsafe { ask_aligned((size, align), tag, c"_ZnwmSt11align_val_tRKSt9nothrow_t", bindings().operators.new_aligned) }
+    unsafe {
+        ask_aligned(
+            (size, align, Family::New),
+            tag,
+            c"_ZnwmSt11align_val_tRKSt9nothrow_t",
+            bindings().operators.new_aligned,
+        )
+    }
 }
 
 /// `operator new[](size_t, align_val_t, const nothrow_t &)`: null where `operator new[](size_t, align_val_t)` throws.
@@ -92,24 +99,29 @@ pub(super) unsafe extern "C" fn new_array_aligned_nothrow(
     align: usize,
     tag: *const c_void,
 ) -> *mut c_void {
-    let block = allocate_aligned(size, align);
+    let block = allocate_aligned(size, align, Family::NewArray);
     if !block.is_null() {
         return block;
     }
     // SAFETY: the name is that of this form.
     unsafe {
-        ask_aligned((size, align), tag, c"_ZnamSt11align_val_tRKSt9nothrow_t", bindings().operators.new_array_aligned)
+        ask_aligned(
+            (size, align, Family::NewArray),
+            tag,
+            c"_ZnamSt11align_val_tRKSt9nothrow_t",
+            bindings().operators.new_array_aligned,
+        )
     }
 }
 
 /// A block of an alignment; null if the alignment is none, memory runs out, or the shortcut is closed.
 #[inline]
-fn allocate_aligned(size: usize, align: usize) -> *mut c_void {
+fn allocate_aligned(size: usize, align: usize, family: Family) -> *mut c_void {
     if !align.is_power_of_two() || !SHORTCUT.is_open() {
         return ptr::null_mut();
     }
     // SAFETY: `align` is a power of two: tested above.
-    unsafe { door::allocate_aligned(size, align) }.cast()
+    unsafe { door::allocate_aligned_as(size, align, family) }.cast()
 }
 
 /// Allocates what the hot path does not, with `form` if the shortcut is closed.
@@ -121,7 +133,7 @@ fn allocate_aligned(size: usize, align: usize) -> *mut c_void {
 unsafe fn pass_on(size: usize, form: New) -> *mut c_void {
     if SHORTCUT.is_open() {
         // SAFETY: an exception may pass through the caller (this function's contract).
-        unsafe { insist(size, PLAIN) }
+        unsafe { insist(size, PLAIN, Family::NewArray) }
     } else {
         // SAFETY: as above.
         unsafe { form(size) }
@@ -137,7 +149,7 @@ unsafe fn pass_on(size: usize, form: New) -> *mut c_void {
 unsafe fn pass_on_aligned(size: usize, align: usize, form: NewAligned) -> *mut c_void {
     if SHORTCUT.is_open() {
         // SAFETY: an exception may pass through the caller (this function's contract).
-        unsafe { insist(size, align) }
+        unsafe { insist(size, align, Family::NewArray) }
     } else {
         // SAFETY: as above.
         unsafe { form(size, align) }
@@ -150,8 +162,8 @@ unsafe fn pass_on_aligned(size: usize, align: usize, form: NewAligned) -> *mut c
 /// - An exception may pass through the caller.
 #[cold]
 #[inline(never)]
-unsafe fn ask(size: usize, tag: *const c_void, name: &'static CStr, throwing: New) -> *mut c_void {
-    if let Some(answer) = own_answer(size, PLAIN) {
+unsafe fn ask((size, family): (usize, Family), tag: *const c_void, name: &'static CStr, throwing: New) -> *mut c_void {
+    if let Some(answer) = own_answer(size, PLAIN, family) {
         return answer;
     }
     match runtime(name) {
@@ -174,12 +186,12 @@ unsafe fn ask(size: usize, tag: *const c_void, name: &'static CStr, throwing: Ne
 #[cold]
 #[inline(never)]
 unsafe fn ask_aligned(
-    (size, align): (usize, usize),
+    (size, align, family): (usize, usize, Family),
     tag: *const c_void,
     name: &'static CStr,
     throwing: NewAligned,
 ) -> *mut c_void {
-    if let Some(answer) = own_answer(size, align) {
+    if let Some(answer) = own_answer(size, align, family) {
         return answer;
     }
     match runtime(name) {
@@ -196,10 +208,10 @@ unsafe fn ask_aligned(
 }
 
 /// The answer of a form with `std::nothrow`; `None` if it takes calling what may throw: a function of the program.
-fn own_answer(size: usize, align: usize) -> Option<*mut c_void> {
+fn own_answer(size: usize, align: usize, family: Family) -> Option<*mut c_void> {
     if !SHORTCUT.is_open() {
         return None;
     }
-    let block = attempt(size, align);
+    let block = attempt(size, align, family);
     (!block.is_null() || new_handler().is_none()).then_some(block)
 }

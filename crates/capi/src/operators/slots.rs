@@ -18,23 +18,35 @@ pub(super) struct Header {
 /// An entry of a dynamic section.
 #[repr(C)]
 pub(super) struct Dynamic {
-    tag: usize,
-    value: usize,
+    pub(super) tag: usize,
+    pub(super) value: usize,
 }
 
 /// A relocation with an addend.
 #[repr(C)]
-struct Relocation {
-    offset: usize,
-    _info: u64,
+pub(super) struct Relocation {
+    pub(super) offset: usize,
+    info: u64,
     _addend: i64,
 }
+
+impl Relocation {
+    /// The number of the symbol whose address a slot gets; `None` of another relocation.
+    pub(super) fn symbol(&self) -> Option<usize> {
+        let kinds = if cfg!(target_arch = "x86_64") { R_X86_64 } else { R_AARCH64 };
+        kinds.contains(&(self.info as u32)).then_some((self.info >> 32) as usize)
+    }
+}
+
+/// The relocations of slots: for data, and for calls.
+const R_X86_64: [u32; 2] = [6, 7];
+const R_AARCH64: [u32; 2] = [1025, 1026];
 
 /// An object that may be loaded anywhere: its addresses are relative to its header.
 const ET_DYN: u16 = 3;
 const DT_NULL: usize = 0;
-const DT_PLTRELSZ: usize = 2;
-const DT_JMPREL: usize = 23;
+pub(super) const DT_PLTRELSZ: usize = 2;
+pub(super) const DT_JMPREL: usize = 23;
 
 /// Whether a slot of the object contains `address`. The slots of an object that cannot be loaded anywhere are not looked at: calls within a
 /// program need none.

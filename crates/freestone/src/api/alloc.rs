@@ -31,7 +31,7 @@ pub fn allocate(size: usize) -> *mut u8 {
 /// Allocates `size` bytes aligned to 16, which functions of `family` will free; null when memory runs out.
 #[inline(always)]
 #[must_use]
-pub(crate) fn allocate_as(size: usize, family: Family) -> *mut u8 {
+pub fn allocate_as(size: usize, family: Family) -> *mut u8 {
     if size <= SMALL_MAX {
         let class = class_of(size);
         let block = current::get().pop(class);
@@ -66,6 +66,18 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 fn allocate_small(size: usize, align: usize, family: Family) -> *mut u8 {
+    if let Some(own) = current::get().own() {
+        let block = own.at_hand(Request::new(size, align, family));
+        if !block.is_null() {
+            return block;
+        }
+    }
+    allocate_small_slow(size, align, family)
+}
+
+#[cold]
+#[inline(never)]
+fn allocate_small_slow(size: usize, align: usize, family: Family) -> *mut u8 {
     let attempt = || {
         let block = with_heap(|own| own.allocate_for(Request::new(size, align, family)).start);
         block.unwrap_or(ptr::null_mut())
@@ -107,7 +119,7 @@ pub unsafe fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
 /// - `align` is a power of two.
 #[inline]
 #[must_use]
-pub(crate) unsafe fn allocate_aligned_as(size: usize, align: usize, family: Family) -> *mut u8 {
+pub unsafe fn allocate_aligned_as(size: usize, align: usize, family: Family) -> *mut u8 {
     match class_of_aligned(size, align) {
         Some(class) => {
             let block = current::get().pop(class);

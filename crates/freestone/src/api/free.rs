@@ -65,7 +65,7 @@ pub unsafe fn free_below(block: *mut u8, bound: usize) -> bool {
 #[inline]
 pub unsafe fn free_sized(block: *mut u8, size: usize) {
     // SAFETY: this function's contract is that of `free_as`.
-    unsafe { free_as(block, Claim::Size(size)) }
+    unsafe { free_as(block, Claim::of(Family::C).sized(size)) }
 }
 
 /// As [`free_sized`], of a block that was allocated with an alignment.
@@ -75,7 +75,7 @@ pub unsafe fn free_sized(block: *mut u8, size: usize) {
 #[inline]
 pub unsafe fn free_aligned_sized(block: *mut u8, align: usize, size: usize) {
     // SAFETY: this function's contract is that of `free_as`.
-    unsafe { free_as(block, Claim::SizeAndAlign(size, align)) }
+    unsafe { free_as(block, Claim::of(Family::C).sized(size).aligned(align)) }
 }
 
 /// Frees a block of which the program says something.
@@ -138,29 +138,46 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
 pub(crate) unsafe fn free_slow(block: *mut u8) {
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { !current::get().free_remote(block) } {
-        // SAFETY: this function's contract is that of `free_any`.
-        unsafe { free_any(block, Claim::From(Family::C)) };
+        // SAFETY: this function's contract is that of `free_checked`.
+        unsafe { free_checked(block, Claim::of(Family::C)) };
     }
 }
 
-/// As [`free_slow`], of a block of which the program says something.
+/// Frees whatever is not a small block of this thread at hand, of which the program says something; does nothing for null.
 ///
 /// # Safety
 /// - As for [`free`].
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
+pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { !current::get().free_remote(block) } {
-        // SAFETY: this function's contract is that of `free_any`.
-        unsafe { free_any(block, claim) };
+        // SAFETY: this function's contract is that of `free_checked`.
+        unsafe { free_checked(block, claim) };
     }
+}
+
+/// Frees any block; does nothing for null. A small block of this thread's watched heap is freed here.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(always)]
+unsafe fn free_checked(block: *mut u8, claim: Claim) {
+    if let Some(own) = current::get().own()
+        // SAFETY: no code uses the block any more (this function's contract).
+        && unsafe { own.free_watched(block, claim) }
+    {
+        return;
+    }
+    // SAFETY: this function's contract is that of `free_any`.
+    unsafe { free_any(block, claim) }
 }
 
 /// Frees any block; does nothing for null.
 ///
 /// # Safety
 /// - As for [`free`].
+#[cold]
 #[inline(never)]
 unsafe fn free_any(block: *mut u8, claim: Claim) {
     if block.is_null() {

@@ -176,7 +176,7 @@ unsafe impl GlobalAlloc for Freestone {
             // SAFETY: `block` was allocated for `layout`, hence of this class, and no code uses it any more (the trait's contract).
             Some(class) => unsafe { free::free_layout(block, class, layout) },
             // SAFETY: `block` was allocated here, and no code uses it any more (the trait's contract).
-            None => unsafe { free::free_slow_as(block, Claim::Layout(layout.size(), layout.align())) },
+            None => unsafe { free::free_slow_as(block, Claim::layout(layout.size(), layout.align())) },
         }
     }
 
@@ -226,7 +226,7 @@ unsafe fn realloc_large(block: *mut u8, layout: Layout, new_size: usize) -> *mut
         // SAFETY: each block holds the smaller of the two sizes, and they are two.
         unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(new_size)) };
         // SAFETY: the old block was allocated here, and is not used again (this function's contract).
-        unsafe { free::free_slow_as(block, Claim::Layout(layout.size(), layout.align())) };
+        unsafe { free::free_slow_as(block, Claim::layout(layout.size(), layout.align())) };
     }
     moved
 }

@@ -41,8 +41,7 @@ pub(crate) enum Refused {
 /// Prepares a span, which no code uses yet, for blocks of `class`: no block is carved or free. `has_memory`: its pages may have memory behind them.
 pub(crate) fn format(span: &OwnedSpan<'_>, class: usize, os_page_bytes: usize, has_memory: bool) {
     span.class.set(class as u8);
-    let n_os_pages = span_bytes(span) / carve_bytes(span, os_page_bytes);
-    span.fresh.set(if n_os_pages == 64 { u64::MAX } else { (1 << n_os_pages) - 1 });
+    span.fresh.set(fresh_mask(span, os_page_bytes));
     span.fresh_has_memory.set(has_memory);
     span.n_free.set(0);
     span.n_out.set(0);
@@ -77,6 +76,11 @@ fn words(span: &Span) -> usize {
 /// Bytes that one bit of `fresh` stands for: an OS page, or more in a span of more than 64 of them.
 pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
     os_page_bytes.max(span_bytes(span) / 64)
+}
+
+/// The bits of `fresh` in a span of which nothing was carved.
+pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
+    u64::MAX >> (64 - span_bytes(span) / carve_bytes(span, os_page_bytes))
 }
 
 /// Carves the next OS page: the chain of its blocks, linked with `key` and out from now on; empty if every page has been carved.
@@ -166,7 +170,7 @@ pub(crate) struct Home<'a> {
 
 /// The result of giving back a chain of blocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Came {
+pub(crate) struct Intake {
     /// How many blocks.
     pub n: u32,
     /// The index of the last one in its span, if there was any.
@@ -218,47 +222,47 @@ impl<'a> Home<'a> {
     /// # Safety
     /// - The first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
     #[inline]
-    pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32, key: LinkKey) -> Came {
+    pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32, key: LinkKey) -> Intake {
         let span = &self.span;
         let (n_out, mut lowest) = (span.n_out.get(), usize::MAX);
-        let mut came = Came { n: 0, last: 0, next: first, before: ptr::null_mut(), refused: None };
+        let mut intake = Intake { n: 0, last: 0, next: first, before: ptr::null_mut(), refused: None };
         loop {
-            came.before = came.next;
+            intake.before = intake.next;
             // SAFETY: the address is a multiple of the granule in the span's committed memory.
-            if !key.is_plain() && unsafe { free_node::marked(came.next) } != Marked::InBin {
-                came.refused = Some(Refused::Written);
+            if !key.is_plain() && unsafe { free_node::marked(intake.next) } != Marked::InBin {
+                intake.refused = Some(Refused::Written);
                 break;
             }
-            let (index, is_start) = block_at(self.class, came.next.addr() - self.start.addr());
+            let (index, is_start) = block_at(self.class, intake.next.addr() - self.start.addr());
             if !is_start || index >= self.n_blocks {
-                came.refused = Some(Refused::NotABlock);
+                intake.refused = Some(Refused::NotABlock);
                 break;
             }
             let mask = 1u64 << (index % 64);
             // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap.
             let word = unsafe { self.bitmap.get_unchecked(index / 64) };
-            if word.get() & mask != 0 || came.n == n_out {
-                came.refused = Some(Refused::FreeAlready);
+            if word.get() & mask != 0 || intake.n == n_out {
+                intake.refused = Some(Refused::FreeAlready);
                 break;
             }
             word.set(word.get() | mask);
             lowest = lowest.min(index);
-            came.last = index;
-            came.n += 1;
-            if came.n == most {
-                came.next = ptr::null_mut();
+            intake.last = index;
+            intake.n += 1;
+            if intake.n == most {
+                intake.next = ptr::null_mut();
                 break;
             }
             // SAFETY: the block is the caller's, and linked, for `most` is more than 1.
-            came.next = unsafe { free_node::next(came.next, key) };
-            if came.n == n_out || !self.holds(came.next) {
+            intake.next = unsafe { free_node::next(intake.next, key) };
+            if intake.n == n_out || !self.holds(intake.next) {
                 break;
             }
         }
-        span.n_out.set(n_out - came.n);
-        span.n_free.set(span.n_free.get() + came.n);
+        span.n_out.set(n_out - intake.n);
+        span.n_free.set(span.n_free.get() + intake.n);
         span.first_word.set(span.first_word.get().min((lowest / 64).min(u16::MAX as usize) as u16));
-        came
+        intake
     }
 }
 

@@ -13,26 +13,29 @@ use core::ops::Range;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Blocks of at most this many bytes are filled as a whole.
-const WHOLE_BYTES: usize = 2 * PART_BYTES;
+const WHOLE_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
 
-/// Of longer ones, this much at either end.
-const PART_BYTES: usize = 64;
+/// Of longer ones, this much at the start, where most fields are.
+const HEAD_BYTES: usize = 64;
 
-/// Blocks of at least this many bytes, and less than a part, are filled in four pieces of this length.
+/// And this much at the end.
+const TAIL_BYTES: usize = 32;
+
+/// Blocks of at least this many bytes, and less than a head, are filled in four pieces of this length.
 const PIECE_BYTES: usize = 16;
 
 /// Every byte of a filled block.
 pub(crate) const PATTERN: u8 = 0xD7;
 
-const _: () = assert!(4 * PIECE_BYTES >= PART_BYTES);
+const _: () = assert!(4 * PIECE_BYTES >= HEAD_BYTES);
 
 /// The stretches of a block of `size` bytes that are filled.
 fn parts(size: usize) -> [Range<usize>; 2] {
-    if size <= WHOLE_BYTES { [0..size, size..size] } else { [0..PART_BYTES, size - PART_BYTES..size] }
+    if size <= WHOLE_BYTES { [0..size, size..size] } else { [0..HEAD_BYTES, size - TAIL_BYTES..size] }
 }
 
 /// Where the pieces of a block of `size` bytes begin, which together are the block.
-#[inline]
+#[inline(always)]
 fn pieces(size: usize) -> [usize; 4] {
     let last = size - PIECE_BYTES;
     [0, last.min(PIECE_BYTES), last.min(2 * PIECE_BYTES), last]
@@ -40,7 +43,7 @@ fn pieces(size: usize) -> [usize; 4] {
 
 /// Fills a block, which is marked as freed already. The compiler must not make a call of `memset` out of this: in a process with the library of
 /// checked memory functions, that call would be reported as the program's.
-#[inline]
+#[inline(always)]
 pub(crate) fn write(block: &mut [u8]) {
     let size = block.len();
     if size < PIECE_BYTES {
@@ -50,7 +53,7 @@ pub(crate) fn write(block: &mut [u8]) {
         }
         return;
     }
-    if size < PART_BYTES {
+    if size < HEAD_BYTES {
         for at in pieces(size) {
             if let Some(piece) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
                 *piece = [PATTERN; PIECE_BYTES];
@@ -59,10 +62,10 @@ pub(crate) fn write(block: &mut [u8]) {
         return;
     }
     if let Some(head) = block.first_chunk_mut() {
-        *head = [PATTERN; PART_BYTES];
+        *head = [PATTERN; HEAD_BYTES];
     }
     if let Some(tail) = block.last_chunk_mut() {
-        *tail = [PATTERN; PART_BYTES];
+        *tail = [PATTERN; TAIL_BYTES];
     }
 }
 
@@ -73,22 +76,22 @@ pub(crate) fn damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
 }
 
 /// Whether all bytes of a block that were filled are pattern.
-#[inline]
-fn is_whole(block: &[u8]) -> bool {
+#[inline(always)]
+pub(crate) fn is_whole(block: &[u8]) -> bool {
     let size = block.len();
     if size < PIECE_BYTES {
         return block.iter().all(|byte| *byte == PATTERN);
     }
-    if size < PART_BYTES {
+    if size < HEAD_BYTES {
         let wrong = |at: usize| block.get(at..).and_then(<[u8]>::first_chunk::<PIECE_BYTES>).map_or(!0, wrong_bits);
         return pieces(size).into_iter().fold(0, |all, at| all | wrong(at)) == 0;
     }
-    let head = block.first_chunk::<PART_BYTES>().map_or(!0, wrong_bits);
-    head | block.last_chunk::<PART_BYTES>().map_or(!0, wrong_bits) == 0
+    let head = block.first_chunk::<HEAD_BYTES>().map_or(!0, wrong_bits);
+    head | block.last_chunk::<TAIL_BYTES>().map_or(!0, wrong_bits) == 0
 }
 
 /// 0 if all these bytes are pattern. A comparison of arrays would be a call.
-#[inline]
+#[inline(always)]
 fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES]) -> u64 {
     let words =
         bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]));

@@ -68,7 +68,7 @@ impl Secret {
     }
 
     /// The number that belongs to an address: both halves of a product, folded, so that neither factor follows from it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn word(&self, address: usize) -> u64 {
         let masked = address as u64 ^ self.mask.load(Ordering::Relaxed);
         let product = u128::from(masked) * u128::from(self.factor.load(Ordering::Relaxed));
@@ -78,11 +78,29 @@ impl Secret {
 
 /// Which functions allocate and free a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
     /// C's, and an explicit heap's.
     C = 2,
     /// Rust's global allocator.
     Rust = 3,
+    /// C++'s `operator new` and `operator delete`.
+    New = 4,
+    /// C++'s `operator new[]` and `operator delete[]`.
+    NewArray = 5,
+}
+
+impl Family {
+    /// The family that trailers have as this number.
+    #[inline(always)]
+    pub(crate) fn of(number: u32) -> Option<Self> {
+        match number {
+            2 => Some(Self::C),
+            3 => Some(Self::Rust),
+            4 => Some(Self::New),
+            5 => Some(Self::NewArray),
+            _ => None,
+        }
+    }
 }
 
 /// What a block of a watched span is.
@@ -111,34 +129,52 @@ impl Trailer {
     /// That of a block that was never handed out.
     pub(crate) const FRESH: Self = Self { state: State::Fresh, size: 0, align_log2: 0 };
 
+    #[inline(always)]
     fn encode(self, word: u64) -> u32 {
         let state = match self.state {
-            State::Fresh => 0,
-            State::Freed => 1,
+            State::Fresh => FRESH,
+            State::Freed => FREED,
             State::Live(family) => family as u32,
         };
         let fields = self.size as u32 | state << 15 | self.align_log2 << 18;
         (fields | check(fields, word) << 22) ^ (word >> 32) as u32
     }
 
+    #[inline(always)]
     fn decode(stored: u32, word: u64) -> Option<Self> {
         let plain = stored ^ (word >> 32) as u32;
-        let fields = plain & ((1 << 22) - 1);
+        let fields = plain & FIELDS;
         if plain >> 22 != check(fields, word) {
             return None;
         }
-        let state = match fields >> 15 & 7 {
-            0 => State::Fresh,
-            1 => State::Freed,
-            2 => State::Live(Family::C),
-            3 => State::Live(Family::Rust),
-            _ => return None,
+        let state = match state_of_fields(fields) {
+            FRESH => State::Fresh,
+            FREED => State::Freed,
+            family => State::Live(Family::of(family)?),
         };
-        Some(Self { state, size: (fields & 0x7fff) as usize, align_log2: fields >> 18 & 15 })
+        Some(Self { state, size: size_of_fields(fields), align_log2: fields >> 18 })
     }
 }
 
+/// The bits of a trailer's fields.
+const FIELDS: u32 = (1 << 22) - 1;
+
+/// The states that no family has, as a trailer has them.
+const FRESH: u32 = 0;
+const FREED: u32 = 1;
+
+#[inline(always)]
+fn state_of_fields(fields: u32) -> u32 {
+    fields >> 15 & 7
+}
+
+#[inline(always)]
+fn size_of_fields(fields: u32) -> usize {
+    (fields & 0x7fff) as usize
+}
+
 /// Ten bits that belong to the other fields and the address.
+#[inline(always)]
 fn check(fields: u32, word: u64) -> u32 {
     (fields ^ word as u32).wrapping_mul(0x9E37_79B1) >> 22
 }
@@ -158,29 +194,31 @@ impl Marked {
     /// # Safety
     /// - A block of a watched span of that size is there, and what is called of this value is called by one that may: the block's holder may
     ///   call everything, the span's owner what only reads.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn at(start: *mut u8, bytes: usize, secret: &Secret) -> Self {
         Self { start, bytes, word: secret.word(start.addr()), erases: secret.erases() }
     }
 
     /// Where it starts.
+    #[inline(always)]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start
     }
 
     /// Most bytes that the program may ask for and get in this block.
+    #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
         self.bytes - TRAILER_BYTES
     }
 
-    #[inline]
+    #[inline(always)]
     fn cell(&self) -> &AtomicU32 {
         // SAFETY: the last four bytes of a mapped block, aligned to four, and only accessed as an atomic (module header).
         unsafe { &*self.start.wrapping_add(self.capacity()).cast::<AtomicU32>() }
     }
 
     /// What the trailer says; `None` if it was written over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn trailer(&self) -> Option<Trailer> {
         let trailer = Trailer::decode(self.cell().load(Ordering::Acquire), self.word)?;
         (trailer.size <= self.capacity()).then_some(trailer)
@@ -199,13 +237,13 @@ impl Marked {
     }
 
     /// Writes the trailer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_trailer(&self, trailer: Trailer) {
         self.cell().store(trailer.encode(self.word), Ordering::Release);
     }
 
     /// Bytes of the block, of which the program was given the first [`Marked::capacity`].
-    #[inline]
+    #[inline(always)]
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         debug_assert!(range.start <= range.end && range.end <= self.capacity());
         // SAFETY: the range is below the block's trailer; whoever may call what reads them knows that nobody writes them meanwhile (module header).
@@ -213,7 +251,7 @@ impl Marked {
     }
 
     /// As [`Marked::bytes`], to be written.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     fn bytes_mut(&self, range: Range<usize>) -> &mut [u8] {
         debug_assert!(range.start <= range.end && range.end <= self.capacity());
@@ -221,26 +259,21 @@ impl Marked {
         unsafe { slice::from_raw_parts_mut(self.start.wrapping_add(range.start), range.len()) }
     }
 
-    /// The bytes before the end of the canary behind `size` bytes, the first of which may be the program's.
-    #[inline]
-    fn window(&self, size: usize) -> Range<usize> {
+    /// Where the canary behind `size` bytes ends, and the window before that, the first bytes of which may be the program's.
+    #[inline(always)]
+    fn window(&self, size: usize) -> (usize, *mut canary::Window) {
         let end = canary::range(size, self.capacity()).end;
-        end - canary::MOST_BYTES..end
+        (end, self.start.wrapping_add(end - canary::MOST_BYTES).cast())
     }
 
-    /// Writes the canary behind the first `size` bytes of a block that is not the program's yet: it may write over bytes before it, too.
-    #[inline]
+    /// Writes the canary behind the first `size` bytes of a block that is not the program's yet.
+    #[inline(always)]
     pub(crate) fn begin_canary(&self, size: usize) {
         if self.erases {
             // Canaries of earlier sizes and links were here, and must not be seen.
             erase::write(self.bytes_mut(0..size));
-            return self.write_canary(size);
         }
-        let window = self.window(size);
-        let end = window.end;
-        if let Some(window) = self.bytes_mut(window).first_chunk_mut() {
-            canary::write_window(window, end, self.word);
-        }
+        self.write_canary(size);
     }
 
     /// Writes what the canary behind the first `size` bytes lacks of that behind the first `held`.
@@ -256,40 +289,31 @@ impl Marked {
         self.write_canary(size);
     }
 
-    /// Writes the canary behind the first `size` bytes, and nothing else.
+    /// Writes the canary behind the first `size` bytes.
+    #[inline(always)]
     pub(crate) fn write_canary(&self, size: usize) {
-        canary::write(self.bytes_mut(canary::range(size, self.capacity())), size, self.word);
+        let (end, window) = self.window(size);
+        // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
+        canary::write_window(unsafe { &mut *window }, end, end - size, self.word);
     }
 
     /// The offset of the first byte of the canary behind `size` bytes that was written over, for the block's holder.
-    #[inline]
     pub(crate) fn canary_damage(&self, size: usize) -> Option<usize> {
-        let window = self.window(size);
-        let end = window.end;
-        let is_whole = |window| canary::is_whole(window, end, end - size, self.word);
-        if self.bytes(window).first_chunk().is_some_and(is_whole) { None } else { self.first_damage(size) }
-    }
-
-    #[cold]
-    fn first_damage(&self, size: usize) -> Option<usize> {
         canary::damage(self.bytes(canary::range(size, self.capacity())), size, self.word)
     }
 
     /// As [`Marked::canary_damage`], of the canary's last bytes only, for the owner of the block's span: the block's holder may be freeing it, and
     /// write links into its first bytes; to its last it writes only what is there already. Fewer bytes are not looked at.
-    #[inline]
     pub(crate) fn late_damage(&self, size: usize) -> Option<usize> {
         let from = self.capacity() - canary::LATE_BYTES;
-        if size > from || canary::range(size, self.capacity()).end < self.capacity() {
+        if size > from || size + canary::MOST_BYTES < self.capacity() {
             return None;
         }
-        let late = self.bytes(from..self.capacity());
-        let is_whole = late.first_chunk().is_some_and(|late| canary::is_whole_word(late, from, self.word));
-        if is_whole { None } else { canary::damage(late, from, self.word) }
+        canary::damage(self.bytes(from..self.capacity()), from, self.word)
     }
 
     /// Fills the `size` bytes that the program had, or clears them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fill(&self, size: usize) {
         if self.erases {
             return erase::write(self.bytes_mut(0..size));
@@ -307,6 +331,59 @@ impl Marked {
             fill::write(self.bytes_mut(0..head));
         }
         canary::write(self.bytes_mut(head..GRANULE_BYTES), head, self.word);
+    }
+
+    /// Whether the block is free, and was not written to since, as far as its trailer and what was filled show.
+    #[inline(always)]
+    pub(crate) fn is_unused(&self) -> bool {
+        let Some(fields) = self.fields() else { return false };
+        let size = size_of_fields(fields);
+        match state_of_fields(fields) {
+            FREED if size > self.capacity() => false,
+            FREED if self.erases => erase::damage(self.bytes(0..size)).is_none(),
+            FREED => fill::is_whole(self.bytes(0..size)),
+            state => state == FRESH,
+        }
+    }
+
+    /// The trailer's fields, if it was not written over.
+    #[inline(always)]
+    fn fields(&self) -> Option<u32> {
+        let plain = self.cell().load(Ordering::Acquire) ^ (self.word >> 32) as u32;
+        let fields = plain & FIELDS;
+        (plain >> 22 == check(fields, self.word)).then_some(fields)
+    }
+
+    /// The trailer, if it says that the program has the block, from functions of `family`, and if neither it nor the canary was written over.
+    #[inline(always)]
+    pub(crate) fn if_whole(&self, family: u32) -> Option<(Family, Trailer)> {
+        let fields = self.fields()?;
+        let size = size_of_fields(fields);
+        if state_of_fields(fields) != family || size > self.capacity() {
+            return None;
+        }
+        let (end, window) = self.window(size);
+        // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
+        if !canary::is_whole(unsafe { &*window }, end, end - size, self.word) {
+            return None;
+        }
+        let family = Family::of(family)?;
+        Some((family, Trailer { state: State::Live(family), size, align_log2: fields >> 18 }))
+    }
+
+    /// Whether trailer and last bytes of canary are whole, as [`Marked::trailer`] and [`Marked::late_damage`] say, for the owner of the block's span.
+    #[inline(always)]
+    pub(crate) fn is_tail_whole(&self) -> bool {
+        let Some(fields) = self.fields() else { return false };
+        let (size, from) = (size_of_fields(fields), self.capacity() - canary::LATE_BYTES);
+        let has_canary =
+            size <= from && size + canary::MOST_BYTES >= self.capacity() && state_of_fields(fields) != FRESH;
+        let late = self.start.wrapping_add(from).cast::<[AtomicU32; 2]>();
+        // SAFETY: the bytes lie before the trailer, aligned to four. If they are the program's, which may write them meanwhile, nothing is made of them.
+        let late = unsafe { &*late }.each_ref().map(|half| half.load(Ordering::Relaxed));
+        let late = u64::from(late[0]) | u64::from(late[1]) << 32;
+        let wrong = if has_canary { late ^ canary::word_at(from, self.word) } else { 0 };
+        wrong == 0 && size <= self.capacity()
     }
 
     /// The offset of the first byte of a freed block, of which the program had `size`, that was written since: what was filled, or canary.

@@ -5,6 +5,7 @@
 //!  pointer ─▶ locate ─▶ wrong ─▶ reported
 //!                   ├─▶ small ─▶ this heap's, or abandoned ─▶ bin
 //!                   │         └▶ another's ────────────────▶ remote-free buffer
+//!                   ├─▶ guarded ─▶ its slot (`guarded`)
 //!                   └─▶ large ─────────────────────────────▶ large-run cache, or page heap
 //! ```
 //!
@@ -22,7 +23,8 @@ use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
 use crate::thread::watched::{self, exact_free, large_block, large_marks};
-use crate::thread::{double_free, drain, flush, refill};
+use crate::thread::{double_free, drain, flush, refill, sampling};
+use core::ptr;
 use freestone_os::Os;
 
 /// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
@@ -62,14 +64,45 @@ impl<O: Os + 'static> Own<'_, O> {
         self.allocate_for(Request::new(size, align, Family::C))
     }
 
+    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, and of a heap that is not watched.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn at_hand(self, request: Request) -> *mut u8 {
+        let Some(watch) = self.watch() else { return ptr::null_mut() };
+        if sampling::is_on(self) {
+            return ptr::null_mut();
+        }
+        watched::allocate::at_hand(self, watch, request)
+    }
+
+    /// Frees a small block of this heap if it is watched, which is checked. `false` of any other block, which stays as it is.
+    ///
+    /// # Safety
+    /// - As for [`Own::free`].
+    #[inline(always)]
+    #[must_use]
+    pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
+        let Some((watch, lookup)) = self.heap().watched().get_with_lookup() else { return false };
+        let Some((page, class)) = lookup.own_page_and_class(block.addr()) else { return false };
+        // SAFETY: no code uses the block any more (this function's contract).
+        unsafe { exact_free::free_own(self, watch, page, (block, class), claim) };
+        true
+    }
+
     /// Allocates what is asked for; its start is null when memory runs out.
     #[must_use]
     pub(crate) fn allocate_for(self, request: Request) -> NewBlock {
+        let (size, align) = (request.room, request.align);
+        let class = class_of_aligned(size, align);
+        if let Some(class) = class
+            && let Some(start) = sampling::sample(self, class, &request)
+        {
+            return NewBlock { start, zero: true };
+        }
         if let Some(watch) = self.watch() {
             return watched::allocate::allocate(self, watch, request);
         }
-        let (size, align) = (request.room, request.align);
-        match class_of_aligned(size, align) {
+        match class {
             Some(class) => {
                 let block = self.bins().pop(class);
                 let start = if block.is_null() { refill::refill(self, class) } else { block };
@@ -86,7 +119,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// - `block` was returned by a heap that shares the same parts, is not freed, and no code uses it any more.
     pub(crate) unsafe fn free(self, block: *mut u8) {
         // SAFETY: the block is live, and given up (this function's contract).
-        unsafe { self.free_as(block, Claim::Nothing) }
+        unsafe { self.free_as(block, Claim::NOTHING) }
     }
 
     /// Frees a block of which the program says something, which is checked if the block's heap is watched.
@@ -94,11 +127,9 @@ impl<O: Os + 'static> Own<'_, O> {
     /// # Safety
     /// - As for [`Own::free`].
     pub(crate) unsafe fn free_as(self, block: *mut u8, claim: Claim) {
-        if let Some(watch) = self.watch()
-            && let Some(class) = self.lookup().own_class(block.addr())
-        {
-            // SAFETY: no code uses the block any more (this function's contract).
-            return unsafe { exact_free::free_own(self, watch, (block, class), claim) };
+        // SAFETY: no code uses the block any more (this function's contract).
+        if unsafe { self.free_watched(block, claim) } {
+            return;
         }
         match self.locate(block) {
             Place::Small { entry, class } => {
@@ -122,6 +153,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 // SAFETY: as above, and no code uses the block any more (this function's contract).
                 unsafe { large::free(self, page) }
             }
+            Place::Guarded => self.free_guarded(block),
             Place::Wrong(what) => self.report(what, block.addr()),
         }
     }
@@ -133,7 +165,7 @@ impl<O: Os + 'static> Own<'_, O> {
     pub(crate) unsafe fn free_layout(self, block: FreeBlock, size: usize, align: usize) {
         if self.watch().is_some() || (self.is_hardened() && block.is_marked()) {
             // SAFETY: no code uses the block any more, which is what the value says.
-            unsafe { self.free_as(block.into_node().cast(), Claim::Layout(size, align)) }
+            unsafe { self.free_as(block.into_node().cast(), Claim::layout(size, align)) }
         } else {
             flush::push(self, block);
         }
@@ -151,7 +183,7 @@ impl<O: Os + 'static> Own<'_, O> {
         match self.locate(block) {
             Place::Small { entry, class } => match watched_span(self.shared(), block.addr()) {
                 Some(page) => {
-                    let examined = examine(self, (block, entry, class), page, Claim::Nothing)?;
+                    let examined = examine(self, (block, entry, class), page, Claim::NOTHING)?;
                     Some(examined.trailer.size)
                 }
                 None => Some(block_bytes(class)),
@@ -159,6 +191,7 @@ impl<O: Os + 'static> Own<'_, O> {
             Place::Large { page } if large_marks::is_watched(self, page) => Some(large_marks::asked(self, page).size),
             // SAFETY: the page starts a large block.
             Place::Large { page } => Some(unsafe { large::bytes(self, page) }),
+            Place::Guarded => self.guarded_size(block),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 None

@@ -18,7 +18,7 @@
 //! Threads: only the heap's thread reads or writes the cells.
 
 use crate::size_class::N_CLASSES;
-use crate::span::{Generation, View};
+use crate::span::{Generation, PageIndex, View};
 use core::cell::Cell;
 
 /// See the module header.
@@ -51,6 +51,14 @@ impl Lookup {
     #[inline(always)]
     pub(crate) fn own_class_below(&self, address: usize, bound: usize) -> Option<usize> {
         self.view.get().entry_of_block(address)?.class_if_owned_below(self.tag.get(), bound)
+    }
+
+    /// As [`Lookup::own_class`], with the page.
+    #[inline(always)]
+    pub(crate) fn own_page_and_class(&self, address: usize) -> Option<(PageIndex, usize)> {
+        let view = self.view.get();
+        let class = view.entry_of_block(address)?.class_if_owned_below(self.tag.get(), N_CLASSES)?;
+        Some((view.page_of(address)?, class))
     }
 
     /// The heap's view.

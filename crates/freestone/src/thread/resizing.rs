@@ -48,6 +48,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 // SAFETY: the page starts a large block, which is the caller's (this function's contract).
                 unsafe { resize_large(self, (block, page), size, align) }
             }
+            Place::Guarded => resize_guarded(self, block, size, align),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 ptr::null_mut()
@@ -83,7 +84,7 @@ unsafe fn move_small<O: Os>(
 /// - The block is the caller's; it is not used again unless the answer is null.
 unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), size: usize, align: usize) -> *mut u8 {
     let Some(page) = watched_span(own.shared(), at.0.addr()) else { return ptr::null_mut() };
-    let Some(examined) = examine(own, at, page, Claim::Nothing) else { return ptr::null_mut() };
+    let Some(examined) = examine(own, at, page, Claim::NOTHING) else { return ptr::null_mut() };
     if resize::stays(&examined, size) {
         return at.0;
     }
@@ -93,6 +94,19 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
         unsafe { moved.copy_from_nonoverlapping(at.0, examined.trailer.size.min(size)) };
         // SAFETY: the block is given up (this function's contract).
         unsafe { exact_free::free_examined(own, &examined) };
+    }
+    moved
+}
+
+/// Moves a guarded block to a block of another size: an access behind the old size is an error until then.
+#[cold]
+fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    let Some(usable) = own.guarded_size(block) else { return ptr::null_mut() };
+    let moved = allocate_for_growth(own, usable, Request::new(size, align, Family::C));
+    if !moved.is_null() {
+        // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
+        unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+        own.free_guarded(block);
     }
     moved
 }
@@ -107,7 +121,7 @@ unsafe fn resize_large<O: Os>(
     size: usize,
     align: usize,
 ) -> *mut u8 {
-    let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::Nothing));
+    let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::NOTHING));
     // SAFETY: the page starts a large block, which is the caller's (this function's contract).
     if class_of_aligned(size, align).is_none() && unsafe { own.resize_in_place(block, size) } {
         return block;
@@ -142,7 +156,7 @@ unsafe fn resize_large<O: Os>(
 unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if large_marks::is_watched(own, page) {
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_large(own, page, Claim::Nothing) };
+        unsafe { exact_free::free_large(own, page, Claim::NOTHING) };
     } else {
         // SAFETY: as above.
         unsafe { large::free(own, page) };

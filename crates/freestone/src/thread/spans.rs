@@ -101,13 +101,19 @@ impl ClassSpans {
         layout: &Layout,
         random: u32,
         os_page_bytes: usize,
-        prepare: impl FnMut(*mut u8),
+        mut prepare: impl FnMut(*mut u8),
     ) -> Option<(*mut u8, u32)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(layout, page) };
-        let n_carved = if span.n_free.get() == 0 { single_block::carve(&span, os_page_bytes, prepare) } else { 0 };
-        let Some(block) = single_block::take(&span, random) else {
+        let mut n_carved = 0;
+        while !single_block::has_free(&span) {
+            match single_block::carve(&span, os_page_bytes, &mut prepare) {
+                0 => break,
+                n => n_carved += n,
+            }
+        }
+        let Some(block) = single_block::take(&span, os_page_bytes, random) else {
             self.retire_current(&span);
             return None;
         };
@@ -256,21 +262,21 @@ impl OwnedSpans {
     pub(crate) fn give_back(&self, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> Returned {
         let second = if most == 1 && chain.n_left() > 1 { chain.second() } else { ptr::null_mut() };
         // SAFETY: the span is this heap's, for `home_of` and `home_at` find no other. The chain's blocks are linked and ours to give.
-        let came = unsafe { home.give_back(chain.first(), most, chain.key()) };
-        self.of(home.class).count_out(-i64::from(came.n));
-        if home.span.listed.get() == Listed::Full && came.n > 0 {
+        let intake = unsafe { home.give_back(chain.first(), most, chain.key()) };
+        self.of(home.class).count_out(-i64::from(intake.n));
+        if home.span.listed.get() == Listed::Full && intake.n > 0 {
             self.list_as_partial(home);
         }
-        let refused = came.refused.map(|why| (came.next, why));
+        let refused = intake.refused.map(|why| (intake.next, why));
         let behind = match refused {
             _ if most == 1 => second,
             // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
             Some((block, _)) => unsafe { free_node::next(block, chain.key()) },
-            None => came.next,
+            None => intake.next,
         };
-        chain.advance(came.n + u32::from(refused.is_some()), behind, came.before);
+        chain.advance(intake.n + u32::from(refused.is_some()), behind, intake.before);
         let is_empty = refused.is_none() && home.span.n_out.get() == 0;
-        Returned { n: came.n, last: came.last, refused, is_empty }
+        Returned { n: intake.n, last: intake.last, refused, is_empty }
     }
 
     /// Moves a full span that has a free block now to the partial ones.

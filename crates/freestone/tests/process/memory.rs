@@ -84,6 +84,8 @@ fn a_size_that_is_not_possible_is_refused_with_enomem_and_calls_nobody() {
         for size in [usize::MAX, usize::MAX / 2 + 1] {
             freestone_os::process::set_errno(freestone_os::Errno(0));
             assert!(door::allocate(size).is_null());
+            // SAFETY: 1 is a power of two.
+            assert!(unsafe { door::allocate_zeroed(size, 1) }.is_null());
             assert_eq!(
                 (freestone_os::process::errno(), CALLS.load(Ordering::Relaxed)),
                 (freestone_os::Errno::NOMEM, 0)

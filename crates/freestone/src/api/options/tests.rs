@@ -65,6 +65,17 @@ fn a_limit_below_what_is_in_use_is_refused_and_the_one_before_stays() {
 }
 
 #[test]
+fn a_limit_of_exactly_what_is_in_use_is_taken() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    assert_eq!(set(&world.shared, "limit", "32m"), Ok(()));
+    assert!(!heap.allocate(8 << 20, 1).start.is_null());
+    let used = world.shared.pages.limited_bytes();
+    assert_eq!(set(&world.shared, "limit_hard", &std::format!("{}", used - 1)), Err(Mistake::BelowUse));
+    assert_eq!(set(&world.shared, "limit_hard", &std::format!("{used}")), Ok(()));
+}
+
+#[test]
 fn a_path_that_is_too_long_is_a_mistake_at_the_start() {
     let settings = Settings::new();
     let path = [b'x'; 1024];

@@ -9,17 +9,17 @@ fn every_block_of_a_span_is_taken_once_whatever_the_random_numbers() {
         let world = World::hardened(4096, "checks");
         let heap = world.heap();
         let span = span_of(&world, heap.allocate(size, 1).start);
-        let mut taken = BTreeSet::new();
+        let (mut taken, out_before) = (BTreeSet::new(), span.n_out.get() as usize);
         let mut random = 1u32;
         loop {
             random = random.wrapping_mul(0x9E37_79B1).wrapping_add(7);
-            match take(&span, random) {
+            match take(&span, 4096, random) {
                 Some(block) => assert!(taken.insert(block.addr()), "a block is taken twice"),
                 None if carve(&span, 4096, |_| {}) > 0 => {}
                 None => break,
             }
         }
-        assert_eq!(taken.len() + 1, n_blocks(&span), "one was allocated before");
+        assert_eq!(taken.len() + out_before, n_blocks(&span));
         assert!((0..n_blocks(&span)).all(|index| whereabouts(&span, index, 4096) == Whereabouts::Out));
     }
 }
@@ -31,6 +31,50 @@ fn blocks_of_os_pages_that_were_not_carved_are_neither_free_nor_out() {
     let span = span_of(&world, heap.allocate(60, 1).start);
     assert_ne!(whereabouts(&span, 0, 4096), Whereabouts::Uncarved);
     assert_eq!(whereabouts(&span, n_blocks(&span) - 1, 4096), Whereabouts::Uncarved);
+}
+
+#[test]
+fn the_first_block_of_a_span_is_handed_out_last() {
+    for size in [28, 3000, 20_000] {
+        let world = World::hardened(4096, "checks");
+        let heap = world.heap();
+        let span = span_of(&world, heap.allocate(size, 1).start);
+        let mut taken = span.n_out.get();
+        for random in (0..).map(|n: u32| n.wrapping_mul(0x9E37_79B1)) {
+            while !has_free(&span) && carve(&span, 4096, |_| {}) > 0 {}
+            if !has_free(&span) {
+                break;
+            }
+            let block = take(&span, 4096, random).unwrap();
+            assert!(block != span.start(), "{size}: after {taken} blocks");
+            taken += 1;
+        }
+        assert_eq!(taken as usize + 1, n_blocks(&span));
+        assert_eq!(take(&span, 4096, 7), Some(span.start()));
+    }
+}
+
+#[test]
+fn any_free_block_but_the_first_may_be_the_next() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let span = span_of(&world, heap.allocate(28, 1).start);
+    let (mut firsts, n_free) = (BTreeSet::new(), span.n_free.get() as usize);
+    for random in (0..4096).map(|n: u32| n.wrapping_mul(0x9E37_79B1)) {
+        let block = take(&span, 4096, random).unwrap();
+        firsts.insert(block.addr());
+        give_back(&span, block);
+    }
+    assert!(firsts.len() + 1 >= n_free, "{} of {n_free}", firsts.len());
+}
+
+/// Makes a block free that was taken.
+fn give_back(span: &OwnedSpan<'_>, block: *mut u8) {
+    let index = (block.addr() - span.start().addr()) / block_bytes(span.class.get() as usize);
+    let word = &span.bitmap()[index / 64];
+    word.set(word.get() | 1 << (index % 64));
+    span.n_free.set(span.n_free.get() + 1);
+    span.n_out.set(span.n_out.get() - 1);
 }
 
 /// Of a span that is all free, each random number names a block, and all blocks are named about equally often.
@@ -47,14 +91,9 @@ fn every_block_is_as_likely_as_every_other() {
     let mut random = 1_u32;
     for _ in 0..100 * n {
         random = random.wrapping_mul(0x9E37_79B1).wrapping_add(0x1234_5677).rotate_left(5);
-        let block = take(&span, random).expect("all blocks but one are free");
-        let index = (block.addr() - span.start().addr()) / block_bytes;
-        times[index] += 1;
-        // Put back.
-        let word = &span.bitmap()[index / 64];
-        word.set(word.get() | 1 << (index % 64));
-        span.n_free.set(span.n_free.get() + 1);
-        span.n_out.set(span.n_out.get() - 1);
+        let block = take(&span, 4096, random).expect("all blocks but one are free");
+        times[(block.addr() - span.start().addr()) / block_bytes] += 1;
+        give_back(&span, block);
     }
     // The last word has fewer blocks, each as likely as those of its word together with the place behind the last.
     let often = times.iter().filter(|&&n| (30..500).contains(&n)).count();

@@ -112,7 +112,9 @@ impl Stage {
         }
         let mut sizes: Vec<_> = if seams == Seams::Limits {
             // The limit has room for one block of each thread (see `actor`), and for the heap's metadata. A purge under way may be of more
-            // memory than one block has, if blocks are small: then an allocation has to wait for it.
+            // memory than one block has, if blocks are small: then an allocation has to wait for it. Guards keep freed blocks apart, so that no
+            // purge is of more than one.
+            world.set(key::HARDEN, pick(random, &["off", "default"]));
             world.set(key::DIRTY_MAX, pick(random, &["0", "256k"]));
             let (limit, sizes) = [("7m", &[1 << 20, 2 << 20, 3 << 20][..]), ("3m", &[1 << 20])][random.below(2)];
             world.set(key::LIMIT_HARD, limit);

@@ -15,30 +15,47 @@ use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, release};
 use crate::thread::{drain, refill};
+use core::ptr;
 use freestone_os::Os;
 
 /// The class whose blocks hold what is asked for and a trailer; `None` if that takes a large block.
-#[inline]
+#[inline(always)]
 fn class_for(request: &Request) -> Option<usize> {
     let bytes = request.room.checked_add(TRAILER_BYTES)?.max(LEAST_BLOCK_BYTES);
     class_of_aligned(bytes, request.align)
 }
 
 /// Allocates what is asked for; its start is null when memory runs out.
-#[inline]
 pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
     let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
     let at_hand = watch.magazine(class).take(watch.random());
     let Some(start) = at_hand.or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
-    // SAFETY: the block of a watched span is out of it, and was the magazine's or just left the span for us.
+    hand_out(own, watch, (start, class), request);
+    NewBlock { start, zero: own.shared().secret.erases() }
+}
+
+/// Allocates what is asked for, if the magazine of its class has a block; null if not.
+#[inline(always)]
+pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> *mut u8 {
+    let Some(class) = class_for(&request) else { return ptr::null_mut() };
+    let Some(start) = watch.magazine(class).take(watch.random()) else { return ptr::null_mut() };
+    hand_out(own, watch, (start, class), request);
+    start
+}
+
+/// Makes a free block, which is out of its span and nobody's, the program's.
+#[inline(always)]
+fn hand_out<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, (start, class): (*mut u8, usize), request: Request) {
+    // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.
     let block = unsafe { Marked::at(start, block_bytes(class), &own.shared().secret) };
-    release::check_freed(own, &block);
+    if !block.is_unused() {
+        release::check_freed(own, &block);
+    }
     block.begin_canary(request.size);
     let align_log2 = request.align.trailing_zeros();
     block.set_trailer(Trailer { state: State::Live(request.family), size: request.size, align_log2 });
     own.bins().count_single_alloc(class);
     watch.count_alloc();
-    NewBlock { start, zero: own.shared().secret.erases() }
 }
 
 #[cold]
@@ -57,7 +74,8 @@ fn allocate_large<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request)
 fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
     let first = take(own, watch, class)?;
     let (layout, spans) = (own.layout(), own.spans().of(class));
-    let n = spans.n_free(layout).min(capacity(class) as u32 / 2);
+    // One block stays, so that none is taken that a span hands out last.
+    let n = spans.n_free(layout).saturating_sub(1).min(capacity(class) as u32 / 2);
     for _ in 0..n {
         let carve = |_: *mut u8| debug_assert!(false, "the span has free blocks");
         let Some((start, _)) = spans.take_single(layout, watch.random(), own.shared().os().os_page_bytes(), carve)
@@ -69,6 +87,7 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
             debug_assert!(false, "the magazine was empty");
         }
     }
+    watch.count_brought(n + 1);
     Some(first)
 }
 
@@ -98,9 +117,7 @@ fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mu
             }
             if !refill::use_new_span(own, class) {
                 // Memory is short: what waits gives way.
-                if watch.held().next().is_none() {
-                    return None;
-                }
+                watch.held().next()?;
                 release::release_all(own);
             }
         }

@@ -11,11 +11,11 @@
 //! A block that was examined is out of its span and the program's; with the free it is this thread's.
 
 use crate::size_class::block_bytes;
-use crate::span::trailer::{State, Trailer};
+use crate::span::trailer::{Marked, State, Trailer};
 use crate::span::{Entry, Generation, PageIndex, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
-use crate::thread::watched::examine::{Examined, examine, examine_own};
+use crate::thread::watched::examine::{Examined, examine, examine_own, if_whole};
 use crate::thread::watched::quarantine::Quarantine;
 use crate::thread::watched::release::{count_free, quarantine};
 use crate::thread::watched::request::Claim;
@@ -26,23 +26,36 @@ use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
-/// Frees the block at `start`, in a span of `class` of this watched heap, if it is one that is out.
+/// Frees the block at `start`, on a page of a span of `class` of this watched heap, if it is one that is out.
 ///
 /// # Safety
 /// - If a block that is out starts there, no code uses it any more.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn free_own<O: Os>(
     own: Own<'_, O>,
     watch: &WatchedHeap,
-    (start, class): (*mut u8, usize),
+    page: PageIndex,
+    at: (*mut u8, usize),
     claim: Claim,
 ) {
-    let Some((block, trailer)) = examine_own(own, (start, class), claim) else { return };
+    let (block, trailer) = match if_whole(own, page, at, claim) {
+        Some(whole) => whole,
+        None => match examine_damaged(own, at, claim) {
+            Some(examined) => examined,
+            None => return,
+        },
+    };
     block.set_trailer(Trailer { state: State::Freed, ..trailer });
     block.fill(trailer.size);
-    own.bins().count_single_free(class);
-    quarantine(own, watch, (start, block_bytes(class)), Some(class));
+    own.bins().count_single_free(at.1);
+    quarantine(own, watch, (at.0, block_bytes(at.1)), Some(at.1));
     count_free(own, watch);
+}
+
+#[cold]
+#[inline(never)]
+fn examine_damaged<O: Os>(own: Own<'_, O>, at: (*mut u8, usize), claim: Claim) -> Option<(Marked, Trailer)> {
+    examine_own(own, at, claim)
 }
 
 /// Frees the block at `start`, in the watched span at `page`, if it is one that is out.

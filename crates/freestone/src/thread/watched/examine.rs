@@ -1,8 +1,8 @@
 //! What is wrong with a block of a watched span that a program passes: every crime that its address, its trailer and its canary show.
 #![allow(unsafe_code)]
 //!
-//! A span of this heap is examined exactly: its bitmap says whether the block is out. Of another heap's span only the block's trailer is read,
-//! which says the same unless it was written over.
+//! A block's trailer says whether the program has it: only who holds a block writes its trailer, and nobody makes one up without the secret. A
+//! span of this heap also says whether the block was ever carved.
 //!
 //! # Safety
 //! A page with an entry of a small span has a record, which is never unmapped, and its pages are mapped. What is read of a block that turns out to be
@@ -10,11 +10,11 @@
 
 use crate::misuse::Misuse;
 use crate::shared::Shared;
-use crate::size_class::{block_at, block_bytes};
+use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
 use crate::span::blocks;
-use crate::span::single_block::{Whereabouts, whereabouts};
+use crate::span::single_block::{Whereabouts, is_uncarved, whereabouts};
 use crate::span::trailer::{Family, Marked, State, TRAILER_BYTES, Trailer};
-use crate::span::{Entry, OwnedSpan, PageIndex};
+use crate::span::{Entry, Layout, OwnedSpan, PageIndex};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::request::{Claim, Request};
 use freestone_os::Os;
@@ -78,18 +78,12 @@ pub(crate) fn examine<O: Os>(
 }
 
 /// As [`examine`], of an address in a span of `class` of this heap, which is watched.
-#[inline]
 pub(crate) fn examine_own<O: Os>(
     own: Own<'_, O>,
     (start, class): (*mut u8, usize),
     claim: Claim,
 ) -> Option<(Marked, Trailer)> {
-    let layout = own.layout();
-    let page = own.lookup().view().page_of(start.addr())?;
-    // SAFETY: the page has this heap's tag, so it is in a span and has a record.
-    let first = unsafe { &*layout.record(page) }.first_page();
-    // SAFETY: the span has this heap's tag, so it is this heap's.
-    let span = unsafe { OwnedSpan::at(layout, first) };
+    let span = span_of(own.layout(), own.lookup().view().page_of(start.addr())?);
     let offset = start.addr() - span.start().addr();
     let index = match check_start(class, offset, span.n_pages().to_bytes().0) {
         Ok(index) => index,
@@ -101,13 +95,53 @@ pub(crate) fn examine_own<O: Os>(
         Whereabouts::Free => return refuse(own, Misuse::DoubleFree { block_bytes: block_bytes(class) }, start),
         Whereabouts::Uncarved => return refuse(own, Misuse::Foreign, start),
     }
-    if index > 0
-        && let Some(what) = left_damage(own, start.wrapping_sub(block_bytes(class)), class)
-        && whereabouts(&span, index - 1, os_page_bytes) == Whereabouts::Out
-    {
-        own.report(what, start.addr() - block_bytes(class));
+    if index > 0 {
+        let left = start.wrapping_sub(block_bytes(class));
+        if let Some(what) = left_damage(own, left, class, whereabouts(&span, index - 1, os_page_bytes)) {
+            own.report(what, left.addr());
+        }
     }
     examine_trailer(own, (start, class), claim)
+}
+
+/// The block that starts at an address in a span of `class` of this heap, which is watched, if nothing is wrong with it. `None`:
+/// [`examine_own`] finds out.
+#[inline(always)]
+pub(crate) fn if_whole<O: Os>(
+    own: Own<'_, O>,
+    page: PageIndex,
+    (start, class): (*mut u8, usize),
+    claim: Claim,
+) -> Option<(Marked, Trailer)> {
+    let span = span_of(own.layout(), page);
+    let bytes = block_bytes(class);
+    let offset = start.addr() - span.start().addr();
+    let (index, is_start) = block_at(class, offset);
+    // What a block that is not carved says of itself may be from an earlier life of its memory.
+    if !is_start
+        || offset + bytes > span.n_pages().to_bytes().0
+        || is_uncarved(&span, index, own.shared().os().os_page_bytes())
+    {
+        return None;
+    }
+    let secret = &own.shared().secret;
+    // SAFETY: a span of this heap has a block there; only this thread hands it out.
+    if offset > 0 && !unsafe { Marked::at(start.wrapping_sub(bytes), bytes, secret) }.is_tail_whole() {
+        return None;
+    }
+    // SAFETY: a block of a watched span starts here.
+    let block = unsafe { Marked::at(start, bytes, secret) };
+    let (family, trailer) = block.if_whole(claim.family())?;
+    claim_mismatch(family, (trailer.size, trailer.align_log2), claim).is_none().then_some((block, trailer))
+}
+
+/// The span of this heap that a page of it belongs to.
+#[inline(always)]
+fn span_of(layout: &Layout, page: PageIndex) -> OwnedSpan<'_> {
+    // SAFETY: the page has this heap's tag, so it is in a span and has a record.
+    let first = unsafe { &*layout.record(page) }.first_page();
+    // SAFETY: the span has this heap's tag, so it is this heap's.
+    unsafe { OwnedSpan::at(layout, first) }
 }
 
 /// Reports what is wrong with an address.
@@ -119,7 +153,7 @@ fn refuse<T, O: Os>(own: Own<'_, O>, what: Misuse, start: *mut u8) -> Option<T> 
 }
 
 /// The number of the block that starts at an offset of a span of `class`, or why none does.
-#[inline]
+#[inline(always)]
 fn check_start(class: usize, offset: usize, span_bytes: usize) -> Result<usize, Misuse> {
     let (index, is_start) = block_at(class, offset);
     let block_bytes = block_bytes(class);
@@ -130,7 +164,6 @@ fn check_start(class: usize, offset: usize, span_bytes: usize) -> Result<usize, 
 }
 
 /// The block of `class` that starts at an address in a watched span, if its trailer says that it is out. What is wrong is reported.
-#[inline]
 fn examine_trailer<O: Os>(
     own: Own<'_, O>,
     (start, class): (*mut u8, usize),
@@ -139,11 +172,11 @@ fn examine_trailer<O: Os>(
     let block_bytes = block_bytes(class);
     // SAFETY: a block of a watched span starts here.
     let block = unsafe { Marked::at(start, block_bytes, &own.shared().secret) };
-    let trailer = match block.trailer() {
-        Some(trailer @ Trailer { state: State::Live(_), .. }) => trailer,
+    let (trailer, family) = match block.trailer() {
+        Some(trailer @ Trailer { state: State::Live(family), .. }) => (trailer, family),
         other => return refuse(own, not_live(&block, other), start),
     };
-    if let Some(what) = claim_mismatch(trailer.state, (trailer.size, 1 << trailer.align_log2), claim) {
+    if let Some(what) = claim_mismatch(family, (trailer.size, trailer.align_log2), claim) {
         own.report(what, start.addr());
     }
     if let Some(offset) = block.canary_damage(trailer.size) {
@@ -165,34 +198,39 @@ fn not_live(block: &Marked, trailer: Option<Trailer>) -> Misuse {
     }
 }
 
-/// What was written behind the end of the block at `left`, if that is out of its span, which is this heap's.
-#[inline]
-fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize) -> Option<Misuse> {
+/// What was written to the last bytes of the block of `class` at `left`, in a span of this heap.
+fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize, place: Whereabouts) -> Option<Misuse> {
     let block_bytes = block_bytes(class);
     // SAFETY: a span of this heap has a block there; only this thread hands it out, and what is read of it nobody else writes.
     let block = unsafe { Marked::at(left, block_bytes, &own.shared().secret) };
-    match block.trailer() {
-        None => Some(Misuse::Overflow { block_bytes, size: None, offset: block.capacity() }),
-        Some(Trailer { state: State::Fresh, .. }) => None,
-        Some(Trailer { size, .. }) => {
+    let offset = block.capacity();
+    match (place, block.trailer()) {
+        (Whereabouts::Out, None) => Some(Misuse::Overflow { block_bytes, size: None, offset }),
+        (Whereabouts::Out, Some(Trailer { state: State::Freed | State::Live(_), size, .. })) => {
             let offset = block.late_damage(size)?;
             Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
         }
+        (Whereabouts::Free, None) if !block.is_tail_purged(own.shared().os().os_page_bytes()) => {
+            // A crime is reported once, and the block is this thread's.
+            block.set_trailer(Trailer::FRESH);
+            Some(Misuse::WriteAfterFree { block_bytes, size: None, offset })
+        }
+        _ => None,
     }
 }
 
-/// What the program says that does not fit a block of a state, a size and an alignment.
-#[inline]
-pub(crate) fn claim_mismatch(state: State, (size, align): (usize, usize), claim: Claim) -> Option<Misuse> {
-    if claim.family().is_some_and(|family| state != State::Live(family)) {
+/// What the program says that does not fit a block of these functions, of a size, and of an alignment, of which this is the logarithm.
+#[inline(always)]
+pub(crate) fn claim_mismatch(family: Family, (size, align_log2): (usize, u32), claim: Claim) -> Option<Misuse> {
+    if claim.family() != 0 && claim.family() != family as u32 {
         return Some(Misuse::WrongFamily { size });
     }
     if let Some(claimed) = claim.size().filter(|&claimed| claimed != size) {
         return Some(Misuse::WrongSize { size, claimed });
     }
-    let least = crate::size_class::GRANULE_BYTES;
-    let claimed = claim.align().filter(|&claimed| claimed.max(least) != align.max(least))?;
-    Some(Misuse::WrongAlign { size, align, claimed })
+    let least = GRANULE_BYTES.ilog2();
+    let claimed = claim.align_log2().filter(|&claimed| claimed.max(least) != align_log2.max(least))?;
+    Some(Misuse::WrongAlign { size, align: 1 << align_log2, claimed: 1 << claimed })
 }
 
 /// What a block's trailer is to a thread that has only an address.

@@ -11,7 +11,7 @@
 
 use crate::misuse::Misuse;
 use crate::shared::Shared;
-use crate::span::trailer::{Family, State};
+use crate::span::trailer::Family;
 use crate::span::{PageIndex, canary, erase, fill};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::claim_mismatch;
@@ -69,7 +69,7 @@ pub(crate) fn extent<O: Os>(shared: &Shared<O>, page: PageIndex) -> (usize, usiz
 fn asked_in<O: Os>(shared: &Shared<O>, page: PageIndex) -> Asked {
     // SAFETY: the page starts a large block, so it has a record.
     let packed = unsafe { shared.pages.span(page) }.fresh.get();
-    let family = if packed >> 56 == Family::Rust as u64 { Family::Rust } else { Family::C };
+    let family = Family::of((packed >> 56) as u32).unwrap_or(Family::C);
     Asked { size: (packed & ((1 << 48) - 1)) as usize, align_log2: (packed >> 48 & 0xff) as u32, family }
 }
 
@@ -77,7 +77,7 @@ fn asked_in<O: Os>(shared: &Shared<O>, page: PageIndex) -> Asked {
 pub(crate) fn examine<O: Os>(own: Own<'_, O>, page: PageIndex, claim: Claim) -> Asked {
     let asked = asked(own, page);
     let start = own.layout().page_start(page);
-    let what = claim_mismatch(State::Live(asked.family), (asked.size, 1 << asked.align_log2), claim);
+    let what = claim_mismatch(asked.family, (asked.size, asked.align_log2), claim);
     for what in [what, overflow(own, page, asked.size)].into_iter().flatten() {
         own.report(what, start.addr());
     }

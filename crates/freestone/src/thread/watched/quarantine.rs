@@ -12,7 +12,7 @@ use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 
 /// Most blocks.
-const BLOCKS_MOST: usize = 1024;
+const BLOCKS_MOST: usize = 512;
 
 /// Most bytes, in a process of few threads: a few times what the first-level cache of one core holds, and a part of the second, so that a block is
 /// still there when it is handed out again.
@@ -61,7 +61,7 @@ impl Quarantine {
     }
 
     /// Adds a block that counts as `bytes`, for which there is room. `class`: it is a small one of this heap.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&self, start: *mut u8, bytes: usize, class: Option<usize>) {
         let at = (self.first.get() + self.len.get()) as usize % BLOCKS_MOST;
         debug_assert!((self.len.get() as usize) < BLOCKS_MOST);
@@ -90,11 +90,15 @@ impl Quarantine {
         self.bytes.set(self.bytes.get().saturating_sub(bytes));
     }
 
-    /// Whether there is room for a block that counts as `bytes`. There always is in an empty one.
-    #[inline]
+    /// Whether there is room for a block that counts as `bytes`.
+    #[inline(always)]
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        let len = self.len.get() as usize;
-        len == 0 || (len < BLOCKS_MOST && self.bytes.get() + bytes <= self.most.get())
+        (self.len.get() as usize) < BLOCKS_MOST && self.bytes.get() + bytes <= self.most.get()
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len.get() == 0
     }
 
     /// Lets as many bytes wait as a process of so many heaps may have.

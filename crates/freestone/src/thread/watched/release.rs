@@ -21,7 +21,7 @@ use freestone_os::Os;
 
 /// Lets a freed block that counts as `bytes` wait in the heap's quarantine; those that came first leave if there is no room. `class`: it is a small
 /// block of this heap.
-#[inline]
+#[inline(always)]
 pub(crate) fn quarantine<O: Os>(
     own: Own<'_, O>,
     watch: &WatchedHeap,
@@ -38,14 +38,14 @@ pub(crate) fn quarantine<O: Os>(
 #[inline(never)]
 fn make_room<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, bytes: usize) {
     watch.quarantine().share(own.shared().usage.n_heaps());
-    while !watch.quarantine().has_room(bytes) {
+    while !(watch.quarantine().has_room(bytes) || watch.quarantine().is_empty()) {
         release(own, watch, LEAVE_AT_ONCE);
     }
 }
 
 /// Counts a free. With the last block of a burst, nothing of which is live any more, what is held back is released, and memory goes back: the thread
 /// may sleep from now on.
-#[inline]
+#[inline(always)]
 pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
     if watch.count_free() {
         end_burst(own);
@@ -141,7 +141,8 @@ fn release_small<O: Os>(own: Own<'_, O>, start: *mut u8, class: usize) {
 }
 
 /// Reports what was written to a free block since it was freed.
-#[inline]
+#[cold]
+#[inline(never)]
 pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &Marked) {
     let os_page_bytes = own.shared().os().os_page_bytes();
     match block.trailer() {

@@ -23,45 +23,64 @@ impl Request {
     }
 }
 
-/// What a program says of a block that it passes.
+/// What a program says of a block that it passes. Two words, so that it is passed in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
-    /// Nothing: not even which function was called is known.
-    Nothing,
-    /// It was allocated by functions of this family.
-    From(Family),
-    /// By C's, for a number of bytes.
-    Size(usize),
-    /// By C's, for a number of bytes and an alignment.
-    SizeAndAlign(usize, usize),
-    /// By Rust's, for a layout of this size and alignment.
-    Layout(usize, usize),
+pub struct Claim {
+    /// The bytes that were asked for, or [`UNSAID`].
+    size: usize,
+    /// The family, or 0; and, shifted by eight, the logarithm of the alignment that was asked for, and one more, or 0.
+    kind: u32,
 }
 
+/// No size: more than any block has.
+const UNSAID: usize = usize::MAX;
+
 impl Claim {
-    /// The family, if it is claimed.
-    pub(crate) fn family(self) -> Option<Family> {
-        match self {
-            Self::Nothing => None,
-            Self::From(family) => Some(family),
-            Self::Size(_) | Self::SizeAndAlign(..) => Some(Family::C),
-            Self::Layout(..) => Some(Family::Rust),
-        }
+    /// Nothing: not even which function was called is known.
+    pub const NOTHING: Self = Self { size: UNSAID, kind: 0 };
+
+    /// The block was allocated by functions of a family.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(family: Family) -> Self {
+        Self { size: UNSAID, kind: family as u32 }
+    }
+
+    /// It was allocated for so many bytes, too.
+    #[inline(always)]
+    #[must_use]
+    pub const fn sized(self, size: usize) -> Self {
+        Self { size, ..self }
+    }
+
+    /// It was allocated with an alignment, too, a power of two.
+    #[inline(always)]
+    #[must_use]
+    pub const fn aligned(self, align: usize) -> Self {
+        Self { kind: self.kind | (align.trailing_zeros() + 1) << 8, ..self }
+    }
+
+    /// By Rust's allocator, for a layout of this size and alignment.
+    #[inline(always)]
+    pub(crate) const fn layout(size: usize, align: usize) -> Self {
+        Self::of(Family::Rust).sized(size).aligned(align)
+    }
+
+    /// The family, as trailers have it; 0 if none is claimed.
+    #[inline(always)]
+    pub(crate) fn family(self) -> u32 {
+        self.kind & 0xff
     }
 
     /// The size, if it is claimed.
+    #[inline(always)]
     pub(crate) fn size(self) -> Option<usize> {
-        match self {
-            Self::Nothing | Self::From(_) => None,
-            Self::Size(size) | Self::SizeAndAlign(size, _) | Self::Layout(size, _) => Some(size),
-        }
+        if self.size == UNSAID { None } else { Some(self.size) }
     }
 
-    /// The alignment, if it is claimed.
-    pub(crate) fn align(self) -> Option<usize> {
-        match self {
-            Self::Nothing | Self::From(_) | Self::Size(_) => None,
-            Self::SizeAndAlign(_, align) | Self::Layout(_, align) => Some(align),
-        }
+    /// The logarithm of the alignment, if it is claimed.
+    #[inline(always)]
+    pub(crate) fn align_log2(self) -> Option<u32> {
+        (self.kind >> 8).checked_sub(1)
     }
 }

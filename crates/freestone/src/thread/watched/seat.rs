@@ -21,13 +21,13 @@ pub(crate) struct WatchedHeap {
     random: Cell<u64>,
     /// Blocks that the heap handed out, less those that its thread freed.
     live: Cell<i64>,
-    /// Blocks handed out since nothing was live.
+    /// Blocks that came from spans since nothing was live.
     burst: Cell<u32>,
     magazines: [Magazine; N_CLASSES],
     quarantine: Quarantine,
 }
 
-/// So many blocks are a burst.
+/// So many blocks that came from spans are a burst.
 const BURST_LEAST: u32 = 1024;
 
 impl WatchedHeap {
@@ -49,14 +49,18 @@ impl WatchedHeap {
     }
 
     /// Counts a block that is handed out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count_alloc(&self) {
         self.live.set(self.live.get() + 1);
-        self.burst.set(self.burst.get().saturating_add(1));
+    }
+
+    /// Counts blocks that came from spans.
+    pub(crate) fn count_brought(&self, n: u32) {
+        self.burst.set(self.burst.get().saturating_add(n));
     }
 
     /// Counts a block that is freed. Returns whether it was the last one of a burst.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count_free(&self) -> bool {
         self.live.set(self.live.get() - 1);
         self.live.get() <= 0 && self.burst.get() >= BURST_LEAST && self.burst.replace(0) > 0
@@ -115,7 +119,7 @@ impl WatchSeat {
     }
 
     /// What the heap has if it is watched. Any thread may read the counters of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self) -> Option<&WatchedHeap> {
         if !self.is_on.load(Ordering::Relaxed) {
             return None;
@@ -124,8 +128,14 @@ impl WatchSeat {
         unsafe { self.watch.load(Ordering::Acquire).as_ref() }
     }
 
+    /// What the heap has if it is watched, and which blocks are its own.
+    #[inline(always)]
+    pub(crate) fn get_with_lookup(&self) -> Option<(&WatchedHeap, &Lookup)> {
+        Some((self.get()?, &self.lookup))
+    }
+
     /// Which blocks are the heap's own, if it is watched.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lookup(&self) -> Option<&Lookup> {
         self.is_on.load(Ordering::Relaxed).then_some(&self.lookup)
     }

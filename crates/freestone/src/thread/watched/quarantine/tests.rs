@@ -46,7 +46,7 @@ fn as_many_bytes_wait_as_the_bound_allows_and_fewer_where_there_are_many_heaps()
         waiting.share(n_heaps);
         (1..)
             .take_while(|&at| {
-                waiting.has_room(10_000) && {
+                (waiting.has_room(10_000) || waiting.is_empty()) && {
                     waiting.push(block(at), 10_000, None);
                     true
                 }
