@@ -263,9 +263,9 @@ pub static OPTIONS: [OptionSpec; 17] = [
         unit: Unit::Words(&["off", "default", "checks", "full"]),
         default: "default",
         bounds: (0, 0),
-        effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees and damaged links; \
-                 checks: every free is exact, blocks have canaries and wait in a quarantine before reuse, and an operation takes many times as \
-                 long; full: checks, and freed memory is cleared, all large blocks have guards, and, with libfreestone_memory.so preloaded as well, \
+        effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees, damaged links, and \
+                 accesses behind large blocks of new memory; checks: every free is exact, blocks have canaries and wait in \
+                 a quarantine before reuse, and an operation takes many times as long; full: checks, and freed memory is cleared, all large blocks have guards, and, with libfreestone_memory.so preloaded as well, \
                  memcpy and its kin stay inside blocks; set only before the first allocation",
     },
     OptionSpec {

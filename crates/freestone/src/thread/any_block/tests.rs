@@ -1,7 +1,9 @@
+#![allow(unsafe_code)]
 use crate::testing::{LEVELS, OneHeap, World, fill, free, is_filled, reallocate};
 use crate::thread::any_block::is_possible;
 use crate::thread::large::ALIGN_MAX;
 use crate::thread::route;
+use crate::thread::watched::request::Claim;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
 use freestone_testkit::ops::{Mix, Player, any_stream, generate, play};
@@ -205,5 +207,19 @@ fn a_request_is_possible_below_2_to_the_56_bytes_and_up_to_the_greatest_alignmen
         (1 << 56, 2 * ALIGN_MAX, false),
     ] {
         assert_eq!(is_possible(size, align), expected, "{size} bytes aligned to {align}");
+    }
+}
+
+/// Sized deletes of small blocks take the hot path and are not compared; a large block that is longer than its size says is no crime.
+#[test]
+fn a_large_block_that_is_freed_with_a_size_beyond_its_end_is_reported_and_left_alone() {
+    for (level, size, is_freed) in [("default", 400_000, false), ("default", 300_000, true), ("off", 400_000, true)] {
+        let world = World::hardened(4096, level);
+        world.set(crate::config::key::MISUSE, "ignore");
+        let heap = world.heap();
+        let block = heap.allocate(300_000, 1).start;
+        // SAFETY: the block is this test's, and used no more if it is freed.
+        unsafe { heap.free_as(block, Claim::Size(size)) };
+        assert_eq!(heap.usable_bytes(block).is_none(), is_freed, "{level}: {size}");
     }
 }
