@@ -43,6 +43,7 @@ fn unit(unit: Unit) -> &'static str {
         Unit::Milliseconds => "ms",
         Unit::Bytes => "bytes (`k`, `m`, `g`)",
         Unit::Blocks => "blocks",
+        Unit::Allocations => "allocations",
         Unit::Words(_) => "word",
         Unit::Path => "path",
         #[allow(unreachable_patterns)]

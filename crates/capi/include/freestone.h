@@ -88,6 +88,14 @@ FREESTONE_ATTR_NODISCARD
 freestone_heap_t *freestone_heap_new(void) FREESTONE_NOTHROW;
 
 /*
+ * Creates a heap whose blocks are hardened as `level` says, a word of the option `harden` ("checks", for example), or as the process is if that
+ * is more. From "checks" on every operation on its blocks is checked, whichever thread makes it. What "full" does besides, it does only
+ * for the process as a whole. NULL and EINVAL if there is no such level or `level` is NULL, ENOMEM when memory runs out.
+ */
+FREESTONE_ATTR_NODISCARD
+freestone_heap_t *freestone_heap_new_hardened(const char *level) FREESTONE_NOTHROW;
+
+/*
  * Limits `heap` to `bytes`, counted in whole pages of 64 KiB; 0 removes the limit (a new heap has none). At the limit the heap's functions
  * empty its caches, call the function that freestone_on_pressure registered, and then return NULL with ENOMEM.
  *
@@ -161,7 +169,8 @@ extern const char freestone_options[];
 int freestone_option_set(const char *name, const char *value) FREESTONE_NOTHROW;
 
 /*
- * The value of the option `name` as a number: bytes, milliseconds, or the index of its word; at most INT64_MAX; 0 for paths.
+ * The value of the option `name` as a number: bytes, milliseconds, or the index of its word; at most INT64_MAX; 0 for paths, and for
+ * guard_sample if it is not set.
  * -1 and EINVAL if there is no such option, or `name` is NULL.
  */
 FREESTONE_ATTR_NODISCARD

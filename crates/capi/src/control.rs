@@ -128,7 +128,7 @@ pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
 ///
 /// # Safety
 /// - `string` is null or a C string that stays valid as long as the returned text is used.
-unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
+pub(crate) unsafe fn text<'a>(string: *const c_char) -> Option<&'a str> {
     if string.is_null() {
         return None;
     }

@@ -6,12 +6,14 @@
 //! # Safety
 //! A **live handle** is one that `freestone_heap_new` returned and `freestone_heap_delete` has not ended.
 
+use crate::control::text;
 use core::alloc::Layout;
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_os::{Errno, process};
 use heap::Heap;
 use heap::door;
+use heap::options::Harden;
 
 fn fail(errno: Errno) -> *mut c_void {
     process::set_errno(errno);
@@ -21,8 +23,26 @@ fn fail(errno: Errno) -> *mut c_void {
 /// Creates a heap. Null and `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
 pub extern "C" fn freestone_heap_new() -> *mut Heap {
-    // SAFETY: what `Heap::new` demands of the heap's end, the contract of `freestone_heap_delete` demands of its callers.
-    let Some(heap) = (unsafe { Heap::new() }) else { return fail(Errno::NOMEM).cast() };
+    create(Harden::Off)
+}
+
+/// Creates a heap hardened as the word `level` of the option `harden` says, or as the process is if that is more. Null and `EINVAL` if there is no such
+/// level, `ENOMEM` when memory runs out.
+///
+/// # Safety
+/// - `level` is null or a C string. Null is refused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_heap_new_hardened(level: *const c_char) -> *mut Heap {
+    // SAFETY: `level` is null or a C string (this function's contract), and outlives this call.
+    match unsafe { text(level) }.and_then(|level| level.parse().ok()) {
+        Some(level) => create(level),
+        None => fail(Errno::INVAL).cast(),
+    }
+}
+
+fn create(level: Harden) -> *mut Heap {
+    // SAFETY: what `Heap::hardened` demands of the heap's end, the contract of `freestone_heap_delete` demands of its callers.
+    let Some(heap) = (unsafe { Heap::hardened(level) }) else { return fail(Errno::NOMEM).cast() };
     let place: *mut Heap = door::allocate(size_of::<Heap>()).cast();
     if place.is_null() {
         return fail(Errno::NOMEM).cast();

@@ -2,7 +2,8 @@
 
 mod harness;
 
-use harness::{Program, Way, expect_silent};
+use harness::{Program, Way, cpp_compiler, crate_dir, expect_silent, scratch, succeed};
+use std::process::Command;
 
 fn run(source: &str, arguments: &[&str], environment: &[(&str, &str)]) {
     let program = Program::new(source, Way::Preload);
@@ -48,7 +49,9 @@ fn a_forked_child_goes_on() {
 fn memory_goes_back_after_bursts_and_at_limits() {
     run("memory.c", &["background"], &[("FREESTONE_DECAY_MS", "300")]);
     run("memory.c", &["pressure"], &[("FREESTONE_LIMIT", "32m"), ("FREESTONE_LIMIT_HARD", "64m")]);
-    for part in ["heap_limit", "scattered", "sleepers"] {
+    run("memory.c", &["no_background"], &[("FREESTONE_BACKGROUND", "off")]);
+    // The part `kept` is about the large-run cache, which a watched heap does not use.
+    for part in ["heap_limit", "scattered", "sleepers", "main_thread_leaves"] {
         run("memory.c", &[part], &[]);
     }
 }
@@ -58,4 +61,44 @@ fn explicit_heaps_are_deleted_with_all_they_have() {
     for part in ["abandoned_spans", "freed_before_deletion", "freed_by_all", "limit_and_realloc"] {
         run("heaps.c", &[part], &[]);
     }
+}
+
+/// Runs a C++ program, if there is a compiler for it.
+fn run_cpp(source: &str, flags: &[&str], arguments: &[&str]) {
+    if cpp_compiler().is_none() {
+        return;
+    }
+    let program = Program::with_flags(source, Way::Preload, flags);
+    expect_silent(program.command().args(arguments).env("FREESTONE_HARDEN", "checks"), Way::Preload);
+}
+
+#[test]
+fn what_one_form_of_new_allocates_its_form_of_delete_frees() {
+    for part in ["forms", "constructors", "containers", "resources", "threads", "no_memory"] {
+        run_cpp("operators.cpp", &[], &[part]);
+    }
+}
+
+#[test]
+fn a_program_with_a_malloc_or_operators_of_its_own_is_not_accused() {
+    for own in ["-DOWN_MALLOC", "-DOWN_PLAIN", "-DOWN_ALIGNED"] {
+        run_cpp("operators_own.cpp", &[own, "-Wno-sized-deallocation"], &[]);
+    }
+}
+
+#[test]
+fn a_program_that_replaces_some_forms_by_functions_of_c_is_not_accused() {
+    for more in ["-fpie", "-no-pie"] {
+        run_cpp("operators_partly.cpp", &["-Wno-sized-deallocation", "-Wno-mismatched-new-delete", more], &[]);
+    }
+}
+
+#[test]
+fn a_library_that_prefers_its_own_operators_is_not_accused() {
+    let Some(compiler) = cpp_compiler() else { return };
+    let plugin = scratch("programs").join("hardened-plugin.so");
+    let mut compile = Command::new(compiler);
+    compile.args(["-std=c++17", "-O1", "-shared", "-fPIC", "-o"]).arg(&plugin);
+    succeed(compile.arg(crate_dir().join("tests/c/operators_plugin.cpp")));
+    run_cpp("operators_load.cpp", &[], &[plugin.to_str().expect("a path in UTF-8")]);
 }

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Program, WAYS, expect_silent};
+use harness::{Program, WAYS, expect_silent, text};
 
 fn run(part: &str) {
     for way in WAYS {
@@ -28,4 +28,14 @@ fn a_heap_may_be_deleted_when_all_threads_have_freed_blocks_of_it() {
 #[test]
 fn a_heaps_limit_holds_when_its_blocks_grow() {
     run("limit_and_realloc");
+}
+
+#[test]
+fn a_heap_has_its_own_level_of_hardening() {
+    run("hardened");
+    for way in WAYS {
+        let output = Program::new("heaps.c", way).command().arg("overflow").output().expect("the program can be run");
+        let said = text(&output);
+        assert!(!output.status.success() && said.contains("write behind the end of a block"), "{way:?}: {said}");
+    }
 }

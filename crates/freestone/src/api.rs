@@ -7,7 +7,7 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  fork  options  pressure  report  snapshot  pin  weak_symbols
+//!  parts          background  faults  fork  options  pressure  report  snapshot  pin  weak_symbols
 //! ```
 //!
 //! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
@@ -26,6 +26,7 @@
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
 //! | `background` | the allocator's own thread |
+//! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
@@ -38,6 +39,7 @@ pub(crate) mod access;
 pub(crate) mod alloc;
 mod background;
 pub(crate) mod explicit_heap;
+mod faults;
 mod fork;
 pub(crate) mod free;
 pub(crate) mod global_alloc;

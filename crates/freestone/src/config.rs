@@ -21,8 +21,8 @@ pub(crate) mod settings;
 
 pub use parse::Mistake;
 pub use profile::PROFILES;
-pub use settings::Settings;
-pub(crate) use settings::{Background, Harden, MisusePolicy, Prefault, Purge, Thp};
+pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
+pub use settings::{Harden, Settings};
 
 /// What an option's value looks like.
 ///
@@ -34,6 +34,7 @@ pub(crate) use settings::{Background, Harden, MisusePolicy, Prefault, Purge, Thp
 ///         Unit::Milliseconds => "milliseconds",
 ///         Unit::Bytes => "bytes, with k, m or g",
 ///         Unit::Blocks => "blocks",
+///         Unit::Allocations => "allocations",
 ///         Unit::Words(words) => words[0],
 ///         Unit::Path => "a path",
 ///     };
@@ -48,6 +49,8 @@ pub enum Unit {
     Bytes,
     /// A whole number of blocks.
     Blocks,
+    /// A whole number of allocations.
+    Allocations,
     /// One of these words.
     Words(&'static [&'static str]),
     /// The path of a file.
@@ -124,6 +127,7 @@ pub mod key {
     pub const REPORT_MS: usize = 13;
     pub const SANDBOX: usize = 14;
     pub const HARDEN: usize = 15;
+    pub const GUARD_SAMPLE: usize = 16;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -146,10 +150,10 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 16] = [
+pub static OPTIONS: [OptionSpec; 17] = [
     OptionSpec {
         key: "profile",
-        unit: Unit::Words(&["balanced", "throughput", "lean", "realtime"]),
+        unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
         default: "balanced",
         bounds: (0, 0),
         effect: "sets several other options, as the table of profiles says; explicit options override the profile",
@@ -261,8 +265,17 @@ pub static OPTIONS: [OptionSpec; 16] = [
         bounds: (0, 0),
         effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees and damaged links; \
                  checks: every free is exact, blocks have canaries and wait in a quarantine before reuse, and an operation takes many times as \
-                 long; full: checks, and, with libfreestone_memory.so preloaded as well, memcpy and its kin stay inside blocks; set only before the first \
-                 allocation",
+                 long; full: checks, and freed memory is cleared, all large blocks have guards, and, with libfreestone_memory.so preloaded as well, \
+                 memcpy and its kin stay inside blocks; set only before the first allocation",
+    },
+    OptionSpec {
+        key: "guard_sample",
+        unit: Unit::Allocations,
+        default: "",
+        bounds: (1, 1 << 30),
+        effect: "one small allocation in this many is placed between pages without access, and stays without access after its free: what \
+                 is done to it that must not be done is reported with the stacks of its allocation, its free and its use; not in a sandbox, \
+                 and not for blocks of Rust's global allocator below harden=checks; by default none",
     },
 ];
 

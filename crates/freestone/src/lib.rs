@@ -65,6 +65,7 @@
 //!  central   spans without an owner
 //!  page      runs of 64 KiB pages: dirty, clean, purged
 //!  span      span records, bitmaps, the page map: address → owner and size class
+//!  guarded   blocks between closed pages, one allocation in many
 //!  size_class, config, stats, misuse, usage
 //! ```
 //!
@@ -80,6 +81,7 @@ mod check;
 mod config;
 #[doc(hidden)]
 pub mod door;
+mod guarded;
 mod misuse;
 mod page;
 mod shared;
@@ -113,5 +115,5 @@ pub use stats::Stats;
 /// ```
 pub mod options {
     pub use crate::config::profile::Profile;
-    pub use crate::config::{Mistake, NEVER_MS, OPTIONS, OptionSpec, PROFILES, Unit};
+    pub use crate::config::{Harden, Mistake, NEVER_MS, OPTIONS, OptionSpec, PROFILES, Unit};
 }

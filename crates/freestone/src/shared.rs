@@ -5,7 +5,8 @@
 //!  thread heap ─┼─▶ Shared ─┬─ pages     the page heap, which has the settings and the operating system
 //!  explicit  ───┘           ├─ central   abandoned spans, one list per size class
 //!                           ├─ usage     heaps alive, live bytes, bytes free inside spans
-//!                           └─ secret    what canaries of watched heaps are made of
+//!                           ├─ secret    what canaries of watched heaps are made of
+//!                           └─ guarded   blocks between closed pages
 //! ```
 //!
 //! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
@@ -15,6 +16,7 @@
 
 use crate::central::CentralLists;
 use crate::config::Settings;
+use crate::guarded::pool::GuardedPool;
 use crate::page::PageHeap;
 use crate::span::trailer::Secret;
 use crate::usage::Usage;
@@ -31,13 +33,21 @@ pub(crate) struct Shared<O: Os> {
     pub usage: Usage,
     /// What canaries are made of, once there is a watched heap.
     pub secret: Secret,
+    /// Guarded blocks.
+    pub guarded: GuardedPool,
 }
 
 impl<O: Os> Shared<O> {
     /// Default settings. Makes no system call.
     #[must_use]
     pub(crate) const fn new(os: O) -> Self {
-        Self { pages: PageHeap::new(os), central: CentralLists::new(), usage: Usage::new(), secret: Secret::new() }
+        Self {
+            pages: PageHeap::new(os),
+            central: CentralLists::new(),
+            usage: Usage::new(),
+            secret: Secret::new(),
+            guarded: GuardedPool::new(),
+        }
     }
 
     /// The options.
@@ -54,15 +64,17 @@ impl<O: Os> Shared<O> {
         self.pages.os()
     }
 
-    /// Takes the locks of the central lists and of the page heap, in order of rank, before a fork.
+    /// Takes the locks of the central lists, of the guarded blocks and of the page heap, in order of rank, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.central.lock_for_fork();
+        self.guarded.lock_for_fork();
         self.pages.lock_for_fork();
     }
 
     /// Releases the locks that [`Shared::lock_for_fork`] took, in parent or child.
     pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         self.pages.unlock_after_fork(forker);
+        self.guarded.unlock_after_fork(forker);
         self.central.unlock_after_fork(forker);
     }
 }

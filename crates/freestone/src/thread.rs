@@ -36,6 +36,7 @@
 //! | [`upkeep`] | the decay tick, and emptying everything |
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
+//! | [`sampling`] | which allocations are guarded |
 //! | [`locate`] | what an address is |
 //! | [`extent`] | which block holds an address, for the checks of memory functions |
 //! | [`growth`] | the size that a resized block should get |
@@ -81,6 +82,7 @@ pub(crate) mod remote_frees;
 pub(crate) mod resizing;
 pub(crate) mod returns;
 pub(crate) mod route;
+pub(crate) mod sampling;
 pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;

@@ -16,12 +16,14 @@ use freestone_base::ptr as address;
 #[derive(Debug)]
 pub(crate) struct Reader {
     page: usize,
+    /// The bits of an address that say which OS page it is in.
+    mask: usize,
 }
 
 impl Reader {
     /// Nothing is known.
     pub(crate) fn new() -> Self {
-        Self { page: usize::MAX }
+        Self { page: usize::MAX, mask: !(process::os_page_bytes() - 1) }
     }
 
     /// The bytes at `at`, if they can be read.
@@ -35,23 +37,28 @@ impl Reader {
     }
 
     /// The word at `at`, if it is aligned and can be read.
+    #[inline]
     pub(crate) fn word(&mut self, at: usize) -> Option<usize> {
-        if !at.is_multiple_of(size_of::<usize>()) {
+        if !at.is_multiple_of(size_of::<usize>()) || !self.is_readable(at) {
             return None;
         }
-        self.bytes(at).map(usize::from_ne_bytes)
+        // SAFETY: the OS page could be read just now, and an aligned word is in one page.
+        Some(unsafe { address::from_exposed::<usize>(at).read() })
     }
 
+    #[inline]
     fn is_readable(&mut self, at: usize) -> bool {
-        let page = at & !(process::os_page_bytes() - 1);
-        if page != self.page {
-            // A null pointer is no address to the kernel, and no memory to anybody.
-            if page == 0 || !can_be_read(page) {
-                return false;
-            }
+        at & self.mask == self.page || self.ask(at & self.mask)
+    }
+
+    #[cold]
+    fn ask(&mut self, page: usize) -> bool {
+        // A null pointer is no address to the kernel, and no memory to anybody.
+        let is_readable = page != 0 && can_be_read(page);
+        if is_readable {
             self.page = page;
         }
-        true
+        is_readable
     }
 }
 

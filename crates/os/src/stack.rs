@@ -17,7 +17,7 @@
 
 use crate::module;
 use crate::readable::Reader;
-use rule::Rule;
+use rule::RuleWord;
 use rule_cache::RULES;
 
 mod call_frame;
@@ -48,22 +48,28 @@ impl Stack {
     ///
     /// assert!(!Stack::here().addresses().is_empty());
     /// ```
-    #[inline(never)]
+    #[inline(always)]
     #[must_use]
     pub fn here() -> Self {
         Registers::here().map_or(Self::EMPTY, Self::at)
     }
 
     /// The stack of a thread that was interrupted with these registers. It is the calling thread's, in a signal handler.
+    #[inline(never)]
     #[must_use]
     pub fn at(registers: Registers) -> Self {
         let (mut stack, mut at, mut reader) = (Self::EMPTY, registers, Reader::new());
-        let mut is_return = false;
-        for place in &mut stack.addresses {
-            *place = at.code - usize::from(is_return);
-            stack.len += 1;
-            let Some(caller) = caller_of(&at, *place, &mut reader, !is_return) else { break };
-            (at, is_return) = (caller, true);
+        let mut code = at.code;
+        for (n, place) in (1..).zip(&mut stack.addresses) {
+            *place = code;
+            stack.len = n;
+            let Some(caller) = caller_of(&at, code, &mut reader) else { break };
+            // A stack grows downwards: whoever called is above. Only the innermost function may have no frame.
+            if caller.stack < at.stack + usize::from(n > 1) || caller.code < 2 {
+                break;
+            }
+            // The address in the call, not behind it.
+            (code, at) = (caller.code - 1, caller);
         }
         stack
     }
@@ -87,33 +93,26 @@ impl Stack {
 }
 
 /// The registers of the caller of the function that `code` is in; `None` at the stack's end.
-fn caller_of(at: &Registers, code: usize, reader: &mut Reader, is_innermost: bool) -> Option<Registers> {
+#[inline(always)]
+fn caller_of(at: &Registers, code: usize, reader: &mut Reader) -> Option<Registers> {
     let rule = match RULES.get(code) {
         Some(known) => known,
-        None => {
-            let found = module::find(code).and_then(|module| call_frame::rule(module.frame_info, code));
-            RULES.put(code, found);
-            found
-        }
+        None => find_rule(code),
     };
-    let caller = match rule {
-        Some(rule) => by_rule(at, rule, reader, is_innermost)?,
-        None => by_frame_pointer(at, reader)?,
-    };
-    // A stack grows downwards: whoever called is above.
-    let is_above = caller.stack > at.stack || (is_innermost && caller.stack == at.stack);
-    (is_above && caller.code > 1).then_some(caller)
+    if rule == RuleWord::NONE { by_frame_pointer(at, reader) } else { rule.caller(at, reader) }
 }
 
-fn by_rule(at: &Registers, rule: Rule, reader: &mut Reader, is_innermost: bool) -> Option<Registers> {
-    let frame = rule.frame(at.stack, at.frame);
-    // Only the innermost function can have its return address in a register still.
-    let link = is_innermost.then_some(at.link).filter(|&link| link != 0);
-    let code = rule.return_address.value(frame, link, reader)?;
-    let frame_pointer = rule.frame_pointer.value(frame, Some(at.frame), reader)?;
-    Some(Registers { code: registers::plain(code), stack: frame, frame: frame_pointer, link: 0 })
+#[cold]
+fn find_rule(code: usize) -> RuleWord {
+    if code == 0 {
+        return RuleWord::NONE;
+    }
+    let found = module::find(code).and_then(|module| call_frame::rule(module.frame_info, code));
+    RULES.put(code, RuleWord::new(found));
+    RuleWord::new(found)
 }
 
+#[cold]
 fn by_frame_pointer(at: &Registers, reader: &mut Reader) -> Option<Registers> {
     if at.frame < at.stack {
         return None;

@@ -39,7 +39,7 @@ places! {
     FALLBACK_LOAD: "fallback", "fallback.load(", 0;
     FALLBACK_EXCHANGE: "fallback", "fallback.compare_exchange(", 0;
     FALLBACK_REFUSED: "fallback", "fallback.compare_exchange(", 1;
-    REPORT_IS_SET: "get", "is_set.load(", 0;
+    REPORT_IS_SET: "is_set", "is_set.load(", 0;
     REPORT_SET: "set", "is_set.store(", 0;
     TELLER_TAKE: "notify", "notifier.compare_exchange(", 0;
     TELLER_REFUSED: "notify", "notifier.compare_exchange(", 1;

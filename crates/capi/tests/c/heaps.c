@@ -165,6 +165,34 @@ static void limit_and_realloc(void) {
     free(block);
 }
 
+/* Blocks of a hardened heap are checked, whatever the level of the process, and those of another heap are as they were. */
+static void hardened(void) {
+    EXPECT(!freestone_heap_new_hardened("very") && errno == EINVAL);
+    errno = 0;
+    EXPECT(!freestone_heap_new_hardened(NULL) && errno == EINVAL);
+    for (int i = 0; i < 4; i++) {
+        static const char *const levels[] = {"off", "default", "checks", "full"};
+        freestone_heap_t *heap = freestone_heap_new_hardened(levels[i]);
+        EXPECT(heap);
+        for (size_t size = 0; size < 300000; size = size * 2 + 7) {
+            char *block = freestone_heap_malloc(heap, size);
+            EXPECT(block && malloc_usable_size(block) >= size);
+            memset(block, 1, size);
+            free(HIDE(block));
+        }
+        freestone_heap_delete(heap);
+    }
+}
+
+/* One byte behind a block of a hardened heap is written, and the block freed. */
+static void overflow(void) {
+    freestone_heap_t *heap = freestone_heap_new_hardened("checks");
+    char *block = freestone_heap_malloc(heap, 20);
+    HIDE(block)[20] ^= 0x5a;
+    free(HIDE(block));
+    EXPECT(!"an overflow that was reported");
+}
+
 int main(int argc, char **argv) {
     alarm(60);
     const char *part = argc > 1 ? argv[1] : "";
@@ -172,6 +200,8 @@ int main(int argc, char **argv) {
     else if (strcmp(part, "freed_before_deletion") == 0) freed_before_deletion();
     else if (strcmp(part, "freed_by_all") == 0) freed_by_all();
     else if (strcmp(part, "limit_and_realloc") == 0) limit_and_realloc();
+    else if (strcmp(part, "hardened") == 0) hardened();
+    else if (strcmp(part, "overflow") == 0) overflow();
     else EXPECT(!"a part of this program");
     return 0;
 }

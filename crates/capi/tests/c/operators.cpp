@@ -54,7 +54,8 @@ static void forms() {
                     ::operator delete[](blocks[3], size);
                 break;
             default:
-                for (void *block : blocks) std::thread([block, size] { ::operator delete(block, size); }).join();
+                for (void *block : {blocks[0], blocks[2]}) std::thread([block, size] { ::operator delete(block, size); }).join();
+                for (void *block : {blocks[1], blocks[3]}) std::thread([block, size] { ::operator delete[](block, size); }).join();
             }
         }
         for (size_t align = 16; align <= 1 << 16; align *= 2) {

@@ -10,6 +10,7 @@
 #pragma weak free_sized
 #pragma weak free_aligned_sized
 #pragma weak freestone_heap_new
+#pragma weak freestone_heap_new_hardened
 #pragma weak freestone_heap_delete
 #pragma weak freestone_heap_malloc
 #pragma weak freestone_heap_calloc

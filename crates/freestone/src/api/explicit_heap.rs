@@ -74,11 +74,35 @@ impl Heap {
     /// - Its blocks are freed by [`Heap::deallocate`] or C's `free`, not by [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
     #[must_use]
     pub unsafe fn new() -> Option<Self> {
+        // SAFETY: this function's contract is that of `hardened`.
+        unsafe { Self::hardened(Harden::Off) }
+    }
+
+    /// A new heap whose blocks are hardened as `level` says, or as the option `harden` says for the process if that is more; `None` when memory
+    /// runs out. From [`Harden::Checks`] on every operation on its blocks is checked, whichever thread makes it. What [`Harden::Full`]
+    /// does besides, it does only for the process as a whole.
+    ///
+    /// ```
+    /// use core::alloc::Layout;
+    /// use freestone::Heap;
+    /// use freestone::options::Harden;
+    ///
+    /// // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// let heap = unsafe { Heap::hardened(Harden::Checks) }.expect("memory for a heap");
+    /// let block = heap.allocate(Layout::new::<[u8; 24]>()).expect("memory for 24 bytes");
+    /// // SAFETY: the block was allocated just now, and is not used again. A write behind its end would be reported here.
+    /// unsafe { heap.deallocate(block) };
+    /// ```
+    ///
+    /// # Safety
+    /// - As for [`Heap::new`].
+    #[must_use]
+    pub unsafe fn hardened(level: Harden) -> Option<Self> {
         if !process::start() {
             return None;
         }
         // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
-        let record = unsafe { PROCESS.threads.create_explicit(&PROCESS.shared, Harden::Off) }?;
+        let record = unsafe { PROCESS.threads.create_explicit(&PROCESS.shared, level) }?;
         Some(Self { record })
     }
 

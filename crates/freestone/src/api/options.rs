@@ -34,18 +34,11 @@ pub(super) fn apply_all(settings: &Settings) {
 /// all others without a message, as the caller must not learn more than from another program.
 fn raise_harden(settings: &Settings, name: &[u8], value: &[u8]) {
     if config::find(name) == Some(key::HARDEN)
-        && let Ok(level) = level_of(value)
+        && let Ok(level) = Harden::of_word(value)
         && level > settings.harden()
     {
         settings.store(key::HARDEN, level as usize);
     }
-}
-
-/// The level of hardening that the text `value` names.
-fn level_of(value: &[u8]) -> Result<Harden, Mistake> {
-    let settings = Settings::new();
-    settings.set(key::HARDEN, value)?;
-    Ok(settings.harden())
 }
 
 /// Calls `visit` with name, value and source of each option in the environment, then of those in the link-time symbol.
@@ -97,7 +90,7 @@ pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {
         // A word that is no level is reported as that, not as too late.
-        return level_of(value.as_bytes()).and(Err(Mistake::TooLate));
+        return Harden::of_word(value.as_bytes()).and(Err(Mistake::TooLate));
     }
     let settings = shared.settings();
     let before = settings.get(index);

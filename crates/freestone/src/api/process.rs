@@ -23,7 +23,7 @@ use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
 use crate::api::pressure::Pressure;
 use crate::api::report::Event;
-use crate::api::{options, pin, report, snapshot};
+use crate::api::{faults, options, pin, report, snapshot};
 use crate::config::Mistake;
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -36,6 +36,7 @@ use freestone_base::inbox::Inbox;
 use freestone_base::lock::Forker;
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::{Futex, Linux, Os};
 
 /// The parts of the process's allocator.
@@ -95,6 +96,7 @@ pub(super) fn start() -> bool {
     if !PROCESS.announced.load(Ordering::Relaxed) && !PROCESS.announced.swap(true, Ordering::Relaxed) {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
+        watch_faults();
     }
     true
 }
@@ -138,8 +140,20 @@ pub(super) fn set_option(name: &str, value: &str) -> Result<(), Mistake> {
     // Started first, so that environment and symbol, which are read at the start, do not override this value later.
     start();
     options::set(&PROCESS.shared, name, value)?;
+    watch_faults();
     PROCESS.background.option_changed(&PROCESS.shared);
     Ok(())
+}
+
+/// Installs the handler of faults if some allocations are guarded.
+fn watch_faults() {
+    if PROCESS.shared.settings().guard_sample().is_some() {
+        fault::install(on_fault);
+    }
+}
+
+fn on_fault(fault: &Fault) -> Outcome {
+    faults::judge(&PROCESS.shared, current::get().number(), fault)
 }
 
 /// The value of the option `name` as a number (see [`Settings::get`](crate::config::Settings::get)); `None` if there is no such option.

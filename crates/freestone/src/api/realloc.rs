@@ -70,9 +70,12 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
         return moved;
     }
     // An invalid pointer has been reported, and stays invalid: that is no shortage.
-    let is_short = |moved: &*mut u8| {
-        moved.is_null() && is_possible(size, align) && !matches!(locate(&PROCESS.shared, block), Place::Wrong(_))
+    let is_wrong = || match locate(&PROCESS.shared, block) {
+        Place::Wrong(_) => true,
+        Place::Guarded => PROCESS.shared.guarded.size_of(block.addr()).is_err(),
+        _ => false,
     };
+    let is_short = |moved: &*mut u8| moved.is_null() && is_possible(size, align) && !is_wrong();
     // SAFETY: a second attempt is made only if the first one returned null, and then the block is as it was.
     or_enomem(shortage::handle(moved, is_short, || unsafe { attempt(block, size, align) }))
 }

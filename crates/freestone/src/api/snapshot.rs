@@ -39,6 +39,9 @@ pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) ->
         }
         out += blocks_out * bytes;
     }
+    let (live_guarded, open_guarded) = shared.guarded.live_and_open_bytes();
+    stats.metadata += shared.guarded.metadata_bytes();
+    out += live_guarded as i64;
     let mut kept_pages = 0;
     for heap in threads.iter() {
         let (puts, takes) = heap.cache().puts_and_takes();
@@ -54,7 +57,7 @@ pub(super) fn take<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>) ->
     }
     let [spans, large, kept] =
         [pages.small_pages, pages.large_pages, kept_pages].map(|pages| pages * PAGE_BYTES as u64);
-    stats.settle(live, out, spans, (large, kept))
+    stats.settle(live, out, spans + open_guarded, (large, kept))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ impl fmt::Display for Mistake {
 /// The number that `text` stands for.
 pub(super) fn value(unit: Unit, text: &[u8]) -> Result<usize, Mistake> {
     match unit {
-        Unit::Milliseconds | Unit::Blocks => digits(text),
+        Unit::Milliseconds | Unit::Blocks | Unit::Allocations => digits(text),
         Unit::Bytes => {
             let (number, shift) = match text.split_last() {
                 Some((b'k' | b'K', rest)) => (rest, 10),

@@ -35,7 +35,7 @@ pub struct Profile {
 /// assert_eq!(Freestone.option("decay_ms"), Some(100));
 /// # Ok::<(), freestone::options::Mistake>(())
 /// ```
-pub static PROFILES: [Profile; 4] = [
+pub static PROFILES: [Profile; 5] = [
     Profile { name: "balanced", purpose: "the defaults, for everything not below", options: &[] },
     Profile {
         name: "throughput",
@@ -69,6 +69,11 @@ pub static PROFILES: [Profile; 4] = [
             (key::PREFAULT, "populate"),
             (key::THP, "off"),
         ],
+    },
+    Profile {
+        name: "production",
+        purpose: "services that run for long: finds misuse of small blocks by sampling; the defaults otherwise",
+        options: &[(key::GUARD_SAMPLE, "20000")],
     },
 ];
 

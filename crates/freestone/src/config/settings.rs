@@ -4,6 +4,7 @@ use crate::config::profile::Profile;
 use crate::config::report_file::ReportFile;
 use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
 use core::fmt;
+use core::str::FromStr;
 use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::units::{PAGE_BYTES, Pages};
 
@@ -62,7 +63,15 @@ pub enum Prefault {
     Populate,
 }
 
-/// How much heap misuse is detected. Each level detects what the ones before it detect.
+/// How much heap misuse is detected: the levels of the option `harden`. Each detects what the ones before it detect.
+///
+/// ```
+/// use freestone::options::{Harden, Mistake};
+///
+/// assert_eq!("checks".parse(), Ok(Harden::Checks));
+/// assert_eq!("very".parse::<Harden>(), Err(Mistake::NotAWord));
+/// assert!(Harden::Default < Harden::Full);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Harden {
     /// What the plain data structures notice by themselves.
@@ -73,6 +82,23 @@ pub enum Harden {
     Checks,
     /// Everything there is.
     Full,
+}
+
+impl Harden {
+    /// The level that a word names.
+    pub(crate) fn of_word(word: &[u8]) -> Result<Self, Mistake> {
+        let settings = Settings::new();
+        settings.set(key::HARDEN, word)?;
+        Ok(settings.harden())
+    }
+}
+
+impl FromStr for Harden {
+    type Err = Mistake;
+
+    fn from_str(word: &str) -> Result<Self, Mistake> {
+        Self::of_word(word.as_bytes())
+    }
 }
 
 /// A thread keeps at most this much of one size class: bounds [`key::BIN_MAX`] for large blocks.
@@ -127,6 +153,7 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
                 AtomicUsize::new(Harden::Default as usize),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
         }
@@ -249,6 +276,14 @@ impl Settings {
             2 => Harden::Checks,
             _ => Harden::Full,
         }
+    }
+
+    /// Of how many small allocations one is guarded; `None`: none is.
+    #[inline]
+    #[must_use]
+    pub fn guard_sample(&self) -> Option<u64> {
+        let rate = self.get(key::GUARD_SAMPLE);
+        (rate != 0 && !self.sandbox()).then_some(rate as u64)
     }
 
     /// The file of the report.

@@ -36,6 +36,9 @@ fn values_are_read_or_refused_and_a_refused_one_changes_nothing() {
         (key::SPAN_SIZE, b"1m", Mistake::OutOfRange),
         (key::PROFILE, b"fast", Mistake::NotAWord),
         (key::HARDEN, b"checked", Mistake::NotAWord),
+        (key::GUARD_SAMPLE, b"0", Mistake::OutOfRange),
+        (key::GUARD_SAMPLE, b"1073741825", Mistake::OutOfRange),
+        (key::GUARD_SAMPLE, b"often", Mistake::NotANumber),
         (99, b"1", Mistake::UnknownKey),
     ] {
         assert_eq!(settings.set(index, text), Err(mistake), "{index} {text:?}");
@@ -100,4 +103,14 @@ fn in_a_sandbox_there_is_no_background_thread_whatever_the_other_options() {
     settings.set(key::SANDBOX, b"on").unwrap();
     settings.set(key::BACKGROUND, b"on").unwrap();
     assert_eq!((settings.sandbox(), settings.background()), (true, Background::Off));
+}
+
+#[test]
+fn nothing_is_guarded_unless_asked_for_and_nothing_in_a_sandbox() {
+    let settings = Settings::new();
+    assert_eq!(settings.guard_sample(), None);
+    settings.set(key::GUARD_SAMPLE, b"5000").unwrap();
+    assert_eq!(settings.guard_sample(), Some(5000));
+    settings.set(key::SANDBOX, b"on").unwrap();
+    assert_eq!(settings.guard_sample(), None);
 }

@@ -58,6 +58,28 @@ pub(crate) enum Misuse {
         /// Bytes from the block's start to the first that was seen to be wrong.
         offset: usize,
     },
+    /// It is a guarded block, and what was accessed is beside it.
+    BesideGuarded {
+        /// Bytes of the block's size class.
+        block_bytes: usize,
+        /// Bytes that the program asked for.
+        size: usize,
+        /// Bytes from the block's start to the access; negative before it.
+        offset: isize,
+        /// What was done.
+        touch: Touch,
+    },
+    /// It is a guarded block that was accessed after its free.
+    FreedGuarded {
+        /// Bytes of the block's size class.
+        block_bytes: usize,
+        /// Bytes that the program had asked for.
+        size: usize,
+        /// Bytes from the block's start to the access.
+        offset: isize,
+        /// What was done.
+        touch: Touch,
+    },
     /// It is a block of another size than the program says.
     WrongSize {
         /// Bytes that the program asked for.
@@ -101,6 +123,34 @@ pub(crate) enum Misuse {
     },
 }
 
+/// What was done to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// It was read.
+    Read,
+    /// It was written.
+    Write,
+    /// One of the two.
+    Unknown,
+}
+
+impl Touch {
+    /// What is known of an access: whether it was a write.
+    pub(crate) fn new(is_write: Option<bool>) -> Self {
+        is_write.map_or(Self::Unknown, |is_write| if is_write { Self::Write } else { Self::Read })
+    }
+}
+
+impl fmt::Display for Touch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Unknown => "access",
+        })
+    }
+}
+
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,6 +160,10 @@ impl fmt::Display for Misuse {
             Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
             Self::Overflow { .. } => f.write_str("write behind the end of a block"),
             Self::WriteAfterFree { .. } => f.write_str("write to a freed block"),
+            Self::BesideGuarded { offset: ..0, touch, .. } => write!(f, "{touch} before the start of a block"),
+            Self::BesideGuarded { touch, .. } => write!(f, "{touch} behind the end of a block"),
+            Self::FreedGuarded { touch: Touch::Read, .. } => f.write_str("read of a freed block"),
+            Self::FreedGuarded { touch, .. } => write!(f, "{touch} to a freed block"),
             Self::WrongSize { .. } => f.write_str("free of a block of another size"),
             Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
             Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
@@ -152,6 +206,11 @@ impl fmt::Display for Line {
                     "{what}: {address:#x} ({asked}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
                 )
             }
+            Misuse::BesideGuarded { block_bytes, size, offset, .. }
+            | Misuse::FreedGuarded { block_bytes, size, offset, .. } => write!(
+                f,
+                "{what}: {address:#x} ({size} bytes requested, {block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
+            ),
             Misuse::WrongSize { size, claimed } => {
                 write!(f, "{what}: {address:#x} ({size} bytes requested), freed as {claimed} bytes by thread {thread}")
             }

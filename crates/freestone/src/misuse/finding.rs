@@ -33,14 +33,14 @@ const JSON_BYTES: usize = TEXT_BYTES + TEXT_BYTES / 4;
 
 /// Where a thread did something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Site {
     /// The kernel's number of the thread.
     pub(crate) thread: i32,
     /// Its stack.
     pub(crate) stack: Stack,
 }
 
-impl Place {
+impl Site {
     /// Where the calling thread is.
     #[inline(always)]
     pub(crate) fn here() -> Self {
@@ -52,15 +52,15 @@ impl Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct History {
     /// Where it was allocated.
-    pub(crate) allocated: Place,
+    pub(crate) allocated: Site,
     /// Where it was freed, if it was.
-    pub(crate) freed: Option<Place>,
+    pub(crate) freed: Option<Site>,
 }
 
 /// A crime, and what is known of it.
 pub(crate) struct Finding<'a> {
     line: Line,
-    at: Option<Place>,
+    at: Option<Site>,
     history: Option<&'a History>,
 }
 
@@ -71,13 +71,11 @@ impl<'a> Finding<'a> {
     }
 
     /// Where it happened, if not here.
-    #[cfg_attr(not(test), expect(dead_code, reason = "of a fault, which guarded blocks have"))]
-    pub(crate) fn at(self, at: Place) -> Self {
+    pub(crate) fn at(self, at: Site) -> Self {
         Self { at: Some(at), ..self }
     }
 
     /// Where the block was allocated and freed.
-    #[cfg_attr(not(test), expect(dead_code, reason = "guarded blocks have one"))]
     pub(crate) fn with_history(self, history: &'a History) -> Self {
         Self { history: Some(history), ..self }
     }
@@ -96,7 +94,7 @@ impl<'a> Finding<'a> {
 
     /// Writes all that is known; `false` without memory for the text.
     fn write(&self, settings: &Settings) -> bool {
-        let at = self.at.unwrap_or_else(Place::here);
+        let at = self.at.unwrap_or_else(Site::here);
         let written = freestone_os::with_long_text::<TEXT_BYTES, _>(|text| {
             // Writing into `FixedText` cannot fail.
             let _ = self.text(&at, text);
@@ -108,7 +106,7 @@ impl<'a> Finding<'a> {
         written.is_some()
     }
 
-    fn text(&self, at: &Place, text: &mut impl Write) -> fmt::Result {
+    fn text(&self, at: &Site, text: &mut impl Write) -> fmt::Result {
         writeln!(text, "freestone: {}", self.line)?;
         writeln!(text, "  in process {}, kernel thread {}:", process::id(), at.thread)?;
         frames(text, &at.stack)?;

@@ -18,7 +18,10 @@ impl<O: Os> PageHeap<O> {
             self.ask_group();
             state = self.state.lock();
         }
-        let Some(limits) = Limits::new(self.settings.limit_bytes(), self.settings.limit_hard_bytes()) else {
+        let beside = self.beside_bytes.load(Ordering::Relaxed);
+        let [soft, hard] = [self.settings.limit_bytes(), self.settings.limit_hard_bytes()]
+            .map(|limit| limit.map(|bytes| bytes.saturating_sub(beside)));
+        let Some(limits) = Limits::new(soft, hard) else {
             return Some(state);
         };
         let mut state = self.make_way(state, more, limits);
@@ -71,11 +74,21 @@ impl<O: Os> PageHeap<O> {
         self.pressed.store(false, Ordering::Relaxed);
     }
 
+    /// Counts bytes that were allocated outside the pages.
+    pub(crate) fn add_beside(&self, bytes: usize) {
+        self.beside_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts bytes outside the pages that were freed.
+    pub(crate) fn sub_beside(&self, bytes: usize) {
+        self.beside_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// Bytes that count against the limits now.
     #[must_use]
     pub(crate) fn limited_bytes(&self) -> usize {
         let state = self.state.lock();
-        state.in_use().saturating_add(state.free_with_memory()).to_bytes().0
+        state.in_use().saturating_add(state.free_with_memory()).to_bytes().0 + self.beside_bytes.load(Ordering::Relaxed)
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) group_asked: AtomicBool,
     /// The soft limit was passed, and no thread has made room since.
     pub(super) pressed: AtomicBool,
+    /// Bytes that count against the limits and are in no page: of guarded blocks.
+    pub(super) beside_bytes: AtomicUsize,
     /// Blocks lack guards because there are as many as the kernel allows.
     pub(super) guards_ran_out: AtomicBool,
     pub(super) watch: Watch,
@@ -100,6 +102,7 @@ impl<O: Os> PageHeap<O> {
             state: Lock::new(State::empty()),
             group_asked: AtomicBool::new(false),
             pressed: AtomicBool::new(false),
+            beside_bytes: AtomicUsize::new(0),
             guards_ran_out: AtomicBool::new(false),
             watch: Watch::new(),
         }

@@ -5,6 +5,7 @@
 //!  pointer ─▶ locate ─▶ wrong ─▶ reported
 //!                   ├─▶ small ─▶ this heap's, or abandoned ─▶ bin
 //!                   │         └▶ another's ────────────────▶ remote-free buffer
+//!                   ├─▶ guarded ─▶ its slot (`guarded`)
 //!                   └─▶ large ─────────────────────────────▶ large-run cache, or page heap
 //! ```
 //!
@@ -22,7 +23,7 @@ use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
 use crate::thread::watched::{self, exact_free, large_block, large_marks};
-use crate::thread::{double_free, drain, flush, refill};
+use crate::thread::{double_free, drain, flush, refill, sampling};
 use core::ptr;
 use freestone_os::Os;
 
@@ -63,11 +64,14 @@ impl<O: Os + 'static> Own<'_, O> {
         self.allocate_for(Request::new(size, align, Family::C))
     }
 
-    /// A block that a watched heap has at hand; null if it has none, and of a heap that is not watched.
+    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, and of a heap that is not watched.
     #[inline(always)]
     #[must_use]
     pub(crate) fn at_hand(self, request: Request) -> *mut u8 {
         let Some(watch) = self.watch() else { return ptr::null_mut() };
+        if sampling::is_on(self) {
+            return ptr::null_mut();
+        }
         watched::allocate::at_hand(self, watch, request)
     }
 
@@ -88,11 +92,17 @@ impl<O: Os + 'static> Own<'_, O> {
     /// Allocates what is asked for; its start is null when memory runs out.
     #[must_use]
     pub(crate) fn allocate_for(self, request: Request) -> NewBlock {
+        let (size, align) = (request.room, request.align);
+        let class = class_of_aligned(size, align);
+        if let Some(class) = class
+            && let Some(start) = sampling::sample(self, class, &request)
+        {
+            return NewBlock { start, zero: true };
+        }
         if let Some(watch) = self.watch() {
             return watched::allocate::allocate(self, watch, request);
         }
-        let (size, align) = (request.room, request.align);
-        match class_of_aligned(size, align) {
+        match class {
             Some(class) => {
                 let block = self.bins().pop(class);
                 let start = if block.is_null() { refill::refill(self, class) } else { block };
@@ -143,6 +153,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 // SAFETY: as above, and no code uses the block any more (this function's contract).
                 unsafe { large::free(self, page) }
             }
+            Place::Guarded => self.free_guarded(block),
             Place::Wrong(what) => self.report(what, block.addr()),
         }
     }
@@ -180,6 +191,7 @@ impl<O: Os + 'static> Own<'_, O> {
             Place::Large { page } if large_marks::is_watched(self, page) => Some(large_marks::asked(self, page).size),
             // SAFETY: the page starts a large block.
             Place::Large { page } => Some(unsafe { large::bytes(self, page) }),
+            Place::Guarded => self.guarded_size(block),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 None

@@ -211,10 +211,17 @@ impl Bins {
         unsafe { Linked::new(self.heads[class].get(), class, self.key(), view) }
     }
 
-    /// Whether a block is in a bin. `view` covers the bin's blocks.
+    /// The blocks that are set aside; take no more than are.
+    fn iter_aside<'a>(&self, class: usize, view: &'a View) -> Linked<'a> {
+        // SAFETY: the blocks are free, and linked with the bin's key.
+        unsafe { Linked::new(self.classes[class].aside.get(), class, self.key(), view) }
+    }
+
+    /// Whether a block is in a bin, or set aside. `view` covers the bin's blocks.
     pub(crate) fn contains(&self, class: usize, block: *mut Node, view: &View) -> bool {
         let most = usize::try_from(self.len(class)).unwrap_or(0);
-        self.iter(class, view).take(most).any(|at| at == block)
+        let n_aside = usize::try_from(self.classes[class].n_aside.get()).unwrap_or(0);
+        self.iter(class, view).take(most).chain(self.iter_aside(class, view).take(n_aside)).any(|at| at == block)
     }
 
     /// Ends a bin at the block at `address`, if it is in it: it was freed again meanwhile and linked elsewhere. The blocks behind it are lost.
@@ -246,6 +253,54 @@ impl Bins {
     /// The first block of a bin, or null: for checks.
     pub(crate) fn first(&self, class: usize) -> *mut Node {
         if self.is_empty(class) { ptr::null_mut() } else { self.heads[class].get() }
+    }
+
+    /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, or blocks are kept so
+    /// already.
+    pub(crate) fn set_aside(&self, class: usize) {
+        let (state, n) = (&self.classes[class], self.len(class));
+        if state.n_aside.get() == 0 && n > 0 {
+            state.aside.set(self.heads[class].replace(END_OF_BIN));
+            state.n_aside.set(n);
+            self.count_moved(class, -n);
+        }
+    }
+
+    /// Whether the countdown to the next guarded allocation of a class may end before the bin's room does. So it may where blocks are set aside: it
+    /// has ended then.
+    #[inline]
+    pub(crate) fn ends_before_room(&self, class: usize) -> bool {
+        self.classes[class].guarded_at.get() <= self.allocs(class).wrapping_add_signed(self.room(class))
+    }
+
+    /// Whether blocks of a bin are set aside.
+    #[inline]
+    pub(crate) fn has_aside(&self, class: usize) -> bool {
+        self.classes[class].n_aside.get() != 0
+    }
+
+    /// Puts blocks that were set aside back into their bin. Returns those that came into the bin meanwhile: they are in it no more. `None` if no
+    /// block was set aside.
+    pub(crate) fn put_back(&self, class: usize) -> Option<FreeChain> {
+        let (state, n_newer) = (&self.classes[class], self.len(class));
+        let n = state.n_aside.replace(0);
+        if n == 0 {
+            return None;
+        }
+        let newer = self.heads[class].replace(state.aside.get());
+        self.count_moved(class, n - n_newer);
+        // SAFETY: the bin's blocks are linked and free, and in the bin no more; it counted so many.
+        Some(unsafe { FreeChain::new(newer, u32::try_from(n_newer).unwrap_or(0), class, self.key()) })
+    }
+
+    /// What [`Bins::allocs`] is after the next guarded allocation of a class; in a watched heap, allocations until then. 0 before that was drawn.
+    pub(crate) fn guarded_at(&self, class: usize) -> u64 {
+        self.classes[class].guarded_at.get()
+    }
+
+    /// Sets that.
+    pub(crate) fn set_guarded_at(&self, class: usize, allocs: u64) {
+        self.classes[class].guarded_at.set(allocs);
     }
 
     /// Blocks handed out of a bin, ever.

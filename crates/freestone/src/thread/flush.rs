@@ -10,7 +10,7 @@ use crate::span::{Generation, PageIndex, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::remote_frees::Slot;
-use crate::thread::{capacity, returns, route, spans};
+use crate::thread::{capacity, returns, route, sampling, spans};
 use freestone_os::Os;
 
 /// The most blocks that a bin should hold, given how many heaps the process has.
@@ -43,6 +43,7 @@ pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
     if burst.is_on_watch(bins.flushed(class)) {
         await_last(own, class);
     }
+    sampling::after_overflow(own, class);
 }
 
 /// Grants a bin room only until the thread's last block of its class is freed, if it has room for that many.
@@ -101,6 +102,7 @@ pub(crate) fn free_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.
 pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
+    sampling::put_back(own, class);
     // Blocks of any owner may be in the bin. Each was allocated before it was freed into the bin, so the newest view covers it.
     let view = own.renew_view();
     let mut chain = match own.bins().take_all_but(class, keep, &view) {

@@ -1,7 +1,8 @@
 //! What an address is: a small block, a large one, or wrong.
 //!
 //! ```text
-//!  address ─▶ outside the address range, or entry 0 ─▶ wrong
+//!  address ─▶ outside the address range ─▶ in the slots: guarded; else wrong
+//!         ├─▶ entry 0 ─▶ wrong
 //!         ├─▶ entry with a size class, aligned to the granule ─▶ small
 //!         └─▶ entry LARGE, at its page's start ─▶ large
 //! ```
@@ -28,7 +29,9 @@ pub(crate) enum Place {
         /// Its first page.
         page: PageIndex,
     },
-    /// Neither.
+    /// In the slots of guarded blocks, which check it.
+    Guarded,
+    /// None of these.
     Wrong(Misuse),
 }
 
@@ -37,7 +40,8 @@ pub(crate) enum Place {
 pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     let (layout, view) = (shared.pages.layout(), shared.pages.view());
     let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
-        return Place::Wrong(Misuse::Foreign);
+        let is_guarded = shared.guarded.contains(block.addr());
+        return if is_guarded { Place::Guarded } else { Place::Wrong(Misuse::Foreign) };
     };
     match entry.class() {
         Some(class) if block.addr().is_multiple_of(GRANULE_BYTES) => return Place::Small { entry, class },

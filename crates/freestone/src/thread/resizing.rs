@@ -48,6 +48,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 // SAFETY: the page starts a large block, which is the caller's (this function's contract).
                 unsafe { resize_large(self, (block, page), size, align) }
             }
+            Place::Guarded => resize_guarded(self, block, size, align),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 ptr::null_mut()
@@ -93,6 +94,19 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
         unsafe { moved.copy_from_nonoverlapping(at.0, examined.trailer.size.min(size)) };
         // SAFETY: the block is given up (this function's contract).
         unsafe { exact_free::free_examined(own, &examined) };
+    }
+    moved
+}
+
+/// Moves a guarded block to a block of another size: an access behind the old size is an error until then.
+#[cold]
+fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    let Some(usable) = own.guarded_size(block) else { return ptr::null_mut() };
+    let moved = allocate_for_growth(own, usable, Request::new(size, align, Family::C));
+    if !moved.is_null() {
+        // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
+        unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+        own.free_guarded(block);
     }
     moved
 }

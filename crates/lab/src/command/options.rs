@@ -69,6 +69,7 @@ fn unit(spec: &OptionSpec) -> String {
         Unit::Milliseconds => "ms".into(),
         Unit::Bytes => "bytes (k, m, g)".into(),
         Unit::Blocks => "blocks".into(),
+        Unit::Allocations => "allocations".into(),
         Unit::Words(_) => "word".into(),
         Unit::Path => "path".into(),
     }

@@ -1,6 +1,7 @@
 extern crate std;
 use super::*;
 use crate::test_range::TestRange;
+use std::os::fd::AsRawFd;
 
 #[test]
 fn memory_goes_through_its_states() {
@@ -22,14 +23,9 @@ fn memory_goes_through_its_states() {
 
 /// Whether the kernel can read the byte at an offset: a system call fails where an access by this process would fault.
 fn is_readable(range: &TestRange<'_, Linux>, offset: usize) -> bool {
-    let mut pipe = [0; 2];
-    // SAFETY: the array has room for both descriptors; `write` only reads one byte, and fails if that cannot be read.
-    unsafe {
-        assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
-        let wrote = libc::write(pipe[1], range.at(offset).cast(), 1) == 1;
-        pipe.map(|end| libc::close(end));
-        wrote
-    }
+    let (_read, write) = std::io::pipe().expect("a pipe");
+    // SAFETY: `write` only reads one byte, and fails if that cannot be read.
+    unsafe { libc::write(write.as_raw_fd(), range.at(offset).cast(), 1) == 1 }
 }
 
 #[test]

@@ -1,5 +1,16 @@
 //! Rules: how to get from a function's registers to its caller's, at one instruction.
+//!
+//! ```text
+//!  bit   0        24     25      27            32                  48                  64
+//!  word  │ offset │ base │ return │ frame ptr   │ return address at │ frame pointer at  │
+//!        │        │      │ address│ same, lost  │ distance, signed  │ distance, signed  │
+//!        │        │      │ same,  │ 29: no rule │                   │                   │
+//!        │        │      │ lost   │             │                   │                   │
+//! ```
+//!
+//! A stack of any program is made of some hundreds of rules, applied again and again: applying a word takes few instructions.
 
+use super::registers::{Registers, plain};
 use crate::readable::Reader;
 
 /// What a frame's address is found from.
@@ -22,33 +33,6 @@ pub(super) enum Saved {
     Lost,
 }
 
-impl Saved {
-    /// The value, if it can be had: `register` is what the register has.
-    pub(super) fn value(self, frame: usize, register: Option<usize>, reader: &mut Reader) -> Option<usize> {
-        match self {
-            Self::Same => register,
-            Self::At(distance) => reader.word(frame.wrapping_add_signed(distance.into())),
-            Self::Lost => None,
-        }
-    }
-
-    fn to_bits(self) -> u64 {
-        match self {
-            Self::Same => 0,
-            Self::Lost => 1,
-            Self::At(distance) => 2 | u64::from(distance.cast_unsigned()) << 2,
-        }
-    }
-
-    fn from_bits(bits: u64) -> Self {
-        match bits & 3 {
-            0 => Self::Same,
-            1 => Self::Lost,
-            _ => Self::At(((bits >> 2) as u16).cast_signed()),
-        }
-    }
-}
-
 /// How to get from a function's registers to its caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
@@ -62,38 +46,63 @@ pub(super) struct Rule {
     pub(super) frame_pointer: Saved,
 }
 
-/// Of [`Rule::to_word`]: bits of the offset.
+/// Bits of an offset.
 pub(super) const OFFSET_BITS: u32 = 24;
-/// Bits of a place.
-const SAVED_BITS: u32 = 18;
 
-impl Rule {
-    /// The frame's address: the stack pointer of the caller.
-    pub(super) fn frame(self, stack: usize, frame: usize) -> usize {
-        let base = match self.base {
-            Base::Stack => stack,
-            Base::Frame => frame,
+const BASE_IS_FRAME: u64 = 1 << OFFSET_BITS;
+const RETURN_SAME: u64 = 1 << 25;
+const RETURN_LOST: u64 = 1 << 26;
+const FRAME_SAME: u64 = 1 << 27;
+const FRAME_LOST: u64 = 1 << 28;
+
+/// A rule as a word, or that there is none. See the module header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RuleWord(pub(super) u64);
+
+impl RuleWord {
+    /// There is no rule.
+    pub(super) const NONE: Self = Self(1 << 29);
+
+    /// The rule as a word; none without a rule.
+    pub(super) fn new(rule: Option<Rule>) -> Self {
+        let Some(rule) = rule else { return Self::NONE };
+        let distance = |saved: Saved, same: u64, lost: u64, shift: u32| match saved {
+            Saved::Same => same,
+            Saved::Lost => lost,
+            Saved::At(distance) => u64::from(distance.cast_unsigned()) << shift,
         };
-        base.wrapping_add(self.offset as usize)
+        let base = if rule.base == Base::Frame { BASE_IS_FRAME } else { 0 };
+        Self(
+            u64::from(rule.offset)
+                | base
+                | distance(rule.return_address, RETURN_SAME, RETURN_LOST, 32)
+                | distance(rule.frame_pointer, FRAME_SAME, FRAME_LOST, 48),
+        )
     }
 
-    /// The rule as a word, whose highest bit is 0.
-    pub(super) fn to_word(self) -> u64 {
-        u64::from(self.offset)
-            | u64::from(self.base == Base::Frame) << OFFSET_BITS
-            | self.return_address.to_bits() << (OFFSET_BITS + 1)
-            | self.frame_pointer.to_bits() << (OFFSET_BITS + 1 + SAVED_BITS)
-    }
-
-    /// The rule of a word.
-    pub(super) fn from_word(word: u64) -> Self {
-        let saved = |shift: u32| Saved::from_bits(word >> shift & ((1 << SAVED_BITS) - 1));
-        Self {
-            base: if word >> OFFSET_BITS & 1 == 1 { Base::Frame } else { Base::Stack },
-            offset: (word & ((1 << OFFSET_BITS) - 1)) as u32,
-            return_address: saved(OFFSET_BITS + 1),
-            frame_pointer: saved(OFFSET_BITS + 1 + SAVED_BITS),
-        }
+    /// The registers of the caller of the function that has these; `None` if they are lost or cannot be read. Only the innermost function can have its
+    /// return address in a register still.
+    #[inline]
+    pub(super) fn caller(self, at: &Registers, reader: &mut Reader) -> Option<Registers> {
+        let word = self.0;
+        let base = if word & BASE_IS_FRAME == 0 { at.stack } else { at.frame };
+        let stack = base.wrapping_add((word & (BASE_IS_FRAME - 1)) as usize);
+        let far = |shift: u32| stack.wrapping_add_signed(((word >> shift) as i16).into());
+        let code = if word & (RETURN_SAME | RETURN_LOST) == 0 {
+            reader.word(far(32))?
+        } else if word & RETURN_SAME != 0 && at.link != 0 {
+            at.link
+        } else {
+            return None;
+        };
+        let frame = if word & (FRAME_SAME | FRAME_LOST) == 0 {
+            reader.word(far(48))?
+        } else if word & FRAME_SAME != 0 {
+            at.frame
+        } else {
+            0
+        };
+        Some(Registers { code: plain(code), stack, frame, link: 0 })
     }
 }
 
@@ -101,18 +110,49 @@ impl Rule {
 mod tests {
     use super::*;
 
+    const AT: Registers = Registers { code: 1, stack: 0, frame: 0x77, link: 0 };
+
+    fn caller(rule: Rule, at: &Registers) -> Option<Registers> {
+        RuleWord::new(Some(rule)).caller(at, &mut Reader::new())
+    }
+
     #[test]
-    fn a_rule_is_the_same_after_it_was_a_word() {
-        for base in [Base::Stack, Base::Frame] {
-            for offset in [0, 8, (1 << 24) - 8] {
-                for saved in [Saved::Same, Saved::Lost, Saved::At(-8), Saved::At(i16::MIN), Saved::At(i16::MAX)] {
-                    let rule = Rule { base, offset, return_address: saved, frame_pointer: Saved::At(-16) };
-                    assert_eq!(Rule::from_word(rule.to_word()), rule);
-                    assert_eq!(rule.to_word() >> 63, 0);
-                    let other = Rule { return_address: Saved::At(-8), frame_pointer: saved, ..rule };
-                    assert_eq!(Rule::from_word(other.to_word()), other);
-                }
-            }
+    fn a_rule_says_where_the_frame_is_and_what_is_saved_there() {
+        let words = [10usize, 11, 12, 13, 14, 15];
+        let start = words.as_ptr().expose_provenance();
+        let rule = Rule { base: Base::Stack, offset: 40, return_address: Saved::At(-8), frame_pointer: Saved::At(-16) };
+        let at = Registers { stack: start, ..AT };
+        let found = Registers { code: 14, stack: start + 40, frame: 13, link: 0 };
+        assert_eq!(caller(rule, &at), Some(found));
+        assert_eq!(caller(Rule { frame_pointer: Saved::Same, ..rule }, &at), Some(Registers { frame: 0x77, ..found }));
+        assert_eq!(caller(Rule { frame_pointer: Saved::Lost, ..rule }, &at), Some(Registers { frame: 0, ..found }));
+        let by_frame = Rule { base: Base::Frame, ..rule };
+        assert_eq!(caller(by_frame, &Registers { stack: 0, frame: start, ..AT }), Some(found));
+        let above = Rule { offset: 0, return_address: Saved::At(8), frame_pointer: Saved::At(16), ..rule };
+        assert_eq!(caller(above, &at), Some(Registers { code: 11, stack: start, frame: 12, link: 0 }));
+    }
+
+    #[test]
+    fn a_return_address_is_in_a_register_only_if_there_is_one_and_a_lost_one_ends_the_stack() {
+        let rule = Rule { base: Base::Stack, offset: 0, return_address: Saved::Same, frame_pointer: Saved::Same };
+        assert_eq!(caller(rule, &AT), None);
+        assert_eq!(caller(rule, &Registers { link: 9, ..AT }).map(|caller| caller.code), Some(9));
+        assert_eq!(caller(Rule { return_address: Saved::Lost, ..rule }, &Registers { link: 9, ..AT }), None);
+    }
+
+    #[test]
+    fn the_largest_distances_fit_into_a_word_and_no_rule_is_like_none() {
+        for far in [i16::MIN, -8, 0, i16::MAX] {
+            let rule = Rule {
+                base: Base::Frame,
+                offset: (1 << 24) - 1,
+                return_address: Saved::At(far),
+                frame_pointer: Saved::At(far),
+            };
+            let word = RuleWord::new(Some(rule)).0;
+            assert_eq!([(word >> 32) as i16, (word >> 48) as i16], [far; 2]);
+            assert_eq!(word & ((1 << 24) - 1), (1 << 24) - 1);
+            assert_eq!(word & RuleWord::NONE.0, 0);
         }
     }
 }

@@ -4,14 +4,14 @@ use std::string::String;
 
 const WHAT: Misuse = Misuse::DoubleFree { block_bytes: 48 };
 
-fn text_of(finding: &Finding<'_>, at: &Place) -> String {
+fn text_of(finding: &Finding<'_>, at: &Site) -> String {
     let mut text = String::new();
     finding.text(at, &mut text).unwrap();
     text
 }
 
-fn place(thread: i32, addresses: &[usize]) -> Place {
-    Place { thread, stack: Stack::of(addresses.iter().copied()) }
+fn site(thread: i32, addresses: &[usize]) -> Site {
+    Site { thread, stack: Stack::of(addresses.iter().copied()) }
 }
 
 #[test]
@@ -21,13 +21,13 @@ fn a_finding_has_the_crime_first_then_each_stack_that_is_known() {
     let first = std::format!(
         "freestone: double free of 0x1000 (48-byte block, freed by thread 3)\n  in process {pid}, kernel thread 9:\n    0x8\n"
     );
-    assert_eq!(text_of(&finding, &place(9, &[8])), first);
-    let mut history = History { allocated: place(1, &[16, 17]), freed: None };
+    assert_eq!(text_of(&finding, &site(9, &[8])), first);
+    let mut history = History { allocated: site(1, &[16, 17]), freed: None };
     let allocated = std::format!("{first}  allocated in kernel thread 1:\n    0x10\n    0x11\n");
-    assert_eq!(text_of(&Finding::new(WHAT, 0x1000, 3).with_history(&history), &place(9, &[8])), allocated);
-    history.freed = Some(place(2, &[]));
+    assert_eq!(text_of(&Finding::new(WHAT, 0x1000, 3).with_history(&history), &site(9, &[8])), allocated);
+    history.freed = Some(site(2, &[]));
     let freed = std::format!("{allocated}  freed in kernel thread 2:\n");
-    assert_eq!(text_of(&Finding::new(WHAT, 0x1000, 3).with_history(&history), &place(9, &[8])), freed);
+    assert_eq!(text_of(&Finding::new(WHAT, 0x1000, 3).with_history(&history), &site(9, &[8])), freed);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_report_gets_the_finding_as_one_line_of_json() {
     let path = std::env::temp_dir().join(std::format!("freestone-finding-{}", process::id()));
     settings.report_file().set(path.as_os_str().as_encoded_bytes()).unwrap();
     settings.set(key::MISUSE, b"report").unwrap();
-    assert_eq!(Finding::new(WHAT, 0x1000, 1).at(place(5, &[8])).report(&settings), MisusePolicy::Report);
+    assert_eq!(Finding::new(WHAT, 0x1000, 1).at(site(5, &[8])).report(&settings), MisusePolicy::Report);
     let line = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let pid = process::id();

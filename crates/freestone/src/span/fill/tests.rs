@@ -43,10 +43,11 @@ fn zeros_are_no_damage_exactly_from_the_start_of_an_os_page_on() {
     for start in 1..os_page_bytes {
         let block = &mut memory[aligned + start..][..WHOLE_BYTES];
         let next = os_page_bytes - start;
+        let last = WHOLE_BYTES.min(next + os_page_bytes) - 1;
         write(block);
-        block[next..next + os_page_bytes].fill(0);
+        block[next..=last].fill(0);
         assert_eq!(damage(block, os_page_bytes), None, "{start}");
-        block[next + os_page_bytes - 1] = 1;
+        block[last] = 1;
         assert_eq!(damage(block, os_page_bytes), Some(next), "{start}");
         write(block);
         block[next - 1..].fill(0);

@@ -1,6 +1,8 @@
 //! What only slow paths need to know of a bin.
 
 use core::cell::Cell;
+use core::ptr;
+use freestone_base::inbox::Node;
 use freestone_base::sync::{AtomicI64, AtomicU64};
 
 /// See the module header.
@@ -18,6 +20,12 @@ pub(super) struct BinState {
     pub(super) flushed: Cell<u32>,
     /// `allocs` at the last decay tick: if it has not changed by the next, the bin is idle.
     pub(super) allocs_at_tick: Cell<u64>,
+    /// What `allocs` is after the next guarded allocation; in a watched heap, allocations until then. 0 before that was drawn.
+    pub(super) guarded_at: Cell<u64>,
+    /// The first of the blocks that were set aside, and how many; 0 if none is.
+    pub(super) aside: Cell<*mut Node>,
+    /// See `aside`.
+    pub(super) n_aside: Cell<i64>,
 }
 
 impl BinState {
@@ -30,6 +38,9 @@ impl BinState {
             capacity: Cell::new(0),
             flushed: Cell::new(0),
             allocs_at_tick: Cell::new(0),
+            guarded_at: Cell::new(0),
+            aside: Cell::new(ptr::null_mut()),
+            n_aside: Cell::new(0),
         }
     }
 }

@@ -169,6 +169,11 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         if entry.generation().is_explicit() { None } else { entry.class() }
     }
 
+    /// The heap's number, which findings name; 0 of a placeholder.
+    pub(crate) fn number(self) -> u32 {
+        self.heap.number()
+    }
+
     /// The heap, unless it is a placeholder.
     #[inline]
     pub(crate) fn own(self) -> Option<Own<'a, O>> {

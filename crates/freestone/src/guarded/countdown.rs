@@ -1,0 +1,80 @@
+//! Which allocation is guarded: numbers in, a number out.
+//!
+//! Each allocation is guarded with the same chance, whatever was guarded before: so the distance to the next one is geometric, and no pattern of
+//! the program's can stay beside the guarded allocations.
+
+/// Allocations until the next guarded one, that one included, if one in `rate` is guarded: geometric, from a random number. 1 or more; always 1
+/// if `rate` is 1.
+#[must_use]
+pub(crate) fn allocations_until(rate: u64, random: u64) -> u64 {
+    if rate <= 1 {
+        return 1;
+    }
+    // The logarithm of a random number between 0 and 1 is exponential, and its whole part after scaling geometric.
+    let nats = u128::from(minus_ln(random));
+    1 + ((u128::from(rate) * nats) >> FRACTION_BITS) as u64
+}
+
+/// Bits behind the point of a logarithm.
+const FRACTION_BITS: u32 = 32;
+
+/// -ln(random / 2^64), to within a hundredth: the whole part of the binary logarithm by counting zeros, the rest by a parabola.
+fn minus_ln(random: u64) -> u64 {
+    /// ln 2.
+    const LN_2: u64 = 0xB172_17F7;
+    /// The parabola's height over the chord, which makes its error smallest.
+    const BULGE: u64 = 0x5800_0000;
+    let random = random | 1;
+    let zeros = random.leading_zeros();
+    // The fraction behind the highest bit.
+    let fraction = (u128::from(random) << (zeros + 1)) as u64 >> (64 - FRACTION_BITS);
+    let rest = (1 << FRACTION_BITS) - fraction;
+    let bulge = (u128::from(fraction) * u128::from(rest) * u128::from(BULGE)) >> (2 * FRACTION_BITS);
+    let log2 = (u64::from(zeros) << FRACTION_BITS) + rest - bulge as u64;
+    ((u128::from(log2) * u128::from(LN_2)) >> FRACTION_BITS) as u64
+}
+
+/// A number of which each bit depends on all bits of another (the finalizer of SplitMix64).
+pub(super) fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers as random as those that the pool draws.
+    fn numbers() -> impl Iterator<Item = u64> {
+        (1u64..).map(|n| mixed(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+    }
+
+    #[test]
+    fn the_logarithm_is_right_to_a_hundredth() {
+        for random in numbers().take(10_000).chain([1, 2, 3, u64::MAX, 1 << 63, u64::MAX / 3]) {
+            let exact = -((random | 1) as f64 / 18_446_744_073_709_551_616.0).ln();
+            let found = minus_ln(random) as f64 / f64::from(2).powi(FRACTION_BITS as i32);
+            assert!((exact - found).abs() < 0.01, "{random:#x}: {exact} {found}");
+        }
+    }
+
+    #[test]
+    fn one_in_as_many_as_asked_is_guarded_and_their_distance_is_geometric() {
+        const N: usize = 200_000;
+        for rate in [2u64, 100, 5000] {
+            let distances: std::vec::Vec<u64> =
+                numbers().take(N).map(|random| allocations_until(rate, random)).collect();
+            let mean = distances.iter().sum::<u64>() as f64 / N as f64;
+            // A whole part is half a step less than what it is of; rates of some thousands do not see it.
+            assert!((mean / rate as f64 - 1.0).abs() < if rate == 2 { 0.35 } else { 0.02 }, "{rate}: {mean}");
+            let beyond = distances.iter().filter(|&&distance| distance > rate).count() as f64 / N as f64;
+            assert!((beyond - 0.368).abs() < if rate == 2 { 0.2 } else { 0.01 }, "{rate}: {beyond}");
+        }
+    }
+
+    #[test]
+    fn every_allocation_is_guarded_if_one_in_one_is() {
+        assert!(numbers().take(100).all(|random| allocations_until(1, random) == 1));
+    }
+}

@@ -1,0 +1,121 @@
+//! The record of a slot: its state, its block, and where that was allocated and freed.
+//!
+//! Written by the thread that allocates or frees the block, and read by any thread, in a signal handler too: every field is an atomic. The state is
+//! stored last, so who reads it sees what belongs to it, unless the slot is used again meanwhile: a finding may then show the stack of the
+//! next block.
+
+use crate::misuse::finding::{History, Site};
+use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
+use freestone_os::stack::{FRAMES_MOST, Stack};
+
+/// What a slot is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Never used.
+    Vacant,
+    /// The program has the block.
+    Live,
+    /// A thread is freeing the block, or was when the process forked.
+    Ending,
+    /// The block was freed, and is closed.
+    Freed,
+    /// Never used again: the program touched the block when it was closed, and went on.
+    Spent,
+}
+
+/// What the program asked for, and where that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Its address.
+    pub(crate) start: usize,
+    /// Bytes that the program asked for.
+    pub(crate) size: usize,
+    /// The size class that it would have without a guard.
+    pub(crate) class: usize,
+}
+
+/// See the module header. Zero is a vacant slot.
+pub(crate) struct Slot {
+    state: AtomicU32,
+    class: AtomicU32,
+    start: AtomicUsize,
+    size: AtomicUsize,
+    allocated: SiteRecord,
+    freed: SiteRecord,
+}
+
+impl Slot {
+    /// Its state.
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            0 => State::Vacant,
+            1 => State::Live,
+            2 => State::Ending,
+            3 => State::Freed,
+            _ => State::Spent,
+        }
+    }
+
+    /// Sets its state.
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state as u32, Ordering::Release);
+    }
+
+    /// Moves it from one state to another; `false` if it is in neither.
+    pub(crate) fn change(&self, from: State, to: State) -> bool {
+        self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Its block, or the last one.
+    pub(crate) fn block(&self) -> Block {
+        Block {
+            start: self.start.load(Ordering::Relaxed),
+            size: self.size.load(Ordering::Relaxed),
+            class: self.class.load(Ordering::Relaxed) as usize,
+        }
+    }
+
+    /// Makes it a block's, which the program gets.
+    pub(crate) fn begin(&self, block: Block, site: &Site) {
+        self.start.store(block.start, Ordering::Relaxed);
+        self.size.store(block.size, Ordering::Relaxed);
+        self.class.store(block.class as u32, Ordering::Relaxed);
+        self.allocated.store(site);
+        self.set_state(State::Live);
+    }
+
+    /// Records where its block was freed.
+    pub(crate) fn end(&self, site: &Site) {
+        self.freed.store(site);
+    }
+
+    /// Where its block was allocated, and freed if it was.
+    pub(crate) fn history(&self) -> History {
+        let is_freed = matches!(self.state(), State::Freed | State::Spent);
+        History { allocated: self.allocated.load(), freed: is_freed.then(|| self.freed.load()) }
+    }
+}
+
+/// Where a thread did something.
+struct SiteRecord {
+    thread: AtomicU32,
+    n_addresses: AtomicU32,
+    addresses: [AtomicUsize; FRAMES_MOST],
+}
+
+impl SiteRecord {
+    fn store(&self, site: &Site) {
+        let addresses = site.stack.addresses();
+        self.thread.store(site.thread.cast_unsigned(), Ordering::Relaxed);
+        self.n_addresses.store(addresses.len() as u32, Ordering::Relaxed);
+        for (stored, &address) in self.addresses.iter().zip(addresses) {
+            stored.store(address, Ordering::Relaxed);
+        }
+    }
+
+    fn load(&self) -> Site {
+        let n = self.n_addresses.load(Ordering::Relaxed) as usize;
+        let addresses = self.addresses.iter().take(n).map(|address| address.load(Ordering::Relaxed));
+        Site { thread: self.thread.load(Ordering::Relaxed).cast_signed(), stack: Stack::of(addresses) }
+    }
+}

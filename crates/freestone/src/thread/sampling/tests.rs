@@ -1,0 +1,209 @@
+use super::*;
+use crate::config::key;
+use crate::guarded::geometry::N_SLOTS;
+use crate::misuse::seen;
+use crate::size_class::class_of;
+use crate::testing::{LEVELS, OneHeap, World, fill, free, is_filled, reallocate};
+use crate::thread::upkeep;
+use freestone_os::fake::Fake;
+use freestone_testkit::ops::{Player, any_stream};
+use proptest::prelude::*;
+use std::vec::Vec;
+
+fn world_with(rate: &str, level: &str) -> World {
+    let world = World::hardened(4096, level);
+    world.set(key::GUARD_SAMPLE, rate);
+    world
+}
+
+fn is_guarded(world: &World, block: *mut u8) -> bool {
+    world.shared.guarded.contains(block.addr())
+}
+
+fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
+    heap.allocate(size, 1).start
+}
+
+#[test]
+fn every_small_block_is_guarded_at_a_rate_of_one_until_all_slots_are_in_use_and_again_when_some_are_free() {
+    for level in LEVELS {
+        let world = world_with("1", level);
+        let heap = world.heap();
+        let blocks: Vec<_> = (0..N_SLOTS).map(|n| (allocate(heap, n), n)).collect();
+        assert!(blocks.iter().all(|&(block, _)| is_guarded(&world, block)), "{level}");
+        let ordinary = allocate(heap, 40);
+        assert!(!ordinary.is_null() && !is_guarded(&world, ordinary), "{level}: all slots are in use");
+        assert!(!is_guarded(&world, allocate(heap, 100_000)), "{level}: a large block");
+        blocks.iter().for_each(|&(block, size)| fill(block, 7, size));
+        assert!(blocks.iter().all(|&(block, size)| is_filled(block, 7, size)));
+        free(heap, blocks[9].0);
+        let again = (0..10_000).map(|_| allocate(heap, 40)).find(|&block| is_guarded(&world, block));
+        assert!(again.is_some_and(|again| again.addr().abs_diff(blocks[9].0.addr()) < 40_000), "{level}");
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_thread_that_frees_what_it_allocates_has_one_in_so_many_guarded() {
+    for level in LEVELS {
+        let (rate, n) = (100, 100_000);
+        let world = world_with("100", level);
+        let heap = world.heap();
+        let kept: Vec<_> = (0..200).map(|_| allocate(heap, 64)).collect();
+        let n_guarded = (0..n)
+            .filter(|_| {
+                let block = allocate(heap, 64);
+                let guarded = is_guarded(&world, block);
+                free(heap, block);
+                guarded
+            })
+            .count();
+        // A sample is up to 16 allocations late.
+        assert!((n / (rate + 20)..n / (rate - 8)).contains(&n_guarded), "{level}: {n_guarded}");
+        kept.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_thread_that_only_allocates_has_one_in_so_many_guarded() {
+    let world = world_with("1000", "default");
+    let heap = world.heap();
+    let n_guarded = (0..100_000).filter(|_| is_guarded(&world, allocate(heap, 32))).count();
+    assert!((70..130).contains(&n_guarded), "{n_guarded}");
+    world.check().unwrap();
+}
+
+#[test]
+fn blocks_that_are_set_aside_come_back_when_the_thread_only_frees() {
+    let world = world_with("50", "default");
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..5000).map(|_| allocate(heap, 48)).collect();
+    for block in blocks {
+        free(heap, block);
+        debug_assert!(heap.bins().len(class_of(48)) >= 0);
+    }
+    world.check().unwrap();
+    upkeep::flush_all(heap);
+    world.check().unwrap();
+    assert!(heap.bins().is_empty(class_of(48)) && heap.bins().put_back(class_of(48)).is_none());
+    assert_eq!(heap.bins().live(class_of(48)), 0);
+    world.end(heap);
+    world.check().unwrap();
+}
+
+#[test]
+fn a_double_free_of_a_block_that_is_set_aside_is_reported() {
+    let world = world_with("1000", "default");
+    world.set(key::MISUSE, "report");
+    let heap = world.heap();
+    let class = class_of(48);
+    let blocks: Vec<_> = (0..8).map(|_| allocate(heap, 48)).collect();
+    blocks.iter().for_each(|&block| free(heap, block));
+    heap.bins().set_aside(class);
+    free(heap, blocks[3]);
+    assert_eq!(seen::take(), [(Misuse::DoubleFree { block_bytes: 48 }, blocks[3].addr())]);
+    assert!(put_back(heap, class));
+    world.check().unwrap();
+}
+
+#[test]
+fn other_threads_free_guarded_blocks_and_their_thread_may_be_gone() {
+    let world = world_with("1", "default");
+    let (first, second) = (world.heap(), world.heap());
+    let blocks: Vec<_> = (0..10).map(|_| allocate(first, 100)).collect();
+    free(second, blocks[0]);
+    world.end(first);
+    blocks[1..].iter().for_each(|&block| free(second, block));
+    assert_eq!(world.shared.guarded.live_and_open_bytes(), (0, 0));
+    let class = class_of(100);
+    assert_eq!(first.heap().counts(class).allocs - second.heap().counts(class).frees, 0);
+    world.check().unwrap();
+}
+
+#[test]
+fn explicit_heaps_have_no_guarded_blocks() {
+    let world = world_with("1", "default");
+    let explicit = world.explicit_heap();
+    for _ in 0..100 {
+        assert!(!is_guarded(&world, allocate(explicit.enter().own(), 100)));
+    }
+    world.destroy(explicit);
+    world.check().unwrap();
+}
+
+#[test]
+fn blocks_of_rusts_allocator_are_guarded_in_watched_heaps_only() {
+    for (level, guarded) in [("default", false), ("checks", true)] {
+        let world = world_with("1", level);
+        let heap = world.heap();
+        let block = heap.allocate_for(Request::new(40, 8, Family::Rust)).start;
+        assert_eq!(is_guarded(&world, block), guarded, "{level}");
+    }
+}
+
+#[test]
+fn a_guarded_block_has_the_size_that_was_asked_for_and_moves_when_it_is_resized() {
+    for level in LEVELS {
+        let world = world_with("1", level);
+        let heap = world.heap();
+        let block = allocate(heap, 41);
+        assert_eq!(heap.usable_bytes(block), Some(41));
+        fill(block, 5, 41);
+        let grown = reallocate(heap, block, 50_000);
+        assert!(is_filled(grown, 5, 41) && !is_guarded(&world, grown));
+        let shrunk = reallocate(heap, grown, 10);
+        assert!(is_filled(shrunk, 5, 10));
+        assert!(world.shared.guarded.history(block.addr()).is_some_and(|history| history.freed.is_some()));
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_guarded_block_that_is_freed_twice_is_reported_and_so_is_its_use_for_anything() {
+    let world = world_with("1", "default");
+    world.set(key::MISUSE, "report");
+    let heap = world.heap();
+    let block = allocate(heap, 41);
+    free(heap, block);
+    let twice = (Misuse::DoubleFree { block_bytes: 48 }, block.addr());
+    free(heap, block);
+    assert!(reallocate(heap, block, 100).is_null() && heap.usable_bytes(block).is_none());
+    assert_eq!(seen::take(), [twice; 3]);
+    free(heap, block.wrapping_add(16));
+    assert_eq!(seen::take(), [(Misuse::Interior { block_bytes: 48, offset: 16 }, block.addr() + 16)]);
+}
+
+#[test]
+fn no_block_is_guarded_beyond_the_hard_limit_and_guarded_blocks_count_towards_it() {
+    let world = world_with("1", "default");
+    let heap = world.heap();
+    let before = world.shared.pages.limited_bytes();
+    let block = allocate(heap, 5000);
+    assert!(world.shared.pages.limited_bytes() >= before + 5000);
+    free(heap, block);
+    assert_eq!(world.shared.pages.limited_bytes(), before);
+    world.shared.settings().store(key::LIMIT_HARD, before + 4096);
+    assert!(!is_guarded(&world, allocate(heap, 5000)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_block_overlaps_another_or_loses_its_contents_whatever_is_guarded(
+        stream in any_stream(40, 300, std::vec![1 << 20]),
+        rate in 1usize..20,
+        at in 0..LEVELS.len(),
+    ) {
+        let world = world_with(&std::format!("{rate}"), LEVELS[at]);
+        let mut player = Player::new(OneHeap { world: &world, heap: world.heap() });
+        for &op in &stream.ops {
+            player.step(op).map_err(|violation| TestCaseError::fail(violation.0))?;
+        }
+        world.check().map_err(TestCaseError::fail)?;
+        player.drain().map_err(|violation| TestCaseError::fail(violation.0))?;
+        prop_assert_eq!(world.shared.guarded.live_and_open_bytes(), (0, 0));
+        prop_assert!(seen::take().is_empty());
+    }
+}
