@@ -116,7 +116,7 @@ impl Stage {
             // purge is of more than one.
             world.set(key::HARDEN, pick(random, &["off", "default"]));
             world.set(key::DIRTY_MAX, pick(random, &["0", "256k"]));
-            let (limit, sizes) = [("7m", &[1 << 20, 2 << 20, 3 << 20][..]), ("3m", &[1 << 20])][random.below(2)];
+            let (limit, sizes) = [("7m", &[1 << 20, 2 << 20, 3 << 20][..]), ("2560k", &[1 << 20])][random.below(2)];
             world.set(key::LIMIT_HARD, limit);
             sizes.to_vec()
         } else {
