@@ -260,8 +260,8 @@ pub static OPTIONS: [OptionSpec; 16] = [
         default: "default",
         bounds: (0, 0),
         effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees and damaged links; \
-                 checks: every free is exact, blocks have canaries and wait in a quarantine before reuse, and an operation takes many times as \
-                 long; full: checks, and, with libfreestone_memory.so preloaded as well, memcpy and its kin stay inside blocks; set only before the first \
+                 checks: every free is exact, blocks have canaries and wait in a quarantine before reuse, and an operation takes a few times \
+                 as long; full: checks, and, with libfreestone_memory.so preloaded as well, memcpy and its kin stay inside blocks; set only before the first \
                  allocation",
     },
 ];
