@@ -265,7 +265,7 @@ pub static OPTIONS: [OptionSpec; 17] = [
         bounds: (0, 0),
         effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees, damaged links, and \
                  accesses behind large blocks of new memory; checks: every free is exact, blocks have canaries and wait in \
-                 a quarantine before reuse, and an operation takes many times as long; full: checks, and freed memory is cleared, all large blocks have guards, and, with libfreestone_memory.so preloaded as well, \
+                 a quarantine before reuse, and an operation takes a few times as long; full: checks, and freed memory is cleared, all large blocks have guards, and, with libfreestone_memory.so preloaded as well, \
                  memcpy and its kin stay inside blocks; set only before the first allocation",
     },
     OptionSpec {

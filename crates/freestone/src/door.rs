@@ -32,7 +32,7 @@ pub use crate::api::realloc::reallocate;
 pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};
 pub use crate::misuse::{Access, judge_families};
-pub use crate::span::trailer::Family;
+pub use crate::span::family::Family;
 pub use crate::thread::watched::request::Claim;
 
 /// An allocator of its own, over any operating system.

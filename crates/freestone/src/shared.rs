@@ -18,7 +18,7 @@ use crate::central::CentralLists;
 use crate::config::Settings;
 use crate::guarded::pool::GuardedPool;
 use crate::page::PageHeap;
-use crate::span::trailer::Secret;
+use crate::span::secret::Secret;
 use crate::usage::Usage;
 use freestone_base::lock::Forker;
 use freestone_os::Os;

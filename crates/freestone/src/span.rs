@@ -14,6 +14,8 @@
 //! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`single_block`] | the blocks of a watched span, one at a time |
 //! | [`trailer`] | what a block of a watched span says about itself |
+//! | [`secret`] | what canaries and trailers are made of |
+//! | [`family`] | which functions allocate and free a block |
 //! | [`canary`] | the bytes behind what the program asked for |
 //! | [`fill`] | what a freed block of a watched span is filled with |
 //! | [`erase`] | clearing a freed block |
@@ -22,6 +24,7 @@
 pub(crate) mod blocks;
 pub(crate) mod canary;
 pub(crate) mod erase;
+pub(crate) mod family;
 pub(crate) mod fill;
 pub(crate) mod free_node;
 pub(crate) mod layout;
@@ -31,6 +34,7 @@ pub(crate) mod owned;
 pub(crate) mod page_index;
 pub(crate) mod page_map;
 pub(crate) mod record;
+pub(crate) mod secret;
 pub(crate) mod single_block;
 pub(crate) mod trailer;
 

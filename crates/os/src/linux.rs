@@ -58,8 +58,27 @@ const UNKNOWN: u8 = 0;
 const YES: u8 = 1;
 const NO: u8 = 2;
 
-/// Written to the first byte of the first range that is purged.
+/// Written to the page on which purging is tried.
 const PROBE: u8 = 0xA5;
+
+/// Finds out whether purged memory reads as zero, on a page of its own: what is purged may have guards. Without memory for it the next purge tries
+/// again.
+fn try_purging() {
+    let (bytes, access) = (process::os_page_bytes(), ProtFlags::READ | ProtFlags::WRITE);
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let Ok(page) = (unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }) else { return };
+    let byte = page.cast::<u8>();
+    // SAFETY: the page is mapped, and this function's alone.
+    unsafe { byte.write_volatile(PROBE) };
+    // SAFETY: as above.
+    if unsafe { madvise(page, bytes, Advice::LinuxDontNeed) }.is_ok() {
+        // SAFETY: as above: it is still mapped.
+        let left = unsafe { byte.read_volatile() };
+        PURGED.store(if left == 0 { YES } else { NO }, Ordering::Relaxed);
+    }
+    // SAFETY: the mapping was made above, and nobody else has its address.
+    let _ = unsafe { munmap(page, bytes) };
+}
 
 impl From<KernelErrno> for Errno {
     fn from(errno: KernelErrno) -> Self {
@@ -111,19 +130,11 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        let is_first = PURGED.load(Ordering::Relaxed) == UNKNOWN;
-        if is_first {
-            // SAFETY: the range is committed, and its contents are not needed.
-            unsafe { at.write_volatile(PROBE) };
+        if PURGED.load(Ordering::Relaxed) == UNKNOWN {
+            try_purging();
         }
         // SAFETY: the contents of the range are not needed.
-        unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }?;
-        if is_first {
-            // SAFETY: the range is still mapped after the purge.
-            let left = unsafe { at.read_volatile() };
-            PURGED.store(if left == 0 { YES } else { NO }, Ordering::Relaxed);
-        }
-        Ok(())
+        unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }.map_err(Errno::from)
     }
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {

@@ -21,7 +21,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// The levels of `harden`, with how many of the 113 crimes each has to catch at least.
-const LEVELS: [(&str, usize); 4] = [("off", 47), ("default", 68), ("checks", 105), ("full", 108)];
+const LEVELS: [(&str, usize); 4] = [("off", 47), ("default", 68), ("checks", 107), ("full", 110)];
 
 /// A suite at every level; `None` where programs are for another machine or there is no compiler for C++.
 fn at_each_level(suite: Suite) -> Option<&'static Table> {

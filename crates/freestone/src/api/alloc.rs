@@ -14,7 +14,7 @@ use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::thread::any_block::is_possible;
 use crate::thread::current;
 use crate::thread::large::{self, NewBlock};

@@ -13,7 +13,7 @@
 
 use crate::api::local_heap::{keep_freed, with_heap};
 use crate::size_class::{N_CLASSES, block_bytes};
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Current;
 use crate::thread::watched::request::Claim;

@@ -12,7 +12,7 @@ use crate::api::process::{self, PROCESS};
 use crate::api::{alloc, free, local_heap, realloc};
 use crate::config::Mistake;
 use crate::size_class::{GRANULE_BYTES, class_of_aligned};
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::stats::Stats;
 use crate::thread::current;
 use crate::thread::watched::request::Claim;

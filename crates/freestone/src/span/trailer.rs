@@ -19,10 +19,12 @@
 //! A [`Marked`] is made for a block of a watched span, which is mapped; what its methods read and write lies in the block.
 
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX};
+use crate::span::family::Family;
+use crate::span::secret::Secret;
 use crate::span::{canary, erase, fill};
 use core::ops::Range;
 use core::slice;
-use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicU32, Ordering};
 
 /// Bytes of a trailer.
 pub(crate) const TRAILER_BYTES: usize = size_of::<u32>();
@@ -32,76 +34,6 @@ pub(crate) const LEAST_BLOCK_BYTES: usize = 2 * GRANULE_BYTES;
 
 const _: () = assert!(SMALL_MAX <= 1 << 15);
 const _: () = assert!(LEAST_BLOCK_BYTES - TRAILER_BYTES >= canary::MOST_BYTES);
-
-/// What canaries and trailers are made of: two numbers that the program does not know. The same for all heaps that share the same parts.
-#[derive(Debug)]
-pub(crate) struct Secret {
-    mask: AtomicU64,
-    factor: AtomicU64,
-    /// Whether freed blocks are cleared, not filled with a pattern.
-    erases: AtomicBool,
-}
-
-impl Secret {
-    /// Not drawn yet.
-    pub(crate) const fn new() -> Self {
-        Self { mask: AtomicU64::new(0), factor: AtomicU64::new(0), erases: AtomicBool::new(false) }
-    }
-
-    /// Makes random numbers the secret unless there is one.
-    pub(crate) fn draw(&self, mut random: impl FnMut() -> u64) {
-        if self.factor.load(Ordering::Relaxed) == 0 {
-            self.mask.store(random(), Ordering::Relaxed);
-            self.factor.store(random() | 1 << 63 | 1, Ordering::Relaxed);
-        }
-    }
-
-    /// Has freed blocks cleared. Before the first of them is freed.
-    pub(crate) fn begin_erasing(&self) {
-        self.erases.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether freed blocks are cleared, and new ones read as zero.
-    #[inline]
-    pub(crate) fn erases(&self) -> bool {
-        self.erases.load(Ordering::Relaxed)
-    }
-
-    /// The number that belongs to an address: both halves of a product, folded, so that neither factor follows from it.
-    #[inline(always)]
-    pub(crate) fn word(&self, address: usize) -> u64 {
-        let masked = address as u64 ^ self.mask.load(Ordering::Relaxed);
-        let product = u128::from(masked) * u128::from(self.factor.load(Ordering::Relaxed));
-        product as u64 ^ (product >> 64) as u64
-    }
-}
-
-/// Which functions allocate and free a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// C's, and an explicit heap's.
-    C = 2,
-    /// Rust's global allocator.
-    Rust = 3,
-    /// C++'s `operator new` and `operator delete`.
-    New = 4,
-    /// C++'s `operator new[]` and `operator delete[]`.
-    NewArray = 5,
-}
-
-impl Family {
-    /// The family that trailers have as this number.
-    #[inline(always)]
-    pub(crate) fn of(number: u32) -> Option<Self> {
-        match number {
-            2 => Some(Self::C),
-            3 => Some(Self::Rust),
-            4 => Some(Self::New),
-            5 => Some(Self::NewArray),
-            _ => None,
-        }
-    }
-}
 
 /// What a block of a watched span is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

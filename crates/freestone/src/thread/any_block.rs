@@ -14,7 +14,7 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_bytes, class_of_aligned};
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::{Current, Own};

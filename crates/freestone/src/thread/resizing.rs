@@ -9,7 +9,7 @@
 
 use crate::page::Moved;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::span::{Entry, PageIndex};
 use crate::thread::any_block::free_small;
 use crate::thread::free_block::FreeBlock;

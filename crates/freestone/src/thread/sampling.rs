@@ -24,7 +24,7 @@ use crate::guarded::countdown::allocations_until;
 use crate::guarded::pool::{Freed, Wanted};
 use crate::misuse::finding::{Finding, Site};
 use crate::misuse::{Misuse, abort};
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::thread::free_block::Found;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::request::Request;

@@ -15,7 +15,8 @@ pub(crate) struct Selection {
     pub(crate) missing: Vec<String>,
 }
 
-/// Finds the allocators that `wanted` names, as `NAME` or `NAME=PATH.so`; an empty list means all that are available.
+/// Finds the allocators that `wanted` names, as `NAME` or `NAME=PATH.so`, with options of Freestone behind it: `NAME:OPTION=VALUE`. An empty list
+/// means all that are available.
 ///
 /// # Errors
 /// A name is unknown or given twice, or a library is not an allocator.
@@ -35,6 +36,36 @@ pub(crate) fn select(wanted: &[String]) -> Result<Selection> {
 }
 
 fn one(text: &str) -> Result<Allocator> {
+    let (allocator, options) = split_options(text);
+    if options.is_empty() {
+        return without_options(allocator);
+    }
+    let found = without_options(allocator)?;
+    if found.library.is_none() || PEERS.iter().any(|peer| peer.name == found.name) {
+        bail!("'{text}': the options behind a colon are Freestone's, and {} has others", found.name);
+    }
+    let variables: Vec<_> =
+        options.iter().map(|(key, value)| (format!("FREESTONE_{}", key.to_uppercase()), *value)).collect();
+    let variables: Vec<_> = variables.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+    // The path of a library is no part of a name.
+    let name = allocator.split_once('=').map_or_else(|| text.to_owned(), |(name, _)| name.to_owned());
+    Ok(found.with_options(&name, &variables))
+}
+
+/// The allocator that a text names, and the options behind it. A colon that no option follows is part of a path.
+fn split_options(text: &str) -> (&str, Vec<(&str, &str)>) {
+    let (mut rest, mut options) = (text, Vec::new());
+    while let Some((before, last)) = rest.rsplit_once(':')
+        && let Some((key, value)) = last.split_once('=')
+        && key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
+    {
+        options.insert(0, (key, value));
+        rest = before;
+    }
+    (rest, options)
+}
+
+fn without_options(text: &str) -> Result<Allocator> {
     if let Some((name, path)) = text.split_once('=') {
         let path = Path::new(path);
         preloading::check_allocator_library(path)?;
@@ -94,6 +125,16 @@ mod tests {
     fn an_unknown_name_is_answered_with_the_names_there_are() {
         let text = error(&["sistem"]);
         assert!(text.contains("Did you mean system") && text.contains("--allocator NAME=PATH.so"), "{text}");
+    }
+
+    #[test]
+    fn options_follow_a_name_or_a_path_behind_a_colon() {
+        assert_eq!(split_options("freestone"), ("freestone", vec![]));
+        assert_eq!(split_options("freestone:harden=checks"), ("freestone", vec![("harden", "checks")]));
+        let two = vec![("harden", "checks"), ("decay_ms", "0")];
+        assert_eq!(split_options("new=/a:b/x.so:harden=checks:decay_ms=0"), ("new=/a:b/x.so", two));
+        assert_eq!(split_options("new=/a:b/x.so"), ("new=/a:b/x.so", vec![]));
+        assert!(error(&["system:harden=checks"]).contains("Freestone's"));
     }
 
     #[test]

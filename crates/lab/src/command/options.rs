@@ -48,7 +48,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 }
 
 /// The environment variable of an option.
-pub(crate) fn environment_key(spec: &OptionSpec) -> String {
+fn environment_key(spec: &OptionSpec) -> String {
     format!("FREESTONE_{}", spec.key.to_uppercase())
 }
 

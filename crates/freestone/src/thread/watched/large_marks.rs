@@ -11,7 +11,7 @@
 
 use crate::misuse::Misuse;
 use crate::shared::Shared;
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::span::{PageIndex, canary, erase, fill};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::claim_mismatch;

@@ -1,6 +1,6 @@
 //! What a program asks for, and what it says of a block that it frees.
 
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 
 /// What a program asks for.
 #[derive(Clone, Copy, Debug)]

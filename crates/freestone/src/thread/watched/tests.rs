@@ -1,9 +1,11 @@
+//! Long because: each crime that a watched heap sees has a test here.
 #![allow(unsafe_code)]
 use crate::config::key;
 use crate::misuse::{Misuse, seen};
 use crate::page::PageStats;
 use crate::size_class::{N_CLASSES, SMALL_MAX, block_bytes, class_of};
-use crate::span::trailer::{Family, LEAST_BLOCK_BYTES, TRAILER_BYTES};
+use crate::span::family::Family;
+use crate::span::trailer::{LEAST_BLOCK_BYTES, TRAILER_BYTES};
 use crate::testing::World;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
