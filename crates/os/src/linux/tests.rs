@@ -110,8 +110,10 @@ fn limit(most: u64) -> libc::rlimit {
 }
 
 fn limit_memory(most: u64) -> bool {
+    // The hard limit stays as it is, so that this one can be raised again.
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the call reads one `rlimit`.
-    unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(most)) == 0 }
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) == 0 }
 }
 
 fn limit_files(most: u64) -> bool {

@@ -1,4 +1,5 @@
 #![allow(unsafe_code)]
+use crate::span::trailer::Family;
 use crate::testing::{LEVELS, OneHeap, World, fill, free, is_filled, reallocate};
 use crate::thread::any_block::is_possible;
 use crate::thread::large::ALIGN_MAX;
@@ -219,7 +220,7 @@ fn a_large_block_that_is_freed_with_a_size_beyond_its_end_is_reported_and_left_a
         let heap = world.heap();
         let block = heap.allocate(300_000, 1).start;
         // SAFETY: the block is this test's, and used no more if it is freed.
-        unsafe { heap.free_as(block, Claim::NOTHING.sized(size)) };
+        unsafe { heap.free_as(block, Claim::of(Family::C).sized(size)) };
         assert_eq!(heap.usable_bytes(block).is_none(), is_freed, "{level}: {size}");
     }
 }
