@@ -1,5 +1,5 @@
 #![allow(unsafe_code)]
-use crate::span::trailer::Family;
+use crate::span::family::Family;
 use crate::testing::{LEVELS, OneHeap, World, fill, free, is_filled, reallocate};
 use crate::thread::any_block::is_possible;
 use crate::thread::large::ALIGN_MAX;
