@@ -136,7 +136,7 @@ fn without_a_runtime_the_process_ends_with_a_sentence() {
 }
 
 #[test]
-fn an_exception_that_nobody_catches_ends_the_process_as_the_runtime_says() {
+fn an_exception_that_is_not_caught_ends_the_process_as_the_runtime_says() {
     if cpp_compiler().is_none() || emulated("the runtime's words differ") {
         return;
     }

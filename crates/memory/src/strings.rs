@@ -1,7 +1,7 @@
 //! The functions of `<string.h>` that copy a string.
 #![allow(unsafe_code)]
 //!
-//! A string that does not end in its block is read to its end before that is reported: reading harms nobody, and nothing is written before the
+//! A string that does not end in its block is read to its end before that is reported: reading does no harm, and nothing is written before the
 //! report.
 //!
 //! # Safety

@@ -76,7 +76,7 @@ fn try_purging() {
         let left = unsafe { byte.read_volatile() };
         PURGED.store(if left == 0 { YES } else { NO }, Ordering::Relaxed);
     }
-    // SAFETY: the mapping was made above, and nobody else has its address.
+    // SAFETY: the mapping was made above, and no other code has its address.
     let _ = unsafe { munmap(page, bytes) };
 }
 

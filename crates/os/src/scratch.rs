@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The mapping is new, so no other code has it; zero is a valid text; nobody uses it once it is unmapped.
+//! The mapping is new, so no other code has it; zero is a valid text; no code uses it once it is unmapped.
 
 use core::ptr;
 use freestone_base::text::FixedText;

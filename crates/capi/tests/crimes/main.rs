@@ -16,19 +16,33 @@ mod run;
 
 use harness::{foreign_target, installed, preload_value, shared_library};
 use run::{Allocator, Suite, Table, Verdict};
-use std::env;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::{env, fs};
 
 /// The levels of `harden`, with how many of the 113 crimes each has to catch at least.
 const LEVELS: [(&str, usize); 4] = [("off", 47), ("default", 68), ("checks", 107), ("full", 110)];
 
-/// A suite at every level; `None` where programs are for another machine or there is no compiler for C++.
+/// Whether large blocks have guards here at the level `default`: the kernel has markers for them, and gives no huge pages unasked.
+fn has_guards() -> bool {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let release = read("/proc/sys/kernel/osrelease");
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version >= (6, 13) && !read("/sys/kernel/mm/transparent_hugepage/enabled").contains("[always]")
+}
+
+/// A suite at every level; `None` where programs are for another machine, there is no compiler for C++, or the kernel has no guards, which the page
+/// reckons with.
 fn at_each_level(suite: Suite) -> Option<&'static Table> {
     static CRIMES: OnceLock<Table> = OnceLock::new();
     static ATTACKS: OnceLock<Table> = OnceLock::new();
     if foreign_target().is_some() || !installed("c++") {
         println!("skipped: the crimes are committed on the machine that they are compiled on");
+        return None;
+    }
+    if !has_guards() {
+        println!("skipped: guards need Linux 6.13, and transparent huge pages on `madvise` or `never`");
         return None;
     }
     let table = match suite {

@@ -91,7 +91,7 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn open_guards(&self, state: &mut State, run: Extent) -> bool {
         for_each_guard(state, run, |page, by| {
             let guard = Extent::new(page, ONE);
-            // SAFETY: The page is a guard by these means, and in a run that was just taken and that nobody has yet.
+            // SAFETY: The page is a guard by these means, and in a run that was just taken and not yet handed out.
             unsafe { self.os.unguard(self.start(guard), guard.bytes(), by) }.is_ok()
         })
     }
@@ -141,7 +141,7 @@ impl<O: Os> PageHeap<O> {
         let guard = Extent::new(page, ONE);
         let was = state.runs.take_guard(page);
         let made = self.discard(guard, was).and_then(|()| {
-            // SAFETY: The page was just taken out of a free run, has no memory, and nobody has it.
+            // SAFETY: The page was just taken out of a free run, has no memory, and is not handed out.
             unsafe { self.os.guard(self.start(guard), guard.bytes(), by) }
         });
         match made {
@@ -159,7 +159,7 @@ impl<O: Os> PageHeap<O> {
         if was.kind == Kind::Clean {
             return Ok(());
         }
-        // SAFETY: The page was just taken out of a free run, and nobody has it.
+        // SAFETY: The page was just taken out of a free run, and is not handed out.
         unsafe { self.os.purge(self.start(guard), guard.bytes()) }?;
         if self.os.purge_zeroes() { Ok(()) } else { Err(Errno::AGAIN) }
     }

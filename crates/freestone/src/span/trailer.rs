@@ -178,7 +178,7 @@ impl Marked {
     #[inline(always)]
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         debug_assert!(range.start <= range.end && range.end <= self.capacity());
-        // SAFETY: the range is below the block's trailer; whoever may call what reads them knows that nobody writes them meanwhile (module header).
+        // SAFETY: the range is below the block's trailer; whoever may call what reads them knows that no code writes them meanwhile (module header).
         unsafe { slice::from_raw_parts(self.start.wrapping_add(range.start), range.len()) }
     }
 

@@ -8,7 +8,7 @@
 //!
 //! Takes no lock and writes nothing but hints, so that a signal handler may ask, and code that holds a lock of the heap.
 //!
-//! Threads: any thread asks about any address. If the address is in a block that the caller may use, nobody writes what is read here; if it is
+//! Threads: any thread asks about any address. If the address is in a block that the caller may use, no other thread writes what is read here; if it is
 //! not, what is read may belong to a block that another thread is allocating, and the answer is about that block.
 
 use crate::shared::Shared;

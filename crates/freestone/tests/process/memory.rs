@@ -73,7 +73,7 @@ fn a_large_block_is_as_long_as_it_says_and_calloc_clears_memory_that_was_used() 
 }
 
 #[test]
-fn a_size_that_is_not_possible_is_refused_with_enomem_and_calls_nobody() {
+fn a_size_that_is_not_possible_is_refused_with_enomem_and_makes_no_callback() {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
     unsafe extern "C" fn count(_in_use_bytes: usize, _argument: *mut c_void) {
         CALLS.fetch_add(1, Ordering::Relaxed);

@@ -11,7 +11,7 @@ fn pages_are_closed_at_first_open_as_zero_and_lose_their_contents_when_closed() 
     // SAFETY: both pages lie in the range.
     unsafe { open(at.wrapping_add(page), 2 * page) }.unwrap();
     assert_eq!([0, page, 2 * page, 3 * page].map(can_read), [None, Some(0), Some(0), None]);
-    // SAFETY: the page is open, and nobody else's.
+    // SAFETY: the page is open, and this test's alone.
     unsafe { at.wrapping_add(page).cast::<usize>().write(7) };
     assert_eq!(can_read(page), Some(7));
     // SAFETY: the page lies in the range, and the number is not needed.

@@ -3,7 +3,7 @@ use super::*;
 /// No program under test defines options, and every glibc exports the functions or none of them.
 #[test]
 #[cfg_attr(miri, ignore = "links by assembler")]
-fn what_nobody_defines_is_empty_and_the_c_library_has_all_or_nothing() {
+fn what_is_not_defined_is_empty_and_the_c_library_has_all_or_nothing() {
     assert_eq!(linked_options(), b"");
     let table = addresses();
     let has = [table.lock.is_some(), table.unlock.is_some(), table.reset.is_some()];

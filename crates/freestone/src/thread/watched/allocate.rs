@@ -43,7 +43,7 @@ pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Requ
     start
 }
 
-/// Makes a free block, which is out of its span and nobody's, the program's.
+/// Makes a free block, which is out of its span and not handed out, the program's.
 #[inline(always)]
 fn hand_out<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, (start, class): (*mut u8, usize), request: Request) {
     // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.

@@ -1,7 +1,7 @@
 //! What is wrong with a block of a watched span that a program passes: every crime that its address, its trailer and its canary show.
 #![allow(unsafe_code)]
 //!
-//! A block's trailer says whether the program has it: only who holds a block writes its trailer, and nobody makes one up without the secret. A
+//! A block's trailer says whether the program has it: only who holds a block writes its trailer, and none can be made up without the secret. A
 //! span of this heap also says whether the block was ever carved.
 //!
 //! # Safety
@@ -202,7 +202,7 @@ fn not_live(block: &Marked, trailer: Option<Trailer>) -> Misuse {
 /// What was written to the last bytes of the block of `class` at `left`, in a span of this heap.
 fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize, place: Whereabouts) -> Option<Misuse> {
     let block_bytes = block_bytes(class);
-    // SAFETY: a span of this heap has a block there; only this thread hands it out, and what is read of it nobody else writes.
+    // SAFETY: a span of this heap has a block there; only this thread hands it out, and no other thread writes what is read of it.
     let block = unsafe { Marked::at(left, block_bytes, &own.shared().secret) };
     let offset = block.capacity();
     match (place, block.trailer()) {

@@ -100,7 +100,7 @@ fn overflow<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> Option<Misu
 pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, page: PageIndex) {
     let size = asked(own, page).size;
     let start = own.layout().page_start(page);
-    // SAFETY: the block is in a quarantine, so the bytes are nobody's.
+    // SAFETY: the block is in a quarantine, so no other code uses the bytes.
     let block = unsafe { slice::from_raw_parts(start, size) };
     let os_page_bytes = own.shared().os().os_page_bytes();
     let erases = own.shared().secret.erases();

@@ -1,7 +1,7 @@
 //! The quarantine: blocks that the program freed, and that are not handed out again for a while.
 //!
 //! First in, first out, bounded in blocks and in bytes. A block that is used after it was freed is most likely used soon: as long as it waits,
-//! nobody else has it, and when it leaves, its contents show whether it was written.
+//! no other thread has it, and when it leaves, its contents show whether it was written.
 //!
 //! Threads: only the heap's thread. Any thread may read what large blocks count.
 

@@ -4,7 +4,7 @@
 //! A block that goes to its span, or to its owner, is checked for writes first. One that comes into a magazine is checked when it is handed out.
 //!
 //! # Safety
-//! A block in a quarantine or a magazine is out of its span, and nobody but this heap has it.
+//! A block in a quarantine or a magazine is out of its span, and only this heap has it.
 
 use crate::misuse::Misuse;
 use crate::page::OwnedRun;

@@ -92,7 +92,7 @@ fn a_second_free_is_seen_whether_the_block_waits_or_is_back_or_was_freed_by_anot
             for releases in [false, true] {
                 let (block, _neighbour) = (allocate(heap, size), allocate(heap, size));
                 free(heap, block);
-                // Large blocks are given to the page heap then, and known to nobody.
+                // Large blocks go back to the page heap then, and are in no list of this heap.
                 if releases && size < 30_000 {
                     upkeep::flush_all(heap);
                 }
