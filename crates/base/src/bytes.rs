@@ -76,7 +76,7 @@ mod upwards {
 mod upwards {
     /// Copies from the first byte to the last.
     pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
-        let in_words = if to.addr() % 8 == 0 && from.addr() % 8 == 0 { bytes & !7 } else { 0 };
+        let in_words = if to.addr().is_multiple_of(8) && from.addr().is_multiple_of(8) { bytes & !7 } else { 0 };
         for at in (0..in_words).step_by(8) {
             // SAFETY: the word may be read (the caller's contract), and is aligned.
             let word = unsafe { from.wrapping_add(at).cast::<u64>().read_volatile() };
@@ -93,7 +93,7 @@ mod upwards {
 
     /// Fills.
     pub(super) unsafe fn fill(to: *mut u8, value: u8, bytes: usize) {
-        let in_words = if to.addr() % 8 == 0 { bytes & !7 } else { 0 };
+        let in_words = if to.addr().is_multiple_of(8) { bytes & !7 } else { 0 };
         for at in (0..in_words).step_by(8) {
             // SAFETY: the word may be written (the caller's contract), and is aligned.
             unsafe { to.wrapping_add(at).cast::<u64>().write_volatile(u64::from_ne_bytes([value; 8])) };
