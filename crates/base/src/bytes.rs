@@ -53,17 +53,23 @@ pub unsafe fn fill(to: *mut u8, value: u8, bytes: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod upwards {
     /// Copies from the first byte to the last.
+    ///
+    /// # Safety
+    /// - `bytes` may be read at `from` and written at `to`.
     pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
-        // SAFETY: the bytes may be read and written (the caller's contract); the direction flag is clear at every call of a function.
+        // SAFETY: the bytes may be read and written (this function's contract); the direction flag is clear at every call of a function.
         unsafe {
             core::arch::asm!("rep movsb", inout("rcx") bytes => _, inout("rdi") to => _, inout("rsi") from => _,
                 options(nostack, preserves_flags));
         }
     }
 
-    /// Fills.
+    /// Sets `bytes` to `value`.
+    ///
+    /// # Safety
+    /// - `bytes` may be written at `to`.
     pub(super) unsafe fn fill(to: *mut u8, value: u8, bytes: usize) {
-        // SAFETY: the bytes may be written (the caller's contract); the direction flag is clear at every call of a function.
+        // SAFETY: the bytes may be written (this function's contract); the direction flag is clear at every call of a function.
         unsafe {
             core::arch::asm!("rep stosb", inout("rcx") bytes => _, inout("rdi") to => _, in("al") value,
                 options(nostack, preserves_flags));
@@ -75,31 +81,37 @@ mod upwards {
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod upwards {
     /// Copies from the first byte to the last.
+    ///
+    /// # Safety
+    /// - `bytes` may be read at `from` and written at `to`.
     pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
         let in_words = if to.addr().is_multiple_of(8) && from.addr().is_multiple_of(8) { bytes & !7 } else { 0 };
         for at in (0..in_words).step_by(8) {
-            // SAFETY: the word may be read (the caller's contract), and is aligned.
+            // SAFETY: the word may be read (this function's contract), and is aligned.
             let word = unsafe { from.wrapping_add(at).cast::<u64>().read_volatile() };
-            // SAFETY: the word may be written (the caller's contract), and is aligned.
+            // SAFETY: the word may be written (this function's contract), and is aligned.
             unsafe { to.wrapping_add(at).cast::<u64>().write_volatile(word) };
         }
         for at in in_words..bytes {
-            // SAFETY: the byte may be read (the caller's contract).
+            // SAFETY: the byte may be read (this function's contract).
             let byte = unsafe { from.wrapping_add(at).read_volatile() };
-            // SAFETY: the byte may be written (the caller's contract).
+            // SAFETY: the byte may be written (this function's contract).
             unsafe { to.wrapping_add(at).write_volatile(byte) };
         }
     }
 
-    /// Fills.
+    /// Sets `bytes` to `value`.
+    ///
+    /// # Safety
+    /// - `bytes` may be written at `to`.
     pub(super) unsafe fn fill(to: *mut u8, value: u8, bytes: usize) {
         let in_words = if to.addr().is_multiple_of(8) { bytes & !7 } else { 0 };
         for at in (0..in_words).step_by(8) {
-            // SAFETY: the word may be written (the caller's contract), and is aligned.
+            // SAFETY: the word may be written (this function's contract), and is aligned.
             unsafe { to.wrapping_add(at).cast::<u64>().write_volatile(u64::from_ne_bytes([value; 8])) };
         }
         for at in in_words..bytes {
-            // SAFETY: the byte may be written (the caller's contract).
+            // SAFETY: the byte may be written (this function's contract).
             unsafe { to.wrapping_add(at).write_volatile(value) };
         }
     }
