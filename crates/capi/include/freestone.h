@@ -224,7 +224,7 @@ typedef struct freestone_stats {
     uint64_t purged;         /* given back to the operating system since the start */
     uint64_t n_allocations;  /* blocks allocated since the start */
     uint64_t n_frees;        /* blocks freed since the start */
-    uint64_t n_remote_frees; /* blocks freed by a thread that did not own them, since the start */
+    uint64_t n_remote_frees; /* blocks freed in a span that another heap owned, since the start */
     uint64_t n_handovers;    /* atomic operations that handed those to their owners */
     uint64_t n_threads;      /* threads that have a heap now, plus explicit heaps */
     uint64_t fresh;          /* handed out without physical memory since the start: writing an OS page of it faults */

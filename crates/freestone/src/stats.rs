@@ -59,7 +59,7 @@ pub struct Stats {
     pub n_allocations: u64,
     /// Blocks freed since the start.
     pub n_frees: u64,
-    /// Blocks freed by a thread that did not own their span, since the start.
+    /// Blocks freed in a span that another heap owned, since the start.
     pub n_remote_frees: u64,
     /// Batches in which those blocks were handed to their owners, one atomic operation each.
     pub n_handovers: u64,
