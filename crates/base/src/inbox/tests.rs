@@ -10,6 +10,15 @@ use nodes::{consume, node};
 
 #[cfg(not(loom))]
 #[test]
+fn a_key_is_plain_if_it_leaves_every_address_as_it_is() {
+    let block = core::ptr::without_provenance_mut::<Node>(0x1230);
+    for key in [LinkKey::PLAIN, LinkKey::new(0x10), LinkKey::new(usize::MAX)] {
+        assert_eq!(key.is_plain(), key.apply(block) == block);
+    }
+}
+
+#[cfg(not(loom))]
+#[test]
 fn what_is_pushed_is_taken_once_newest_first() {
     let inbox = Inbox::new();
     let nodes: Vec<_> = (0..3).map(|_| node()).collect();
