@@ -1,6 +1,6 @@
 //! Microcontrollers: lints the crates without an operating system for their processors, and runs TLSF and a pool on two emulated machines.
 
-use crate::process::{cargo, command, is_installed, output, root, run, target};
+use crate::process::{cargo, command, has_target, is_installed, root, run, target};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -15,17 +15,10 @@ const MACHINES: [(&str, &str); 2] = [("microbit", "thumbv6m-none-eabi"), ("mps2-
 
 const EMULATOR: &str = "qemu-system-arm";
 
-/// Which of the targets' `core` is not installed.
-fn missing() -> Vec<&'static str> {
-    let installed = output(&mut command("rustup", &["target", "list", "--installed"])).unwrap_or_default();
-    TARGETS.into_iter().filter(|target| !installed.lines().any(|line| line == *target)).collect()
-}
-
 /// Lints the crates for the targets whose `core` is installed.
 pub(crate) fn check() -> Result<()> {
-    let missing = missing();
     for target in TARGETS {
-        if missing.contains(&target) {
+        if !has_target(target) {
             println!("skipped {target}: `rustup target add {target}` is needed");
             continue;
         }
@@ -47,8 +40,7 @@ fn program(arguments: &[&str]) -> Command {
 
 /// Lints the program, builds it for each machine, and runs it there.
 pub(crate) fn test() -> Result<()> {
-    let missing = missing();
-    if !missing.is_empty() || !is_installed(EMULATOR) {
+    if !TARGETS.into_iter().all(has_target) || !is_installed(EMULATOR) {
         bail!("`rustup target add {}` and `apt-get install {EMULATOR}` are needed", TARGETS.join(" "));
     }
     run(&mut program(&["fmt", "--check"]))?;

@@ -3,7 +3,7 @@
 //! Programs for another processor run under qemu's user emulation. It has its own `madvise`, `mincore` and `/proc` instead of the kernel's, and
 //! threads race less than on a real machine: this tests the code, not the processor.
 
-use crate::process::{cargo, command, is_installed, output, run};
+use crate::process::{cargo, has_target, is_installed, run};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -53,11 +53,6 @@ const C_TESTS: [&str; 9] =
     ["conformance", "elf", "life_cycle", "memory", "misuse", "options", "pool", "threads", "tlsf"];
 
 impl Platform {
-    fn has_std(&self) -> bool {
-        let installed = output(&mut command("rustup", &["target", "list", "--installed"])).unwrap_or_default();
-        installed.lines().any(|line| line == self.target)
-    }
-
     /// `cargo test` for some packages, with the runner of the platform's programs.
     fn cargo_test(&self, packages: &[&str], pages: &[&str]) -> Command {
         let mut command = cargo(&["test"]);
@@ -96,7 +91,7 @@ impl Platform {
 pub(crate) fn check() -> Result<()> {
     for platform in PLATFORMS {
         let target = platform.target;
-        if !platform.has_std() {
+        if !has_target(platform.target) {
             println!("skipped {target}: `rustup target add {target}` is needed");
             continue;
         }
@@ -117,7 +112,7 @@ pub(crate) fn test(names: &[String]) -> Result<()> {
     }
     for platform in PLATFORMS.iter().filter(|it| names.is_empty() || names.iter().any(|name| name == it.target)) {
         let missing = |tool: &&str| !is_installed(tool);
-        if !platform.has_std() || [platform.c_compiler].iter().chain(platform.runner.first()).any(missing) {
+        if !has_target(platform.target) || [platform.c_compiler].iter().chain(platform.runner.first()).any(missing) {
             bail!(
                 "{0}: `rustup target add {0}` and `apt-get install {1}` are needed",
                 platform.target,

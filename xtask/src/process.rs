@@ -50,6 +50,12 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Whether the standard library of a target, or its `core`, is installed.
+pub(crate) fn has_target(name: &str) -> bool {
+    let installed = output(&mut command("rustup", &["target", "list", "--installed"])).unwrap_or_default();
+    installed.lines().any(|line| line == name)
+}
+
 /// Whether a program can be found.
 pub(crate) fn is_installed(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|at| at.join(program).is_file()))

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: the steps, those that fail soonest first.
 
-use crate::process::{self, build_library, cargo, output, run};
+use crate::process::{self, build_library, cargo, run};
 use crate::{
     claims, embedded, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning,
 };
@@ -98,8 +98,8 @@ fn tests() -> Result<()> {
 /// Runs TLSF's tests as a 32-bit program, where one can be built.
 fn i686() -> Result<()> {
     const TARGET: &str = "i686-unknown-linux-gnu";
-    let installed = output(&mut process::command("rustup", &["target", "list", "--installed"])).unwrap_or_default();
-    if !installed.contains(TARGET) || run(&mut process::command("gcc", &["-m32", "-print-libgcc-file-name"])).is_err() {
+    if !process::has_target(TARGET) || run(&mut process::command("gcc", &["-m32", "-print-libgcc-file-name"])).is_err()
+    {
         println!("skipped: `rustup target add {TARGET}` and a 32-bit C library (gcc-multilib) are needed");
         return Ok(());
     }

@@ -13,8 +13,8 @@
 //! # Safety
 //! Only a range that [`map`] returned is opened or closed.
 
-use crate::{Errno, process};
-use core::ffi::c_int;
+use crate::Errno;
+use crate::linux::guards;
 use core::ptr;
 use freestone_base::ptr as address;
 use freestone_base::sync::{AtomicU8, Ordering};
@@ -24,11 +24,8 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anony
 static WAY: AtomicU8 = AtomicU8::new(BY_PROTECTION);
 /// By their protection.
 const BY_PROTECTION: u8 = 0;
-/// By `MADV_GUARD_INSTALL`.
+/// By markers ([`guards`]).
 const BY_GUARDS: u8 = 1;
-
-const MADV_GUARD_INSTALL: c_int = 102;
-const MADV_GUARD_REMOVE: c_int = 103;
 
 /// Maps `bytes`, a multiple of the OS page, all closed, where the kernel likes. `None` without memory or address space for it.
 #[must_use]
@@ -38,7 +35,7 @@ pub fn map(bytes: usize) -> Option<*mut u8> {
     let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }.ok()?;
     address::expose(at);
     // SAFETY: the mapping was just made, and holds nothing.
-    if unsafe { advise(at.cast(), bytes, MADV_GUARD_INSTALL) }.is_ok() {
+    if unsafe { guards::install(at.cast(), bytes) }.is_ok() {
         WAY.store(BY_GUARDS, Ordering::Relaxed);
         return Some(at.cast());
     }
@@ -61,7 +58,7 @@ pub fn map(bytes: usize) -> Option<*mut u8> {
 pub unsafe fn open(at: *mut u8, bytes: usize) -> Result<(), Errno> {
     if WAY.load(Ordering::Relaxed) == BY_GUARDS {
         // SAFETY: closed pages hold nothing.
-        return unsafe { advise(at, bytes, MADV_GUARD_REMOVE) };
+        return unsafe { guards::remove(at, bytes) };
     }
     // SAFETY: as above.
     unsafe { mprotect(at.cast(), bytes, MprotectFlags::READ | MprotectFlags::WRITE) }.map_err(Errno::from)
@@ -77,24 +74,12 @@ pub unsafe fn open(at: *mut u8, bytes: usize) -> Result<(), Errno> {
 pub unsafe fn close(at: *mut u8, bytes: usize) -> Result<(), Errno> {
     if WAY.load(Ordering::Relaxed) == BY_GUARDS {
         // SAFETY: no code needs the contents (this function's contract).
-        return unsafe { advise(at, bytes, MADV_GUARD_INSTALL) };
+        return unsafe { guards::install(at, bytes) };
     }
     // SAFETY: as above.
     unsafe { mprotect(at.cast(), bytes, MprotectFlags::empty()) }?;
     // SAFETY: as above.
     unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }.map_err(Errno::from)
-}
-
-/// `madvise` with advice that `rustix` does not have. Keeps `errno`.
-///
-/// # Safety
-/// - The range is a mapping of this module, and no code needs the contents of what the advice closes.
-unsafe fn advise(at: *mut u8, bytes: usize, advice: c_int) -> Result<(), Errno> {
-    let before = process::errno();
-    // SAFETY: the advice changes nothing outside the range, whose contents are not needed (this function's contract).
-    let result = if unsafe { libc::madvise(at.cast(), bytes, advice) } == 0 { Ok(()) } else { Err(process::errno()) };
-    process::set_errno(before);
-    result
 }
 
 #[cfg(test)]

@@ -272,7 +272,7 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
     Some(address::from_exposed(align::up(got.addr(), freestone_base::units::PAGE_BYTES)))
 }
 
-mod guards;
+pub(crate) mod guards;
 mod huge_pages;
 mod relocate;
 

@@ -1,5 +1,6 @@
 extern crate std;
 use super::*;
+use crate::process;
 use crate::readable::Reader;
 
 #[test]

@@ -5,7 +5,7 @@
 //! moving it takes them away. Neither the C library's headers nor the crates used here name the two kinds of advice everywhere.
 //!
 //! # Safety
-//! As for [`Os::guard`](crate::Os::guard) and [`Os::unguard`](crate::Os::unguard).
+//! As for [`Os::guard`](crate::Os::guard) and [`Os::unguard`](crate::Os::unguard); `closable` does the same with mappings of its own.
 
 use crate::{Errno, process};
 use core::ffi::c_int;
@@ -20,7 +20,7 @@ const MADV_GUARD_REMOVE: c_int = 103;
 ///
 /// # Safety
 /// - The range is committed, made of whole OS pages, and no code uses it.
-pub(super) unsafe fn install(at: *mut u8, bytes: usize) -> Result<(), Errno> {
+pub(crate) unsafe fn install(at: *mut u8, bytes: usize) -> Result<(), Errno> {
     // SAFETY: no code uses the range.
     unsafe { advise(at, bytes, MADV_GUARD_INSTALL) }
 }
@@ -29,7 +29,7 @@ pub(super) unsafe fn install(at: *mut u8, bytes: usize) -> Result<(), Errno> {
 ///
 /// # Safety
 /// - The range is committed and made of whole OS pages.
-pub(super) unsafe fn remove(at: *mut u8, bytes: usize) -> Result<(), Errno> {
+pub(crate) unsafe fn remove(at: *mut u8, bytes: usize) -> Result<(), Errno> {
     // SAFETY: memory without a marker does not change.
     unsafe { advise(at, bytes, MADV_GUARD_REMOVE) }
 }

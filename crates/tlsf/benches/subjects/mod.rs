@@ -25,8 +25,8 @@ pub(crate) fn region(bytes: usize) -> &'static mut [MaybeUninit<u8>] {
     let layout = Layout::from_size_align(bytes, 2 << 20).expect("a valid layout");
     // SAFETY: the layout has bytes; the memory is never given back.
     let start = NonNull::new(unsafe { std::alloc::alloc(layout) }).expect("memory for a region");
-    // SAFETY: advice changes no contents.
     #[cfg(target_os = "linux")]
+    // SAFETY: advice changes no contents.
     unsafe {
         libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE)
     };

@@ -10,11 +10,16 @@ const N_PAGES: u32 = 200;
 
 /// Runs with `N_PAGES` clean pages from page 1 on.
 fn runs(os: &Fake) -> Runs {
+    clean_runs(os, Pages(N_PAGES))
+}
+
+/// Runs with so many clean pages from page 1 on.
+pub(super) fn clean_runs(os: &Fake, pages: Pages) -> Runs {
     let base = os.propose_range(RANGE_BYTES, 0).unwrap();
     let mut runs = Runs::empty();
     runs.begin(MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap());
-    runs.extend_metadata(os, Pages(N_PAGES)).unwrap();
-    runs.add(Pages(N_PAGES), FreeState::CLEAN);
+    runs.extend_metadata(os, pages).unwrap();
+    runs.add(pages, FreeState::CLEAN);
     runs
 }
 

@@ -1,21 +1,14 @@
 //! Guards in runs, over the records of a fake kernel; nothing is made inaccessible but in the records.
 use super::*;
-use crate::page::runs::MetadataArrays;
-use crate::span::Layout;
+use crate::page::runs::tests::clean_runs;
 use crate::testing::RANGE_BYTES;
 use freestone_base::units::Moment;
-use freestone_os::Os;
 use freestone_os::fake::Fake;
 
 const N_PAGES: u32 = 100;
 
 fn runs(os: &Fake) -> Runs {
-    let base = os.propose_range(RANGE_BYTES, 0).unwrap();
-    let mut runs = Runs::empty();
-    runs.begin(MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap());
-    runs.extend_metadata(os, Pages(N_PAGES)).unwrap();
-    runs.add(Pages(N_PAGES), FreeState::CLEAN);
-    runs
+    clean_runs(os, Pages(N_PAGES))
 }
 
 /// Takes `n` blocks of `pages`, each with a guard behind it.
