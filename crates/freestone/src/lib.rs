@@ -66,7 +66,7 @@
 //!  page      runs of 64 KiB pages: dirty, clean, purged
 //!  span      span records, bitmaps, the page map: address → owner and size class
 //!  guarded   blocks between closed pages, one allocation in many
-//!  size_class, config, stats, misuse, usage
+//!  size_class, config, stats, random, misuse, usage
 //! ```
 //!
 //! Start reading at `api/alloc.rs`.
@@ -84,6 +84,7 @@ pub mod door;
 mod guarded;
 mod misuse;
 mod page;
+mod random;
 mod shared;
 mod size_class;
 mod span;

@@ -36,6 +36,7 @@
 //! | [`upkeep`] | the decay tick, and emptying everything |
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
+//! | [`countdown`] | how far the next sample is |
 //! | [`sampling`] | which allocations are guarded |
 //! | [`locate`] | what an address is |
 //! | [`extent`] | which block holds an address, for the checks of memory functions |
@@ -57,6 +58,7 @@ pub(crate) mod any_block;
 pub(crate) mod bins;
 pub(crate) mod burst;
 pub(crate) mod capacity;
+pub(crate) mod countdown;
 pub(crate) mod current;
 pub(crate) mod double_free;
 pub(crate) mod drain;

@@ -20,11 +20,11 @@
 //! layout and puts the block into a bin without a look.
 
 use crate::config::{MisusePolicy, key};
-use crate::guarded::countdown::allocations_until;
 use crate::guarded::pool::{Freed, Wanted};
 use crate::misuse::finding::{Finding, Site};
 use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
+use crate::thread::countdown::units_until;
 use crate::thread::free_block::Found;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::request::Request;
@@ -58,13 +58,13 @@ fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
 
 /// Draws the next countdown of a class. Returns the count at which it ends.
 fn draw<O: Os>(own: Own<'_, O>, class: usize, rate: u64) -> u64 {
-    let at = own.bins().allocs(class) + allocations_until(rate, random(own));
+    let at = own.bins().allocs(class) + units_until(rate, random(own));
     own.bins().set_guarded_at(class, at);
     at
 }
 
 fn random<O: Os>(own: Own<'_, O>) -> u64 {
-    own.shared().guarded.random(|| own.shared().os().random())
+    own.shared().random.draw(|| own.shared().os().random())
 }
 
 /// A guarded block, zeroed, if the countdown of the class has ended. Puts back what was set aside for it.
@@ -87,7 +87,7 @@ fn counts_down<O: Os>(own: Own<'_, O>, class: usize) -> Option<bool> {
         return None;
     }
     let left = match own.bins().guarded_at(class) {
-        0 => allocations_until(rate, random(own)),
+        0 => units_until(rate, random(own)),
         left => left,
     };
     own.bins().set_guarded_at(class, left - 1);
