@@ -24,6 +24,7 @@ use crate::api::fork::{Forks, Locks};
 use crate::api::pressure::Pressure;
 use crate::api::report::Event;
 use crate::api::{faults, options, pin, report, snapshot};
+use crate::config::Harden;
 use crate::config::Mistake;
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -145,9 +146,10 @@ pub(super) fn set_option(name: &str, value: &str) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Installs the handler of faults if some allocations are guarded.
+/// Installs the handler of faults if some allocations are guarded, or memory is closed that the program may access by mistake.
 fn watch_faults() {
-    if PROCESS.shared.settings().guard_sample().is_some() {
+    let settings = PROCESS.shared.settings();
+    if settings.guard_sample().is_some() || (settings.harden() == Harden::Full && !settings.sandbox()) {
         fault::install(on_fault);
     }
 }

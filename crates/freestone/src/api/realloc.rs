@@ -73,6 +73,7 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
     let is_wrong = || match locate(&PROCESS.shared, block) {
         Place::Wrong(_) => true,
         Place::Guarded => PROCESS.shared.guarded.size_of(block.addr()).is_err(),
+        Place::Empty => PROCESS.shared.empty.family_of(block.addr()).is_err(),
         _ => false,
     };
     let is_short = |moved: &*mut u8| moved.is_null() && is_possible(size, align) && !is_wrong();

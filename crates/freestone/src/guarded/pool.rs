@@ -246,9 +246,9 @@ impl GuardedPool {
         let (block_bytes, size) = (block_bytes(block.class), block.size);
         let offset = at.cast_signed().wrapping_sub(block.start.cast_signed());
         let what = if slot.state() == State::Live {
-            Misuse::BesideGuarded { block_bytes, size, offset, touch }
+            Misuse::BesideBlock { block_bytes, size: Some(size), offset, touch }
         } else {
-            Misuse::FreedGuarded { block_bytes, size, offset, touch }
+            Misuse::FreedBlock { block_bytes, size: Some(size), offset, touch }
         };
         Some(Crime { what, block: block.start, history: slot.history() })
     }
@@ -320,7 +320,12 @@ fn written_beside(block: &Block) -> Option<Misuse> {
         if is_whole { None } else { bytes.iter().position(|&byte| byte != FILLING).map(|at| from + at) }
     })?;
     let offset = wrong.cast_signed() - block.start.cast_signed();
-    Some(Misuse::BesideGuarded { block_bytes: block_bytes(block.class), size: block.size, offset, touch: Touch::Write })
+    Some(Misuse::BesideBlock {
+        block_bytes: block_bytes(block.class),
+        size: Some(block.size),
+        offset,
+        touch: Touch::Write,
+    })
 }
 
 /// Of the slots before and behind a closed page the one whose block is nearer to an address in it.

@@ -22,7 +22,7 @@ use crate::thread::large::{self, ALIGN_MAX, NewBlock};
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
-use crate::thread::watched::{self, exact_free, large_block, large_marks};
+use crate::thread::watched::{self, empty_block, exact_free, large_block, large_marks};
 use crate::thread::{double_free, drain, flush, refill, sampling};
 use core::ptr;
 use freestone_os::Os;
@@ -154,6 +154,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 unsafe { large::free(self, page) }
             }
             Place::Guarded => self.free_guarded(block),
+            Place::Empty => empty_block::free(self, block, claim),
             Place::Wrong(what) => self.report(what, block.addr()),
         }
     }
@@ -192,6 +193,7 @@ impl<O: Os + 'static> Own<'_, O> {
             // SAFETY: the page starts a large block.
             Place::Large { page } => Some(unsafe { large::bytes(self, page) }),
             Place::Guarded => self.guarded_size(block),
+            Place::Empty => empty_block::family(self, block).map(|_| 0),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 None

@@ -246,7 +246,7 @@ impl Found {
             Self::Own(block) | Self::Other(block, _) => block,
             // Of a block whose span is gone nothing can be read.
             Self::Lost(address) if view.entry_of_block(*address).is_some() => return Some(Self::Lost(*address)),
-            _ => return Some(Self::Wrong(Misuse::WrittenFree { block_bytes: block_bytes(before.1) }, before.0)),
+            _ => return Some(Self::Wrong(Misuse::link_written(block_bytes(before.1)), before.0)),
         };
         // SAFETY: the block lies in a small span, and is the chain's.
         let marked = unsafe { free_node::marked(block.node) };
@@ -255,7 +255,7 @@ impl Found {
         }
         let block_bytes = block_bytes(block.class);
         Some(match marked {
-            Marked::No => Self::Wrong(Misuse::WrittenFree { block_bytes }, block.address()),
+            Marked::No => Self::Wrong(Misuse::link_written(block_bytes), block.address()),
             _ => Self::Wrong(Misuse::DoubleFree { block_bytes }, block.address()),
         })
     }

@@ -24,7 +24,7 @@ use freestone_os::Os;
 #[must_use]
 pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     if own.bins().abandon_if_damaged(class) {
-        own.report(Misuse::WrittenFree { block_bytes: block_bytes(class) }, 0);
+        own.report(Misuse::link_written(block_bytes(class)), 0);
     }
     drain::drain(own);
     let block = own.bins().pop(class);

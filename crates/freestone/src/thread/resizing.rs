@@ -19,7 +19,7 @@ use crate::thread::large;
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
-use crate::thread::watched::{exact_free, large_marks, resize};
+use crate::thread::watched::{empty_block, exact_free, large_marks, resize};
 use core::ptr;
 use freestone_os::Os;
 
@@ -49,6 +49,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 unsafe { resize_large(self, (block, page), size, align) }
             }
             Place::Guarded => resize_guarded(self, block, size, align),
+            Place::Empty => resize_empty(self, block, size, align),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 ptr::null_mut()
@@ -107,6 +108,17 @@ fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: us
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
         own.free_guarded(block);
+    }
+    moved
+}
+
+/// Allocates a block in place of one of no bytes.
+#[cold]
+fn resize_empty<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    let Some(family) = empty_block::family(own, block) else { return ptr::null_mut() };
+    let moved = own.allocate_for(Request::new(size, align, family)).start;
+    if !moved.is_null() {
+        empty_block::free(own, block, Claim::NOTHING);
     }
     moved
 }

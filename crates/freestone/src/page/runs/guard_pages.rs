@@ -53,6 +53,13 @@ impl Runs {
         }
     }
 
+    /// Makes the run in use that starts at `page`, all pages of which were closed, a quarantined one.
+    pub(in crate::page) fn quarantine(&mut self, page: PageIndex) {
+        let run = self.end_use(page);
+        self.label(run, Kind::Quarantined);
+        self.counts.add(Kind::Quarantined, run.pages);
+    }
+
     fn free_guard(&mut self, page: PageIndex, free: FreeState) {
         let run = self.end_use(page);
         // Inside a longer run it must not look like a guard.
