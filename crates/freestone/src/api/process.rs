@@ -23,7 +23,7 @@ use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
 use crate::api::pressure::Pressure;
 use crate::api::report::Event;
-use crate::api::{faults, options, pin, report, snapshot};
+use crate::api::{faults, heap_map, options, pin, report, snapshot};
 use crate::config::Mistake;
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -111,6 +111,7 @@ fn try_start() -> bool {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
     options::apply_all(PROCESS.shared.settings());
+    heap_map::publish(&PROCESS.shared);
     true
 }
 
