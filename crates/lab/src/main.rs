@@ -5,6 +5,8 @@
 //! | module | owns |
 //! |---|---|
 //! | [`command`] | the command line; one file per subcommand |
+//! | [`heap_profile`] | heap profiles: reading them, tables, flame graphs, pages |
+//! | [`symbols`] | functions and lines of code addresses |
 //! | [`show`] | tables, plots and HTML pages, made from results |
 //! | [`measure`] | rounds, statistics, comparisons, reasons for doubt |
 //! | [`results`] | the results file: what it holds, writing and reading it |
@@ -15,12 +17,14 @@
 
 mod allocator;
 mod command;
+mod heap_profile;
 mod measure;
 mod process;
 mod progress;
 mod results;
 mod show;
 mod suggestion;
+mod symbols;
 mod workload;
 
 use std::ffi::OsString;
