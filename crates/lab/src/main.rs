@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`command`] | the command line; one file per subcommand |
 //! | [`heap_profile`] | heap profiles: reading them, tables, flame graphs, pages |
+//! | [`leaks`] | leaks: holding a process at its end, and marking what its memory refers to |
 //! | [`symbols`] | functions and lines of code addresses |
 //! | [`show`] | tables, plots and HTML pages, made from results |
 //! | [`measure`] | rounds, statistics, comparisons, reasons for doubt |
@@ -18,6 +19,7 @@
 mod allocator;
 mod command;
 mod heap_profile;
+mod leaks;
 mod measure;
 mod process;
 mod progress;
