@@ -7,7 +7,8 @@
 //!                           ├─ usage     heaps alive, live bytes, bytes free inside spans
 //!                           ├─ secret    what canaries of watched heaps are made of
 //!                           ├─ guarded   blocks between closed pages
-//!                           └─ random    what is sampled, and where a sample is placed
+//!                           ├─ random    what is sampled, and where a sample is placed
+//!                           └─ profile   stacks of sampled allocations
 //! ```
 //!
 //! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
@@ -18,6 +19,7 @@
 use crate::central::CentralLists;
 use crate::config::Settings;
 use crate::guarded::pool::GuardedPool;
+use crate::heap_profile::recorder::HeapProfile;
 use crate::page::PageHeap;
 use crate::random::RandomNumbers;
 use crate::span::secret::Secret;
@@ -39,6 +41,8 @@ pub(crate) struct Shared<O: Os> {
     pub guarded: GuardedPool,
     /// Random numbers for sampling.
     pub random: RandomNumbers,
+    /// Stacks of sampled allocations.
+    pub profile: HeapProfile,
 }
 
 impl<O: Os> Shared<O> {
@@ -52,6 +56,7 @@ impl<O: Os> Shared<O> {
             secret: Secret::new(),
             guarded: GuardedPool::new(),
             random: RandomNumbers::new(),
+            profile: HeapProfile::new(),
         }
     }
 
