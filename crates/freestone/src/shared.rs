@@ -6,7 +6,9 @@
 //!  explicit  ───┘           ├─ central   abandoned spans, one list per size class
 //!                           ├─ usage     heaps alive, live bytes, bytes free inside spans
 //!                           ├─ secret    what canaries of watched heaps are made of
-//!                           └─ guarded   blocks between closed pages
+//!                           ├─ guarded   blocks between closed pages
+//!                           ├─ random    what is sampled, and where a sample is placed
+//!                           └─ profile   stacks of sampled allocations
 //! ```
 //!
 //! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
@@ -17,7 +19,9 @@
 use crate::central::CentralLists;
 use crate::config::Settings;
 use crate::guarded::pool::GuardedPool;
+use crate::heap_profile::recorder::HeapProfile;
 use crate::page::PageHeap;
+use crate::random::RandomNumbers;
 use crate::span::secret::Secret;
 use crate::usage::Usage;
 use freestone_base::lock::Forker;
@@ -35,6 +39,10 @@ pub(crate) struct Shared<O: Os> {
     pub secret: Secret,
     /// Guarded blocks.
     pub guarded: GuardedPool,
+    /// Random numbers for sampling.
+    pub random: RandomNumbers,
+    /// Stacks of sampled allocations.
+    pub profile: HeapProfile,
 }
 
 impl<O: Os> Shared<O> {
@@ -47,6 +55,8 @@ impl<O: Os> Shared<O> {
             usage: Usage::new(),
             secret: Secret::new(),
             guarded: GuardedPool::new(),
+            random: RandomNumbers::new(),
+            profile: HeapProfile::new(),
         }
     }
 
