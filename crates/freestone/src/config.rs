@@ -304,7 +304,8 @@ pub static OPTIONS: [OptionSpec; 20] = [
         unit: Unit::Path,
         default: "",
         bounds: (0, 0),
-        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile; by default \
+        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit \
+                 if it is there; by default \
                  freestone.%p.%n.heap in the current directory",
     },
 ];
