@@ -162,6 +162,12 @@ pub(crate) fn span_of(world: &World, block: *const u8) -> OwnedSpan<'_> {
     span_at(world, span_at(world, page).first_page())
 }
 
+/// A value in memory that is mapped for good and reads as zero, which is a value of the type.
+pub(crate) fn zeroed<T>(start: *mut u8) -> &'static T {
+    // SAFETY: the test has mapped as many zero bytes, and a type of atomics may have them.
+    unsafe { &*start.cast::<T>() }
+}
+
 /// One heap of a world, as a subject of operation streams.
 pub(crate) struct OneHeap<'world> {
     pub(crate) world: &'world World,

@@ -6,7 +6,7 @@ use crate::span::PageIndex;
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::homecoming::take_home;
-use crate::thread::{double_free, flush, returns, route};
+use crate::thread::{double_free, flush, returns, route, sampling};
 use freestone_os::Os;
 
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
@@ -51,6 +51,7 @@ fn put<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
         flush::overflow(own, class);
     }
+    sampling::settle(own, class);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::span::trailer::{LEAST_BLOCK_BYTES, Marked, State, TRAILER_BYTES, Trailer};
 use crate::thread::heap::own::Own;
-use crate::thread::large::NewBlock;
+use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::magazine::capacity;
