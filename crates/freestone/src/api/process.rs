@@ -24,7 +24,7 @@ use crate::api::fork::{Forks, Locks};
 use crate::api::pressure::Pressure;
 use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
-use crate::api::{faults, options, pin, report, snapshot};
+use crate::api::{faults, heap_map, options, pin, report, snapshot};
 use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -125,6 +125,7 @@ fn try_start() -> bool {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
     options::apply_all(PROCESS.shared.settings());
+    heap_map::publish(&PROCESS.shared);
     true
 }
 

@@ -28,7 +28,10 @@ use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::prefetch;
 
 /// The mark of a free block: any number that is rare in programs, and as a 32-bit immediate operand is not extended by ones.
-const MARK: u32 = 0x2D9B_71E5;
+pub(crate) const MARK: u32 = 0x2D9B_71E5;
+
+/// Where in a free block its mark is.
+pub(crate) const MARK_OFFSET: usize = offset_of!(FreeNode, mark);
 
 /// A place in a bin.
 const IN_BIN: i32 = 0;
