@@ -55,15 +55,16 @@ impl ReportFile {
 
     /// Appends whole lines, if there is a report. A file that cannot be written is reported on standard error.
     pub(crate) fn append(&self, lines: &[u8]) {
-        if let Some(path) = self.path()
-            && let Ok(path) = CStr::from_bytes_until_nul(&path)
-            && let Err(errno) = freestone_os::append(path, lines)
-        {
-            let path = path.to_str().unwrap_or("?");
-            freestone_os::report(format_args!(
-                "cannot write the report to {path}: error {}; give another path",
-                errno.0
-            ));
+        if let Some(path) = self.path() {
+            if let Ok(path) = CStr::from_bytes_until_nul(&path) {
+                if let Err(errno) = freestone_os::append(path, lines) {
+                    let path = path.to_str().unwrap_or("?");
+                    freestone_os::report(format_args!(
+                        "cannot write the report to {path}: error {}; give another path",
+                        errno.0
+                    ));
+                }
+            }
         }
     }
 }

@@ -94,10 +94,10 @@ impl<O: Os + 'static> Own<'_, O> {
     pub(crate) fn allocate_for(self, request: Request) -> NewBlock {
         let (size, align) = (request.room, request.align);
         let class = class_of_aligned(size, align);
-        if let Some(class) = class
-            && let Some(start) = sampling::sample(self, class, &request)
-        {
-            return NewBlock { start, zero: true };
+        if let Some(class) = class {
+            if let Some(start) = sampling::sample(self, class, &request) {
+                return NewBlock { start, zero: true };
+            }
         }
         if let Some(watch) = self.watch() {
             return watched::allocate::allocate(self, watch, request);

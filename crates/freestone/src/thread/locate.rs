@@ -44,7 +44,7 @@ pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
         return if is_guarded { Place::Guarded } else { Place::Wrong(Misuse::Foreign) };
     };
     match entry.class() {
-        Some(class) if block.addr().is_multiple_of(GRANULE_BYTES) => return Place::Small { entry, class },
+        Some(class) if block.addr() % GRANULE_BYTES == 0 => return Place::Small { entry, class },
         Some(class) => return Place::Wrong(misaligned(shared, page, block.addr(), class)),
         None => {}
     }
