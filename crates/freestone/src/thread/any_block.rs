@@ -95,10 +95,10 @@ impl<O: Os + 'static> Own<'_, O> {
     pub(crate) fn allocate_for(self, request: Request) -> NewBlock {
         let (size, align) = (request.room, request.align);
         let class = class_of_aligned(size, align);
-        if let Some(class) = class
-            && let Some(block) = sampling::sample(self, class, &request)
-        {
-            return block;
+        if let Some(class) = class {
+            if let Some(block) = sampling::sample(self, class, &request) {
+                return block;
+            }
         }
         if let Some(watch) = self.watch() {
             return watched::allocate::allocate(self, watch, request);

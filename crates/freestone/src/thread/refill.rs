@@ -68,10 +68,10 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
             return Some(batch);
         }
         if !spans.use_fullest_partial(layout) && !adopt(own, class) {
-            if own.holdings().is_none()
-                && let Some(orphaned) = take_orphaned(shared, class, own.remote().key(), own.bins().key())
-            {
-                return Some(orphaned);
+            if own.holdings().is_none() {
+                if let Some(orphaned) = take_orphaned(shared, class, own.remote().key(), own.bins().key()) {
+                    return Some(orphaned);
+                }
             }
             if !use_new_span(own, class) {
                 return None;

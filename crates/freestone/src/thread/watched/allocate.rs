@@ -115,11 +115,11 @@ fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mu
             drain::drain(own);
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
-            if own.holdings().is_none()
-                && let Some(block) = take_one_orphaned(shared, class, own.remote().key())
-            {
-                fill_head(shared, &block);
-                return Some(block.into_node().cast());
+            if own.holdings().is_none() {
+                if let Some(block) = take_one_orphaned(shared, class, own.remote().key()) {
+                    fill_head(shared, &block);
+                    return Some(block.into_node().cast());
+                }
             }
             if !refill::use_new_span(own, class) {
                 // Memory is short: what waits gives way.
