@@ -172,13 +172,14 @@ fn sampled_bytes(n: u64, estimate: f64, rate: f64) -> u64 {
     let (mut low, mut high) = (1, (estimate as u64).max(1));
     while low < high {
         let middle = low + (high - low) / 2;
-        if of(middle) < estimate - 0.5 {
+        if of(middle) < estimate {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    low
+    let is_nearer_below = low > 1 && estimate - of(low - 1) < of(low) - estimate;
+    low - u64::from(is_nearer_below)
 }
 
 #[cfg(test)]
