@@ -7,7 +7,7 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  options  pressure  profile_files  report
+//!  parts          background  faults  fork  heap_map  options  pressure  profile_files  report
 //!                  snapshot  pin  weak_symbols
 //! ```
 //!
@@ -30,6 +30,7 @@
 //! | `background` | the allocator's own thread |
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
+//! | [`heap_map`] | where the heap is, for tracers |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
 //! | `profile_files` | the files of heap profiles |
@@ -46,6 +47,7 @@ mod faults;
 mod fork;
 pub(crate) mod free;
 pub(crate) mod global_alloc;
+pub(crate) mod heap_map;
 mod local_heap;
 mod options;
 mod pin;

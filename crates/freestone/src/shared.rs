@@ -7,6 +7,7 @@
 //!                           ├─ usage     heaps alive, live bytes, bytes free inside spans
 //!                           ├─ secret    what canaries of watched heaps are made of
 //!                           ├─ guarded   blocks between closed pages
+//!                           ├─ empty     blocks of no bytes, at the level `full`
 //!                           ├─ random    what is sampled, and where a sample is placed
 //!                           └─ profile   stacks of sampled allocations
 //! ```
@@ -18,6 +19,7 @@
 
 use crate::central::CentralLists;
 use crate::config::Settings;
+use crate::guarded::empty_blocks::EmptyBlocks;
 use crate::guarded::pool::GuardedPool;
 use crate::heap_profile::recorder::HeapProfile;
 use crate::page::PageHeap;
@@ -39,6 +41,8 @@ pub(crate) struct Shared<O: Os> {
     pub secret: Secret,
     /// Guarded blocks.
     pub guarded: GuardedPool,
+    /// Blocks of no bytes that cannot be accessed.
+    pub empty: EmptyBlocks,
     /// Random numbers for sampling.
     pub random: RandomNumbers,
     /// Stacks of sampled allocations.
@@ -55,6 +59,7 @@ impl<O: Os> Shared<O> {
             usage: Usage::new(),
             secret: Secret::new(),
             guarded: GuardedPool::new(),
+            empty: EmptyBlocks::new(),
             random: RandomNumbers::new(),
             profile: HeapProfile::new(),
         }
@@ -74,16 +79,18 @@ impl<O: Os> Shared<O> {
         self.pages.os()
     }
 
-    /// Takes the locks of the central lists, of the guarded blocks and of the page heap, in order of rank, before a fork.
+    /// Takes the locks of the central lists, of the guarded and of the empty blocks, and of the page heap, in order of rank, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.central.lock_for_fork();
         self.guarded.lock_for_fork();
+        self.empty.lock_for_fork();
         self.pages.lock_for_fork();
     }
 
     /// Releases the locks that [`Shared::lock_for_fork`] took, in parent or child.
     pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         self.pages.unlock_after_fork(forker);
+        self.empty.unlock_after_fork(forker);
         self.guarded.unlock_after_fork(forker);
         self.central.unlock_after_fork(forker);
     }

@@ -72,6 +72,18 @@ impl World {
         unsafe { self.threads.end(heap) };
     }
 
+    /// Leaves a heap of this world, which the test does not use again, to the next thread.
+    pub(crate) fn leave(&self, heap: Own<'_, Fake>) {
+        // SAFETY: the heap was created in this world, and the test does not use it again.
+        unsafe { self.threads.leave(heap) };
+    }
+
+    /// The heap that a new thread of this world gets: a spare one, if there is one.
+    pub(crate) fn next_heap(&self) -> Own<'_, Fake> {
+        // SAFETY: what the heaps share is boxed and outlives the borrow; a test uses a heap from one thread, and not after its end.
+        unsafe { self.threads.take_spare() }.unwrap_or_else(|| self.heap())
+    }
+
     /// Destroys an explicit heap of this world: the test uses neither it nor a block of it again.
     pub(crate) fn destroy(&self, heap: &ExplicitHeap<Fake>) {
         // SAFETY: the heap was created in this world; the test uses neither it nor a block of it again.
@@ -141,6 +153,13 @@ pub(crate) fn fill(block: *mut u8, byte: u8, bytes: usize) {
 pub(crate) fn is_filled(block: *const u8, byte: u8, bytes: usize) -> bool {
     // SAFETY: the block is the test's, written before, and at least as long (see `free`).
     unsafe { core::slice::from_raw_parts(block, bytes) }.iter().all(|&found| found == byte)
+}
+
+/// Whether the kernel can read the byte at an address: it takes it for the first one of a path.
+pub(crate) fn kernel_can_read(at: *const u8) -> bool {
+    // SAFETY: the call reads a path, and refuses an address that it cannot read.
+    let is_there = unsafe { libc::access(at.cast(), libc::F_OK) } == 0;
+    is_there || freestone_os::process::errno() != freestone_os::Errno(libc::EFAULT)
 }
 
 /// The span or run that starts at `page` in a world that no other thread uses meanwhile.

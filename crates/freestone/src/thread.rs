@@ -52,6 +52,7 @@
 //! | [`generations`] | the numbers that distinguish owners |
 //! | [`records`] | the storage of heaps |
 //! | [`keys`] | the keys that encode links in free blocks |
+//! | [`spare`] | heaps without a thread, kept whole for the next threads |
 //! | [`life`] | creation and end of heaps, and the list of all |
 //! | [`watched`] | heaps that take the slow way in every operation, where it is checked |
 //! | [`current`] | which heap is this thread's |
@@ -94,6 +95,7 @@ pub(crate) mod sampling;
 pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;
+pub(crate) mod spare;
 pub(crate) mod ticks;
 pub(crate) mod upkeep;
 pub(crate) mod watched;

@@ -21,10 +21,10 @@ pub(super) fn apply_all(settings: &Settings) {
     // A profile counts as if it came first, wherever it stands: explicit options override it.
     for is_profile in [true, false] {
         for_each(|name, value, source| {
-            if (config::find(name) == Some(key::PROFILE)) == is_profile
-                && let Err(mistake) = set_at_start(settings, name, value)
-            {
-                report_ignored(name, value, source, mistake);
+            if (config::find(name) == Some(key::PROFILE)) == is_profile {
+                if let Err(mistake) = set_at_start(settings, name, value) {
+                    report_ignored(name, value, source, mistake);
+                }
             }
         });
     }
@@ -33,11 +33,12 @@ pub(super) fn apply_all(settings: &Settings) {
 /// Applies the option of a process that is more privileged than its caller: it can only make the level of `harden` higher than it is. Ignores
 /// all others without a message, as the caller must not learn more than from another program.
 fn raise_harden(settings: &Settings, name: &[u8], value: &[u8]) {
-    if config::find(name) == Some(key::HARDEN)
-        && let Ok(level) = Harden::of_word(value)
-        && level > settings.harden()
-    {
-        settings.store(key::HARDEN, level as usize);
+    if config::find(name) == Some(key::HARDEN) {
+        if let Ok(level) = Harden::of_word(value) {
+            if level > settings.harden() {
+                settings.store(key::HARDEN, level as usize);
+            }
+        }
     }
 }
 

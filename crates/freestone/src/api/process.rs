@@ -4,9 +4,9 @@
 //! ```text
 //!  the object is loaded ─▶ register fork handlers
 //!  first slow path      ─▶ start (once): reserve addresses, create the thread-exit key, read the options
-//!  a thread's end       ─▶ its heap ends
+//!  a thread's end       ─▶ its heap becomes spare, or ends
 //!  fork                 ─▶ lock everything, fork, unlock
-//!  background thread    ─▶ purge what has expired, a few times in a decay time
+//!  background thread    ─▶ purge what has expired, and end spare heaps that have, a few times in a decay time
 //! ```
 //!
 //! This is the only module that relies on there being one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
@@ -24,7 +24,7 @@ use crate::api::fork::{Forks, Locks};
 use crate::api::pressure::Pressure;
 use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
-use crate::api::{faults, options, pin, report, snapshot};
+use crate::api::{faults, heap_map, options, pin, report, snapshot};
 use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -33,6 +33,7 @@ use crate::thread::explicit::ExplicitHeap;
 use crate::thread::explicit::{make_sampled_heap, sampled_heap};
 use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
+use crate::thread::life::succession::Which;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
@@ -125,6 +126,7 @@ fn try_start() -> bool {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
     options::apply_all(PROCESS.shared.settings());
+    heap_map::publish(&PROCESS.shared);
     true
 }
 
@@ -132,6 +134,16 @@ fn try_start() -> bool {
 #[must_use]
 pub(super) fn stats() -> Stats {
     snapshot::take(&PROCESS.shared, &PROCESS.threads)
+}
+
+/// Does what is to be done from time to time where an allocation has just been served on its slow path, and the thread holds no lock.
+#[inline]
+pub(super) fn upkeep() {
+    PROCESS.background.start_if_due(&PROCESS.shared);
+    // A signal handler may have interrupted this thread while it takes a spare heap.
+    if PROCESS.threads.n_spare() > 0 && !current::is_starting() {
+        PROCESS.threads.end_spare(&PROCESS.shared, Which::Expired);
+    }
 }
 
 /// Appends the last line of the report, if there is one.
@@ -177,9 +189,10 @@ pub(super) fn set_option(name: &str, value: &str) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Installs the handler of faults if some allocations are guarded.
+/// Installs the handler of faults if some allocations are guarded, or memory is closed that the program may access by mistake.
 fn watch_faults() {
-    if PROCESS.shared.settings().guard_sample().is_some() {
+    let settings = PROCESS.shared.settings();
+    if settings.guard_sample().is_some() || (settings.harden() == Harden::Full && !settings.sandbox()) {
         fault::install(on_fault);
     }
 }
@@ -195,7 +208,7 @@ pub(super) fn option(name: &str) -> Option<usize> {
     options::get(PROCESS.shared.settings(), name)
 }
 
-/// Destroys the heap of a thread that exits.
+/// Takes its heap from a thread that exits.
 ///
 /// The heap is taken from the thread's own pointer, not from the hook's argument: copies of the library in several link namespaces
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
@@ -206,7 +219,8 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     }
     current::leave();
     // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
-    unsafe { PROCESS.threads.end(own) };
+    unsafe { PROCESS.threads.leave(own) };
+    PROCESS.shared.pages.wake_for_work();
     PROCESS.background.thread_gone(&PROCESS.shared);
 }
 
@@ -218,7 +232,7 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
 
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
-    PROCESS.background.run(&PROCESS.shared, || append_stats(Event::Sample));
+    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, || append_stats(Event::Sample));
     ptr::null_mut()
 }
 

@@ -277,10 +277,10 @@ impl Settings {
             return Err(Mistake::OutOfRange);
         }
         self.store(index, number);
-        if index == key::PROFILE
-            && let Some(profile) = PROFILES.get(number)
-        {
-            self.apply(profile);
+        if index == key::PROFILE {
+            if let Some(profile) = PROFILES.get(number) {
+                self.apply(profile);
+            }
         }
         Ok(())
     }

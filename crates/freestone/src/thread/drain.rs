@@ -19,11 +19,7 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     let (view, tag) = (own.renew_view(), own.lookup().tag());
     while let Some(found) = blocks.pop(&view, tag) {
         match found {
-            Found::Own(block) if let Some(watch) = own.watch() => take_home(own, watch, block),
-            Found::Own(block) if block.is_suspect() && double_free::is_free(own, &block) => {
-                report(own, Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
-            }
-            Found::Own(block) => put(own, block),
+            Found::Own(block) => take_own(own, block),
             Found::Other(block, _) if block.is_suspect() => route::route_suspect(own, block),
             Found::Other(block, generation) => route::send(own, block, generation),
             Found::Wrong(what, address) => report(own, what, address),
@@ -32,6 +28,18 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     }
     if own.watch().is_some() {
         returns::turn_to(own, PageIndex::NONE);
+    }
+}
+
+/// Takes back a block of this heap.
+#[inline]
+fn take_own<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    match own.watch() {
+        Some(watch) => take_home(own, watch, block),
+        None if block.is_suspect() && double_free::is_free(own, &block) => {
+            report(own, Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
+        }
+        None => put(own, block),
     }
 }
 

@@ -113,7 +113,7 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
     let mut chain = match own.bins().take_all_but(class, keep, &view) {
         Ok(Some(chain)) => chain,
         Ok(None) => return,
-        Err(address) => return own.report(Misuse::WrittenFree { block_bytes: block_bytes(class) }, address),
+        Err(address) => return own.report(Misuse::link_written(block_bytes(class)), address),
     };
     let n = chain.n_left();
     let mut home: Option<Home<'_>> = None;

@@ -143,10 +143,10 @@ unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool {
     let Some(n_pages) = (unsafe { own.cache().put(own.layout(), page) }) else { return false };
     let _ = own.accounts().add_large(-run_bytes(n_pages));
     let now_ms = own.now_ms();
-    if let Some(decay_ms) = own.shared().settings().decay_ms()
-        && own.ticks().begin_look(now_ms, check_interval(Millis(decay_ms)).0)
-    {
-        look(own, now_ms);
+    if let Some(decay_ms) = own.shared().settings().decay_ms() {
+        if own.ticks().begin_look(now_ms, check_interval(Millis(decay_ms)).0) {
+            look(own, now_ms);
+        }
     }
     true
 }

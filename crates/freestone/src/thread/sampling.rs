@@ -186,11 +186,10 @@ fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
 /// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
 #[inline(always)]
 pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_on(own)
-        && own.watch().is_none()
-        && let Some(left) = left_to_any(own, class)
-    {
-        profiling::settle(own, class, left);
+    if profiling::is_on(own) && own.watch().is_none() {
+        if let Some(left) = left_to_any(own, class) {
+            profiling::settle(own, class, left);
+        }
     }
 }
 

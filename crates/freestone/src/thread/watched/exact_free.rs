@@ -10,6 +10,7 @@
 //! # Safety
 //! A block that was examined is out of its span and the program's; with the free it is this thread's.
 
+use crate::page::OwnedRun;
 use crate::size_class::block_bytes;
 use crate::span::trailer::{Marked, State, Trailer};
 use crate::span::{Entry, Generation, PageIndex, fill};
@@ -108,7 +109,14 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     profiling::forget_large(own, page, record);
     let erases = own.shared().secret.erases();
     if erases {
-        // SAFETY: no code uses the block any more (this function's contract).
+        let n_pages = record.pages.get();
+        // SAFETY: the page starts a large block that no code uses any more (this function's contract).
+        if own.shared().pages.quarantine(unsafe { OwnedRun::at(page) }).is_ok() {
+            large::publish(own, -(n_pages.to_bytes().0 as i64));
+            upkeep::tick(own, own.now_ms());
+            return own.watch().map_or((), |watch| count_free(own, watch));
+        }
+        // SAFETY: as above.
         unsafe { large_block::erase(own, page, 0) };
     }
     let Some(watch) = own.watch().filter(|_| !is_listed && Quarantine::takes(asked.size)) else {
