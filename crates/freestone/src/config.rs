@@ -14,11 +14,13 @@
 
 use core::fmt;
 
+mod nearest;
 mod parse;
 pub(crate) mod profile;
 pub(crate) mod report_file;
 pub(crate) mod settings;
 
+pub(crate) use nearest::nearest;
 pub use parse::Mistake;
 pub use profile::PROFILES;
 pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
