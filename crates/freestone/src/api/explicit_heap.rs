@@ -23,7 +23,7 @@ use crate::api::{free, shortage};
 use crate::config::{Harden, Mistake};
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::thread::explicit::ExplicitHeap;
-use crate::thread::large::NewBlock;
+use crate::thread::new_block::NewBlock;
 use crate::thread::{any_block, upkeep};
 use core::alloc::Layout;
 use core::ptr::NonNull;
