@@ -227,10 +227,11 @@ impl Heap {
                 }
             }
             // It stays if it is of this heap. A watched heap, which has to hear of another size, finds none of its blocks this way.
-            [Some(class), Some(other)] if class == other => {
-                if self.record.enter().own().lookup().own_class(block.addr().get()) == Some(class) {
-                    return Some(block);
-                }
+            [Some(class), Some(other)]
+                if class == other
+                    && self.record.enter().own().lookup().own_class(block.addr().get()) == Some(class) =>
+            {
+                return Some(block);
             }
             _ => {}
         }
