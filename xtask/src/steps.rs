@@ -2,7 +2,8 @@
 
 use crate::process::{self, build_library, cargo, run};
 use crate::{
-    claims, embedded, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning,
+    claims, embedded, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes, tlsf_bound,
+    tuning,
 };
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     Step { name: "fmt", what: "formatting", beside: None, run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step {
         name: "layers",
@@ -58,6 +59,12 @@ const STEPS: [Step; 18] = [
         beside: None,
         run: || platforms::check().and_then(|()| embedded::check()),
     },
+    Step {
+        name: "published",
+        what: "requirements are ranges, and the oldest compiler builds the published crates",
+        beside: None,
+        run: published::check,
+    },
     Step { name: "loom", what: "models of concurrent code", beside: None, run: proofs::loom },
     Step {
         name: "shuttle",
@@ -92,7 +99,9 @@ fn clippy() -> Result<()> {
 
 fn tests() -> Result<()> {
     run(&mut cargo(&["test", "--workspace"]))?;
-    run(&mut cargo(&["test", "--package", "freestone-os", "--features", "fake"]))
+    run(&mut cargo(&["test", "--package", "freestone-os", "--features", "fake"]))?;
+    let features = "allocator-api2,allocator-api2-02";
+    run(&mut cargo(&["test", "--package", "freestone", "--features", features, "--test", "allocator"]))
 }
 
 /// Runs TLSF's tests as a 32-bit program, where one can be built.

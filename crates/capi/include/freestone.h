@@ -18,8 +18,28 @@
  *
  * Long because: a program includes one header for the whole interface.
  *
- * Every function may be called from any thread, before `main`, in `atexit` and thread-exit functions, and in the child of a
- * `fork`, but not from a signal handler that interrupted one of them. Functions that fail return NULL or -1 and set `errno`: ENOMEM when
+ * Every function may be called before `main`, in `atexit` and thread-exit functions, and in the child of a `fork`. Which threads may call it at once,
+ * and whether a signal handler may:
+ *
+ *   function                                      threads                                   in a signal handler
+ *   --------------------------------------------  ----------------------------------------  ------------------------------------
+ *   the malloc family; freestone_heap_*, but for  any, at any time                          no: it may have interrupted one that
+ *     freestone_heap_delete; freestone_option_*;                                              holds a lock
+ *     freestone_stats, freestone_purge,
+ *     freestone_on_pressure; freestone_pool_new
+ *   freestone_heap_delete                         any; no other uses the heap meanwhile     no
+ *   freestone_version, freestone_error_text,      any, at any time                          yes
+ *     freestone_checked_range,
+ *     freestone_check_access
+ *   freestone_tlsf_*; freestone_pool_*,           any, one at a time for each heap,         if the signal cannot interrupt a call
+ *     freestone_magazine_* not named elsewhere      pool, magazine                            for the same heap, pool, magazine
+ *   freestone_pool_malloc, _calloc, _free,        of a pool with `shared`: any, at any      the same
+ *     _usable_size, _stats                          time
+ *   freestone_pool_delete of a pool that          any; no other uses the pool or magazine   no
+ *     freestone_pool_new made,                      meanwhile
+ *     freestone_magazine_new, _delete
+ *
+ * Functions that fail return NULL or -1 and set `errno`: ENOMEM when
  * memory runs out (or a size exceeds PTRDIFF_MAX), EINVAL for an invalid argument. `free` never fails and never changes `errno`.
  *
  * An invalid pointer (never allocated, already freed, or inside a block) is reported on standard error where it is detected, and the
@@ -198,6 +218,47 @@ int freestone_checked_range(const void **start, size_t *bytes) FREESTONE_NOTHROW
  */
 FREESTONE_ATTR_NONNULL(4)
 void freestone_check_access(const void *address, size_t bytes, int writes, const char *function) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+/* Heap profile                                                                                                                 */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Which stacks allocated what is live, found by sampling: one byte in `heap_profile_interval` (an option, by default 512 KiB). With the option
+ * heap_profile=on it starts with the program and is written at exit. docs/profiling.md says more.
+ *
+ * Profiles are text in the format heap_v2, which `pprof` and `go tool pprof` open.
+ */
+
+/* What a dump shows. Every dump shows as well what was allocated since profiling started first. */
+typedef enum freestone_profile_of {
+    FREESTONE_PROFILE_LIVE = 0, /* blocks that are live now */
+    FREESTONE_PROFILE_PEAK = 1  /* blocks that were live when the most bytes were */
+} freestone_profile_of_t;
+
+/*
+ * Starts to sample allocations; does so anew with the option's interval if it has started. Returns 0; -1 and ENOMEM without memory for it, or with the
+ * option `sandbox`.
+ */
+int freestone_profile_start(void) FREESTONE_NOTHROW;
+
+/* Samples no more. What was sampled stays in the profile until it is freed. */
+void freestone_profile_stop(void) FREESTONE_NOTHROW;
+
+/*
+ * Writes the profile to the file at `path`, which is created or emptied; NULL: to the file that the option heap_profile_file names. `of` is
+ * a freestone_profile_of_t. Returns 0; -1 and EINVAL of an invalid `of`, or the error number of the file. Allocates nothing.
+ */
+int freestone_profile_dump(const char *path, int of) FREESTONE_NOTHROW;
+
+/* As freestone_profile_dump, to an open descriptor. */
+int freestone_profile_dump_fd(int descriptor, int of) FREESTONE_NOTHROW;
+
+/*
+ * As freestone_profile_dump, to a function, which gets the text piece by piece: `bytes` bytes at `piece`, and `argument`. It returns 0 to go on;
+ * any other number ends the dump, which then returns -1 with that number in errno.
+ */
+int freestone_profile_dump_to(int (*sink)(const void *piece, size_t bytes, void *argument), void *argument, int of) FREESTONE_NOTHROW;
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 /* Statistics                                                                                                                   */

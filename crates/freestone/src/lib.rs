@@ -48,10 +48,13 @@
 //! standard error; then the process aborts, unless the option `misuse` says otherwise.
 //!
 //! # Platforms
-//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.95 or newer. `no_std`: needs the C library, not `std`.
+//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.85 or newer. `no_std`: needs the C library, not `std`.
 //!
 //! # Features
-//! - `allocator-api2`: implements that crate's `Allocator` for `&Heap`.
+//! A collection that takes an allocator may take [`Freestone`], a [`Heap`] or a `&Heap`, by the trait that it asks for:
+//! - `allocator-api2`: that of the crate allocator-api2 0.4.
+//! - `allocator-api2-02`: that of allocator-api2 0.2, as hashbrown and bumpalo ask for.
+//! - `nightly`: that of the standard library, `core::alloc::Allocator`; needs a nightly compiler.
 //!
 //! # Inside
 //! Each module may name only those below it (`layers.dag`, checked by a test).
@@ -66,11 +69,13 @@
 //!  page      runs of 64 KiB pages: dirty, clean, purged
 //!  span      span records, bitmaps, the page map: address → owner and size class
 //!  guarded   blocks between closed pages, one allocation in many
+//!  heap_profile  stacks of sampled allocations
 //!  size_class, config, stats, random, misuse, usage
 //! ```
 //!
 //! Start reading at `api/alloc.rs`.
 #![cfg_attr(not(test), no_std)]
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 
 #[cfg(test)]
 extern crate std;
@@ -82,6 +87,7 @@ mod config;
 #[doc(hidden)]
 pub mod door;
 mod guarded;
+mod heap_profile;
 mod misuse;
 mod page;
 mod random;
@@ -117,4 +123,31 @@ pub use stats::Stats;
 pub mod options {
     pub use crate::config::profile::Profile;
     pub use crate::config::{Harden, Mistake, NEVER_MS, OPTIONS, OptionSpec, PROFILES, Unit};
+}
+
+/// The heap profile: which stacks allocated what is live, found by sampling.
+///
+/// With the option `heap_profile=on` it starts with the allocator, and is written when the process ends.
+///
+/// ```
+/// use freestone::profile::{self, Snapshot};
+///
+/// #[global_allocator]
+/// static ALLOCATOR: freestone::Freestone = freestone::Freestone;
+///
+/// assert!(profile::start());
+/// let buffer = vec![1_u8; 64 << 20];
+/// let mut text = Vec::new();
+/// profile::write(Snapshot::Live, &mut |piece| {
+///     text.extend_from_slice(piece);
+///     Ok(())
+/// })
+/// .expect("memory takes everything");
+/// assert!(text.starts_with(b"heap profile: "));
+/// profile::stop();
+/// drop(buffer);
+/// ```
+pub mod profile {
+    pub use crate::api::profile::{start, stop, write, write_file, write_to};
+    pub use crate::heap_profile::text::Snapshot;
 }

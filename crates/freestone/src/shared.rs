@@ -8,7 +8,8 @@
 //!                           ├─ secret    what canaries of watched heaps are made of
 //!                           ├─ guarded   blocks between closed pages
 //!                           ├─ empty     blocks of no bytes, at the level `full`
-//!                           └─ random    what is sampled, and where a sample is placed
+//!                           ├─ random    what is sampled, and where a sample is placed
+//!                           └─ profile   stacks of sampled allocations
 //! ```
 //!
 //! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
@@ -20,6 +21,7 @@ use crate::central::CentralLists;
 use crate::config::Settings;
 use crate::guarded::empty_blocks::EmptyBlocks;
 use crate::guarded::pool::GuardedPool;
+use crate::heap_profile::recorder::HeapProfile;
 use crate::page::PageHeap;
 use crate::random::RandomNumbers;
 use crate::span::secret::Secret;
@@ -43,6 +45,8 @@ pub(crate) struct Shared<O: Os> {
     pub empty: EmptyBlocks,
     /// Random numbers for sampling.
     pub random: RandomNumbers,
+    /// Stacks of sampled allocations.
+    pub profile: HeapProfile,
 }
 
 impl<O: Os> Shared<O> {
@@ -57,6 +61,7 @@ impl<O: Os> Shared<O> {
             guarded: GuardedPool::new(),
             empty: EmptyBlocks::new(),
             random: RandomNumbers::new(),
+            profile: HeapProfile::new(),
         }
     }
 

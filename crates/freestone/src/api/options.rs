@@ -9,6 +9,9 @@ use crate::shared::Shared;
 use core::str;
 use freestone_os::{Os, process};
 
+/// How messages call the environment.
+const ENVIRONMENT: &str = "environment";
+
 /// Prefix of the environment variables that set options.
 const PREFIX: &[u8] = b"FREESTONE_";
 
@@ -21,10 +24,10 @@ pub(super) fn apply_all(settings: &Settings) {
     // A profile counts as if it came first, wherever it stands: explicit options override it.
     for is_profile in [true, false] {
         for_each(|name, value, source| {
-            if (config::find(name) == Some(key::PROFILE)) == is_profile
-                && let Err(mistake) = set_at_start(settings, name, value)
-            {
-                report_ignored(name, value, source, mistake);
+            if (config::find(name) == Some(key::PROFILE)) == is_profile {
+                if let Err(mistake) = set_at_start(settings, name, value) {
+                    report_ignored(name, value, source, mistake);
+                }
             }
         });
     }
@@ -33,11 +36,12 @@ pub(super) fn apply_all(settings: &Settings) {
 /// Applies the option of a process that is more privileged than its caller: it can only make the level of `harden` higher than it is. Ignores
 /// all others without a message, as the caller must not learn more than from another program.
 fn raise_harden(settings: &Settings, name: &[u8], value: &[u8]) {
-    if config::find(name) == Some(key::HARDEN)
-        && let Ok(level) = Harden::of_word(value)
-        && level > settings.harden()
-    {
-        settings.store(key::HARDEN, level as usize);
+    if config::find(name) == Some(key::HARDEN) {
+        if let Ok(level) = Harden::of_word(value) {
+            if level > settings.harden() {
+                settings.store(key::HARDEN, level as usize);
+            }
+        }
     }
 }
 
@@ -46,7 +50,10 @@ fn for_each(mut visit: impl FnMut(&[u8], &[u8], &str)) {
     process::for_each_environment(|entry| {
         if let Some(option) = entry.strip_prefix(PREFIX) {
             let (name, value) = split(option);
-            visit(name, value, "environment");
+            // Where the command `freestone` finds this library is no option.
+            if name != b"LIBRARY" {
+                visit(name, value, ENVIRONMENT);
+            }
         }
     });
     for option in linked_options().split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
@@ -65,16 +72,20 @@ fn split(option: &[u8]) -> (&[u8], &[u8]) {
 fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
     let index = config::find(name).ok_or(Mistake::UnknownKey)?;
     settings.set(index, value)?;
-    if index == key::REPORT {
-        settings.report_file().set(value)?;
+    match index {
+        key::REPORT => settings.report_file().set(value),
+        key::HEAP_PROFILE_FILE => settings.heap_profile_file().set(value),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
+    let similar = (mistake == Mistake::UnknownKey).then(|| config::nearest(name)).flatten();
     let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
+    let prefix = if source == ENVIRONMENT { str::from_utf8(PREFIX).unwrap_or("?") } else { "" };
+    let [before, similar, after] = similar.map_or([""; 3], |similar| [", did you mean `", similar, "`?"]);
     freestone_os::report(format_args!(
-        "option {name}={value} ({source}) ignored: {mistake}; `freestone options` lists them"
+        "option {prefix}{name}={value} ({source}) ignored: {mistake}{before}{similar}{after}; `freestone options` lists them"
     ));
 }
 
@@ -85,7 +96,7 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
-    if index == key::REPORT {
+    if matches!(index, key::REPORT | key::HEAP_PROFILE | key::HEAP_PROFILE_FILE) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

@@ -16,6 +16,7 @@ use crate::misuse::crime::Touch;
 use crate::misuse::finding::{History, Site};
 use crate::size_class::{GRANULE_BYTES, block_bytes};
 use core::slice;
+use freestone_base::bytes::chunks;
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::ptr as address;
 use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
@@ -244,7 +245,7 @@ impl GuardedPool {
         };
         let block = slot.block();
         let (block_bytes, size) = (block_bytes(block.class), block.size);
-        let offset = at.cast_signed().wrapping_sub(block.start.cast_signed());
+        let offset = (at as isize).wrapping_sub(block.start as isize);
         let what = if slot.state() == State::Live {
             Misuse::BesideBlock { block_bytes, size: Some(size), offset, touch }
         } else {
@@ -315,11 +316,11 @@ fn written_beside(block: &Block) -> Option<Misuse> {
         // SAFETY: the bytes are in open pages of the block's slot, and were written when it was allocated.
         let bytes = unsafe { slice::from_raw_parts(address::from_exposed::<u8>(from).cast_const(), n) };
         // By eights first: a block that is as it should be is what is usual.
-        let (words, rest) = bytes.as_chunks();
+        let (words, rest) = chunks(bytes);
         let is_whole = words.iter().all(|word| *word == [FILLING; 8]) && rest.iter().all(|&byte| byte == FILLING);
         if is_whole { None } else { bytes.iter().position(|&byte| byte != FILLING).map(|at| from + at) }
     })?;
-    let offset = wrong.cast_signed() - block.start.cast_signed();
+    let offset = wrong as isize - block.start as isize;
     Some(Misuse::BesideBlock {
         block_bytes: block_bytes(block.class),
         size: Some(block.size),

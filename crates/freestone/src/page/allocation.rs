@@ -80,11 +80,10 @@ impl<O: Os> PageHeap<O> {
             }
             return self.take(&mut state, page, request);
         }
-        if kind == Kind::Large
-            && align == Pages(1)
-            && let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE))
-        {
-            return self.begin_mixed(state, block, huge.is_some());
+        if kind == Kind::Large && align == Pages(1) {
+            if let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE)) {
+                return self.begin_mixed(state, block, huge.is_some());
+            }
         }
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }

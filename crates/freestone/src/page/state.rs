@@ -152,12 +152,12 @@ impl State {
     /// Closes the slots that were not used since the last check, if that is an interval ago; or all, if they have more than their share.
     #[inline]
     pub(super) fn check_caches(&mut self, settings: &Settings, now: Moment) {
-        if !self.caches.is_empty()
-            && let Some(decay) = settings.decay_ms().map(Millis)
-        {
-            let since = now.since(self.caches.checked());
-            if since >= large_cache_share::check_interval(decay) {
-                self.close_idle(settings, now, since.min(decay));
+        if !self.caches.is_empty() {
+            if let Some(decay) = settings.decay_ms().map(Millis) {
+                let since = now.since(self.caches.checked());
+                if since >= large_cache_share::check_interval(decay) {
+                    self.close_idle(settings, now, since.min(decay));
+                }
             }
         }
     }

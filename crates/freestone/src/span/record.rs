@@ -140,6 +140,8 @@ pub(crate) struct Span {
     pub fresh_has_memory: Cell<bool>,
     /// Small and large: it is served with trailers, or what was asked for is recorded: by a watched heap.
     pub is_watched: Cell<bool>,
+    /// Large: the heap profile has sampled it.
+    pub is_sampled: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,
     /// Any page, whatever run it is in: whether it can be accessed.
@@ -170,6 +172,7 @@ impl Span {
             is_huge: Cell::new(false),
             fresh_has_memory: Cell::new(false),
             is_watched: Cell::new(false),
+            is_sampled: Cell::new(false),
             first_word: Cell::new(0),
             access: Cell::new(PageAccess::Open),
             has_guards: Cell::new(false),

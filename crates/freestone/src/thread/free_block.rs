@@ -179,11 +179,11 @@ impl FreeChain {
             return None;
         }
         let found = Found::find(node, view, tag);
-        if !self.key.is_plain()
-            && let Some(wrong) = found.wrong(view, Marked::InBin, (self.before, self.class))
-        {
-            self.n_left = 0;
-            return Some(wrong);
+        if !self.key.is_plain() {
+            if let Some(wrong) = found.wrong(view, Marked::InBin, (self.before, self.class)) {
+                self.n_left = 0;
+                return Some(wrong);
+            }
         }
         self.before = node.addr();
         // SAFETY: the block is this chain's, and its first word links to the next.

@@ -45,7 +45,7 @@ pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
         return beside_range(shared, block.addr());
     };
     match entry.class() {
-        Some(class) if block.addr().is_multiple_of(GRANULE_BYTES) => return Place::Small { entry, class },
+        Some(class) if block.addr() % GRANULE_BYTES == 0 => return Place::Small { entry, class },
         Some(class) => return Place::Wrong(misaligned(shared, page, block.addr(), class)),
         None => {}
     }

@@ -177,11 +177,11 @@ unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
 
 /// Writes the canary of a large block again, the memory of which was another's, if it has one.
 fn remark<O: Os>(own: Own<'_, O>, moved: *mut u8) {
-    if let Place::Large { page } = locate(own.shared(), moved)
-        && large_marks::is_watched(own, page)
-    {
-        // SAFETY: the block was just allocated for what it is marked for.
-        unsafe { large_marks::mark(own, page, large_marks::asked(own, page)) };
+    if let Place::Large { page } = locate(own.shared(), moved) {
+        if large_marks::is_watched(own, page) {
+            // SAFETY: the block was just allocated for what it is marked for.
+            unsafe { large_marks::mark(own, page, large_marks::asked(own, page)) };
+        }
     }
 }
 

@@ -27,6 +27,8 @@ use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
 use crate::thread::free_block::Found;
 use crate::thread::heap::own::Own;
+use crate::thread::new_block::NewBlock;
+use crate::thread::profiling;
 use crate::thread::watched::request::Request;
 use freestone_os::Os;
 
@@ -37,9 +39,13 @@ const SHARE: u64 = 4;
 /// Room for at least so many frees, whatever the rate.
 const ROOM_LEAST: i64 = 16;
 
-/// Whether some allocations are guarded: all that slow paths pay if none is.
+/// Whether some allocations are guarded, or the heap profile samples some: all that slow paths pay if none is.
 #[inline(always)]
 pub(super) fn is_on<O: Os>(own: Own<'_, O>) -> bool {
+    guards(own) || profiling::is_on(own)
+}
+
+fn guards<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().settings().get(key::GUARD_SAMPLE) != 0
 }
 
@@ -54,6 +60,12 @@ fn count<O: Os>(own: Own<'_, O>, class: usize, rate: u64, more: u64) -> bool {
     own.bins().countdown().pass(units, rate, || random(own))
 }
 
+/// Allocations of a class before the next guarded one, if no other class has any; `None` if none is guarded in this heap.
+fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
+    let left = own.bins().countdown().left(rate(own)?, || random(own));
+    Some((left - 1).saturating_sub(own.bins().uncounted(class)))
+}
+
 /// Blocks of a batch, and frees that a bin has room for, at most.
 fn share(rate: u64) -> i64 {
     i64::try_from(rate / SHARE).unwrap_or(i64::MAX)
@@ -63,19 +75,43 @@ fn random<O: Os>(own: Own<'_, O>) -> u64 {
     own.shared().random.draw(|| own.shared().os().random())
 }
 
-/// A guarded block, zeroed, if the countdown of the class has ended. Puts back what was set aside for it.
+/// A guarded block, or one that the heap profile samples, if a countdown of the class has ended. Puts back what was set aside for it.
 #[inline(always)]
-pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
-    if is_on(own) { sample_slow(own, class, request) } else { None }
+pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    if profiling::is_on(own) {
+        sample_or_guard(own, class, request)
+    } else if guards(own) {
+        sample_slow(own, class, request)
+    } else {
+        None
+    }
 }
 
 #[cold]
-fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
+fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     put_back(own, class);
+    guard_if_due(own, class, request)
+}
+
+#[cold]
+fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    if let Some(block) = profiling::sample(own, class, request).or_else(|| guard_if_due(own, class, request)) {
+        return Some(block);
+    }
+    if own.bins().is_empty(class) && put_back(own, class) {
+        settle(own, class);
+    }
+    None
+}
+
+/// A guarded block, zeroed, if the countdown of the class has ended.
+#[inline(always)]
+fn guard_if_due<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     let rate = rate(own)?;
     // A watched heap's bins are empty: all that it hands out comes here.
     let is_over = count(own, class, rate, 1);
-    (own.bins().take_due(class) || is_over).then(|| allocate(own, class, request)).flatten()
+    let is_due = own.bins().take_due(class) || is_over;
+    is_due.then(|| allocate(own, class, request)).flatten().map(|start| NewBlock { start, zero: true })
 }
 
 /// Inlined: each function less is a frame less in every stack.
@@ -98,28 +134,38 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
     own.shared().settings().limit_hard_bytes().is_none_or(|limit| pages.limited_bytes().saturating_add(more) <= limit)
 }
 
-/// Of a batch of `n` blocks for a bin as many as the rate allows, at least one.
+/// Of a batch of `n` blocks for a bin as many as the rate allows, or as are handed out before the next sample of the heap profile; at least one.
 #[inline(always)]
-pub(super) fn batch<O: Os>(own: Own<'_, O>, n: u32) -> u32 {
-    if is_on(own) { batch_slow(own, n) } else { n }
+pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
+    if is_on(own) { batch_slow(own, class, n) } else { n }
 }
 
 #[cold]
-fn batch_slow<O: Os>(own: Own<'_, O>, n: u32) -> u32 {
+fn batch_slow<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
+    if profiling::is_on(own) {
+        return left_to_any(own, class).map_or(n, |left| profiling::batch(n, left));
+    }
     rate(own).map_or(n, |rate| n.min(u32::try_from(share(rate)).unwrap_or(n)).max(1))
 }
 
-/// Shortens the room of a bin, if the rate asks for that.
+/// Shortens the room of a bin, if the rate or the heap profile asks for that.
 #[inline(always)]
 pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
-    if is_on(own)
-        && let Some(rate) = rate(own)
-    {
-        shorten_to(own, class, share(rate));
+    if is_on(own) {
+        shorten_slow(own, class);
     }
 }
 
 #[cold]
+fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
+    if profiling::is_on(own) {
+        return settle(own, class);
+    }
+    if let Some(rate) = rate(own) {
+        shorten_to(own, class, share(rate));
+    }
+}
+
 fn shorten_to<O: Os>(own: Own<'_, O>, class: usize, most: i64) {
     let most = most.max(ROOM_LEAST);
     if own.bins().room(class) > most {
@@ -127,11 +173,29 @@ fn shorten_to<O: Os>(own: Own<'_, O>, class: usize, most: i64) {
     }
 }
 
+/// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
+#[inline(always)]
+pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
+    if profiling::is_on(own) && own.watch().is_none() {
+        if let Some(left) = left_to_any(own, class) {
+            profiling::settle(own, class, left);
+        }
+    }
+}
+
+/// Allocations of a class before the next one that the heap profile samples or that is guarded; `None` if the heap profile samples none.
+fn left_to_any<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
+    let sampled = profiling::left(own, class)?;
+    Some(left(own, class).map_or(sampled, |guarded| guarded.min(sampled)))
+}
+
 /// Tells the countdown of a class whose room ran out. If an allocation of the class was due before that, the bin's blocks are set aside; if they were
 /// aside already, they come back until the next time.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    if is_on(own) && !own.bins().counts_down(class) {
+    if profiling::is_on(own) {
+        settle(own, class);
+    } else if guards(own) && !own.bins().counts_down(class) {
         after_overflow_slow(own, class);
     }
 }

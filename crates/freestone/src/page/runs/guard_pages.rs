@@ -45,10 +45,10 @@ impl Runs {
     /// Makes the guards at both ends of a free run free if the pages on their other side are.
     pub(super) fn end_guards_beside(&mut self, run: Extent) {
         for page in [run.end(), run.first - ONE] {
-            if self.record(page).kind.get() == Kind::Guard
-                && let Some(free) = self.state_between(page)
-            {
-                self.free_guard(page, free);
+            if self.record(page).kind.get() == Kind::Guard {
+                if let Some(free) = self.state_between(page) {
+                    self.free_guard(page, free);
+                }
             }
         }
     }

@@ -7,7 +7,7 @@
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::span::trailer::{LEAST_BLOCK_BYTES, Marked, State, TRAILER_BYTES, Trailer};
 use crate::thread::heap::own::Own;
-use crate::thread::large::NewBlock;
+use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::magazine::capacity;
@@ -115,11 +115,11 @@ fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mu
             drain::drain(own);
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
-            if own.holdings().is_none()
-                && let Some(block) = take_one_orphaned(shared, class, own.remote().key())
-            {
-                fill_head(shared, &block);
-                return Some(block.into_node().cast());
+            if own.holdings().is_none() {
+                if let Some(block) = take_one_orphaned(shared, class, own.remote().key()) {
+                    fill_head(shared, &block);
+                    return Some(block.into_node().cast());
+                }
             }
             if !refill::use_new_span(own, class) {
                 // Memory is short: what waits gives way.

@@ -22,7 +22,7 @@ use crate::thread::watched::release::{count_free, quarantine};
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, large_marks};
-use crate::thread::{large, route, upkeep};
+use crate::thread::{large, profiling, route, upkeep};
 use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
@@ -79,6 +79,7 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
     block.set_trailer(Trailer { state: State::Freed, ..trailer });
     block.fill(trailer.size);
     let generation = entry.generation();
+    profiling::forget_small(own, entry, block.start().addr());
     if is_own || generation == Generation::ABANDONED {
         own.bins().count_single_free(class);
     } else {
@@ -105,6 +106,7 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     // SAFETY: the page starts a large block, so it has a record.
     let record = unsafe { own.shared().pages.span(page) };
     let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
+    profiling::forget_large(own, page, record);
     let erases = own.shared().secret.erases();
     if erases {
         let n_pages = record.pages.get();
