@@ -341,7 +341,7 @@ impl Bins {
         let (state, allocs) = (&self.classes[class], self.allocs(class));
         let units = allocs.wrapping_sub(state.counted_down.get());
         let is_quiet = !state.is_due.get() && state.n_aside.get() == 0;
-        let counts = is_quiet && self.countdown.skip(units, self.room(class).cast_unsigned());
+        let counts = is_quiet && self.countdown.skip(units, u64::try_from(self.room(class)).unwrap_or(0));
         if counts {
             state.counted_down.set(allocs);
         }
