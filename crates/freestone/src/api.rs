@@ -22,6 +22,7 @@
 //! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
 //! | [`access`] | the checks of memory functions |
+//! | `recording` | calls that are recorded |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
@@ -49,6 +50,7 @@ mod pin;
 pub(crate) mod pressure;
 mod process;
 pub(crate) mod realloc;
+mod recording;
 mod report;
 mod shortage;
 mod snapshot;

@@ -8,6 +8,7 @@
 //! | [`settings`] | the options' values while the process runs |
 //! | [`profile`] | the named sets |
 //! | `parse` | reading a value |
+//! | [`path_value`] | a value that is a path |
 //! | [`report_file`] | the file of the report |
 //!
 //! Layer: beside `size_class`; independent of memory.
@@ -15,6 +16,7 @@
 use core::fmt;
 
 mod parse;
+pub(crate) mod path_value;
 pub(crate) mod profile;
 pub(crate) mod report_file;
 pub(crate) mod settings;
@@ -128,6 +130,7 @@ pub mod key {
     pub const SANDBOX: usize = 14;
     pub const HARDEN: usize = 15;
     pub const GUARD_SAMPLE: usize = 16;
+    pub const RECORD: usize = 17;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -150,7 +153,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 17] = [
+pub static OPTIONS: [OptionSpec; 18] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
@@ -276,6 +279,14 @@ pub static OPTIONS: [OptionSpec; 17] = [
         effect: "one small allocation in this many is placed between pages without access, and stays without access after its free: what \
                  is done to it that must not be done is reported with the stacks of its allocation, its free and its use; not in a sandbox, \
                  and not for blocks of Rust's global allocator below harden=checks; by default none",
+    },
+    OptionSpec {
+        key: "record",
+        unit: Unit::Path,
+        default: "",
+        bounds: (0, 0),
+        effect: "records every call into this file (docs/recording.md); if it exists, into one with the process's number after its name; \
+                 read at start, and not in a sandbox",
     },
 ];
 

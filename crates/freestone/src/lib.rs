@@ -66,6 +66,7 @@
 //!  page      runs of 64 KiB pages: dirty, clean, purged
 //!  span      span records, bitmaps, the page map: address → owner and size class
 //!  guarded   blocks between closed pages, one allocation in many
+//!  record    every call, written to a trace
 //!  size_class, config, stats, misuse, usage
 //! ```
 //!
@@ -84,6 +85,7 @@ pub mod door;
 mod guarded;
 mod misuse;
 mod page;
+mod record;
 mod shared;
 mod size_class;
 mod span;

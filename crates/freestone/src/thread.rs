@@ -50,6 +50,7 @@
 //! | [`keys`] | the keys that encode links in free blocks |
 //! | [`life`] | creation and end of heaps, and the list of all |
 //! | [`watched`] | heaps that take the slow way in every operation, where it is checked |
+//! | [`recorded`] | threads whose calls are recorded |
 //! | [`current`] | which heap is this thread's |
 
 pub(crate) mod accounts;
@@ -76,6 +77,7 @@ pub(crate) mod life;
 pub(crate) mod locate;
 pub(crate) mod lookup;
 pub(crate) mod mailbox;
+pub(crate) mod recorded;
 pub(crate) mod records;
 pub(crate) mod refill;
 pub(crate) mod remote_frees;

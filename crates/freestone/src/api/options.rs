@@ -65,10 +65,11 @@ fn split(option: &[u8]) -> (&[u8], &[u8]) {
 fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
     let index = config::find(name).ok_or(Mistake::UnknownKey)?;
     settings.set(index, value)?;
-    if index == key::REPORT {
-        settings.report_file().set(value)?;
+    match index {
+        key::REPORT => settings.report_file().set(value),
+        key::RECORD => settings.record_path().set(value),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
@@ -85,7 +86,7 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
-    if index == key::REPORT {
+    if matches!(index, key::REPORT | key::RECORD) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

@@ -1,5 +1,8 @@
 //! The options' values: set at the start and through the API, read on slow paths.
+//!
+//! Long because: it has one reader for each option.
 
+use crate::config::path_value::PathValue;
 use crate::config::profile::Profile;
 use crate::config::report_file::ReportFile;
 use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
@@ -119,10 +122,11 @@ const DIRTY_SHARE: u64 = 10;
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
-/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The path of the report is in its file.
+/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The paths are beside them.
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
     report_file: ReportFile,
+    record_path: PathValue,
 }
 
 impl fmt::Debug for Settings {
@@ -154,8 +158,10 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(Harden::Default as usize),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
+            record_path: PathValue::new(),
         }
     }
 
@@ -289,6 +295,11 @@ impl Settings {
     /// The file of the report.
     pub(crate) fn report_file(&self) -> &ReportFile {
         &self.report_file
+    }
+
+    /// Where calls are recorded, if they are.
+    pub(crate) fn record_path(&self) -> &PathValue {
+        &self.record_path
     }
 
     /// Milliseconds between two lines of the report; `None`: only at start and exit.
