@@ -11,6 +11,7 @@
 //! | [`allocator`] | allocators: finding them, building them, proving that they answer `malloc` |
 //! | [`process`] | child processes: starting, watching and ending them |
 //! | [`workload`] | the built-in workloads and the process each of them runs in |
+//! | [`trace`] | traces of programs: reading them, putting them in order |
 //! | [`progress`], [`suggestion`] | progress bars; messages about unknown names |
 
 mod allocator;
@@ -21,6 +22,7 @@ mod progress;
 mod results;
 mod show;
 mod suggestion;
+mod trace;
 mod workload;
 
 use std::ffi::OsString;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
     // process does as little work of its own as possible.
     match args.first().and_then(|arg| arg.to_str()) {
         Some("workload") => return workload::entry::main(&strings(&args[1..])),
+        Some("plan") => return workload::replay::plan_main(&strings(&args[1..])),
         Some("launch") => return process::launcher::main(&args[1..]),
         Some(workload::demo_program::SUBCOMMAND) => return workload::demo_program::main(),
         _ => {}
