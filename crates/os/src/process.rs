@@ -7,6 +7,7 @@
 use crate::file;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use rustix::fd::BorrowedFd;
 
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
 #[must_use]
@@ -98,6 +99,12 @@ pub fn peak_resident_bytes() -> Option<u64> {
 /// The command line of the process, as much as fits into `buffer`: each argument is followed by a zero byte.
 pub fn command_line(buffer: &mut [u8]) -> &[u8] {
     file::read(c"/proc/self/cmdline", buffer).unwrap_or_default()
+}
+
+/// The descriptor of this number, for one call; `None` if no descriptor can have it.
+pub(crate) fn borrow_descriptor<'a>(number: i32) -> Option<BorrowedFd<'a>> {
+    // SAFETY: the number is not -1; if no file is open under it, the kernel says so.
+    (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 /// The kernel's number of the calling thread.

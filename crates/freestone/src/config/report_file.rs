@@ -29,14 +29,14 @@ impl ReportFile {
 
     /// Appends whole lines, if there is a report. A file that cannot be written is reported on standard error.
     pub(crate) fn append(&self, lines: &[u8]) {
-        if let Some(path) = self.path.load()
-            && let Err(errno) = freestone_os::append(path.as_c(), lines)
-        {
-            let path = path.to_str().unwrap_or("?");
-            freestone_os::report(format_args!(
-                "cannot write the report to {path}: error {}; give another path",
-                errno.0
-            ));
+        if let Some(path) = self.path.load() {
+            if let Err(errno) = freestone_os::append(path.as_c(), lines) {
+                let path = path.to_str().unwrap_or("?");
+                freestone_os::report(format_args!(
+                    "cannot write the report to {path}: error {}; give another path",
+                    errno.0
+                ));
+            }
         }
     }
 }

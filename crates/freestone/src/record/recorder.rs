@@ -100,11 +100,11 @@ impl Recorder {
     /// Records that `block` was allocated for less than 2^15 bytes, without an alignment. `false` if there is no trace any more.
     #[inline(always)]
     pub(crate) fn allocated_small(&self, to: Destination<'_>, kind: Kind, size: usize, block: *mut u8) -> bool {
-        if self.is_ready(to)
-            && let Some(word) = self.encoder.small_in_a_word(kind, size, block.addr())
-        {
-            self.put(word);
-            return true;
+        if self.is_ready(to) {
+            if let Some(word) = self.encoder.small_in_a_word(kind, size, block.addr()) {
+                self.put(word);
+                return true;
+            }
         }
         self.allocated(to, kind, Asked { size, align: 1 }, block)
     }
@@ -117,12 +117,11 @@ impl Recorder {
     /// Records that `block` is freed by a call that took `ticket`, if it took one. `false` if there is no trace any more.
     #[inline(always)]
     pub(crate) fn freed(&self, to: Destination<'_>, ticket: Option<u64>, block: *mut u8) -> bool {
-        if ticket.is_none()
-            && self.is_ready(to)
-            && let Some(word) = self.encoder.free_in_a_word(block.addr())
-        {
-            self.put(word);
-            return true;
+        if ticket.is_none() && self.is_ready(to) {
+            if let Some(word) = self.encoder.free_in_a_word(block.addr()) {
+                self.put(word);
+                return true;
+            }
         }
         self.freed_otherwise(to, ticket, block)
     }
