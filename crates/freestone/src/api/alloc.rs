@@ -66,13 +66,8 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 fn allocate_small(size: usize, align: usize, family: Family) -> *mut u8 {
-    if let Some(own) = current::get().own() {
-        let block = own.at_hand(Request::new(size, align, family));
-        if !block.is_null() {
-            return block;
-        }
-    }
-    allocate_small_slow(size, align, family)
+    let block = current::get().at_hand(Request::new(size, align, family));
+    if block.is_null() { allocate_small_slow(size, align, family) } else { block }
 }
 
 #[cold]
@@ -162,6 +157,12 @@ pub(crate) unsafe fn allocate_zeroed_as(size: usize, align: usize, family: Famil
 #[cold]
 #[inline(never)]
 fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
+    let at_hand = current::get().at_hand(Request::new(size, align, family));
+    if !at_hand.is_null() {
+        // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
+        unsafe { at_hand.write_bytes(0, size) };
+        return at_hand;
+    }
     let block = allocate_any(Request::new(size, align, family));
     if !block.zero && !block.start.is_null() {
         // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.

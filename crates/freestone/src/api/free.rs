@@ -157,20 +157,17 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
     }
 }
 
-/// Frees any block; does nothing for null. A small block of this thread's watched heap is freed here.
+/// Frees any block; does nothing for null. A small block of this thread's heap that is watched is freed here, below the level `full`.
 ///
 /// # Safety
 /// - As for [`free`].
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
-    if let Some(own) = current::get().own()
-        // SAFETY: no code uses the block any more (this function's contract).
-        && unsafe { own.free_watched(block, claim) }
-    {
-        return;
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !current::get().free_watched(block, claim) } {
+        // SAFETY: this function's contract is that of `free_any`.
+        unsafe { free_any(block, claim) }
     }
-    // SAFETY: this function's contract is that of `free_any`.
-    unsafe { free_any(block, claim) }
 }
 
 /// Frees any block; does nothing for null.
