@@ -102,6 +102,7 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,
+            Kind::Quarantined => entry == Entry::CACHED,
             _ => entry == Entry::NONE,
         };
         hold(expected || lost, "a run's page map entry agrees with its kind", page)?;

@@ -36,7 +36,11 @@
 //! | [`upkeep`] | the decay tick, and emptying everything |
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
+//! | [`new_block`] | a block that was just allocated |
+//! | [`countdown`] | how far the next sample is |
 //! | [`sampling`] | which allocations are guarded |
+//! | [`profile_countdowns`] | how far a heap is from the next samples of the heap profile |
+//! | [`profiling`] | which allocations the heap profile samples |
 //! | [`locate`] | what an address is |
 //! | [`extent`] | which block holds an address, for the checks of memory functions |
 //! | [`growth`] | the size that a resized block should get |
@@ -57,6 +61,7 @@ pub(crate) mod any_block;
 pub(crate) mod bins;
 pub(crate) mod burst;
 pub(crate) mod capacity;
+pub(crate) mod countdown;
 pub(crate) mod current;
 pub(crate) mod double_free;
 pub(crate) mod drain;
@@ -76,6 +81,9 @@ pub(crate) mod life;
 pub(crate) mod locate;
 pub(crate) mod lookup;
 pub(crate) mod mailbox;
+pub(crate) mod new_block;
+pub(crate) mod profile_countdowns;
+pub(crate) mod profiling;
 pub(crate) mod records;
 pub(crate) mod refill;
 pub(crate) mod remote_frees;

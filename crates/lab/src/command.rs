@@ -5,9 +5,11 @@ mod compare;
 mod completions;
 mod conclusion;
 mod experiment;
+mod leaks;
 mod manual;
 mod options;
 mod peers;
+mod profile;
 mod report;
 mod run;
 
@@ -39,6 +41,10 @@ enum Command {
     Experiment(experiment::Options),
     /// Make one HTML page from result files
     Report(report::Options),
+    /// Run a command with the sampling profiler and show which calls hold its memory
+    Profile(profile::Options),
+    /// Run a command and report the blocks that it lost
+    Leaks(leaks::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
     /// Build or list the other allocators to compare with
@@ -64,6 +70,8 @@ pub(crate) fn main() -> Result<u8> {
         Command::Bench(options) => bench::main(&options).map(unless_interrupted),
         Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
+        Command::Profile(options) => profile::main(&options).map(unless_interrupted),
+        Command::Leaks(options) => leaks::main(&options).map(unless_interrupted),
         Command::Options(options) => options::main(&options).map(|()| 0),
         Command::Peers(options) => peers::main(&options),
         Command::Completions { shell } => {

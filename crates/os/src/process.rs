@@ -6,6 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use rustix::fd::BorrowedFd;
 
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
 #[must_use]
@@ -79,6 +80,12 @@ pub fn set_errno(errno: crate::Errno) {
 pub fn id() -> i32 {
     // SAFETY: getpid has no arguments and touches no memory.
     unsafe { libc::getpid() }
+}
+
+/// The descriptor of this number, for one call; `None` if no descriptor can have it.
+pub(crate) fn borrow_descriptor<'a>(number: i32) -> Option<BorrowedFd<'a>> {
+    // SAFETY: the number is not -1; if no file is open under it, the kernel says so.
+    (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 /// The kernel's number of the calling thread.

@@ -1,10 +1,11 @@
-//! Text that is too long for a thread's stack, in a mapping that lasts as long as the text.
+//! Memory straight from the kernel: for text that is too long for a thread's stack, and for tables that last as long as the process.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The mapping is new, so no other code has it; zero is a valid text; no code uses it once it is unmapped.
+//! The mapping is new, so no other code has it; zero is a valid text; no code uses a text once it is unmapped.
 
 use core::ptr;
+use freestone_base::ptr as address;
 use freestone_base::text::FixedText;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
@@ -28,4 +29,20 @@ pub fn with_long_text<const N: usize, R>(write: impl FnOnce(&mut FixedText<N>) -
     // SAFETY: the mapping was made above, and the reference to it is gone.
     let _ = unsafe { munmap(at, bytes) };
     Some(result)
+}
+
+/// Maps `bytes` that read as zero, where the kernel likes, for as long as the process lives; `None` without address space for them. Only what is
+/// written gets memory.
+///
+/// ```
+/// let table = freestone_os::map_for_good(1 << 20).expect("a mebibyte");
+/// assert!(table.addr() % 4096 == 0);
+/// ```
+#[must_use]
+pub fn map_for_good(bytes: usize) -> Option<*mut u8> {
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
+    address::expose(at);
+    Some(at.cast())
 }

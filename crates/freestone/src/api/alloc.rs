@@ -17,7 +17,8 @@ use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
 use crate::span::family::Family;
 use crate::thread::any_block::is_possible;
 use crate::thread::current;
-use crate::thread::large::{self, NewBlock};
+use crate::thread::large;
+use crate::thread::new_block::NewBlock;
 use crate::thread::watched::request::Request;
 use core::ptr;
 

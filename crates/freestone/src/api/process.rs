@@ -22,12 +22,15 @@
 use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
 use crate::api::pressure::Pressure;
+use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
-use crate::api::{faults, options, pin, report, snapshot};
-use crate::config::Mistake;
+use crate::api::{faults, heap_map, options, pin, report, snapshot};
+use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::thread::current::{self, Heap};
+use crate::thread::explicit::ExplicitHeap;
+use crate::thread::explicit::{make_sampled_heap, sampled_heap};
 use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
 use core::ffi::c_void;
@@ -45,6 +48,7 @@ pub(super) struct Process {
     pub(super) threads: Threads<Linux>,
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
+    pub(super) profile_files: ProfileFiles,
     /// The heap of the threads that have none of their own; null before one is needed.
     pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
     /// Blocks freed by signal handlers in threads that were starting.
@@ -63,6 +67,7 @@ pub(super) static PROCESS: Process = Process {
     threads: Threads::new(),
     background: BackgroundThread::new(background_main),
     pressure: Pressure::new(),
+    profile_files: ProfileFiles::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
     freed_early: Inbox::new(),
     exit_key: AtomicU32::new(NO_KEY),
@@ -70,6 +75,14 @@ pub(super) static PROCESS: Process = Process {
     announced: AtomicBool::new(false),
     forks: Forks::new(),
 };
+
+impl Process {
+    /// A new explicit heap; `None` when memory runs out. Its blocks stay until it is destroyed, which nobody does before that.
+    pub(super) fn explicit_heap(&'static self, level: Harden) -> Option<&'static ExplicitHeap<Linux>> {
+        // SAFETY: `shared` is a static, and all heaps of `threads` use it.
+        unsafe { self.threads.create_explicit(&self.shared, level) }
+    }
+}
 
 /// The value of `exit_key` if the C library had no key left: no thread can have a heap of its own.
 pub(super) const NO_KEY: u32 = u32::MAX;
@@ -96,6 +109,7 @@ pub(super) fn start() -> bool {
     if !PROCESS.announced.load(Ordering::Relaxed) && !PROCESS.announced.swap(true, Ordering::Relaxed) {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
+        begin_profile();
         watch_faults();
     }
     true
@@ -111,6 +125,7 @@ fn try_start() -> bool {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
     options::apply_all(PROCESS.shared.settings());
+    heap_map::publish(&PROCESS.shared);
     true
 }
 
@@ -123,6 +138,24 @@ pub(super) fn stats() -> Stats {
 /// Appends the last line of the report, if there is one.
 pub(super) fn report_exit() {
     append_stats(Event::Exit);
+}
+
+/// Starts to sample allocations; `false` without memory for it, or in a sandbox.
+pub(super) fn start_profile() -> bool {
+    let (shared, settings) = (&PROCESS.shared, PROCESS.shared.settings());
+    let interval = settings.get(key::HEAP_PROFILE_INTERVAL) as u64;
+    !settings.sandbox()
+        && (sampled_heap(shared).is_some() || make_sampled_heap(shared, || PROCESS.explicit_heap(Harden::Off)))
+        && shared.profile.start(interval)
+}
+
+/// Starts what the option `heap_profile` asks for.
+fn begin_profile() {
+    let Some(profiling) = PROCESS.shared.settings().heap_profile() else { return };
+    PROCESS.profile_files.expect_exit();
+    if profiling == HeapProfiling::On && !start_profile() {
+        freestone_os::report(format_args!("heap_profile: there is no memory for it; nothing is sampled"));
+    }
 }
 
 /// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
@@ -145,9 +178,10 @@ pub(super) fn set_option(name: &str, value: &str) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Installs the handler of faults if some allocations are guarded.
+/// Installs the handler of faults if some allocations are guarded, or memory is closed that the program may access by mistake.
 fn watch_faults() {
-    if PROCESS.shared.settings().guard_sample().is_some() {
+    let settings = PROCESS.shared.settings();
+    if settings.guard_sample().is_some() || (settings.harden() == Harden::Full && !settings.sandbox()) {
         fault::install(on_fault);
     }
 }
@@ -201,7 +235,19 @@ extern "C" fn at_load() {
     pin::pin();
 }
 
+/// Among the last destructors of the object that contains the allocator: what a program does at exit is profiled.
+#[used]
+#[unsafe(link_section = ".fini_array.00000")]
+static AT_UNLOAD: extern "C" fn() = at_unload;
+
+extern "C" fn at_unload() {
+    if PROCESS.started.is_done() {
+        PROCESS.profile_files.write_at_exit(PROCESS.shared.settings(), &PROCESS.shared.profile);
+    }
+}
+
 fn register_fork_handlers() {
+    core::hint::black_box(&AT_UNLOAD);
     // A linker takes an object out of an archive because of an undefined symbol, and this constructor comes with it.
     core::hint::black_box(&AT_LOAD);
     PROCESS.forks.register(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -1,67 +1,14 @@
 //! The options' values: set at the start and through the API, read on slow paths.
 
+use crate::config::path_value::PathValue;
 use crate::config::profile::Profile;
 use crate::config::report_file::ReportFile;
+use crate::config::words::{Background, HeapProfiling, MisusePolicy, Prefault, Purge, Thp};
 use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
 use core::fmt;
 use core::str::FromStr;
 use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::units::{PAGE_BYTES, Pages};
-
-/// What happens on an invalid free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MisusePolicy {
-    /// A message, then abort.
-    Abort,
-    /// A message; the block is left alone.
-    Report,
-    /// Nothing; the block is left alone.
-    Ignore,
-}
-
-/// Whether the allocator has a thread of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Background {
-    /// While more than one thread of the program has a heap.
-    Auto,
-    /// While any thread has a heap.
-    On,
-    /// Never.
-    Off,
-}
-
-/// How memory is given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purge {
-    /// At once.
-    DontNeed,
-    /// When the kernel is short of memory.
-    Free,
-}
-
-/// What huge pages are requested for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thp {
-    /// Large blocks that grow, or that are as long as earlier ones that were densely written.
-    Auto,
-    /// Everything.
-    On,
-    /// Nothing.
-    Off,
-}
-
-/// When and how memory gets its physical pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefault {
-    /// When it is first written.
-    Off,
-    /// When it is mapped, by a write to every OS page.
-    Touch,
-    /// When it is mapped, after advice to the kernel that it will be needed.
-    WillNeed,
-    /// When it is mapped, by asking the kernel for them.
-    Populate,
-}
 
 /// How much heap misuse is detected: the levels of the option `harden`. Each detects what the ones before it detect.
 ///
@@ -119,10 +66,11 @@ const DIRTY_SHARE: u64 = 10;
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
-/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The path of the report is in its file.
+/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The paths are beside them.
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
     report_file: ReportFile,
+    heap_profile_file: PathValue,
 }
 
 impl fmt::Debug for Settings {
@@ -154,8 +102,12 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(Harden::Default as usize),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
+                AtomicUsize::new(512 << 10),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
+            heap_profile_file: PathValue::new(),
         }
     }
 
@@ -291,6 +243,22 @@ impl Settings {
         &self.report_file
     }
 
+    /// The file of heap profiles.
+    pub(crate) fn heap_profile_file(&self) -> &PathValue {
+        &self.heap_profile_file
+    }
+
+    /// Whether a heap profile was asked for at the start; `None`: not.
+    #[must_use]
+    pub fn heap_profile(&self) -> Option<HeapProfiling> {
+        match self.get(key::HEAP_PROFILE) {
+            _ if self.sandbox() => None,
+            0 => None,
+            1 => Some(HeapProfiling::Ready),
+            _ => Some(HeapProfiling::On),
+        }
+    }
+
     /// Milliseconds between two lines of the report; `None`: only at start and exit.
     #[must_use]
     pub fn report_ms(&self) -> Option<u32> {
@@ -309,10 +277,10 @@ impl Settings {
             return Err(Mistake::OutOfRange);
         }
         self.store(index, number);
-        if index == key::PROFILE
-            && let Some(profile) = PROFILES.get(number)
-        {
-            self.apply(profile);
+        if index == key::PROFILE {
+            if let Some(profile) = PROFILES.get(number) {
+                self.apply(profile);
+            }
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 //! A small block's canary is written and checked as two words, whatever its length: as a part of a *window*.
 
 use core::ops::Range;
+use freestone_base::bytes;
 
 /// Bytes that are written and checked, at most.
 pub(crate) const MOST_BYTES: usize = 16;
@@ -71,7 +72,7 @@ pub(crate) fn damage(bytes: &[u8], word: u64) -> Option<usize> {
 #[inline(always)]
 pub(crate) fn begin_window(window: &mut Window, n: usize, word: u64) {
     let canary = repeated(word);
-    for (bytes, mask) in window.as_chunks_mut::<8>().0.iter_mut().zip(&MASKS[n.min(MOST_BYTES)]) {
+    for (bytes, mask) in bytes::chunks_mut::<8>(window).0.iter_mut().zip(&MASKS[n.min(MOST_BYTES)]) {
         *bytes = (canary & mask).to_le_bytes();
     }
 }
@@ -86,7 +87,7 @@ pub(crate) fn write_window(window: &mut Window, n: usize, word: u64) {
 #[inline(always)]
 pub(crate) fn is_whole(window: &Window, n: usize, word: u64) -> bool {
     let canary = repeated(word);
-    let words = window.as_chunks::<8>().0.iter().zip(&MASKS[n.min(MOST_BYTES)]);
+    let words = bytes::chunks::<8>(window).0.iter().zip(&MASKS[n.min(MOST_BYTES)]);
     words.fold(0, |wrong, (bytes, mask)| wrong | (u64::from_le_bytes(*bytes) ^ canary) & mask) == 0
 }
 

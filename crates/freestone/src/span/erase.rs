@@ -8,6 +8,7 @@
 //! ```
 
 use core::sync::atomic::{Ordering, compiler_fence};
+use freestone_base::bytes;
 
 /// Bytes that are cleared, and compared, at once.
 const CHUNK_BYTES: usize = 64;
@@ -25,17 +26,17 @@ fn pieces(bytes: usize) -> [usize; 4] {
 /// Clears a block. No call of `memset`: see [`fill::write`](crate::span::fill::write).
 #[inline]
 pub(crate) fn write(block: &mut [u8]) {
-    let bytes = block.len();
-    if bytes >= CHUNK_BYTES {
-        for chunk in block.as_chunks_mut::<CHUNK_BYTES>().0 {
+    let len = block.len();
+    if len >= CHUNK_BYTES {
+        for chunk in bytes::chunks_mut::<CHUNK_BYTES>(block).0 {
             *chunk = [0; CHUNK_BYTES];
             compiler_fence(Ordering::Release);
         }
         if let Some(last) = block.last_chunk_mut() {
             *last = [0; CHUNK_BYTES];
         }
-    } else if bytes >= PIECE_BYTES {
-        for at in pieces(bytes) {
+    } else if len >= PIECE_BYTES {
+        for at in pieces(len) {
             if let Some(piece) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
                 *piece = [0; PIECE_BYTES];
             }
@@ -57,14 +58,14 @@ pub(crate) fn damage(block: &[u8]) -> Option<usize> {
 /// Whether all bytes of a block are zero.
 #[inline]
 pub(crate) fn is_clear(block: &[u8]) -> bool {
-    let bytes = block.len();
-    if bytes >= CHUNK_BYTES {
-        let chunks = block.as_chunks::<CHUNK_BYTES>().0;
+    let len = block.len();
+    if len >= CHUNK_BYTES {
+        let chunks = bytes::chunks::<CHUNK_BYTES>(block).0;
         return chunks.iter().all(|chunk| bits(chunk) == 0) && block.last_chunk::<CHUNK_BYTES>().map_or(0, bits) == 0;
     }
-    if bytes >= PIECE_BYTES {
+    if len >= PIECE_BYTES {
         let piece = |at: usize| block.get(at..).and_then(<[u8]>::first_chunk::<PIECE_BYTES>).map_or(0, bits);
-        return pieces(bytes).into_iter().fold(0, |all, at| all | piece(at)) == 0;
+        return pieces(len).into_iter().fold(0, |all, at| all | piece(at)) == 0;
     }
     block.iter().fold(0, |all, byte| all | byte) == 0
 }
@@ -72,7 +73,7 @@ pub(crate) fn is_clear(block: &[u8]) -> bool {
 /// The bits that are set in any of these words. A comparison of arrays would be a call.
 #[inline]
 fn bits<const BYTES: usize>(bytes: &[u8; BYTES]) -> u64 {
-    bytes.as_chunks::<8>().0.iter().fold(0, |all, word| all | u64::from_ne_bytes(*word))
+    bytes::chunks::<8>(bytes).0.iter().fold(0, |all, word| all | u64::from_ne_bytes(*word))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! its end, or to the end of what is checked, are no damage.
 
 use core::ops::Range;
+use freestone_base::bytes::chunks;
 
 /// Blocks of at most this many bytes are filled as a whole.
 const WHOLE_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
@@ -95,7 +96,7 @@ fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES], wrong: [u64; 2]) -> [u64;
     let bits = |half: &[u8]| {
         half.first_chunk().map_or(!0, |word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]))
     };
-    bytes.as_chunks::<16>().0.iter().fold(wrong, |[low, high], pair| [low | bits(&pair[..8]), high | bits(&pair[8..])])
+    chunks::<16>(bytes).0.iter().fold(wrong, |[low, high], pair| [low | bits(&pair[..8]), high | bits(&pair[8..])])
 }
 
 /// The first byte of a block that was written.

@@ -29,6 +29,7 @@ use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
 use crate::thread::mailbox::{Life, Mailbox};
+use crate::thread::profile_countdowns::ProfileCountdowns;
 use crate::thread::records::{Record, RecordLinks};
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
@@ -53,6 +54,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     accounts: Accounts,
     ticks: Ticks,
     watched: WatchSeat,
+    profile: ProfileCountdowns,
     shared: Cell<*const Shared<O>>,
     generation: Cell<Generation>,
     number: Cell<u32>,
@@ -101,6 +103,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             accounts: Accounts::new(),
             ticks: Ticks::new(),
             watched: WatchSeat::empty(),
+            profile: ProfileCountdowns::new(),
             shared: Cell::new(ptr::null()),
             generation: Cell::new(Generation::NONE),
             number: Cell::new(0),
@@ -164,6 +167,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// What the heap has if it is watched. Any thread may read its counters.
     pub(crate) fn watched(&self) -> &WatchSeat {
         &self.watched
+    }
+
+    /// How far it is from the next samples of the heap profile. For its thread.
+    pub(crate) fn profile_countdowns(&self) -> &ProfileCountdowns {
+        &self.profile
     }
 
     /// The large-run cache. Any thread may read its counters, and close its slots under the page heap's lock.

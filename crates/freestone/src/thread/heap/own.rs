@@ -56,7 +56,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         match watched {
             Some(random) => {
                 self.bins.begin(View::EMPTY, Generation::NONE, keys.of_bins);
-                // SAFETY: it outlives this heap, and so this use (this function's contract).
+                // SAFETY: it outlives this heap (this function's contract).
                 self.watched.begin(view, generation, unsafe { &*shared }, random);
             }
             None => {
@@ -180,14 +180,6 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     pub(crate) fn own(self) -> Option<Own<'a, O>> {
         // SAFETY: this was just checked.
         (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
-    }
-
-    /// The heap, and what it has if it is watched.
-    #[inline(always)]
-    pub(crate) fn watched(self) -> Option<(Own<'a, O>, &'a WatchedHeap)> {
-        let watch = self.heap.watched.get()?;
-        // SAFETY: a placeholder is not watched.
-        Some((unsafe { self.assume_own() }, watch))
     }
 
     /// Its view of the address range, and its large-run cache.

@@ -8,14 +8,14 @@ use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of, class_o
 use crate::span::marked_block::MarkedBlock;
 use crate::span::trailer::{LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer};
 use crate::thread::heap::own::Own;
-use crate::thread::large::NewBlock;
+use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::magazine::capacity;
 use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::MULTIPLIER;
 use crate::thread::watched::seat::WatchedHeap;
-use crate::thread::watched::{large_block, release};
+use crate::thread::watched::{empty_block, large_block, release};
 use crate::thread::{drain, refill};
 use core::ptr;
 use freestone_os::Os;
@@ -28,6 +28,9 @@ fn class_for(request: &Request) -> Option<usize> {
 
 /// Allocates what is asked for; its start is null when memory runs out.
 pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
+    if let Some(start) = empty_block::allocate(own, &request) {
+        return NewBlock { start, zero: true };
+    }
     let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
     let Some(start) = watch.magazine(class).take().or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
     // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.
@@ -37,9 +40,10 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
     NewBlock { start, zero: own.shared().secret.erases() }
 }
 
-/// Allocates what is asked for, if the magazine of its class has a block, and that is in order; null if not, and nothing is done.
+/// Allocates what is asked for where freed blocks are not cleared, if the magazine of its class has a block, and that is in order; null if not, and
+/// nothing is done.
 #[inline(always)]
-pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request, erases: bool) -> *mut u8 {
+pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> *mut u8 {
     if request.align > GRANULE_BYTES || request.room > SMALL_MAX - TRAILER_BYTES {
         return ptr::null_mut();
     }
@@ -47,7 +51,7 @@ pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Requ
     let magazine = watch.magazine(class);
     let Some(start) = magazine.next() else { return ptr::null_mut() };
     // SAFETY: a block of a watched span is there, and it is the magazine's.
-    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), erases) };
+    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), false) };
     let Some(is_fresh) = block.if_unused() else { return ptr::null_mut() };
     magazine.remove_next();
     hand_out(own, watch, (&block, class), &request, is_fresh);
@@ -108,11 +112,11 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
             drain::drain(own);
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
-            if own.holdings().is_none()
-                && let Some(block) = take_one_orphaned(shared, class, own.remote().key())
-            {
-                fill_head(shared, &block);
-                return Some(block.into_node().cast());
+            if own.holdings().is_none() {
+                if let Some(block) = take_one_orphaned(shared, class, own.remote().key()) {
+                    fill_head(shared, &block);
+                    return Some(block.into_node().cast());
+                }
             }
             if !refill::use_new_span(own, class) {
                 // Memory is short: what waits gives way.

@@ -117,9 +117,8 @@ fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
 #[inline(never)]
 fn spill<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize, left: usize) {
     let magazine = watch.magazine(class);
-    while magazine.len() > left
-        && let Some(start) = magazine.take()
-    {
+    while magazine.len() > left {
+        let Some(start) = magazine.take() else { return };
         release_small(own, watch, start, class);
     }
 }

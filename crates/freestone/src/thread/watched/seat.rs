@@ -176,12 +176,6 @@ impl WatchSeat {
         Some((self.get()?, &self.lookup))
     }
 
-    /// Which blocks are the heap's own, of a heap that is watched.
-    #[inline(always)]
-    pub(crate) fn own_lookup(&self) -> &Lookup {
-        &self.lookup
-    }
-
     /// Which blocks are the heap's own, if it is watched.
     #[inline(always)]
     pub(crate) fn lookup(&self) -> Option<&Lookup> {

@@ -1,0 +1,77 @@
+//! The value of an option that is a path.
+//!
+//! Invariant: it is written only while the allocator starts, once by each source of options that names one, and read only after that.
+
+use crate::config::Mistake;
+use core::ffi::CStr;
+use core::str::Utf8Error;
+use freestone_base::sync::{AtomicBool, AtomicU8, Ordering};
+
+/// Longest path in bytes, with its final zero.
+const PATH_BYTES: usize = 1024;
+
+/// A path, or none.
+pub(crate) struct PathValue {
+    path: [AtomicU8; PATH_BYTES],
+    is_set: AtomicBool,
+}
+
+impl PathValue {
+    /// No path.
+    pub(super) const fn new() -> Self {
+        Self { path: [const { AtomicU8::new(0) }; PATH_BYTES], is_set: AtomicBool::new(false) }
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
+    /// The path, if one is set.
+    pub(crate) fn load(&self) -> Option<LoadedPath> {
+        if !self.is_set() {
+            return None;
+        }
+        let mut path = [0; PATH_BYTES];
+        for (byte, stored) in path.iter_mut().zip(&self.path) {
+            *byte = stored.load(Ordering::Relaxed);
+        }
+        Some(LoadedPath(path))
+    }
+
+    /// Sets the path, in place of one set before; an empty one stands for none.
+    ///
+    /// # Errors
+    /// The path has more bytes than there is room for, less the final zero; nothing has changed then.
+    pub(crate) fn set(&self, path: &[u8]) -> Result<(), Mistake> {
+        if path.len() >= PATH_BYTES {
+            return Err(Mistake::OutOfRange);
+        }
+        for (stored, &byte) in self.path.iter().zip(path.iter().chain(core::iter::repeat(&0))) {
+            stored.store(byte, Ordering::Relaxed);
+        }
+        self.is_set.store(!path.is_empty(), Ordering::Release);
+        Ok(())
+    }
+}
+
+/// A copy of a path.
+pub(crate) struct LoadedPath([u8; PATH_BYTES]);
+
+impl LoadedPath {
+    /// As the kernel takes it.
+    pub(crate) fn as_c(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
+    }
+
+    /// As people read it.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    pub(crate) fn to_str(&self) -> Result<&str, Utf8Error> {
+        self.as_c().to_str()
+    }
+}
+
+#[cfg(test)]
+mod tests;
