@@ -36,7 +36,7 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
     // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.
     let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
     let is_fresh = block.if_unused().unwrap_or_else(|| release::check_freed(own, &block, true));
-    hand_out(own, watch, (&block, class), &request, is_fresh);
+    hand_out(own, watch, (&block, class), trailer_for(&request, request.align.trailing_zeros()), is_fresh);
     NewBlock { start, zero: own.shared().secret.erases() }
 }
 
@@ -54,8 +54,14 @@ pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Requ
     let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), false) };
     let Some(is_fresh) = block.if_unused() else { return ptr::null_mut() };
     magazine.remove_next();
-    hand_out(own, watch, (&block, class), &request, is_fresh);
+    // An alignment that every block has counts as none.
+    hand_out(own, watch, (&block, class), trailer_for(&request, 0), is_fresh);
     start
+}
+
+#[inline(always)]
+fn trailer_for(request: &Request, align_log2: u32) -> Trailer {
+    Trailer { state: State::Live(request.family), size: request.size, align_log2 }
 }
 
 /// Makes a free block, which is out of its span and not handed out, the program's.
@@ -64,11 +70,10 @@ fn hand_out<O: Os>(
     own: Own<'_, O>,
     watch: &WatchedHeap,
     (block, class): (&MarkedBlock, usize),
-    request: &Request,
+    trailer: Trailer,
     is_fresh: bool,
 ) {
-    let align_log2 = request.align.trailing_zeros();
-    block.begin(Trailer { state: State::Live(request.family), size: request.size, align_log2 }, is_fresh);
+    block.begin(trailer, is_fresh);
     own.bins().count_single_alloc(class);
     watch.count_alloc();
 }

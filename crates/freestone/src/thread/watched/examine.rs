@@ -62,7 +62,10 @@ pub(crate) fn examine<O: Os>(
     claim: Claim,
 ) -> Option<Examined> {
     let is_own = entry.generation() == own.generation();
-    let (block, fields) = if is_own {
+    let whole = own.watch().filter(|_| is_own).and_then(|watch| if_whole_of_any(watch, (page, (start, class)), claim));
+    let (block, fields) = if let Some(whole) = whole {
+        whole
+    } else if is_own {
         examine_own(own, (start, class), claim)?
     } else {
         // SAFETY: the span is there, and its length does not change.
@@ -129,6 +132,22 @@ pub(crate) fn if_whole(
     let block = unsafe { MarkedBlock::new(start, bytes, watch.secret(), erases) };
     let fields = block.if_whole(claim.family())?;
     fits(fields, claim).then_some((block, fields))
+}
+
+/// As [`if_whole`], of which the program does not say the family.
+fn if_whole_of_any(
+    watch: &WatchedHeap,
+    (page, (start, class)): (PageIndex, (*mut u8, usize)),
+    claim: Claim,
+) -> Option<(MarkedBlock, Fields)> {
+    let layout = watch.layout();
+    let span = span_of(&layout, page);
+    check_start(class, start.addr() - span.start().addr(), span.n_pages().to_bytes().0).ok()?;
+    // SAFETY: a block of this heap's span is there, or will be; only its trailer is read, which is mapped.
+    let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
+    let State::Live(family) = block.trailer()?.state else { return None };
+    let claim = if claim.family() == 0 { claim.with_family(family) } else { claim };
+    if_whole(watch, (page, (start, class)), claim, watch.secret().erases())
 }
 
 /// Whether the program says nothing of size and alignment that does not fit.

@@ -59,6 +59,12 @@ pub(crate) struct Quarantine {
     large_left: [AtomicU64; 2],
 }
 
+/// The start of the block in a place.
+#[inline(always)]
+fn start_of(place: *mut u8) -> *mut u8 {
+    place.map_addr(|address| address << (usize::BITS - CLASS_AT) >> (usize::BITS - CLASS_AT))
+}
+
 /// What a block of `bytes` counts as.
 #[inline(always)]
 fn count_as(bytes: usize) -> isize {
@@ -87,26 +93,7 @@ impl Quarantine {
         self.room.get() <= 0
     }
 
-    /// Takes out the block that came first, and its class if it is a small one of this heap. The caller says to [`Quarantine::discount`] what it
-    /// counted as.
-    #[inline]
-    pub(crate) fn pop(&self) -> Option<(*mut u8, Option<usize>)> {
-        let left = self.left.get();
-        if left == self.came.get() {
-            return None;
-        }
-        let place = self.places[left as usize % PLACES].get();
-        self.left.set(left.wrapping_add(1));
-        if self.is_empty() {
-            // An empty ring starts anew, so that a heap that rarely frees touches little of it.
-            self.came.set(0);
-            self.left.set(0);
-        }
-        let class = place.addr() >> CLASS_AT;
-        Some((place.map_addr(|address| address & ((1 << CLASS_AT) - 1)), (class < N_CLASSES).then_some(class)))
-    }
-
-    /// Discounts a block that counted as `bytes` and was taken out.
+    /// Discounts a block of `bytes` that is no small one of this heap and was taken out.
     #[inline]
     pub(crate) fn discount(&self, bytes: usize) {
         self.room.set(self.room.get() + count_as(bytes));
@@ -122,28 +109,37 @@ impl Quarantine {
         self.room.get() <= 0
     }
 
-    /// Takes out small blocks of this heap, those that came first, until enough have left, one is left, or another block is next, and passes each to
-    /// `put` with its class. Returns whether another block has to leave.
+    /// Takes out blocks, those that came first, until enough have left and one is left, or all, and passes small ones of this heap to `put` with their
+    /// class. Returns the first block that is another, or that `put` does not take, and its class if it has one; the caller says to
+    /// [`Quarantine::discount`] what one without counts as. No call is made in the loop if `put` makes none.
     #[inline(always)]
-    pub(crate) fn pop_small(&self, mut put: impl FnMut(*mut u8, usize)) -> bool {
-        let (came, enough) = (self.came.get(), self.most.get() as usize / PART_LEAVES);
-        let (mut left, mut room) = (self.left.get(), self.room.get());
-        while room <= enough as isize && came.wrapping_sub(left) > 1 {
+    pub(crate) fn pop_each(
+        &self,
+        all: bool,
+        mut put: impl FnMut(*mut u8, usize) -> bool,
+    ) -> Option<(*mut u8, Option<usize>)> {
+        let enough = if all { isize::MAX } else { self.most.get() / PART_LEAVES as isize };
+        let most_left = self.came.get().wrapping_sub(u32::from(!all));
+        let (mut left, mut room, mut last) = (self.left.get(), self.room.get(), None);
+        while room <= enough && left != most_left {
             let place = self.places[left as usize % PLACES].get();
-            let Some(bytes) = BLOCK_BYTES.get(place.addr() >> CLASS_AT) else { break };
             left = left.wrapping_add(1);
+            let Some(bytes) = BLOCK_BYTES.get(place.addr() >> CLASS_AT) else {
+                last = Some((start_of(place), None));
+                break;
+            };
             room += count_as(*bytes as usize);
-            put(place.map_addr(|address| address & ((1 << CLASS_AT) - 1)), place.addr() >> CLASS_AT);
+            if !put(start_of(place), place.addr() >> CLASS_AT) {
+                last = Some((start_of(place), Some(place.addr() >> CLASS_AT)));
+                break;
+            }
         }
-        self.left.set(left);
         self.room.set(room);
-        room <= enough as isize && came.wrapping_sub(left) > 1
-    }
-
-    /// Whether nothing waits.
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.came.get() == self.left.get()
+        // An empty ring starts anew, so that a heap that rarely frees touches little of it.
+        let is_empty = left == self.came.get();
+        self.left.set(if is_empty { 0 } else { left });
+        self.came.set(if is_empty { 0 } else { self.came.get() });
+        last
     }
 
     /// Lets as many bytes wait as a process of so many heaps may have.
@@ -156,7 +152,7 @@ impl Quarantine {
     pub(crate) fn iter(&self) -> impl Iterator<Item = *mut u8> {
         let n = self.came.get().wrapping_sub(self.left.get());
         let places = (0..n).map(|at| self.places[self.left.get().wrapping_add(at) as usize % PLACES].get());
-        places.map(|place| place.map_addr(|address| address & ((1 << CLASS_AT) - 1)))
+        places.map(start_of)
     }
 
     /// Counts a large block of `n_pages` that comes.

@@ -20,7 +20,6 @@ use crate::thread::watched::quarantine::Quarantine;
 use crate::thread::watched::seat::{MULTIPLIER, WatchedHeap};
 use crate::thread::watched::{large_marks, magazine};
 use crate::thread::{returns, route, spans};
-use core::cell::Cell;
 use freestone_os::Os;
 
 /// Lets a freed block that counts as `bytes` wait in the heap's quarantine; those that came first leave if there is no room. `class`: it is a small
@@ -82,32 +81,23 @@ pub(crate) fn empty_magazines<O: Os>(own: Own<'_, O>) {
 
 /// Releases blocks until enough have left, or all.
 fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
-    let waiting = watch.quarantine();
-    let (has_spilled, mut random) = (Cell::new(false), watch.random());
+    let (waiting, mut random, mut has_spilled) = (watch.quarantine(), watch.random(), false);
     let mut put = |start: *mut u8, class: usize| {
         random = random.wrapping_mul(MULTIPLIER).wrapping_add(1);
-        if !watch.magazine(class).put(class, start, (random >> 32) as u32) {
-            has_spilled.set(true);
-            spill(own, watch, class, magazine::capacity(class) / 2);
-            if !watch.magazine(class).put(class, start, (random >> 32) as u32) {
-                release_small(own, watch, start, class);
-            }
-        }
+        watch.magazine(class).put(class, start, (random >> 32) as u32)
     };
-    while waiting.pop_small(&mut put) || all {
-        match waiting.pop() {
-            Some((start, Some(class))) => {
-                waiting.discount(block_bytes(class));
-                put(start, class);
-            }
-            Some((start, None)) => {
-                has_spilled.set(true);
-                release_other(own, waiting, start);
-            }
-            None => break,
+    while let Some((start, class)) = waiting.pop_each(all, &mut put) {
+        has_spilled = true;
+        let Some(class) = class else {
+            release_other(own, waiting, start);
+            continue;
+        };
+        spill(own, watch, class, magazine::capacity(class) / 2);
+        if !put(start, class) {
+            release_small(own, watch, start, class);
         }
     }
-    if has_spilled.get() {
+    if has_spilled {
         returns::turn_to(own, PageIndex::NONE);
     }
 }
@@ -158,6 +148,8 @@ fn give_back<O: Os>(own: Own<'_, O>, free: FreeBlock) {
 }
 
 /// Releases a block of which the quarantine does not say what it is.
+#[cold]
+#[inline(never)]
 fn release_other<O: Os>(own: Own<'_, O>, waiting: &Quarantine, start: *mut u8) {
     let view = own.renew_view();
     let (Some(entry), Some(page)) = (view.entry(start.addr()), view.page_of(start.addr())) else { return };
