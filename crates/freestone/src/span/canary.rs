@@ -78,9 +78,13 @@ pub(crate) fn begin_window(window: &mut Window, n: usize, word: u64) {
 }
 
 /// Writes canary over the last `n` bytes of a window.
+#[inline]
 pub(crate) fn write_window(window: &mut Window, n: usize, word: u64) {
-    let from = MOST_BYTES - n.min(MOST_BYTES);
-    write(&mut window[from..], word);
+    let canary = repeated(word);
+    for (bytes, mask) in bytes::chunks_mut::<8>(window).0.iter_mut().zip(&MASKS[n.min(MOST_BYTES)]) {
+        let before = u64::from_le_bytes(*bytes);
+        *bytes = (before ^ (before ^ canary) & mask).to_le_bytes();
+    }
 }
 
 /// Whether the last `n` bytes of a window are canary.

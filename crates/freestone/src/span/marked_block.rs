@@ -210,34 +210,37 @@ impl MarkedBlock {
     /// Whether the block was never handed out, if it is free, and was not written to since, as far as its trailer and what was filled show.
     #[inline(always)]
     pub(crate) fn if_unused(&self) -> Option<bool> {
+        self.unused_fields().map(Fields::is_fresh)
+    }
+
+    /// The trailer's fields, if it says that the block is free, and what was filled was not written to since.
+    #[inline(always)]
+    fn unused_fields(&self) -> Option<Fields> {
         let fields = Fields::decode(self.cell().load(Ordering::Acquire), self.words.trailer)?;
         let size = fields.size();
-        if fields.is_fresh() {
-            return Some(true);
-        }
-        let is_unused = fields.is_freed()
-            && size <= self.capacity()
-            && if self.erases {
-                erase::is_clear(self.slice(0..self.capacity()))
-            } else {
-                fill::is_whole(self.slice(0..size.max(fill::LEAST_BYTES)))
-            };
-        is_unused.then_some(false)
+        let is_unused = fields.is_fresh()
+            || fields.is_freed()
+                && size <= self.capacity()
+                && if self.erases {
+                    erase::is_clear(self.slice(0..self.capacity()))
+                } else {
+                    fill::is_whole(self.slice(0..size.max(fill::LEAST_BYTES)))
+                };
+        is_unused.then_some(fields)
     }
 
     /// Whether the block is free, and no byte of it that is looked at was written to since.
+    #[inline]
     pub(crate) fn is_untouched(&self) -> bool {
-        let Some(is_fresh) = self.if_unused() else { return false };
-        is_fresh || self.erases || self.trailer().is_some_and(|trailer| self.is_freed_canary_whole(trailer.size))
-    }
-
-    /// Whether the canary of a freed block is whole, as far as it was not filled.
-    fn is_freed_canary_whole(&self, size: usize) -> bool {
-        let (n, window) = self.window(size);
+        let Some(fields) = self.unused_fields() else { return false };
+        if fields.is_fresh() || self.erases {
+            return true;
+        }
+        let (n, window) = self.window(fields.size());
         // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
         let window = unsafe { &*window };
-        let n = n.min((size + n).saturating_sub(fill::LEAST_BYTES));
-        canary::is_whole(window, n, self.words.canary)
+        // What was filled of the canary is none any more.
+        canary::is_whole(window, n.min((fields.size() + n).saturating_sub(fill::LEAST_BYTES)), self.words.canary)
     }
 
     /// The trailer's fields, if it says that the program has the block, from functions of `family`, and if neither it nor the canary was written over.

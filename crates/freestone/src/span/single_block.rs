@@ -92,11 +92,15 @@ pub(crate) fn take(
 }
 
 /// Puts a block back that is out of a span of which others are out, too, and which has free ones. `false`, and nothing is done, in other cases.
-pub(crate) fn put_back(span: &OwnedSpan<'_>, start: *mut u8) -> bool {
-    let (index, is_start) = block_at(span.class.get() as usize, start.addr().wrapping_sub(span.start().addr()));
-    let is_usual = is_start && index < n_blocks(span) && span.listed.get() != Listed::Full && span.n_out.get() > 1;
-    let Some(word) = span.bitmap().get(index / 64).filter(|_| is_usual && !is_free(span, index)) else { return false };
-    word.set(word.get() | 1 << (index % 64));
+#[inline]
+pub(crate) fn put_back(span: &OwnedSpan<'_>, class: usize, start: *mut u8) -> bool {
+    let (index, is_start) = block_at(class, start.addr().wrapping_sub(span.start().addr()));
+    let is_usual = is_start && span.listed.get() != Listed::Full && span.n_out.get() > 1;
+    let mask = 1 << (index % 64);
+    let Some(word) = span.bitmap().get(index / 64).filter(|word| is_usual && word.get() & mask == 0) else {
+        return false;
+    };
+    word.set(word.get() | mask);
     span.first_word.set(span.first_word.get().min((index / 64) as u16));
     span.n_free.set(span.n_free.get() + 1);
     span.n_out.set(span.n_out.get() - 1);

@@ -123,15 +123,6 @@ impl ClassSpans {
         Some((n_taken, n_carved))
     }
 
-    /// Puts a block back into a span of this heap that has free blocks, and others that are out. `false` in other cases: nothing is done.
-    pub(crate) fn put_back(&self, span: &OwnedSpan<'_>, start: *mut u8) -> bool {
-        let is_back = single_block::put_back(span, start);
-        if is_back {
-            self.count_out(-1);
-        }
-        is_back
-    }
-
     /// Lists the current span, which has no block left, as full.
     fn retire_current(&self, span: &OwnedSpan<'_>) {
         span.listed.set(Listed::Full);
@@ -259,6 +250,14 @@ impl OwnedSpans {
     ) -> bool {
         let adopted = shared.central.adopt(&shared.pages, class, owner.as_owner().cast_mut(), generation);
         adopted.inspect(|span| self.of(class).use_span(span)).is_some()
+    }
+
+    /// Puts a block of `class` back into a span of this heap that has free blocks, and others that are out. `false` in other cases: nothing is done.
+    #[inline]
+    pub(crate) fn put_back(&self, span: &OwnedSpan<'_>, class: usize, start: *mut u8) -> bool {
+        let is_back = single_block::put_back(span, class, start);
+        self.of(class).count_out(-i64::from(is_back));
+        is_back
     }
 
     /// Gives the first block of a chain back to its span, and those behind it up to the first that does not lie in the span, at most `most`

@@ -96,17 +96,17 @@ fn a_block_is_put_back_if_others_are_out_and_others_free() {
     let heap = world.heap();
     let span = span_of(&world, heap.allocate(3000, 1).start);
     while carve(&span, 4096, |_| {}) > 0 {}
-    let block = take_one(&span, 7).unwrap();
+    let (block, class) = (take_one(&span, 7).unwrap(), usize::from(span.class.get()));
     let (n_free, n_out) = (span.n_free.get(), span.n_out.get());
-    assert!(!put_back(&span, block.wrapping_add(16)), "no block starts there");
-    assert!(put_back(&span, block) && !put_back(&span, block), "once");
+    assert!(!put_back(&span, class, block.wrapping_add(16)), "no block starts there");
+    assert!(put_back(&span, class, block) && !put_back(&span, class, block), "once");
     assert_eq!((span.n_free.get(), span.n_out.get()), (n_free + 1, n_out - 1));
     assert!(take_one(&span, 7).is_some());
     span.listed.set(Listed::Full);
-    assert!(!put_back(&span, block), "a full span has to be listed elsewhere");
+    assert!(!put_back(&span, class, block), "a full span has to be listed elsewhere");
     span.listed.set(Listed::No);
     span.n_out.set(1);
-    assert!(!put_back(&span, block), "the last block goes with its span");
+    assert!(!put_back(&span, class, block), "the last block goes with its span");
     span.n_out.set(n_out);
 }
 

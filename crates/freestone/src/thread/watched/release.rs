@@ -123,7 +123,7 @@ fn release_small<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, start: *mut u8, cl
     let layout = watch.layout();
     let is_back = own.lookup().own_page_and_class(start.addr()).is_some_and(|(page, _)| {
         let span = span_of(&layout, page);
-        !own.purge().looks() && own.spans().of(class).put_back(&span, start)
+        !own.purge().looks() && own.spans().put_back(&span, class, start)
     });
     if is_back {
         own.accounts().add_free(class, 1);
