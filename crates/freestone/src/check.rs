@@ -70,8 +70,8 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         });
         wrong?;
     }
-    for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
-        // SAFETY: the heap is alive, and no other thread is inside the allocator (this function's contract).
+    for heap in threads.iter().filter(|heap| matches!(heap.life(), Life::Alive | Life::Spare)) {
+        // SAFETY: the heap is alive, or would be with a thread, and no other thread is inside the allocator (this function's contract).
         n_listed += check_heap(shared, unsafe { heap.as_own(None) })?;
     }
     hold(orphans || n_listed == n_small, "every small span is in one list", PageIndex::NONE)

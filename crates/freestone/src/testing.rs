@@ -72,6 +72,18 @@ impl World {
         unsafe { self.threads.end(heap) };
     }
 
+    /// Leaves a heap of this world, which the test does not use again, to the next thread.
+    pub(crate) fn leave(&self, heap: Own<'_, Fake>) {
+        // SAFETY: the heap was created in this world, and the test does not use it again.
+        unsafe { self.threads.leave(heap) };
+    }
+
+    /// The heap that a new thread of this world gets: a spare one, if there is one.
+    pub(crate) fn next_heap(&self) -> Own<'_, Fake> {
+        // SAFETY: what the heaps share is boxed and outlives the borrow; a test uses a heap from one thread, and not after its end.
+        unsafe { self.threads.take_spare() }.unwrap_or_else(|| self.heap())
+    }
+
     /// Destroys an explicit heap of this world: the test uses neither it nor a block of it again.
     pub(crate) fn destroy(&self, heap: &ExplicitHeap<Fake>) {
         // SAFETY: the heap was created in this world; the test uses neither it nor a block of it again.

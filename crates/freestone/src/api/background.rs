@@ -21,6 +21,8 @@
 
 use crate::config::Background;
 use crate::shared::Shared;
+use crate::thread::life::Threads;
+use crate::thread::life::succession::Which;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use freestone_os::thread::{self, Joinable, Main};
@@ -191,7 +193,7 @@ impl BackgroundThread {
     }
 
     /// The thread's work, until its state is ending. Calls `sample` in each round if the option `report_ms` is set.
-    pub(super) fn run(&self, shared: &Shared<Linux>, sample: impl Fn()) {
+    pub(super) fn run(&self, shared: &Shared<Linux>, threads: &Threads<Linux>, sample: impl Fn()) {
         thread::set_name(c"freestone");
         thread::schedule_like_the_first();
         let (pages, settings) = (&shared.pages, shared.settings());
@@ -201,13 +203,17 @@ impl BackgroundThread {
             if self.state.load(Ordering::Relaxed) == ENDING {
                 return;
             }
-            let is_dirty = pages.purge_due_now();
-            let check_ms =
-                if is_dirty { settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1)) } else { None };
+            threads.end_spare(shared, Which::Expired);
+            let may_expire = pages.purge_due_now() || threads.n_spare() > 0;
+            let check_ms = if may_expire {
+                settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1))
+            } else {
+                None
+            };
             if settings.report_ms().is_some() {
                 sample();
             }
-            pages.sleep(seen, [check_ms, settings.report_ms()].into_iter().flatten().min());
+            pages.sleep(seen, [check_ms, settings.report_ms()].into_iter().flatten().min(), || threads.has_spare());
         }
     }
 }

@@ -4,9 +4,9 @@
 //! ```text
 //!  the object is loaded ─▶ register fork handlers
 //!  first slow path      ─▶ start (once): reserve addresses, create the thread-exit key, read the options
-//!  a thread's end       ─▶ its heap ends
+//!  a thread's end       ─▶ its heap becomes spare, or ends
 //!  fork                 ─▶ lock everything, fork, unlock
-//!  background thread    ─▶ purge what has expired, a few times in a decay time
+//!  background thread    ─▶ purge what has expired, and end spare heaps that have, a few times in a decay time
 //! ```
 //!
 //! This is the only module that relies on there being one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
@@ -33,6 +33,8 @@ use crate::thread::explicit::ExplicitHeap;
 use crate::thread::explicit::{make_sampled_heap, sampled_heap};
 use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
+use crate::thread::life::succession::Which;
+use crate::thread::recorded::{self, Recordings};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
@@ -58,6 +60,7 @@ pub(super) struct Process {
     started: Once<Futex>,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
+    pub(super) recordings: Recordings,
     forks: Forks,
 }
 
@@ -73,6 +76,7 @@ pub(super) static PROCESS: Process = Process {
     exit_key: AtomicU32::new(NO_KEY),
     started: Once::new(),
     announced: AtomicBool::new(false),
+    recordings: Recordings::new(),
     forks: Forks::new(),
 };
 
@@ -124,7 +128,11 @@ fn try_start() -> bool {
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
-    options::apply_all(PROCESS.shared.settings());
+    let settings = PROCESS.shared.settings();
+    options::apply_all(settings);
+    if !settings.sandbox() {
+        PROCESS.recordings.trace.begin(settings.record_path());
+    }
     heap_map::publish(&PROCESS.shared);
     true
 }
@@ -135,9 +143,20 @@ pub(super) fn stats() -> Stats {
     snapshot::take(&PROCESS.shared, &PROCESS.threads)
 }
 
-/// Appends the last line of the report, if there is one.
+/// Does what is to be done from time to time where an allocation has just been served on its slow path, and the thread holds no lock.
+#[inline]
+pub(super) fn upkeep() {
+    PROCESS.background.start_if_due(&PROCESS.shared);
+    // A signal handler may have interrupted this thread while it takes a spare heap.
+    if PROCESS.threads.n_spare() > 0 && !current::is_starting() {
+        PROCESS.threads.end_spare(&PROCESS.shared, Which::Expired);
+    }
+}
+
+/// Appends the last line of the report, if there is one, and ends the trace, if calls are recorded.
 pub(super) fn report_exit() {
     append_stats(Event::Exit);
+    PROCESS.recordings.trace.finish(PROCESS.shared.settings().record_path());
 }
 
 /// Starts to sample allocations; `false` without memory for it, or in a sandbox.
@@ -197,18 +216,20 @@ pub(super) fn option(name: &str) -> Option<usize> {
     options::get(PROCESS.shared.settings(), name)
 }
 
-/// Destroys the heap of a thread that exits.
+/// Takes its heap from a thread that exits.
 ///
 /// The heap is taken from the thread's own pointer, not from the hook's argument: copies of the library in several link namespaces
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
-    let Some(own) = current::get().own() else { return };
+    let Some(own) = recorded::own() else { return };
     if own.count_exit_round() < EXIT_ROUNDS && set_exit_value(own.heap()) {
         return;
     }
+    PROCESS.recordings.end(PROCESS.shared.settings().record_path());
     current::leave();
     // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
-    unsafe { PROCESS.threads.end(own) };
+    unsafe { PROCESS.threads.leave(own) };
+    PROCESS.shared.pages.wake_for_work();
     PROCESS.background.thread_gone(&PROCESS.shared);
 }
 
@@ -220,7 +241,7 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
 
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
-    PROCESS.background.run(&PROCESS.shared, || append_stats(Event::Sample));
+    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, || append_stats(Event::Sample));
     ptr::null_mut()
 }
 
@@ -272,7 +293,8 @@ extern "C" fn after_fork_in_child() {
     PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
     // From here on no lock has to be waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
     PROCESS.shared.pages.adopt_purging_in_child();
-    let own = current::get().own();
+    PROCESS.recordings.forked(PROCESS.shared.settings().record_path());
+    let own = recorded::own();
     // SAFETY: the child has one thread, and `own` is its heap if it has one.
     unsafe { PROCESS.threads.orphan_others(own) };
     PROCESS.background.forked(&PROCESS.shared, own.is_some());

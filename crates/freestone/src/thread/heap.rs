@@ -34,6 +34,7 @@ use crate::thread::records::{Record, RecordLinks};
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
+use crate::thread::spare::{Spare, ThreadEnd};
 use crate::thread::ticks::Ticks;
 use crate::thread::watched::seat::WatchSeat;
 use core::cell::Cell;
@@ -58,7 +59,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     shared: Cell<*const Shared<O>>,
     generation: Cell<Generation>,
     number: Cell<u32>,
-    exit_rounds: Cell<u32>,
+    end: ThreadEnd,
     links: RecordLinks<Self>,
 }
 
@@ -73,6 +74,12 @@ impl<O: Os> core::fmt::Debug for ThreadHeap<O> {
 impl<O: Os + 'static> Record for ThreadHeap<O> {
     fn links(&self) -> &RecordLinks<Self> {
         &self.links
+    }
+}
+
+impl<O: Os + 'static> Spare for ThreadHeap<O> {
+    fn thread_end(&self) -> &ThreadEnd {
+        &self.end
     }
 }
 
@@ -107,7 +114,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             shared: Cell::new(ptr::null()),
             generation: Cell::new(Generation::NONE),
             number: Cell::new(0),
-            exit_rounds: Cell::new(0),
+            end: ThreadEnd::new(),
             links: RecordLinks::new(),
         }
     }
@@ -162,6 +169,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Times that blocks of other owners were handed over, ever.
     pub(crate) fn n_handovers(&self) -> u64 {
         self.remote.n_handovers()
+    }
+
+    /// Goes on with another thread, which has not called its exit hook. For the holder of the registry's lock.
+    pub(crate) fn change_thread(&self) {
+        self.end.exit_rounds.set(0);
     }
 
     /// What the heap has if it is watched. Any thread may read its counters.
