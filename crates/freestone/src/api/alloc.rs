@@ -70,22 +70,17 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 fn allocate_small(size: usize, align: usize, family: Family) -> *mut u8 {
-    match recording::recorded() {
-        Some(record) => allocate_recorded(record, size, align, family),
-        None => allocate_at_hand(size, align, family),
-    }
+    let block = current::get().at_hand(Request::new(size, align, family));
+    if block.is_null() { allocate_not_at_hand(size, align, family) } else { block }
 }
 
-/// Allocates a small block that this thread's watched heap has at hand, or else any.
+/// Allocates a small block when this thread's heap is not watched, or has none at hand, or the thread's calls are recorded.
 #[inline(never)]
-fn allocate_at_hand(size: usize, align: usize, family: Family) -> *mut u8 {
-    if let Some(own) = current::get().own() {
-        let block = own.at_hand(Request::new(size, align, family));
-        if !block.is_null() {
-            return block;
-        }
+fn allocate_not_at_hand(size: usize, align: usize, family: Family) -> *mut u8 {
+    match recording::recorded() {
+        Some(record) => allocate_recorded(record, size, align, family),
+        None => allocate_small_slow(size, align, family),
     }
-    allocate_small_slow(size, align, family)
 }
 
 #[cold]
@@ -208,6 +203,12 @@ pub(crate) unsafe fn allocate_zeroed_as(size: usize, align: usize, family: Famil
 #[cold]
 #[inline(never)]
 fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
+    let at_hand = current::get().at_hand(Request::new(size, align, family));
+    if !at_hand.is_null() {
+        // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
+        unsafe { at_hand.write_bytes(0, size) };
+        return at_hand;
+    }
     if let Some(record) = recording::recorded() {
         return recording::allocate(record, recording::kind(family, true), Asked { size, align }, || {
             // SAFETY: the alignment is a power of two.

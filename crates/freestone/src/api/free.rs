@@ -175,23 +175,20 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
     }
 }
 
-/// Frees any block; does nothing for null. A small block of this thread's watched heap is freed here.
+/// Frees any block; does nothing for null. A small block of this thread's heap that is watched is freed here, below the level `full`.
 ///
 /// # Safety
 /// - As for [`free`].
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
-    match current::get().own() {
-        Some(own) => {
-            // SAFETY: no code uses the block any more (this function's contract).
-            if unsafe { own.free_watched(block, claim) } {
-                return;
-            }
-        }
-        None => {
-            if let Some(record) = recording::recorded() {
-                return free_recorded(record, block, claim);
-            }
+    let heap = current::get();
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { heap.free_watched(block, claim) } {
+        return;
+    }
+    if heap.own().is_none() {
+        if let Some(record) = recording::recorded() {
+            return free_recorded(record, block, claim);
         }
     }
     // SAFETY: this function's contract is that of `free_any`.
