@@ -42,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
     /// The command and its arguments
-    #[arg(last = true, required = true)]
+    #[arg(trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
 }
 
