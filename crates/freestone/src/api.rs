@@ -7,7 +7,7 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  options  pressure  report  snapshot  pin  weak_symbols
+//!  parts          background  faults  fork  live  options  pressure  report  snapshot  pin  weak_symbols
 //! ```
 //!
 //! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
@@ -28,6 +28,7 @@
 //! | `background` | the allocator's own thread |
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
+//! | `live` | the page of statistics that `freestone top` reads |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
 //! | `report` | the lines that `freestone run` reads |
@@ -43,6 +44,7 @@ mod faults;
 mod fork;
 pub(crate) mod free;
 pub(crate) mod global_alloc;
+mod live;
 mod local_heap;
 mod options;
 mod pin;

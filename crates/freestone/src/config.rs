@@ -6,23 +6,28 @@
 //! | file | owns |
 //! |---|---|
 //! | [`settings`] | the options' values while the process runs |
+//! | [`harden`] | the levels of hardening |
 //! | [`profile`] | the named sets |
 //! | `parse` | reading a value |
 //! | [`report_file`] | the file of the report |
+//! | [`stored_path`] | a path that is the value of an option |
 //!
 //! Layer: beside `size_class`; independent of memory.
 
 use core::fmt;
 
+pub(crate) mod harden;
 mod parse;
 pub(crate) mod profile;
 pub(crate) mod report_file;
 pub(crate) mod settings;
+pub(crate) mod stored_path;
 
+pub use harden::Harden;
 pub use parse::Mistake;
 pub use profile::PROFILES;
+pub use settings::Settings;
 pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
-pub use settings::{Harden, Settings};
 
 /// What an option's value looks like.
 ///
@@ -128,6 +133,7 @@ pub mod key {
     pub const SANDBOX: usize = 14;
     pub const HARDEN: usize = 15;
     pub const GUARD_SAMPLE: usize = 16;
+    pub const LIVE: usize = 17;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -150,7 +156,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 17] = [
+pub static OPTIONS: [OptionSpec; 18] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
@@ -276,6 +282,15 @@ pub static OPTIONS: [OptionSpec; 17] = [
         effect: "one small allocation in this many is placed between pages without access, and stays without access after its free: what \
                  is done to it that must not be done is reported with the stacks of its allocation, its free and its use; not in a sandbox, \
                  and not for blocks of Rust's global allocator below harden=checks; by default none",
+    },
+    OptionSpec {
+        key: "live",
+        unit: Unit::Path,
+        default: "",
+        bounds: (0, 0),
+        effect: "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that \
+                 variable; or an absolute path, in which %p stands for the process's number; off. Only the user may read the file, which is removed at \
+                 exit; not in a sandbox",
     },
 ];
 

@@ -42,6 +42,7 @@ mod module;
 pub mod process;
 mod readable;
 mod scratch;
+mod shared_words;
 pub mod stack;
 #[cfg(test)]
 mod test_range;
@@ -52,7 +53,8 @@ pub use fatal::{fatal, report, report_lines};
 pub use futex::Futex;
 pub use linux::Linux;
 pub use module::CodeAddress;
-pub use scratch::with_long_text;
+pub use scratch::{with_long_text, with_rows};
+pub use shared_words::SharedWords;
 
 /// An error number of the operating system.
 ///

@@ -11,7 +11,7 @@
 //! right for no others.
 
 use crate::api::local_heap::with_heap;
-use crate::api::process::PROCESS;
+use crate::api::process::{self, PROCESS};
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
 use crate::span::family::Family;
@@ -84,6 +84,7 @@ fn allocate_small_slow(size: usize, align: usize, family: Family) -> *mut u8 {
     };
     let block = shortage::handle(attempt(), |block| block.is_null(), attempt);
     PROCESS.background.start_if_due(&PROCESS.shared);
+    process::update_live_page();
     or_enomem(block)
 }
 
@@ -176,6 +177,7 @@ fn allocate_any(request: Request) -> NewBlock {
     let is_short = |block: &NewBlock| block.start.is_null() && is_possible(request.size, request.align);
     let block = shortage::handle(attempt(), is_short, attempt);
     PROCESS.background.start_if_due(&PROCESS.shared);
+    process::update_live_page();
     block
 }
 

@@ -3,6 +3,7 @@
 //! An unknown name or malformed value is reported on standard error and ignored. When the process is more privileged than its caller,
 //! environment and symbol can raise the option `harden`, and nothing else.
 
+use crate::api::live;
 use crate::api::weak_symbols::linked_options;
 use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
@@ -65,10 +66,11 @@ fn split(option: &[u8]) -> (&[u8], &[u8]) {
 fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mistake> {
     let index = config::find(name).ok_or(Mistake::UnknownKey)?;
     settings.set(index, value)?;
-    if index == key::REPORT {
-        settings.report_file().set(value)?;
+    match index {
+        key::REPORT => settings.report_file().set(value),
+        key::LIVE => live::set_path(settings, value),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
@@ -85,7 +87,7 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
-    if index == key::REPORT {
+    if matches!(index, key::REPORT | key::LIVE) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

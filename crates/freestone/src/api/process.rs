@@ -21,13 +21,17 @@
 
 use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
+use crate::api::live::LivePage;
 use crate::api::pressure::Pressure;
 use crate::api::report::Event;
 use crate::api::{faults, options, pin, report, snapshot};
 use crate::config::Mistake;
 use crate::shared::Shared;
-use crate::stats::Stats;
+use crate::stats::rows::{HeapKind, HeapStats};
+use crate::stats::{Details, Stats};
 use crate::thread::current::{self, Heap};
+use crate::thread::drain::drain;
+use crate::thread::explicit::ExplicitHeap;
 use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
 use core::ffi::c_void;
@@ -37,6 +41,7 @@ use freestone_base::lock::Forker;
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
+use freestone_os::process::thread_id;
 use freestone_os::{Futex, Linux, Os};
 
 /// The parts of the process's allocator.
@@ -45,6 +50,7 @@ pub(super) struct Process {
     pub(super) threads: Threads<Linux>,
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
+    pub(super) live: LivePage,
     /// The heap of the threads that have none of their own; null before one is needed.
     pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
     /// Blocks freed by signal handlers in threads that were starting.
@@ -63,6 +69,7 @@ pub(super) static PROCESS: Process = Process {
     threads: Threads::new(),
     background: BackgroundThread::new(background_main),
     pressure: Pressure::new(),
+    live: LivePage::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
     freed_early: Inbox::new(),
     exit_key: AtomicU32::new(NO_KEY),
@@ -96,6 +103,7 @@ pub(super) fn start() -> bool {
     if !PROCESS.announced.load(Ordering::Relaxed) && !PROCESS.announced.swap(true, Ordering::Relaxed) {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
+        update_live_page();
         watch_faults();
     }
     true
@@ -111,6 +119,7 @@ fn try_start() -> bool {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
     options::apply_all(PROCESS.shared.settings());
+    PROCESS.live.begin(PROCESS.shared.settings(), PROCESS.shared.os().now_ms());
     true
 }
 
@@ -120,9 +129,39 @@ pub(super) fn stats() -> Stats {
     snapshot::take(&PROCESS.shared, &PROCESS.threads)
 }
 
-/// Appends the last line of the report, if there is one.
+/// Calls `visit` with what the allocator holds now, per size class and per heap; `None` if the kernel has no memory for that.
+pub(super) fn with_details<R>(visit: impl FnOnce(&Details<'_>) -> R) -> Option<R> {
+    snapshot::with_details(&PROCESS.shared, &PROCESS.threads, visit)
+}
+
+/// What an explicit heap holds now. First it takes back what other threads have freed.
+#[must_use]
+pub(super) fn stats_of_heap(heap: &ExplicitHeap<Linux>) -> HeapStats {
+    let entered = heap.enter();
+    drain(entered.own());
+    let row = snapshot::heap_row(&PROCESS.shared, entered.own().heap(), Some(heap.holdings()));
+    HeapStats { kind: HeapKind::Explicit, ..row }
+}
+
+/// Writes a state to the page of statistics if one is due. To be called on slow paths, where the thread holds no lock.
+#[inline]
+pub(super) fn update_live_page() {
+    if PROCESS.live.is_on() {
+        PROCESS.live.update_if_due(&PROCESS.shared, &PROCESS.threads);
+    }
+}
+
+/// Notes the kernel's number of the calling thread, whose heap it is, for the page of statistics.
+pub(super) fn note_thread(heap: &Heap) {
+    if PROCESS.live.is_on() {
+        heap.set_thread_id(u32::try_from(thread_id()).unwrap_or(0));
+    }
+}
+
+/// Appends the last line of the report, if there is one, and removes the page of statistics.
 pub(super) fn report_exit() {
     append_stats(Event::Exit);
+    PROCESS.live.end(&PROCESS.shared, &PROCESS.threads);
 }
 
 /// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
@@ -186,7 +225,7 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
 
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
-    PROCESS.background.run(&PROCESS.shared, || append_stats(Event::Sample));
+    PROCESS.background.run(&PROCESS.shared, || append_stats(Event::Sample), update_live_page);
     ptr::null_mut()
 }
 
@@ -231,4 +270,8 @@ extern "C" fn after_fork_in_child() {
     unsafe { PROCESS.threads.orphan_others(own) };
     PROCESS.background.forked(&PROCESS.shared, own.is_some());
     PROCESS.pressure.forked();
+    PROCESS.live.forked(&PROCESS.shared);
+    if let Some(own) = own {
+        note_thread(own.heap());
+    }
 }

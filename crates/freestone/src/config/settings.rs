@@ -2,9 +2,9 @@
 
 use crate::config::profile::Profile;
 use crate::config::report_file::ReportFile;
-use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
+use crate::config::stored_path::StoredPath;
+use crate::config::{Harden, Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
 use core::fmt;
-use core::str::FromStr;
 use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::units::{PAGE_BYTES, Pages};
 
@@ -63,44 +63,6 @@ pub enum Prefault {
     Populate,
 }
 
-/// How much heap misuse is detected: the levels of the option `harden`. Each detects what the ones before it detect.
-///
-/// ```
-/// use freestone::options::{Harden, Mistake};
-///
-/// assert_eq!("checks".parse(), Ok(Harden::Checks));
-/// assert_eq!("very".parse::<Harden>(), Err(Mistake::NotAWord));
-/// assert!(Harden::Default < Harden::Full);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Harden {
-    /// What the plain data structures notice by themselves.
-    Off,
-    /// Links in free blocks are encoded and checked; double and misaligned frees are noticed.
-    Default,
-    /// Every free is exact, and blocks have canaries.
-    Checks,
-    /// Everything there is.
-    Full,
-}
-
-impl Harden {
-    /// The level that a word names.
-    pub(crate) fn of_word(word: &[u8]) -> Result<Self, Mistake> {
-        let settings = Settings::new();
-        settings.set(key::HARDEN, word)?;
-        Ok(settings.harden())
-    }
-}
-
-impl FromStr for Harden {
-    type Err = Mistake;
-
-    fn from_str(word: &str) -> Result<Self, Mistake> {
-        Self::of_word(word.as_bytes())
-    }
-}
-
 /// A thread keeps at most this much of one size class: bounds [`key::BIN_MAX`] for large blocks.
 const BIN_MAX_BYTES: usize = 1 << 20;
 
@@ -119,10 +81,11 @@ const DIRTY_SHARE: u64 = 10;
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
-/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The path of the report is in its file.
+/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. Paths are beside them.
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
     report_file: ReportFile,
+    live_path: StoredPath,
 }
 
 impl fmt::Debug for Settings {
@@ -154,8 +117,10 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(Harden::Default as usize),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
+            live_path: StoredPath::none(),
         }
     }
 
@@ -270,12 +235,7 @@ impl Settings {
     /// How much heap misuse is detected. The same from the first allocation on.
     #[must_use]
     pub fn harden(&self) -> Harden {
-        match self.get(key::HARDEN) {
-            0 => Harden::Off,
-            1 => Harden::Default,
-            2 => Harden::Checks,
-            _ => Harden::Full,
-        }
+        Harden::of_index(self.get(key::HARDEN))
     }
 
     /// Of how many small allocations one is guarded; `None`: none is.
@@ -289,6 +249,11 @@ impl Settings {
     /// The file of the report.
     pub(crate) fn report_file(&self) -> &ReportFile {
         &self.report_file
+    }
+
+    /// The path of the page of statistics, in which `%p` stands for the process's number.
+    pub(crate) fn live_path(&self) -> &StoredPath {
+        &self.live_path
     }
 
     /// Milliseconds between two lines of the report; `None`: only at start and exit.
