@@ -10,6 +10,7 @@ mod options;
 mod peers;
 mod report;
 mod run;
+mod top;
 
 use crate::process::command_file::Refusal;
 use crate::process::interrupt;
@@ -39,6 +40,8 @@ enum Command {
     Experiment(experiment::Options),
     /// Make one HTML page from result files
     Report(report::Options),
+    /// Show the memory of a running process live: by part, size class and thread
+    Top(top::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
     /// Build or list the other allocators to compare with
@@ -64,6 +67,7 @@ pub(crate) fn main() -> Result<u8> {
         Command::Bench(options) => bench::main(&options).map(unless_interrupted),
         Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
+        Command::Top(options) => top::main(&options).map(unless_interrupted),
         Command::Options(options) => options::main(&options).map(|()| 0),
         Command::Peers(options) => peers::main(&options),
         Command::Completions { shell } => {
