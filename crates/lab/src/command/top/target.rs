@@ -136,14 +136,19 @@ impl Target {
         }
     }
 
-    /// Ends what was started here: `now`, or waits for its end. Passes its output on, and returns its exit status as shells give it.
+    /// Ends what was started here: `now`, or waits for its end. Passes its output on, and returns its exit status as shells give it; 0 if it was ended
+    /// here.
     ///
     /// # Errors
     /// The command cannot be waited for.
     pub(crate) fn finish(mut self, now: bool) -> Result<u8> {
         let Some(started) = &mut self.started else { return Ok(0) };
+        let is_ended_here = now && started.status().is_none();
         let status = if now { started.end() } else { Some(started.child.wait()?) };
         started.pass_output_on();
+        if is_ended_here {
+            return Ok(0);
+        }
         let status = status.map_or(1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
         Ok(status.clamp(0, 255) as u8)
     }
