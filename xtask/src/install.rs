@@ -53,6 +53,10 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
     run_command(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))?;
     run_command(&mut cargo(&["build", "--release", "--package", "freestone-memory"]))?;
     run_command(&mut cargo(&["build", "--release", "--package", "freestone-lab"]))?;
+    // The clock for counting instructions is in the workspace of the peers.
+    let beside = target().join("peers");
+    let clock = ["build", "--release", "--manifest-path", "crates/peers/Cargo.toml", "--package", "counting-clock"];
+    run_command(cargo(&clock).env("CARGO_TARGET_DIR", &beside))?;
     let (built, capi, lib) = (target().join("release"), root().join("crates/capi"), top.join("lib"));
     for name in ["libfreestone.so", "libfreestone_memory.so"] {
         let (file, soname) = (format!("{name}.{VERSION}"), format!("{name}.0"));
@@ -62,6 +66,7 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
     }
     copy(&built.join("libfreestone.a"), &lib.join("libfreestone.a"), 0o644)?;
     copy(&built.join("freestone"), &top.join("bin/freestone"), 0o755)?;
+    copy(&beside.join("release/libcounting_clock.so"), &lib.join("freestone/libcounting_clock.so"), 0o755)?;
     for header in files(&capi.join("include"))? {
         copy(&header, &top.join("include").join(header.file_name().context("a header has a name")?), 0o644)?;
     }

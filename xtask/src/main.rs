@@ -18,6 +18,7 @@ mod platforms;
 mod process;
 mod programs;
 mod proofs;
+mod published;
 mod repeat;
 #[cfg(test)]
 mod samples;

@@ -2,7 +2,8 @@
 
 use crate::process::{self, build_library, cargo, run};
 use crate::{
-    claims, embedded, hotpath, lab, layers, platforms, programs, proofs, schedules, sizes, tlsf_bound, tuning,
+    claims, embedded, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes, tlsf_bound,
+    tuning,
 };
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     Step { name: "fmt", what: "formatting", beside: None, run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step {
         name: "layers",
@@ -57,6 +58,12 @@ const STEPS: [Step; 18] = [
         what: "lints for AArch64, musl and microcontrollers",
         beside: None,
         run: || platforms::check().and_then(|()| embedded::check()),
+    },
+    Step {
+        name: "published",
+        what: "requirements are ranges, and the oldest compiler builds the published crates",
+        beside: None,
+        run: published::check,
     },
     Step { name: "loom", what: "models of concurrent code", beside: None, run: proofs::loom },
     Step {

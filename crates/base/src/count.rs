@@ -3,7 +3,7 @@
 //!
 //! An increment is a relaxed load and a relaxed store: with one writer that loses nothing, and a reader sees a value that the counter had. On
 //! x86-64 the compiler makes one instruction of the two. [`decrement_is_negative`] is written in assembly there, because the compiler does not
-//! use the flags that a decrement in memory sets.
+//! use the flags that a decrement in memory sets. (Compilers before 1.87 cannot jump out of assembly: `build.rs` says which this is.)
 //!
 //! # Safety
 //! The assembly makes one aligned 8-byte access to a counter inside the object, as the relaxed load and store do elsewhere.
@@ -56,7 +56,7 @@ pub unsafe trait CountsDown {
 #[inline(always)]
 pub unsafe fn decrement_is_negative<T: CountsDown>(object: &T, index: usize) -> bool {
     debug_assert!(index < T::LEN);
-    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    #[cfg(all(asm_jumps, target_arch = "x86_64", not(miri), not(loom)))]
     {
         // SAFETY: `index` is below `LEN`, so by the contract of `CountsDown` the address is that of a counter inside `object`.
         unsafe {
@@ -72,7 +72,7 @@ pub unsafe fn decrement_is_negative<T: CountsDown>(object: &T, index: usize) -> 
         }
         false
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+    #[cfg(not(all(asm_jumps, target_arch = "x86_64", not(miri), not(loom))))]
     {
         let start = core::ptr::from_ref(object).cast::<u8>();
         // SAFETY: `index` is below `LEN`, so by the contract of `CountsDown` a counter is there, inside `object`.

@@ -8,6 +8,7 @@
 //! | [`align`] | rounding to powers of two, without overflow |
 //! | [`bytes`] | copying and filling without the C library |
 //! | [`bits`] | bit scan and the two-level logarithm every size table here is built on |
+//! | [`branch`] | what is known about branches, for compilers that can be told
 //! | [`ptr`] | the only integer-to-pointer conversions of the workspace |
 //! | [`sync`] | atomics: `core`'s, or a model's under `--cfg loom` and `--cfg shuttle` |
 //! | [`count`] | counters that one thread writes and any thread may read |
@@ -34,6 +35,7 @@
 
 pub mod align;
 pub mod bits;
+pub mod branch;
 pub mod bytes;
 #[cfg(target_has_atomic = "64")]
 pub mod count;

@@ -200,6 +200,47 @@ FREESTONE_ATTR_NONNULL(4)
 void freestone_check_access(const void *address, size_t bytes, int writes, const char *function) FREESTONE_NOTHROW;
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
+/* Heap profile                                                                                                                 */
+/* ---------------------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Which stacks allocated what is live, found by sampling: one byte in `heap_profile_interval` (an option, by default 512 KiB). With the option
+ * heap_profile=on it starts with the program and is written at exit. docs/profiling.md says more.
+ *
+ * Profiles are text in the format heap_v2, which `pprof` and `go tool pprof` open.
+ */
+
+/* What a dump shows. Every dump shows as well what was allocated since profiling started first. */
+typedef enum freestone_profile_of {
+    FREESTONE_PROFILE_LIVE = 0, /* blocks that are live now */
+    FREESTONE_PROFILE_PEAK = 1  /* blocks that were live when the most bytes were */
+} freestone_profile_of_t;
+
+/*
+ * Starts to sample allocations; does so anew with the option's interval if it has started. Returns 0; -1 and ENOMEM without memory for it, or with the
+ * option `sandbox`.
+ */
+int freestone_profile_start(void) FREESTONE_NOTHROW;
+
+/* Samples no more. What was sampled stays in the profile until it is freed. */
+void freestone_profile_stop(void) FREESTONE_NOTHROW;
+
+/*
+ * Writes the profile to the file at `path`, which is created or emptied; NULL: to the file that the option heap_profile_file names. `of` is
+ * a freestone_profile_of_t. Returns 0; -1 and EINVAL of an invalid `of`, or the error number of the file. Allocates nothing.
+ */
+int freestone_profile_dump(const char *path, int of) FREESTONE_NOTHROW;
+
+/* As freestone_profile_dump, to an open descriptor. */
+int freestone_profile_dump_fd(int descriptor, int of) FREESTONE_NOTHROW;
+
+/*
+ * As freestone_profile_dump, to a function, which gets the text piece by piece: `bytes` bytes at `piece`, and `argument`. It returns 0 to go on;
+ * any other number ends the dump, which then returns -1 with that number in errno.
+ */
+int freestone_profile_dump_to(int (*sink)(const void *piece, size_t bytes, void *argument), void *argument, int of) FREESTONE_NOTHROW;
+
+/* ---------------------------------------------------------------------------------------------------------------------------- */
 /* Statistics                                                                                                                   */
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 

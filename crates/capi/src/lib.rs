@@ -10,6 +10,7 @@
 //! | [`tlsf`] | bounded-time heaps over memory that the caller provides |
 //! | [`access`] | what the library of checked memory functions asks |
 //! | [`stats`] | statistics, as numbers and as text |
+//! | [`profile`] | the heap profile |
 //! | [`pieces`] | text on its way to a C program |
 //! | [`control`] | options, purging; the line of statistics at exit |
 //! | [`error`], [`error_text`] | why a pool or a TLSF heap refused a call; the error's message |
@@ -30,6 +31,7 @@ mod operators;
 mod personality;
 pub mod pieces;
 pub mod pool;
+pub mod profile;
 pub mod stats;
 pub mod tlsf;
 

@@ -14,11 +14,15 @@ fn readelf(option: &str) -> String {
     succeed(Command::new("readelf").arg("--wide").arg(option).arg(shared_library()))
 }
 
-/// Functions that the headers declare.
+/// Functions that the C headers declare.
 fn declared() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for header in fs::read_dir(crate_dir().join("include")).expect("the headers are there") {
-        let text = fs::read_to_string(header.expect("an entry").path()).expect("a header is text");
+        let path = header.expect("an entry").path();
+        if path.extension().is_none_or(|extension| extension != "h") {
+            continue;
+        }
+        let text = fs::read_to_string(path).expect("a header is text");
         for line in text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphabetic())) {
             let Some((before, _)) = line.split_once('(') else { continue };
             let name: String =

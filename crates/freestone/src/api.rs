@@ -1,13 +1,14 @@
 //! The entry points: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
 //!
 //! ```text
-//!  entry points   alloc  free  realloc  global_alloc  explicit_heap  access
+//!  entry points   alloc  free  realloc  global_alloc  explicit_heap  access  profile
 //!                   │
 //!  slow paths     local_heap, shortage        this thread's heap; room before an allocation fails
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  live  options  pressure  report  snapshot  pin  weak_symbols
+//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_files  report
+//!                  snapshot  pin  weak_symbols
 //! ```
 //!
 //! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
@@ -21,6 +22,7 @@
 //! | [`realloc`] | changing a block's size |
 //! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
+//! | [`profile`] | the heap profile |
 //! | [`access`] | the checks of memory functions |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
@@ -28,9 +30,11 @@
 //! | `background` | the allocator's own thread |
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
+//! | [`heap_map`] | where the heap is, for tracers |
 //! | `live` | the page of statistics that `freestone top` reads |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
+//! | `profile_files` | the files of heap profiles |
 //! | `report` | the lines that `freestone run` reads |
 //! | `snapshot` | statistics |
 //! | `pin` | keeping the shared object that contains the allocator loaded |
@@ -44,12 +48,15 @@ mod faults;
 mod fork;
 pub(crate) mod free;
 pub(crate) mod global_alloc;
+pub(crate) mod heap_map;
 mod live;
 mod local_heap;
 mod options;
 mod pin;
 pub(crate) mod pressure;
 mod process;
+pub(crate) mod profile;
+mod profile_files;
 pub(crate) mod realloc;
 mod report;
 mod shortage;

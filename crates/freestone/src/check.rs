@@ -70,8 +70,8 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         });
         wrong?;
     }
-    for heap in threads.iter().filter(|heap| heap.life() == Life::Alive) {
-        // SAFETY: the heap is alive, and no other thread is inside the allocator (this function's contract).
+    for heap in threads.iter().filter(|heap| matches!(heap.life(), Life::Alive | Life::Spare)) {
+        // SAFETY: the heap is alive, or would be with a thread, and no other thread is inside the allocator (this function's contract).
         n_listed += check_heap(shared, unsafe { heap.as_own(None) })?;
     }
     hold(orphans || n_listed == n_small, "every small span is in one list", PageIndex::NONE)
@@ -102,6 +102,7 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
         let expected = match kind {
             Kind::Small => entry.class().is_some(),
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,
+            Kind::Quarantined => entry == Entry::CACHED,
             _ => entry == Entry::NONE,
         };
         hold(expected || lost, "a run's page map entry agrees with its kind", page)?;

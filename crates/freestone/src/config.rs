@@ -6,28 +6,27 @@
 //! | file | owns |
 //! |---|---|
 //! | [`settings`] | the options' values while the process runs |
-//! | [`harden`] | the levels of hardening |
 //! | [`profile`] | the named sets |
+//! | [`words`] | values that are words |
 //! | `parse` | reading a value |
+//! | [`path_value`] | a value that is a path |
 //! | [`report_file`] | the file of the report |
-//! | [`stored_path`] | a path that is the value of an option |
 //!
 //! Layer: beside `size_class`; independent of memory.
 
 use core::fmt;
 
-pub(crate) mod harden;
 mod parse;
+pub(crate) mod path_value;
 pub(crate) mod profile;
 pub(crate) mod report_file;
 pub(crate) mod settings;
-pub(crate) mod stored_path;
+pub(crate) mod words;
 
-pub use harden::Harden;
 pub use parse::Mistake;
 pub use profile::PROFILES;
-pub use settings::Settings;
-pub(crate) use settings::{Background, MisusePolicy, Prefault, Purge, Thp};
+pub use settings::{Harden, Settings};
+pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, Purge, Thp};
 
 /// What an option's value looks like.
 ///
@@ -133,7 +132,10 @@ pub mod key {
     pub const SANDBOX: usize = 14;
     pub const HARDEN: usize = 15;
     pub const GUARD_SAMPLE: usize = 16;
-    pub const LIVE: usize = 17;
+    pub const HEAP_PROFILE: usize = 17;
+    pub const HEAP_PROFILE_INTERVAL: usize = 18;
+    pub const HEAP_PROFILE_FILE: usize = 19;
+    pub const LIVE: usize = 20;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -156,7 +158,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 18] = [
+pub static OPTIONS: [OptionSpec; 21] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
@@ -282,6 +284,29 @@ pub static OPTIONS: [OptionSpec; 18] = [
         effect: "one small allocation in this many is placed between pages without access, and stays without access after its free: what \
                  is done to it that must not be done is reported with the stacks of its allocation, its free and its use; not in a sandbox, \
                  and not for blocks of Rust's global allocator below harden=checks; by default none",
+    },
+    OptionSpec {
+        key: "heap_profile",
+        unit: Unit::Words(&["off", "ready", "on"]),
+        default: "off",
+        bounds: (0, 0),
+        effect: "on: samples allocations with their stacks from the start on, and writes a heap profile at exit (docs/profiling.md); ready: \
+                 as on, but samples only once the program asks for it; not in a sandbox; set only at the start",
+    },
+    OptionSpec {
+        key: "heap_profile_interval",
+        unit: Unit::Bytes,
+        default: "512k",
+        bounds: (1, 1 << 40),
+        effect: "with heap_profile: one byte in this many is sampled, on average; takes effect when profiling starts",
+    },
+    OptionSpec {
+        key: "heap_profile_file",
+        unit: Unit::Path,
+        default: "",
+        bounds: (0, 0),
+        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile; by default \
+                 freestone.%p.%n.heap in the current directory",
     },
     OptionSpec {
         key: "live",

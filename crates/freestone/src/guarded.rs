@@ -20,13 +20,13 @@
 //! | [`slot`] | the record of a slot |
 //! | [`geometry`] | where slots are |
 //! | [`vacant`] | which slot is used next |
-//! | [`countdown`] | which allocation is guarded |
+//! | [`empty_blocks`] | blocks of no bytes, at the level `full` |
 //!
 //! Layer: above `misuse`, below `span`. `thread::sampling` decides which allocations come here; `api::faults` is told of faults.
 //! Cost: a system call to open pages and one to close them, and two stacks. Nothing is mapped before the first guarded block.
 //! When all slots are live, or there is no memory, no block is guarded; the first is said once.
 
-pub(crate) mod countdown;
+pub(crate) mod empty_blocks;
 pub(crate) mod geometry;
 pub(crate) mod pool;
 pub(crate) mod slot;

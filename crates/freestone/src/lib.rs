@@ -66,7 +66,8 @@
 //!  page      runs of 64 KiB pages: dirty, clean, purged
 //!  span      span records, bitmaps, the page map: address → owner and size class
 //!  guarded   blocks between closed pages, one allocation in many
-//!  size_class, config, stats, misuse, usage
+//!  heap_profile  stacks of sampled allocations
+//!  size_class, config, stats, random, misuse, usage
 //! ```
 //!
 //! Start reading at `api/alloc.rs`.
@@ -82,8 +83,10 @@ mod config;
 #[doc(hidden)]
 pub mod door;
 mod guarded;
+mod heap_profile;
 mod misuse;
 mod page;
+mod random;
 mod shared;
 mod size_class;
 mod span;
@@ -117,4 +120,31 @@ pub use stats::{Details, Stats};
 pub mod options {
     pub use crate::config::profile::Profile;
     pub use crate::config::{Harden, Mistake, NEVER_MS, OPTIONS, OptionSpec, PROFILES, Unit};
+}
+
+/// The heap profile: which stacks allocated what is live, found by sampling.
+///
+/// With the option `heap_profile=on` it starts with the allocator, and is written when the process ends.
+///
+/// ```
+/// use freestone::profile::{self, Snapshot};
+///
+/// #[global_allocator]
+/// static ALLOCATOR: freestone::Freestone = freestone::Freestone;
+///
+/// assert!(profile::start());
+/// let buffer = vec![1_u8; 64 << 20];
+/// let mut text = Vec::new();
+/// profile::write(Snapshot::Live, &mut |piece| {
+///     text.extend_from_slice(piece);
+///     Ok(())
+/// })
+/// .expect("memory takes everything");
+/// assert!(text.starts_with(b"heap profile: "));
+/// profile::stop();
+/// drop(buffer);
+/// ```
+pub mod profile {
+    pub use crate::api::profile::{start, stop, write, write_file, write_to};
+    pub use crate::heap_profile::text::Snapshot;
 }

@@ -18,15 +18,19 @@
 //! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; which threads sleep |
 //! | [`address_range`] | finding the address range |
 //! | [`page_heap`] | the lock, and what can be read without it |
-//! | [`transitions`], [`huge_pages`], [`guards`] | mapping, unmapping and purging runs; huge pages; guards behind large blocks |
+//! | [`transitions`], [`huge_pages`], [`guards`] | mapping, unmapping and purging runs; huge pages; guards behind large blocks and spans |
+//! | [`address_quarantine`] | freed large blocks whose addresses are not used again yet |
 //! | [`expansion`] | more clean runs |
 //! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
+//! | [`closed`] | what an address that cannot be accessed belongs to |
 //! | [`large_blocks`], [`relocation`] | large blocks: growing and shrinking where they are, and moving |
 
+mod address_quarantine;
 mod address_range;
 mod allocation;
 mod cache_list;
+pub(crate) mod closed;
 mod deallocation;
 mod expansion;
 mod guards;

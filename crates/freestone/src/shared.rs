@@ -6,7 +6,10 @@
 //!  explicit  ───┘           ├─ central   abandoned spans, one list per size class
 //!                           ├─ usage     heaps alive, live bytes, bytes free inside spans
 //!                           ├─ secret    what canaries of watched heaps are made of
-//!                           └─ guarded   blocks between closed pages
+//!                           ├─ guarded   blocks between closed pages
+//!                           ├─ empty     blocks of no bytes, at the level `full`
+//!                           ├─ random    what is sampled, and where a sample is placed
+//!                           └─ profile   stacks of sampled allocations
 //! ```
 //!
 //! The process's allocator has one of these (`api::process`); a test may make several. The parts do not reach each other through it: a
@@ -16,8 +19,11 @@
 
 use crate::central::CentralLists;
 use crate::config::Settings;
+use crate::guarded::empty_blocks::EmptyBlocks;
 use crate::guarded::pool::GuardedPool;
+use crate::heap_profile::recorder::HeapProfile;
 use crate::page::PageHeap;
+use crate::random::RandomNumbers;
 use crate::span::secret::Secret;
 use crate::usage::Usage;
 use freestone_base::lock::Forker;
@@ -35,6 +41,12 @@ pub(crate) struct Shared<O: Os> {
     pub secret: Secret,
     /// Guarded blocks.
     pub guarded: GuardedPool,
+    /// Blocks of no bytes that cannot be accessed.
+    pub empty: EmptyBlocks,
+    /// Random numbers for sampling.
+    pub random: RandomNumbers,
+    /// Stacks of sampled allocations.
+    pub profile: HeapProfile,
 }
 
 impl<O: Os> Shared<O> {
@@ -47,6 +59,9 @@ impl<O: Os> Shared<O> {
             usage: Usage::new(),
             secret: Secret::new(),
             guarded: GuardedPool::new(),
+            empty: EmptyBlocks::new(),
+            random: RandomNumbers::new(),
+            profile: HeapProfile::new(),
         }
     }
 
@@ -64,16 +79,18 @@ impl<O: Os> Shared<O> {
         self.pages.os()
     }
 
-    /// Takes the locks of the central lists, of the guarded blocks and of the page heap, in order of rank, before a fork.
+    /// Takes the locks of the central lists, of the guarded and of the empty blocks, and of the page heap, in order of rank, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.central.lock_for_fork();
         self.guarded.lock_for_fork();
+        self.empty.lock_for_fork();
         self.pages.lock_for_fork();
     }
 
     /// Releases the locks that [`Shared::lock_for_fork`] took, in parent or child.
     pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         self.pages.unlock_after_fork(forker);
+        self.empty.unlock_after_fork(forker);
         self.guarded.unlock_after_fork(forker);
         self.central.unlock_after_fork(forker);
     }

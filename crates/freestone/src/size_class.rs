@@ -119,7 +119,7 @@ pub(crate) const fn class_of_aligned(size: usize, align: usize) -> Option<usize>
         return None;
     }
     let mut class = class_of(rounded);
-    while !block_bytes(class).is_multiple_of(align) {
+    while block_bytes(class) % align != 0 {
         class += 1;
     }
     Some(class)

@@ -72,6 +72,18 @@ impl World {
         unsafe { self.threads.end(heap) };
     }
 
+    /// Leaves a heap of this world, which the test does not use again, to the next thread.
+    pub(crate) fn leave(&self, heap: Own<'_, Fake>) {
+        // SAFETY: the heap was created in this world, and the test does not use it again.
+        unsafe { self.threads.leave(heap) };
+    }
+
+    /// The heap that a new thread of this world gets: a spare one, if there is one.
+    pub(crate) fn next_heap(&self) -> Own<'_, Fake> {
+        // SAFETY: what the heaps share is boxed and outlives the borrow; a test uses a heap from one thread, and not after its end.
+        unsafe { self.threads.take_spare() }.unwrap_or_else(|| self.heap())
+    }
+
     /// Destroys an explicit heap of this world: the test uses neither it nor a block of it again.
     pub(crate) fn destroy(&self, heap: &ExplicitHeap<Fake>) {
         // SAFETY: the heap was created in this world; the test uses neither it nor a block of it again.
@@ -143,6 +155,13 @@ pub(crate) fn is_filled(block: *const u8, byte: u8, bytes: usize) -> bool {
     unsafe { core::slice::from_raw_parts(block, bytes) }.iter().all(|&found| found == byte)
 }
 
+/// Whether the kernel can read the byte at an address: it takes it for the first one of a path.
+pub(crate) fn kernel_can_read(at: *const u8) -> bool {
+    // SAFETY: the call reads a path, and refuses an address that it cannot read.
+    let is_there = unsafe { libc::access(at.cast(), libc::F_OK) } == 0;
+    is_there || freestone_os::process::errno() != freestone_os::Errno(libc::EFAULT)
+}
+
 /// The span or run that starts at `page` in a world that no other thread uses meanwhile.
 pub(crate) fn span_at(world: &World, page: PageIndex) -> OwnedSpan<'_> {
     // SAFETY: the test took the page from a heap of the world, so it is below the high-water mark; no other thread uses the world.
@@ -153,6 +172,12 @@ pub(crate) fn span_at(world: &World, page: PageIndex) -> OwnedSpan<'_> {
 pub(crate) fn span_of(world: &World, block: *const u8) -> OwnedSpan<'_> {
     let page = world.shared.pages.view().page_of(block.addr()).expect("the block is of this world");
     span_at(world, span_at(world, page).first_page())
+}
+
+/// A value in memory that is mapped for good and reads as zero, which is a value of the type.
+pub(crate) fn zeroed<T>(start: *mut u8) -> &'static T {
+    // SAFETY: the test has mapped as many zero bytes, and a type of atomics may have them.
+    unsafe { &*start.cast::<T>() }
 }
 
 /// One heap of a world, as a subject of operation streams.

@@ -36,7 +36,11 @@
 //! | [`upkeep`] | the decay tick, and emptying everything |
 //! | [`refill`] | an empty bin: where blocks come from, in order |
 //! | [`large`] | blocks that are page runs |
+//! | [`new_block`] | a block that was just allocated |
+//! | [`countdown`] | how far the next sample is |
 //! | [`sampling`] | which allocations are guarded |
+//! | [`profile_countdowns`] | how far a heap is from the next samples of the heap profile |
+//! | [`profiling`] | which allocations the heap profile samples |
 //! | [`locate`] | what an address is |
 //! | [`extent`] | which block holds an address, for the checks of memory functions |
 //! | [`growth`] | the size that a resized block should get |
@@ -48,6 +52,7 @@
 //! | [`generations`] | the numbers that distinguish owners |
 //! | [`records`] | the storage of heaps |
 //! | [`keys`] | the keys that encode links in free blocks |
+//! | [`spare`] | heaps without a thread, kept whole for the next threads |
 //! | [`life`] | creation and end of heaps, and the list of all |
 //! | [`watched`] | heaps that take the slow way in every operation, where it is checked |
 //! | [`current`] | which heap is this thread's |
@@ -57,6 +62,7 @@ pub(crate) mod any_block;
 pub(crate) mod bins;
 pub(crate) mod burst;
 pub(crate) mod capacity;
+pub(crate) mod countdown;
 pub(crate) mod current;
 pub(crate) mod double_free;
 pub(crate) mod drain;
@@ -76,6 +82,9 @@ pub(crate) mod life;
 pub(crate) mod locate;
 pub(crate) mod lookup;
 pub(crate) mod mailbox;
+pub(crate) mod new_block;
+pub(crate) mod profile_countdowns;
+pub(crate) mod profiling;
 pub(crate) mod records;
 pub(crate) mod refill;
 pub(crate) mod remote_frees;
@@ -86,6 +95,7 @@ pub(crate) mod sampling;
 pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;
+pub(crate) mod spare;
 pub(crate) mod ticks;
 pub(crate) mod upkeep;
 pub(crate) mod watched;

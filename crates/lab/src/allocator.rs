@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`description`] | an allocator: name, library, version, options |
 //! | [`selection`] | the allocators that the user named, or all available |
-//! | [`freestone_library`], [`peer_library`], [`checkout`] | Freestone's library, the peers' libraries, and building them with cargo |
+//! | [`freestone_library`], [`peer_library`] | Freestone's library, the peers' libraries |
+//! | [`checkout`], [`installation`] | where they come from: built with cargo in a checkout, or installed |
 //! | [`preloading`], [`file_capabilities`] | whether a file can be preloaded, and into which commands |
 //! | [`proof`] | the proof that an allocator answers `malloc` in a workload's process |
 
@@ -12,6 +13,7 @@ pub(crate) mod checkout;
 pub(crate) mod description;
 pub(crate) mod file_capabilities;
 pub(crate) mod freestone_library;
+pub(crate) mod installation;
 pub(crate) mod peer_library;
 pub(crate) mod preloading;
 pub(crate) mod proof;

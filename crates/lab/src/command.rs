@@ -5,9 +5,11 @@ mod compare;
 mod completions;
 mod conclusion;
 mod experiment;
+mod leaks;
 mod manual;
 mod options;
 mod peers;
+mod profile;
 mod report;
 mod run;
 mod top;
@@ -42,6 +44,10 @@ enum Command {
     Report(report::Options),
     /// Show the memory of a running process live: by part, size class and thread
     Top(top::Options),
+    /// Run a command with the sampling profiler and show which calls hold its memory
+    Profile(profile::Options),
+    /// Run a command and report the blocks that it lost
+    Leaks(leaks::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
     /// Build or list the other allocators to compare with
@@ -68,6 +74,8 @@ pub(crate) fn main() -> Result<u8> {
         Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
         Command::Top(options) => top::main(&options).map(unless_interrupted),
+        Command::Profile(options) => profile::main(&options).map(unless_interrupted),
+        Command::Leaks(options) => leaks::main(&options).map(unless_interrupted),
         Command::Options(options) => options::main(&options).map(|()| 0),
         Command::Peers(options) => peers::main(&options),
         Command::Completions { shell } => {

@@ -5,6 +5,9 @@
 //! | module | owns |
 //! |---|---|
 //! | [`command`] | the command line; one file per subcommand |
+//! | [`heap_profile`] | heap profiles: reading them, tables, flame graphs, pages |
+//! | [`leaks`] | leaks: holding a process at its end, and marking what its memory refers to |
+//! | [`symbols`] | functions and lines of code addresses |
 //! | [`show`] | tables, plots and HTML pages, made from results |
 //! | [`measure`] | rounds, statistics, comparisons, reasons for doubt |
 //! | [`results`] | the results file: what it holds, writing and reading it |
@@ -15,12 +18,15 @@
 
 mod allocator;
 mod command;
+mod heap_profile;
+mod leaks;
 mod measure;
 mod process;
 mod progress;
 mod results;
 mod show;
 mod suggestion;
+mod symbols;
 mod workload;
 
 use std::ffi::OsString;

@@ -25,19 +25,29 @@ fn path_with(name: &str, program: Option<(&str, &str)>) -> PathBuf {
 
 #[test]
 fn a_peer_that_does_not_build_is_named_with_its_log_and_the_others_go_on() {
-    let cargo = "#!/bin/sh\ncase \"$*\" in *mimalloc*) echo 'error: no C compiler' >&2; exit 101;; esac\n";
+    let cargo = "#!/bin/sh
+        case \"$*\" in *mimalloc*) echo 'error: no C compiler' >&2; exit 101;; esac
+        library=$CARGO_TARGET_DIR/release/libpeer_jemalloc.so
+        [ -e $library ] || { mkdir -p $CARGO_TARGET_DIR/release; : > $library; }\n";
     let path = path_with("failing-cargo", Some(("cargo", cargo)));
-    let peers = scratch().join("built-peers");
-    fs::create_dir_all(&peers).unwrap();
-    fs::write(peers.join("libpeer_jemalloc.so"), "").unwrap();
-    let mut build = command(&["peers", "build", "mimalloc", "jemalloc"]);
-    let output = build.env("PATH", &path).env("FREESTONELAB_PEERS", &peers).output().unwrap();
+    let path = format!("{}:/usr/bin:/bin", path.display());
+    let cache = scratch().join("cache");
+    let _ = fs::remove_dir_all(&cache);
+    let build = |cache: &str| {
+        let mut build = command(&["peers", "build", "mimalloc", "jemalloc"]);
+        build.env("PATH", &path).env("XDG_CACHE_HOME", cache).env_remove("FREESTONELAB_PEERS").output().unwrap()
+    };
+    let output = build(cache.to_str().unwrap());
     assert!(!output.status.success());
     let said = said(&output);
     holds(&said, &["mimalloc is left out", "did not build", "peer-mimalloc.log"]);
-    holds(&String::from_utf8_lossy(&output.stdout), &["jemalloc: ", "libpeer_jemalloc.so"]);
+    let kept = cache.join("freestone/peers/libpeer_jemalloc.so");
+    holds(&String::from_utf8_lossy(&output.stdout), &["jemalloc: ", kept.to_str().unwrap()]);
+    assert!(kept.is_file(), "built peers are kept in the user's cache");
     let log = said.split_whitespace().find(|word| word.ends_with("peer-mimalloc.log")).unwrap();
     holds(&fs::read_to_string(log).unwrap(), &["no C compiler"]);
+    let unwritable = harness::said(&build("/dev/null"));
+    holds(&unwritable, &["jemalloc is left out", "FREESTONELAB_PEERS", "/dev/null/freestone/peers cannot be made"]);
 }
 
 #[test]

@@ -273,7 +273,7 @@ impl Fake {
     /// The OS pages of a part of the address range.
     fn pages(&self, state: &State, at: *mut u8, bytes: usize) -> core::ops::Range<usize> {
         let offset = at.addr().checked_sub(state.address_range).expect("the range starts inside the address range");
-        assert!(offset.is_multiple_of(self.os_page_bytes) && bytes.is_multiple_of(self.os_page_bytes) && bytes > 0);
+        assert!(offset % self.os_page_bytes == 0 && bytes % self.os_page_bytes == 0 && bytes > 0);
         assert!(offset + bytes <= self.range_bytes, "the range ends inside the address range");
         offset / self.os_page_bytes..(offset + bytes) / self.os_page_bytes
     }

@@ -39,6 +39,7 @@ mod file;
 mod futex;
 mod linux;
 mod module;
+mod output;
 pub mod process;
 mod readable;
 mod scratch;
@@ -53,7 +54,8 @@ pub use fatal::{fatal, report, report_lines};
 pub use futex::Futex;
 pub use linux::Linux;
 pub use module::CodeAddress;
-pub use scratch::{with_long_text, with_rows};
+pub use output::{OutputFile, read_pieces, write_descriptor};
+pub use scratch::{map_for_good, with_long_text, with_rows};
 pub use shared_words::SharedWords;
 
 /// An error number of the operating system.

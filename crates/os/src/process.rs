@@ -6,6 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use rustix::fd::BorrowedFd;
 
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
 #[must_use]
@@ -95,6 +96,12 @@ pub fn is_running(id: i32) -> bool {
     let is_running = id > 0 && (unsafe { libc::kill(id, 0) } == 0 || errno().0 != libc::ESRCH);
     set_errno(before);
     is_running
+}
+
+/// The descriptor of this number, for one call; `None` if no descriptor can have it.
+pub(crate) fn borrow_descriptor<'a>(number: i32) -> Option<BorrowedFd<'a>> {
+    // SAFETY: the number is not -1; if no file is open under it, the kernel says so.
+    (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 
 /// The kernel's number of the calling thread.

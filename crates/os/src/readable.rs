@@ -39,7 +39,7 @@ impl Reader {
     /// The word at `at`, if it is aligned and can be read.
     #[inline]
     pub(crate) fn word(&mut self, at: usize) -> Option<usize> {
-        if !at.is_multiple_of(size_of::<usize>()) || !self.is_readable(at) {
+        if at % size_of::<usize>() != 0 || !self.is_readable(at) {
             return None;
         }
         // SAFETY: the OS page could be read just now, and an aligned word is in one page.

@@ -1,11 +1,13 @@
-//! Text and rows that are too long for a thread's stack, in a mapping that lasts as long as a call.
+//! Memory straight from the kernel: for text and rows that are too long for a thread's stack, and for tables that last as long as the process.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The mapping is new, so no other code has it; zero is a valid text, and rows are written before they are read; no code uses it once it is unmapped.
+//! The mapping is new, so no other code has it; zero is a valid text, and rows are written before they are read; no code uses
+//! either once it is unmapped.
 
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
+use freestone_base::ptr as address;
 use freestone_base::text::FixedText;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
@@ -56,4 +58,20 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
     // SAFETY: the mapping was made above, and the reference to it is gone.
     let _ = unsafe { munmap(at, bytes) };
     Some(result)
+}
+
+/// Maps `bytes` that read as zero, where the kernel likes, for as long as the process lives; `None` without address space for them. Only what is
+/// written gets memory.
+///
+/// ```
+/// let table = freestone_os::map_for_good(1 << 20).expect("a mebibyte");
+/// assert!(table.addr() % 4096 == 0);
+/// ```
+#[must_use]
+pub fn map_for_good(bytes: usize) -> Option<*mut u8> {
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
+    address::expose(at);
+    Some(at.cast())
 }

@@ -27,26 +27,27 @@ mod rule_cache;
 
 pub use registers::Registers;
 
-/// The most frames that are recorded.
+/// The most frames that are recorded unless the type says otherwise.
 pub const FRAMES_MOST: usize = 16;
 
-/// Code addresses, the innermost first. Each but that of a fault is in the call that the frame is in, not behind it.
+/// Code addresses of up to `N` frames, the innermost first. Each but that of a fault is in the call that the frame is in, not behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stack {
-    addresses: [usize; FRAMES_MOST],
+pub struct Stack<const N: usize = FRAMES_MOST> {
+    addresses: [usize; N],
     len: usize,
 }
 
-impl Stack {
+impl<const N: usize> Stack<N> {
     /// No frame.
-    pub const EMPTY: Self = Self { addresses: [0; FRAMES_MOST], len: 0 };
+    pub const EMPTY: Self = Self { addresses: [0; N], len: 0 };
 
     /// The calling thread's stack.
     ///
     /// ```
     /// use freestone_os::stack::Stack;
     ///
-    /// assert!(!Stack::here().addresses().is_empty());
+    /// let stack: Stack = Stack::here();
+    /// assert!(!stack.addresses().is_empty());
     /// ```
     #[inline(always)]
     #[must_use]

@@ -25,7 +25,7 @@ impl Grid {
     /// The blocks of `shape` in the `bytes` bytes at `start`, of which the pool will use `needed`.
     pub(crate) fn new(shape: Shape, start: NonNull<u8>, bytes: usize, needed: usize) -> Result<Self, Error> {
         let address = start.addr().get();
-        if !address.is_multiple_of(shape.align()) {
+        if address % shape.align() != 0 {
             return Err(Error::RegionMisaligned { address, align: shape.align() });
         }
         if bytes < needed {

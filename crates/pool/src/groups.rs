@@ -63,7 +63,7 @@ impl Groups {
     /// # Safety
     /// - The memory at `start` has room for the group of `index`, and is the pool's alone.
     pub(crate) unsafe fn begin(&mut self, index: usize) {
-        if index.is_multiple_of(BLOCKS) {
+        if index % BLOCKS == 0 {
             // SAFETY: there is room for the group of `index`.
             let group = unsafe { self.start.add(index / BLOCKS) };
             // SAFETY: the group is the pool's alone, and behind the blocks, which keeps it aligned to 8.

@@ -25,8 +25,8 @@ use crate::header::{FREE, Header, PREV_FREE};
 use crate::mapping::index_to_search;
 use crate::policy::Policy;
 use crate::tlsf::Tlsf;
-use core::hint::cold_path;
 use core::ptr::NonNull;
+use freestone_base::branch::cold_path;
 
 impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Tlsf<'_, P, FIRST, SECOND, REGIONS> {
     /// Bytes of a used block that its owner must not write: header and footer.

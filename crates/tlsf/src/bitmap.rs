@@ -13,8 +13,8 @@
 #![allow(unsafe_code)]
 
 use crate::mapping::{FIRST_LEVEL, ListIndex, MOST_LEVELS};
-use core::hint::cold_path;
 use core::num::{NonZeroU32, NonZeroUsize};
+use freestone_base::branch::cold_path;
 
 /// One bit per list, in one word per first level; and one bit per word.
 pub(crate) struct Bitmap<const FIRST: usize, const SECOND: usize> {
@@ -28,7 +28,7 @@ impl<const FIRST: usize, const SECOND: usize> Bitmap<FIRST, SECOND> {
         const {
             assert!(FIRST >= 1 && FIRST <= MOST_LEVELS, "FIRST is 1 to 43: a header stores 48 bits of size");
             assert!(SECOND.is_power_of_two() && SECOND >= 2 && SECOND <= 32, "SECOND is 2, 4, 8, 16 or 32");
-            assert!(FIRST_LEVEL.is_multiple_of(usize::BITS as usize), "a shift by a level needs no subtraction");
+            assert!(FIRST_LEVEL % usize::BITS as usize == 0, "a shift by a level needs no subtraction");
         }
         Self { first: 0, second: [0; FIRST] }
     }

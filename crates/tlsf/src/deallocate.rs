@@ -180,7 +180,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     unsafe fn is_free_before(&self, block: Block, room: usize) -> bool {
         // SAFETY: the header says PREV_FREE.
         let size = unsafe { block.size_before() };
-        if size > room || !size.is_multiple_of(GRANULE) {
+        if size > room || size % GRANULE != 0 {
             return false;
         }
         // SAFETY: `size` is at most `room`, so the place is in the region; the block in front, or its header, was initialised.

@@ -22,8 +22,8 @@ use crate::block::{BackLink, Block};
 use crate::close_fit;
 use crate::header::Sealer;
 use crate::mapping::{FIRST_LEVEL, ListIndex, index_of};
-use core::hint::{cold_path, select_unpredictable};
 use core::ops::Range;
+use freestone_base::branch::{cold_path, select_unpredictable};
 
 /// All free blocks of a heap, except the top.
 pub(crate) struct FreeLists<const FIRST: usize, const SECOND: usize> {

@@ -79,10 +79,15 @@ mod api2 {
     use super::{Layout, Locked, NonNull, Parking, Policy, Sharded, SharedHeap};
     use allocator_api2::alloc::{AllocError, Allocator};
 
+    /// No block: an address of the layout's alignment, for requests of 0 bytes.
+    fn dangling(layout: Layout) -> NonNull<u8> {
+        NonNull::new(core::ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
+    }
+
     fn allocate(heap: &impl SharedHeap, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let bytes = layout.size();
         if bytes == 0 {
-            return Ok(NonNull::slice_from_raw_parts(layout.dangling_ptr(), 0));
+            return Ok(NonNull::slice_from_raw_parts(dangling(layout), 0));
         }
         let block = heap.allocate(bytes, layout.align()).map_err(|_| AllocError)?;
         Ok(NonNull::slice_from_raw_parts(block, bytes))

@@ -20,8 +20,8 @@
 use crate::block::Block;
 use crate::block_size::{GRANULE, HEADER_BYTES, LEAST_BLOCK_BYTES};
 use crate::error::Error;
-use core::hint::cold_path;
 use core::ptr::NonNull;
+use freestone_base::branch::cold_path;
 
 /// Bytes of a region that are not in any block: the unused front, and the sentinel.
 pub(crate) const REGION_OVERHEAD_BYTES: usize = 2 * HEADER_BYTES;
@@ -62,7 +62,7 @@ impl Region {
     /// - The memory is valid for reads and writes, and the heap's alone until the region is removed from it, unless this fails.
     pub(crate) unsafe fn new(start: NonNull<u8>, bytes: usize, most: usize) -> Result<Self, Error> {
         let address = start.addr().get();
-        if !address.is_multiple_of(GRANULE) || !bytes.is_multiple_of(GRANULE) {
+        if address % GRANULE != 0 || bytes % GRANULE != 0 {
             return Err(Error::RegionMisaligned { address, bytes });
         }
         if bytes < LEAST_REGION_BYTES {
@@ -131,7 +131,7 @@ impl Region {
     /// Where the header at `address` is, if `address` can be that of a header of this region, the sentinel excepted.
     pub(crate) fn header_at(&self, address: usize) -> Option<NonNull<u8>> {
         let payload = address.wrapping_add(HEADER_BYTES);
-        if !payload.is_multiple_of(GRANULE) || !self.has_payload_at(payload) {
+        if payload % GRANULE != 0 || !self.has_payload_at(payload) {
             return None;
         }
         // SAFETY: a payload can start 8 bytes behind `address`, so `address` is in the region, at its first header or behind it.
@@ -228,7 +228,7 @@ impl<const REGIONS: usize> Regions<REGIONS> {
     #[inline(always)]
     pub(crate) fn locate(&self, address: usize) -> Option<Located> {
         let region = self.last_at_or_below(address);
-        if !address.is_multiple_of(GRANULE) || !region.has_payload_at(address) {
+        if address % GRANULE != 0 || !region.has_payload_at(address) {
             return None;
         }
         let room_before = address - region.payload_address;

@@ -85,10 +85,10 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
         let start = shard_of_this_thread() % SHARDS;
         let order = || self.shards.iter().cycle().skip(start).take(SHARDS);
         for shard in order() {
-            if let Some(mut heap) = shard.try_lock()
-                && let Ok(block) = heap.allocate(bytes, align)
-            {
-                return Ok(block);
+            if let Some(mut heap) = shard.try_lock() {
+                if let Ok(block) = heap.allocate(bytes, align) {
+                    return Ok(block);
+                }
             }
         }
         let mut refused = Error::Exhausted { bytes, align };

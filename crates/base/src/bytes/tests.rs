@@ -1,5 +1,5 @@
 #![allow(unsafe_code)]
-use super::{copy, fill};
+use super::{chunks, chunks_mut, copy, fill, word_is};
 
 const LEN: usize = 96;
 
@@ -32,4 +32,24 @@ fn as_many_bytes_are_filled_as_are_asked_for() {
         unsafe { fill(filled.as_mut_ptr().wrapping_add(to), 0xa5, n) };
         assert_eq!(filled, expected, "{n} bytes at {to}");
     }
+}
+
+#[test]
+fn bytes_are_cut_into_whole_pieces_and_a_rest() {
+    let mut text = *b"abcdefgh";
+    assert_eq!(chunks::<3>(&text), (&[*b"abc", *b"def"][..], &b"gh"[..]));
+    assert_eq!(chunks::<8>(&text[..7]), (&[][..], &b"abcdefg"[..]));
+    chunks_mut::<3>(&mut text).0[1] = *b"DEF";
+    chunks_mut::<3>(&mut text).1[0] = b'G';
+    assert_eq!(&text, b"abcDEFGh");
+}
+
+#[test]
+fn a_word_is_compared_with_a_constant_at_its_offset() {
+    let words = [7_u32, 0xFFFF_FFF0, 9];
+    let object = words.as_ptr().cast();
+    // SAFETY: the array has three aligned words of 4 bytes.
+    assert!(unsafe { word_is::<0, 7>(object) } && unsafe { word_is::<4, 0xFFFF_FFF0>(object) });
+    // SAFETY: as above.
+    assert!(!unsafe { word_is::<8, 7>(object) });
 }

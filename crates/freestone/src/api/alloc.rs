@@ -11,13 +11,14 @@
 //! right for no others.
 
 use crate::api::local_heap::with_heap;
-use crate::api::process::{self, PROCESS};
+use crate::api::process;
 use crate::api::shortage::{self, or_enomem};
 use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
 use crate::span::family::Family;
 use crate::thread::any_block::is_possible;
 use crate::thread::current;
-use crate::thread::large::{self, NewBlock};
+use crate::thread::large;
+use crate::thread::new_block::NewBlock;
 use crate::thread::watched::request::Request;
 use core::ptr;
 
@@ -83,8 +84,7 @@ fn allocate_small_slow(size: usize, align: usize, family: Family) -> *mut u8 {
         block.unwrap_or(ptr::null_mut())
     };
     let block = shortage::handle(attempt(), |block| block.is_null(), attempt);
-    PROCESS.background.start_if_due(&PROCESS.shared);
-    process::update_live_page();
+    process::upkeep();
     or_enomem(block)
 }
 
@@ -176,8 +176,7 @@ fn allocate_any(request: Request) -> NewBlock {
     let attempt = || with_heap(|own| own.allocate_for(request)).unwrap_or(NewBlock::NONE);
     let is_short = |block: &NewBlock| block.start.is_null() && is_possible(request.size, request.align);
     let block = shortage::handle(attempt(), is_short, attempt);
-    PROCESS.background.start_if_due(&PROCESS.shared);
-    process::update_live_page();
+    process::upkeep();
     block
 }
 

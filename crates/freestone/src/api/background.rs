@@ -22,6 +22,8 @@
 use crate::api::live;
 use crate::config::{Background, Settings};
 use crate::shared::Shared;
+use crate::thread::life::Threads;
+use crate::thread::life::succession::Which;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use freestone_os::thread::{self, Joinable, Main};
@@ -194,7 +196,7 @@ impl BackgroundThread {
 
     /// The thread's work, until its state is ending. Calls `sample` at the interval of the option `report_ms`, if it is set, and `update` in each
     /// round.
-    pub(super) fn run(&self, shared: &Shared<Linux>, sample: impl Fn(), update: impl Fn()) {
+    pub(super) fn run(&self, shared: &Shared<Linux>, threads: &Threads<Linux>, sample: impl Fn(), update: impl Fn()) {
         thread::set_name(c"freestone");
         thread::schedule_like_the_first();
         let (pages, settings) = (&shared.pages, shared.settings());
@@ -205,9 +207,13 @@ impl BackgroundThread {
             if self.state.load(Ordering::Relaxed) == ENDING {
                 return;
             }
-            let is_dirty = pages.purge_due_now();
-            let check_ms =
-                if is_dirty { settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1)) } else { None };
+            threads.end_spare(shared, Which::Expired);
+            let may_expire = pages.purge_due_now() || threads.n_spare() > 0;
+            let check_ms = if may_expire {
+                settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1))
+            } else {
+                None
+            };
             let now_ms = shared.os().now_ms();
             // A round may come a little early: clock and sleep are coarse.
             if settings.report_ms().is_some_and(|ms| now_ms + u64::from(ms / 4) >= sampled_ms + u64::from(ms)) {
@@ -215,7 +221,8 @@ impl BackgroundThread {
                 sample();
             }
             update();
-            pages.sleep(seen, [check_ms, settings.report_ms(), live_ms(settings)].into_iter().flatten().min());
+            let step_ms = [check_ms, settings.report_ms(), live_ms(settings)].into_iter().flatten().min();
+            pages.sleep(seen, step_ms, || threads.has_spare());
         }
     }
 }

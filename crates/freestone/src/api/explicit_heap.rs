@@ -102,9 +102,7 @@ impl Heap {
         if !process::start() {
             return None;
         }
-        // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
-        let record = unsafe { PROCESS.threads.create_explicit(&PROCESS.shared, level) }?;
-        Some(Self { record })
+        PROCESS.explicit_heap(level).map(|record| Self { record })
     }
 
     /// Limits the heap's memory to `bytes`, rounded down to whole pages of 64 KiB; `None` removes the limit. A span counts in full, however

@@ -163,11 +163,11 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
 /// - As for [`free`].
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
-    if let Some(own) = current::get().own()
+    if let Some(own) = current::get().own() {
         // SAFETY: no code uses the block any more (this function's contract).
-        && unsafe { own.free_watched(block, claim) }
-    {
-        return;
+        if unsafe { own.free_watched(block, claim) } {
+            return;
+        }
     }
     // SAFETY: this function's contract is that of `free_any`.
     unsafe { free_any(block, claim) }

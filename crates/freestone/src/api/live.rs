@@ -11,20 +11,22 @@
 //! Threads: any; one at a time writes, and the others go on without waiting. Cost: when off, a load and a branch on slow paths that take new
 //! blocks into a bin.
 
+use crate::api::profile_files::{NAME_BYTES, expand};
 use crate::api::snapshot;
-use crate::config::stored_path::PATH_BYTES;
 use crate::config::{Mistake, Settings};
 use crate::shared::Shared;
 use crate::stats::live_page::{self, PAGE_WORDS, Words};
 use crate::thread::life::Threads;
 use core::ffi::CStr;
-use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering};
 use freestone_base::text::FixedText;
 use freestone_os::{Errno, Linux, Os, SharedWords, process};
 
 /// Milliseconds between two states, or more.
 pub(super) const INTERVAL_MS: u32 = 100;
+
+/// Writing states takes at most one part in this many of a thread's time.
+const SHARE: u64 = 50;
 
 /// What stands for the process's number in a path.
 const PROCESS: &[u8] = b"%p";
@@ -60,8 +62,8 @@ impl LivePage {
     /// Turns the page on if the options say so. At a path of the user's the first state is due at once; at the default one an interval later, so that
     /// shells and other programs that end soon, many of them by `_exit`, leave no file.
     pub(super) fn begin(&self, settings: &Settings, now_ms: u64) {
-        let is_default = path_ends_with(settings, DEFAULT_NAME);
-        self.due_ms.store(if is_default { now_ms + u64::from(INTERVAL_MS) } else { now_ms }, Ordering::Relaxed);
+        self.due_ms
+            .store(if is_default(settings) { now_ms + u64::from(INTERVAL_MS) } else { now_ms }, Ordering::Relaxed);
         self.is_on.store(settings.live_path().is_set() && !settings.sandbox(), Ordering::Relaxed);
     }
 
@@ -83,6 +85,9 @@ impl LivePage {
                 .is_ok()
         {
             self.update(shared, threads);
+            // With very many heaps a state takes long; it is written less often then.
+            let took_ms = shared.os().now_ms().saturating_sub(now_ms);
+            self.due_ms.fetch_max(now_ms + took_ms * SHARE, Ordering::Relaxed);
         }
     }
 
@@ -101,10 +106,11 @@ impl LivePage {
 
     /// Creates the file. If that fails, says why and turns the page off.
     fn create(&self, settings: &Settings) -> Option<&'static Words> {
-        let path = path_of(settings, process::id())?;
-        let mut created = self.words.create(c_path(&path)?);
+        let name = path_of(settings)?;
+        let path = c_path(&name)?;
+        let mut created = self.words.create(path);
         if matches!(created, Err(Errno::EXIST)) {
-            match leftover(&path) {
+            match leftover(path) {
                 Leftover::None => {}
                 // The parent's, whose path has no number in it.
                 Leftover::OfAnother => {
@@ -112,8 +118,8 @@ impl LivePage {
                     return None;
                 }
                 Leftover::OfGone => {
-                    let _ = SharedWords::<PAGE_WORDS>::remove(c_path(&path)?);
-                    created = self.words.create(c_path(&path)?);
+                    let _ = SharedWords::<PAGE_WORDS>::remove(path);
+                    created = self.words.create(path);
                 }
             }
         }
@@ -124,16 +130,7 @@ impl LivePage {
             }
             Err(errno) => {
                 self.is_on.store(false, Ordering::Relaxed);
-                let path = c_path(&path)?.to_str().unwrap_or("?");
-                let why = if errno == Errno::EXIST {
-                    "there is another file"
-                } else {
-                    "the folder cannot be written, or the disk is full"
-                };
-                freestone_os::report(format_args!(
-                    "option live: cannot create {path}: {why} (error {}); set FREESTONE_LIVE to another path",
-                    errno.0
-                ));
+                report_refused(path, errno);
                 None
             }
         }
@@ -143,9 +140,7 @@ impl LivePage {
     pub(super) fn end(&self, shared: &Shared<Linux>, threads: &Threads<Linux>) {
         if self.is_on() && self.words.get().is_some() {
             self.update(shared, threads);
-            if let Some(path) = path_of(shared.settings(), process::id())
-                && let Some(path) = c_path(&path)
-            {
+            if let Some(path) = path_of(shared.settings()).as_ref().and_then(c_path) {
                 let _ = SharedWords::<PAGE_WORDS>::remove(path);
             }
             self.is_on.store(false, Ordering::Relaxed);
@@ -174,8 +169,7 @@ enum Leftover {
     OfAnother,
 }
 
-fn leftover(path: &Path) -> Leftover {
-    let Some(path) = c_path(path) else { return Leftover::None };
+fn leftover(path: &CStr) -> Leftover {
     match SharedWords::open(path).map(live_page::process_of) {
         Ok(Ok(number)) if number == process::id() || !process::is_running(number) => Leftover::OfGone,
         Ok(Ok(_)) => Leftover::OfAnother,
@@ -183,11 +177,16 @@ fn leftover(path: &Path) -> Leftover {
     }
 }
 
-/// A path, ended by a zero byte.
-type Path = [u8; PATH_BYTES];
-
-fn c_path(path: &Path) -> Option<&CStr> {
-    CStr::from_bytes_until_nul(path).ok()
+fn report_refused(path: &CStr, errno: Errno) {
+    let why = match errno {
+        Errno::EXIST => "there is another file",
+        _ => "the folder cannot be written, or the disk is full",
+    };
+    freestone_os::report(format_args!(
+        "option live: cannot create {}: {why} (error {}); set FREESTONE_LIVE to another path",
+        path.to_str().unwrap_or("?"),
+        errno.0
+    ));
 }
 
 /// Stores the path that a value of the option means.
@@ -201,60 +200,43 @@ pub(super) fn set_path(settings: &Settings, value: &[u8]) -> Result<(), Mistake>
     if !value.eq_ignore_ascii_case(ON) {
         return settings.live_path().set(value);
     }
-    let mut result = Ok(false);
+    let mut result = None;
     process::for_each_environment(|entry| {
-        if let Some(folder) = entry.strip_prefix(b"XDG_RUNTIME_DIR=")
-            && folder.starts_with(b"/")
-        {
-            result = set_joined(settings, folder).map(|()| true);
-        }
+        let folder = entry.strip_prefix(b"XDG_RUNTIME_DIR=").filter(|folder| folder.starts_with(b"/"));
+        result = folder.map(|folder| set_joined(settings, folder)).or(result);
     });
-    match result {
-        Ok(false) => set_joined(settings, b"/tmp"),
-        set => set.map(|_| ()),
-    }
+    result.unwrap_or_else(|| set_joined(settings, b"/tmp"))
 }
 
 /// Stores the path of the default name in a folder.
 fn set_joined(settings: &Settings, folder: &[u8]) -> Result<(), Mistake> {
-    let mut path = [0; PATH_BYTES];
-    let len = folder.len() + DEFAULT_NAME.len();
+    let (mut path, len) = ([0; NAME_BYTES], folder.len() + DEFAULT_NAME.len());
     let (start, end) = path.get_mut(..len).ok_or(Mistake::OutOfRange)?.split_at_mut(folder.len());
     start.copy_from_slice(folder);
     end.copy_from_slice(DEFAULT_NAME);
     settings.live_path().set(path.get(..len).ok_or(Mistake::OutOfRange)?)
 }
 
-/// Whether the path ends so.
-fn path_ends_with(settings: &Settings, end: &[u8]) -> bool {
-    let path = settings.live_path().get();
-    path.as_ref().and_then(c_path).is_some_and(|path| path.to_bytes().ends_with(end))
+/// Whether the path is the default one.
+fn is_default(settings: &Settings) -> bool {
+    settings.live_path().load().is_some_and(|path| path.as_c().to_bytes().ends_with(DEFAULT_NAME))
 }
 
 /// Whether the path has the process's number in it.
 fn has_number(settings: &Settings) -> bool {
-    settings.live_path().get().is_some_and(|path| path.windows(PROCESS.len()).any(|two| two == PROCESS))
+    let has_it = |path: &[u8]| path.windows(PROCESS.len()).any(|two| two == PROCESS);
+    settings.live_path().load().is_some_and(|path| has_it(path.as_c().to_bytes()))
 }
 
-/// The path of the page of the process with this number; `None` if none is set, or the number makes it too long.
-fn path_of(settings: &Settings, number: i32) -> Option<Path> {
-    let template = settings.live_path().get()?;
-    let mut digits = FixedText::<16>::new();
-    // Writing into `FixedText` cannot fail.
-    let _ = write!(digits, "{number}");
-    let (mut path, mut len) = ([0; PATH_BYTES], 0);
-    let mut rest = CStr::from_bytes_until_nul(&template).ok()?.to_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let (piece, behind) = match rest.strip_prefix(PROCESS) {
-            Some(behind) => (digits.as_bytes(), behind),
-            None => (core::slice::from_ref(&first), behind),
-        };
-        // The last byte stays zero.
-        path.get_mut(..PATH_BYTES - 1)?.get_mut(len..len + piece.len())?.copy_from_slice(piece);
-        len += piece.len();
-        rest = behind;
-    }
-    Some(path)
+/// The path of this process's page, ended by a zero byte; `None` if none is set.
+fn path_of(settings: &Settings) -> Option<FixedText<NAME_BYTES>> {
+    let template = settings.live_path().load()?;
+    template.to_str().ok().map(|template| expand(template, 0))
+}
+
+/// `None` if the process's number makes the path too long.
+fn c_path(path: &FixedText<NAME_BYTES>) -> Option<&CStr> {
+    CStr::from_bytes_until_nul(path.as_bytes()).ok()
 }
 
 #[cfg(test)]

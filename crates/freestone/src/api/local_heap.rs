@@ -18,6 +18,7 @@
 use crate::api::process::{self, NO_KEY, PROCESS};
 use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
+use crate::thread::life::succession::Which;
 use crate::thread::{current, upkeep};
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
@@ -42,10 +43,11 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
     }
 }
 
-/// Flushes this thread's caches and gives all dirty memory back to the operating system. Returns the bytes given back.
+/// Flushes this thread's caches, ends spare heaps, and gives all dirty memory back to the operating system. Returns the bytes given back.
 pub(super) fn purge() -> usize {
     with_heap(|own| {
         upkeep::flush_all(own);
+        PROCESS.threads.end_spare(&PROCESS.shared, Which::All);
         PROCESS.shared.pages.purge()
     })
     .unwrap_or(0)
@@ -119,7 +121,9 @@ fn created() -> Option<Own<'static, Linux>> {
         return current::get().own();
     }
     // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
-    let Some(own) = (unsafe { PROCESS.threads.create(&PROCESS.shared) }) else {
+    let taken = unsafe { PROCESS.threads.take_spare() };
+    // SAFETY: as above.
+    let Some(own) = taken.or_else(|| unsafe { PROCESS.threads.create(&PROCESS.shared) }) else {
         // SAFETY: `before` is what this thread had.
         unsafe { current::set(before) };
         return None;

@@ -22,10 +22,10 @@ pub(super) fn apply_all(settings: &Settings) {
     // A profile counts as if it came first, wherever it stands: explicit options override it.
     for is_profile in [true, false] {
         for_each(|name, value, source| {
-            if (config::find(name) == Some(key::PROFILE)) == is_profile
-                && let Err(mistake) = set_at_start(settings, name, value)
-            {
-                report_ignored(name, value, source, mistake);
+            if (config::find(name) == Some(key::PROFILE)) == is_profile {
+                if let Err(mistake) = set_at_start(settings, name, value) {
+                    report_ignored(name, value, source, mistake);
+                }
             }
         });
     }
@@ -34,11 +34,12 @@ pub(super) fn apply_all(settings: &Settings) {
 /// Applies the option of a process that is more privileged than its caller: it can only make the level of `harden` higher than it is. Ignores
 /// all others without a message, as the caller must not learn more than from another program.
 fn raise_harden(settings: &Settings, name: &[u8], value: &[u8]) {
-    if config::find(name) == Some(key::HARDEN)
-        && let Ok(level) = Harden::of_word(value)
-        && level > settings.harden()
-    {
-        settings.store(key::HARDEN, level as usize);
+    if config::find(name) == Some(key::HARDEN) {
+        if let Ok(level) = Harden::of_word(value) {
+            if level > settings.harden() {
+                settings.store(key::HARDEN, level as usize);
+            }
+        }
     }
 }
 
@@ -69,6 +70,7 @@ fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mi
     match index {
         key::REPORT => settings.report_file().set(value),
         key::LIVE => live::set_path(settings, value),
+        key::HEAP_PROFILE_FILE => settings.heap_profile_file().set(value),
         _ => Ok(()),
     }
 }
@@ -87,7 +89,7 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
-    if matches!(index, key::REPORT | key::LIVE) {
+    if matches!(index, key::REPORT | key::LIVE | key::HEAP_PROFILE | key::HEAP_PROFILE_FILE) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

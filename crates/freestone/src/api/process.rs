@@ -4,9 +4,9 @@
 //! ```text
 //!  the object is loaded ─▶ register fork handlers
 //!  first slow path      ─▶ start (once): reserve addresses, create the thread-exit key, read the options
-//!  a thread's end       ─▶ its heap ends
+//!  a thread's end       ─▶ its heap becomes spare, or ends
 //!  fork                 ─▶ lock everything, fork, unlock
-//!  background thread    ─▶ purge what has expired, a few times in a decay time
+//!  background thread    ─▶ purge what has expired, and end spare heaps that have, a few times in a decay time
 //! ```
 //!
 //! This is the only module that relies on there being one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
@@ -23,17 +23,19 @@ use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
 use crate::api::live::LivePage;
 use crate::api::pressure::Pressure;
+use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
-use crate::api::{faults, options, pin, report, snapshot};
-use crate::config::Mistake;
+use crate::api::{faults, heap_map, options, pin, report, snapshot};
+use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
 use crate::stats::rows::{HeapKind, HeapStats};
 use crate::stats::{Details, Stats};
 use crate::thread::current::{self, Heap};
 use crate::thread::drain::drain;
-use crate::thread::explicit::ExplicitHeap;
+use crate::thread::explicit::{ExplicitHeap, make_sampled_heap, sampled_heap};
 use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
+use crate::thread::life::succession::Which;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
@@ -51,6 +53,7 @@ pub(super) struct Process {
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
     pub(super) live: LivePage,
+    pub(super) profile_files: ProfileFiles,
     /// The heap of the threads that have none of their own; null before one is needed.
     pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
     /// Blocks freed by signal handlers in threads that were starting.
@@ -70,6 +73,7 @@ pub(super) static PROCESS: Process = Process {
     background: BackgroundThread::new(background_main),
     pressure: Pressure::new(),
     live: LivePage::new(),
+    profile_files: ProfileFiles::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
     freed_early: Inbox::new(),
     exit_key: AtomicU32::new(NO_KEY),
@@ -77,6 +81,14 @@ pub(super) static PROCESS: Process = Process {
     announced: AtomicBool::new(false),
     forks: Forks::new(),
 };
+
+impl Process {
+    /// A new explicit heap; `None` when memory runs out. Its blocks stay until it is destroyed, which nobody does before that.
+    pub(super) fn explicit_heap(&'static self, level: Harden) -> Option<&'static ExplicitHeap<Linux>> {
+        // SAFETY: `shared` is a static, and all heaps of `threads` use it.
+        unsafe { self.threads.create_explicit(&self.shared, level) }
+    }
+}
 
 /// The value of `exit_key` if the C library had no key left: no thread can have a heap of its own.
 pub(super) const NO_KEY: u32 = u32::MAX;
@@ -103,6 +115,7 @@ pub(super) fn start() -> bool {
     if !PROCESS.announced.load(Ordering::Relaxed) && !PROCESS.announced.swap(true, Ordering::Relaxed) {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
+        begin_profile();
         update_live_page();
         watch_faults();
     }
@@ -119,6 +132,7 @@ fn try_start() -> bool {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
     options::apply_all(PROCESS.shared.settings());
+    heap_map::publish(&PROCESS.shared);
     PROCESS.live.begin(PROCESS.shared.settings(), PROCESS.shared.os().now_ms());
     true
 }
@@ -143,9 +157,9 @@ pub(super) fn stats_of_heap(heap: &ExplicitHeap<Linux>) -> HeapStats {
     HeapStats { kind: HeapKind::Explicit, ..row }
 }
 
-/// Writes a state to the page of statistics if one is due. To be called on slow paths, where the thread holds no lock.
+/// Writes a state to the page of statistics if one is due. The thread holds no lock.
 #[inline]
-pub(super) fn update_live_page() {
+fn update_live_page() {
     if PROCESS.live.is_on() {
         PROCESS.live.update_if_due(&PROCESS.shared, &PROCESS.threads);
     }
@@ -158,10 +172,39 @@ pub(super) fn note_thread(heap: &Heap) {
     }
 }
 
+/// Does what is to be done from time to time where an allocation has just been served on its slow path, and the thread holds no lock.
+#[inline]
+pub(super) fn upkeep() {
+    PROCESS.background.start_if_due(&PROCESS.shared);
+    // A signal handler may have interrupted this thread while it takes a spare heap.
+    if PROCESS.threads.n_spare() > 0 && !current::is_starting() {
+        PROCESS.threads.end_spare(&PROCESS.shared, Which::Expired);
+    }
+    update_live_page();
+}
+
 /// Appends the last line of the report, if there is one, and removes the page of statistics.
 pub(super) fn report_exit() {
     append_stats(Event::Exit);
     PROCESS.live.end(&PROCESS.shared, &PROCESS.threads);
+}
+
+/// Starts to sample allocations; `false` without memory for it, or in a sandbox.
+pub(super) fn start_profile() -> bool {
+    let (shared, settings) = (&PROCESS.shared, PROCESS.shared.settings());
+    let interval = settings.get(key::HEAP_PROFILE_INTERVAL) as u64;
+    !settings.sandbox()
+        && (sampled_heap(shared).is_some() || make_sampled_heap(shared, || PROCESS.explicit_heap(Harden::Off)))
+        && shared.profile.start(interval)
+}
+
+/// Starts what the option `heap_profile` asks for.
+fn begin_profile() {
+    let Some(profiling) = PROCESS.shared.settings().heap_profile() else { return };
+    PROCESS.profile_files.expect_exit();
+    if profiling == HeapProfiling::On && !start_profile() {
+        freestone_os::report(format_args!("heap_profile: there is no memory for it; nothing is sampled"));
+    }
 }
 
 /// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
@@ -184,9 +227,10 @@ pub(super) fn set_option(name: &str, value: &str) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Installs the handler of faults if some allocations are guarded.
+/// Installs the handler of faults if some allocations are guarded, or memory is closed that the program may access by mistake.
 fn watch_faults() {
-    if PROCESS.shared.settings().guard_sample().is_some() {
+    let settings = PROCESS.shared.settings();
+    if settings.guard_sample().is_some() || (settings.harden() == Harden::Full && !settings.sandbox()) {
         fault::install(on_fault);
     }
 }
@@ -202,7 +246,7 @@ pub(super) fn option(name: &str) -> Option<usize> {
     options::get(PROCESS.shared.settings(), name)
 }
 
-/// Destroys the heap of a thread that exits.
+/// Takes its heap from a thread that exits.
 ///
 /// The heap is taken from the thread's own pointer, not from the hook's argument: copies of the library in several link namespaces
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
@@ -213,7 +257,8 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     }
     current::leave();
     // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
-    unsafe { PROCESS.threads.end(own) };
+    unsafe { PROCESS.threads.leave(own) };
+    PROCESS.shared.pages.wake_for_work();
     PROCESS.background.thread_gone(&PROCESS.shared);
 }
 
@@ -225,7 +270,8 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
 
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
-    PROCESS.background.run(&PROCESS.shared, || append_stats(Event::Sample), update_live_page);
+    let sample = || append_stats(Event::Sample);
+    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, sample, update_live_page);
     ptr::null_mut()
 }
 
@@ -240,7 +286,19 @@ extern "C" fn at_load() {
     pin::pin();
 }
 
+/// Among the last destructors of the object that contains the allocator: what a program does at exit is profiled.
+#[used]
+#[unsafe(link_section = ".fini_array.00000")]
+static AT_UNLOAD: extern "C" fn() = at_unload;
+
+extern "C" fn at_unload() {
+    if PROCESS.started.is_done() {
+        PROCESS.profile_files.write_at_exit(PROCESS.shared.settings(), &PROCESS.shared.profile);
+    }
+}
+
 fn register_fork_handlers() {
+    core::hint::black_box(&AT_UNLOAD);
     // A linker takes an object out of an archive because of an undefined symbol, and this constructor comes with it.
     core::hint::black_box(&AT_LOAD);
     PROCESS.forks.register(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -39,20 +39,20 @@ pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
 /// - As for [`reallocate`].
 #[inline(never)]
 unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    if align <= GRANULE_BYTES
-        && let Some((own, class)) = current::get().own_class(block.addr())
-    {
-        let usable = block_bytes(class);
-        let with_room = with_growth_room(usable, size);
-        let moved = if with_room <= SMALL_MAX { own.bins().pop(class_of(with_room)) } else { ptr::null_mut() };
-        if !moved.is_null() {
-            // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
-            unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
-            // SAFETY: the page map says that `block` is of `class`, and it is given up.
-            let block = unsafe { FreeBlock::new(block, class) };
-            // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
-            unsafe { own.free_layout(block, usable, align) };
-            return moved;
+    if align <= GRANULE_BYTES {
+        if let Some((own, class)) = current::get().own_class(block.addr()) {
+            let usable = block_bytes(class);
+            let with_room = with_growth_room(usable, size);
+            let moved = if with_room <= SMALL_MAX { own.bins().pop(class_of(with_room)) } else { ptr::null_mut() };
+            if !moved.is_null() {
+                // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
+                unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+                // SAFETY: the page map says that `block` is of `class`, and it is given up.
+                let block = unsafe { FreeBlock::new(block, class) };
+                // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
+                unsafe { own.free_layout(block, usable, align) };
+                return moved;
+            }
         }
     }
     // SAFETY: this function's contract is that of `reallocate_slow`.
@@ -73,6 +73,7 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
     let is_wrong = || match locate(&PROCESS.shared, block) {
         Place::Wrong(_) => true,
         Place::Guarded => PROCESS.shared.guarded.size_of(block.addr()).is_err(),
+        Place::Empty => PROCESS.shared.empty.family_of(block.addr()).is_err(),
         _ => false,
     };
     let is_short = |moved: &*mut u8| moved.is_null() && is_possible(size, align) && !is_wrong();

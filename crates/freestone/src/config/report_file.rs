@@ -1,18 +1,17 @@
 //! The file that the option `report` names.
 
 use crate::config::Mistake;
-use crate::config::stored_path::StoredPath;
-use core::ffi::CStr;
+use crate::config::path_value::PathValue;
 
 /// The file; nothing is written unless its path is set.
 pub(crate) struct ReportFile {
-    path: StoredPath,
+    path: PathValue,
 }
 
 impl ReportFile {
     /// No path.
     pub(super) const fn new() -> Self {
-        Self { path: StoredPath::none() }
+        Self { path: PathValue::new() }
     }
 
     /// Whether there is a report.
@@ -23,22 +22,21 @@ impl ReportFile {
     /// Sets the path, in place of one set before; an empty one turns the report off.
     ///
     /// # Errors
-    /// As for [`StoredPath::set`].
+    /// As for [`PathValue::set`].
     pub(crate) fn set(&self, path: &[u8]) -> Result<(), Mistake> {
         self.path.set(path)
     }
 
     /// Appends whole lines, if there is a report. A file that cannot be written is reported on standard error.
     pub(crate) fn append(&self, lines: &[u8]) {
-        if let Some(path) = self.path.get()
-            && let Ok(path) = CStr::from_bytes_until_nul(&path)
-            && let Err(errno) = freestone_os::append(path, lines)
-        {
-            let path = path.to_str().unwrap_or("?");
-            freestone_os::report(format_args!(
-                "cannot write the report to {path}: error {}; give another path",
-                errno.0
-            ));
+        if let Some(path) = self.path.load() {
+            if let Err(errno) = freestone_os::append(path.as_c(), lines) {
+                let path = path.to_str().unwrap_or("?");
+                freestone_os::report(format_args!(
+                    "cannot write the report to {path}: error {}; give another path",
+                    errno.0
+                ));
+            }
         }
     }
 }

@@ -1,66 +1,51 @@
 //! The options' values: set at the start and through the API, read on slow paths.
 
+use crate::config::path_value::PathValue;
 use crate::config::profile::Profile;
 use crate::config::report_file::ReportFile;
-use crate::config::stored_path::StoredPath;
-use crate::config::{Harden, Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
+use crate::config::words::{Background, HeapProfiling, MisusePolicy, Prefault, Purge, Thp};
+use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
 use core::fmt;
+use core::str::FromStr;
 use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::units::{PAGE_BYTES, Pages};
 
-/// What happens on an invalid free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MisusePolicy {
-    /// A message, then abort.
-    Abort,
-    /// A message; the block is left alone.
-    Report,
-    /// Nothing; the block is left alone.
-    Ignore,
-}
-
-/// Whether the allocator has a thread of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Background {
-    /// While more than one thread of the program has a heap.
-    Auto,
-    /// While any thread has a heap.
-    On,
-    /// Never.
+/// How much heap misuse is detected: the levels of the option `harden`. Each detects what the ones before it detect.
+///
+/// ```
+/// use freestone::options::{Harden, Mistake};
+///
+/// assert_eq!("checks".parse(), Ok(Harden::Checks));
+/// assert_eq!("very".parse::<Harden>(), Err(Mistake::NotAWord));
+/// assert!(Harden::Default < Harden::Full);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Harden {
+    /// What the plain data structures notice by themselves.
     Off,
+    /// Links in free blocks are encoded and checked; double and misaligned frees are noticed.
+    Default,
+    /// Every free is exact, and blocks have canaries.
+    Checks,
+    /// Everything there is.
+    Full,
 }
 
-/// How memory is given back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purge {
-    /// At once.
-    DontNeed,
-    /// When the kernel is short of memory.
-    Free,
+impl Harden {
+    /// The level that a word names.
+    pub(crate) fn of_word(word: &[u8]) -> Result<Self, Mistake> {
+        let settings = Settings::new();
+        settings.set(key::HARDEN, word)?;
+        Ok(settings.harden())
+    }
 }
 
-/// What huge pages are requested for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thp {
-    /// Large blocks that grow, or that are as long as earlier ones that were densely written.
-    Auto,
-    /// Everything.
-    On,
-    /// Nothing.
-    Off,
-}
+impl FromStr for Harden {
+    type Err = Mistake;
 
-/// When and how memory gets its physical pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefault {
-    /// When it is first written.
-    Off,
-    /// When it is mapped, by a write to every OS page.
-    Touch,
-    /// When it is mapped, after advice to the kernel that it will be needed.
-    WillNeed,
-    /// When it is mapped, by asking the kernel for them.
-    Populate,
+    fn from_str(word: &str) -> Result<Self, Mistake> {
+        Self::of_word(word.as_bytes())
+    }
 }
 
 /// A thread keeps at most this much of one size class: bounds [`key::BIN_MAX`] for large blocks.
@@ -81,11 +66,12 @@ const DIRTY_SHARE: u64 = 10;
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
-/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. Paths are beside them.
+/// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The paths are beside them.
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
     report_file: ReportFile,
-    live_path: StoredPath,
+    live_path: PathValue,
+    heap_profile_file: PathValue,
 }
 
 impl fmt::Debug for Settings {
@@ -118,9 +104,13 @@ impl Settings {
                 AtomicUsize::new(Harden::Default as usize),
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
+                AtomicUsize::new(512 << 10),
+                AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
-            live_path: StoredPath::none(),
+            live_path: PathValue::new(),
+            heap_profile_file: PathValue::new(),
         }
     }
 
@@ -235,7 +225,12 @@ impl Settings {
     /// How much heap misuse is detected. The same from the first allocation on.
     #[must_use]
     pub fn harden(&self) -> Harden {
-        Harden::of_index(self.get(key::HARDEN))
+        match self.get(key::HARDEN) {
+            0 => Harden::Off,
+            1 => Harden::Default,
+            2 => Harden::Checks,
+            _ => Harden::Full,
+        }
     }
 
     /// Of how many small allocations one is guarded; `None`: none is.
@@ -251,8 +246,24 @@ impl Settings {
         &self.report_file
     }
 
+    /// The file of heap profiles.
+    pub(crate) fn heap_profile_file(&self) -> &PathValue {
+        &self.heap_profile_file
+    }
+
+    /// Whether a heap profile was asked for at the start; `None`: not.
+    #[must_use]
+    pub fn heap_profile(&self) -> Option<HeapProfiling> {
+        match self.get(key::HEAP_PROFILE) {
+            _ if self.sandbox() => None,
+            0 => None,
+            1 => Some(HeapProfiling::Ready),
+            _ => Some(HeapProfiling::On),
+        }
+    }
+
     /// The path of the page of statistics, in which `%p` stands for the process's number.
-    pub(crate) fn live_path(&self) -> &StoredPath {
+    pub(crate) fn live_path(&self) -> &PathValue {
         &self.live_path
     }
 
@@ -274,10 +285,10 @@ impl Settings {
             return Err(Mistake::OutOfRange);
         }
         self.store(index, number);
-        if index == key::PROFILE
-            && let Some(profile) = PROFILES.get(number)
-        {
-            self.apply(profile);
+        if index == key::PROFILE {
+            if let Some(profile) = PROFILES.get(number) {
+                self.apply(profile);
+            }
         }
         Ok(())
     }

@@ -8,7 +8,6 @@
 //! `start` is 0 or the start of a mapping of [`Geometry::total`] bytes that is never unmapped. Its first [`Geometry::records`] bytes are open, and
 //! were zero when they were mapped: an array of records. The open pages of a slot belong to the thread that owns the slot.
 
-use crate::guarded::countdown::mixed;
 use crate::guarded::geometry::{Geometry, N_SLOTS, Spot};
 use crate::guarded::slot::{Block, Slot, State};
 use crate::guarded::vacant::Vacant;
@@ -17,9 +16,10 @@ use crate::misuse::crime::Touch;
 use crate::misuse::finding::{History, Site};
 use crate::size_class::{GRANULE_BYTES, block_bytes};
 use core::slice;
+use freestone_base::bytes::chunks;
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::ptr as address;
-use freestone_base::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use freestone_os::{Futex, closable, process};
 
 /// Rank of the lock.
@@ -66,7 +66,6 @@ pub(crate) struct Crime {
 pub(crate) struct GuardedPool {
     start: AtomicUsize,
     vacant: Lock<Vacant, Futex, RANK>,
-    seed: AtomicU64,
     /// Bytes of the pages that are open for live blocks.
     open_bytes: AtomicUsize,
     has_said_full: AtomicBool,
@@ -78,7 +77,6 @@ impl GuardedPool {
         Self {
             start: AtomicUsize::new(0),
             vacant: Lock::new(Vacant::new()),
-            seed: AtomicU64::new(0),
             open_bytes: AtomicUsize::new(0),
             has_said_full: AtomicBool::new(false),
         }
@@ -106,14 +104,6 @@ impl GuardedPool {
     /// Whether an address is in the mapping.
     pub(crate) fn contains(&self, at: usize) -> bool {
         self.spot(at).is_some()
-    }
-
-    /// A random number; `first` is the first one, which is asked for once.
-    pub(crate) fn random(&self, first: impl FnOnce() -> u64) -> u64 {
-        if self.seed.load(Ordering::Relaxed) == 0 {
-            let _ = self.seed.compare_exchange(0, first() | 1, Ordering::Relaxed, Ordering::Relaxed);
-        }
-        mixed(self.seed.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed))
     }
 
     /// Allocates a guarded block, at the end or the start of its slot. Returns it, zeroed, and the bytes of its pages; `None` if no slot is
@@ -251,11 +241,11 @@ impl GuardedPool {
         };
         let block = slot.block();
         let (block_bytes, size) = (block_bytes(block.class), block.size);
-        let offset = at.cast_signed().wrapping_sub(block.start.cast_signed());
+        let offset = (at as isize).wrapping_sub(block.start as isize);
         let what = if slot.state() == State::Live {
-            Misuse::BesideGuarded { block_bytes, size, offset, touch }
+            Misuse::BesideBlock { block_bytes, size: Some(size), offset, touch }
         } else {
-            Misuse::FreedGuarded { block_bytes, size, offset, touch }
+            Misuse::FreedBlock { block_bytes, size: Some(size), offset, touch }
         };
         Some(Crime { what, block: block.start, history: slot.history() })
     }
@@ -326,12 +316,17 @@ fn written_beside(block: &Block) -> Option<Misuse> {
         // SAFETY: the bytes are in open pages of the block's slot, and were written when it was allocated.
         let bytes = unsafe { slice::from_raw_parts(address::from_exposed::<u8>(from).cast_const(), n) };
         // By eights first: a block that is as it should be is what is usual.
-        let (words, rest) = bytes.as_chunks();
+        let (words, rest) = chunks(bytes);
         let is_whole = words.iter().all(|word| *word == [FILLING; 8]) && rest.iter().all(|&byte| byte == FILLING);
         if is_whole { None } else { bytes.iter().position(|&byte| byte != FILLING).map(|at| from + at) }
     })?;
-    let offset = wrong.cast_signed() - block.start.cast_signed();
-    Some(Misuse::BesideGuarded { block_bytes: block_bytes(block.class), size: block.size, offset, touch: Touch::Write })
+    let offset = wrong as isize - block.start as isize;
+    Some(Misuse::BesideBlock {
+        block_bytes: block_bytes(block.class),
+        size: Some(block.size),
+        offset,
+        touch: Touch::Write,
+    })
 }
 
 /// Of the slots before and behind a closed page the one whose block is nearer to an address in it.

@@ -106,7 +106,7 @@ struct SiteRecord {
 impl SiteRecord {
     fn store(&self, site: &Site) {
         let addresses = site.stack.addresses();
-        self.thread.store(site.thread.cast_unsigned(), Ordering::Relaxed);
+        self.thread.store(site.thread as u32, Ordering::Relaxed);
         self.n_addresses.store(addresses.len() as u32, Ordering::Relaxed);
         for (stored, &address) in self.addresses.iter().zip(addresses) {
             stored.store(address, Ordering::Relaxed);
@@ -116,6 +116,6 @@ impl SiteRecord {
     fn load(&self) -> Site {
         let n = self.n_addresses.load(Ordering::Relaxed) as usize;
         let addresses = self.addresses.iter().take(n).map(|address| address.load(Ordering::Relaxed));
-        Site { thread: self.thread.load(Ordering::Relaxed).cast_signed(), stack: Stack::of(addresses) }
+        Site { thread: self.thread.load(Ordering::Relaxed) as i32, stack: Stack::of(addresses) }
     }
 }

@@ -34,12 +34,6 @@ pub(crate) enum Misuse {
     },
     /// No allocation returned it.
     Foreign,
-    /// It is a block that was free when the program wrote to it. The address is 0 if only the consequence is known: that the bin's next block,
-    /// which the link of a block named that was allocated meanwhile, is none.
-    WrittenFree {
-        /// Bytes of the block.
-        block_bytes: usize,
-    },
     /// It is a block behind whose end was written.
     Overflow {
         /// Bytes of the block.
@@ -49,32 +43,33 @@ pub(crate) enum Misuse {
         /// Bytes from the block's start to the first that was seen to be wrong.
         offset: usize,
     },
-    /// It is a freed block that was written.
+    /// It is a freed block that was written. The address is 0 if only the consequence is known: that the bin's next block, which the link of a
+    /// block named that was allocated meanwhile, is none.
     WriteAfterFree {
         /// Bytes of the block.
         block_bytes: usize,
         /// Bytes that the program had asked for, if that is still known.
         size: Option<usize>,
-        /// Bytes from the block's start to the first that was seen to be wrong.
+        /// Bytes from the block's start to the first that was seen to be wrong; 0 of a damaged link or mark.
         offset: usize,
     },
-    /// It is a guarded block, and what was accessed is beside it.
-    BesideGuarded {
-        /// Bytes of the block's size class.
+    /// It is a block, and what was accessed is beside it.
+    BesideBlock {
+        /// Bytes of the block, or of its size class.
         block_bytes: usize,
-        /// Bytes that the program asked for.
-        size: usize,
+        /// Bytes that the program asked for, if that is still known.
+        size: Option<usize>,
         /// Bytes from the block's start to the access; negative before it.
         offset: isize,
         /// What was done.
         touch: Touch,
     },
-    /// It is a guarded block that was accessed after its free.
-    FreedGuarded {
-        /// Bytes of the block's size class.
+    /// It is a block that was accessed after its free.
+    FreedBlock {
+        /// Bytes of the block, or of its size class.
         block_bytes: usize,
-        /// Bytes that the program had asked for.
-        size: usize,
+        /// Bytes that the program had asked for, if that is still known.
+        size: Option<usize>,
         /// Bytes from the block's start to the access.
         offset: isize,
         /// What was done.
@@ -123,6 +118,13 @@ pub(crate) enum Misuse {
     },
 }
 
+impl Misuse {
+    /// It is a freed block whose link or mark was overwritten.
+    pub(crate) fn link_written(block_bytes: usize) -> Self {
+        Self::WriteAfterFree { block_bytes, size: None, offset: 0 }
+    }
+}
+
 /// What was done to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
@@ -156,14 +158,13 @@ impl fmt::Display for Misuse {
         match self {
             Self::DoubleFree { .. } => f.write_str("double free"),
             Self::Interior { .. } => f.write_str("free of an address inside a block"),
-            Self::WrittenFree { .. } => f.write_str("write to a freed block"),
             Self::Foreign => f.write_str("free of a pointer that Freestone did not allocate, or has taken back"),
             Self::Overflow { .. } => f.write_str("write behind the end of a block"),
             Self::WriteAfterFree { .. } => f.write_str("write to a freed block"),
-            Self::BesideGuarded { offset: ..0, touch, .. } => write!(f, "{touch} before the start of a block"),
-            Self::BesideGuarded { touch, .. } => write!(f, "{touch} behind the end of a block"),
-            Self::FreedGuarded { touch: Touch::Read, .. } => f.write_str("read of a freed block"),
-            Self::FreedGuarded { touch, .. } => write!(f, "{touch} to a freed block"),
+            Self::BesideBlock { offset: ..0, touch, .. } => write!(f, "{touch} before the start of a block"),
+            Self::BesideBlock { touch, .. } => write!(f, "{touch} behind the end of a block"),
+            Self::FreedBlock { touch: Touch::Read, .. } => f.write_str("read of a freed block"),
+            Self::FreedBlock { touch, .. } => write!(f, "{touch} to a freed block"),
             Self::WrongSize { .. } => f.write_str("free of a block of another size"),
             Self::WrongAlign { .. } => f.write_str("free of a block of another alignment"),
             Self::WrongFamily { .. } => f.write_str("free by other functions than those that allocated"),
@@ -191,12 +192,8 @@ impl fmt::Display for Line {
                 f,
                 "{what}: {address:#x} is {offset} bytes into a {block_bytes}-byte block (freed by thread {thread})"
             ),
-            Misuse::WrittenFree { block_bytes } => {
-                write!(f, "a freed block of {block_bytes} bytes was written to")?;
-                if address != 0 {
-                    write!(f, ": {address:#x}")?;
-                }
-                write!(f, " (found by thread {thread})")
+            Misuse::WriteAfterFree { block_bytes, .. } if address == 0 => {
+                write!(f, "{what} of {block_bytes} bytes (seen by thread {thread})")
             }
             Misuse::Foreign => write!(f, "{what}: {address:#x} (freed by thread {thread})"),
             Misuse::Overflow { block_bytes, size, offset } | Misuse::WriteAfterFree { block_bytes, size, offset } => {
@@ -206,11 +203,14 @@ impl fmt::Display for Line {
                     "{what}: {address:#x} ({asked}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
                 )
             }
-            Misuse::BesideGuarded { block_bytes, size, offset, .. }
-            | Misuse::FreedGuarded { block_bytes, size, offset, .. } => write!(
-                f,
-                "{what}: {address:#x} ({size} bytes requested, {block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
-            ),
+            Misuse::BesideBlock { block_bytes, size, offset, .. }
+            | Misuse::FreedBlock { block_bytes, size, offset, .. } => {
+                let asked = Asked(size);
+                write!(
+                    f,
+                    "{what}: {address:#x} ({asked}{block_bytes}-byte block), at offset {offset} (seen by thread {thread})"
+                )
+            }
             Misuse::WrongSize { size, claimed } => {
                 write!(f, "{what}: {address:#x} ({size} bytes requested), freed as {claimed} bytes by thread {thread}")
             }

@@ -56,7 +56,7 @@ impl Request {
     /// Whether a guard belongs behind new memory. Before room to grow into it would be lost soon. Blocks with huge pages end where the next one
     /// starts: a guard between them would keep free ones apart by the rest of a huge page.
     fn has_guard(&self) -> bool {
-        self.kind == Kind::Large && self.room == self.pages && !self.is_huge
+        self.room == self.pages && !self.is_huge
     }
 }
 
@@ -80,11 +80,10 @@ impl<O: Os> PageHeap<O> {
             }
             return self.take(&mut state, page, request);
         }
-        if kind == Kind::Large
-            && align == Pages(1)
-            && let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE))
-        {
-            return self.begin_mixed(state, block, huge.is_some());
+        if kind == Kind::Large && align == Pages(1) {
+            if let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE)) {
+                return self.begin_mixed(state, block, huge.is_some());
+            }
         }
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }
@@ -125,8 +124,8 @@ impl<O: Os> PageHeap<O> {
         let is_clean = was.kind == Kind::Clean;
         if request.kind == Kind::Large {
             state.begin_large(pages.first);
-            self.guard_behind(state, pages, is_clean && request.has_guard());
         }
+        self.guard_behind(state, request.kind, pages, is_clean && request.has_guard());
         Some(Run::new(pages, is_clean))
     }
 
@@ -144,7 +143,7 @@ impl<O: Os> PageHeap<O> {
         }
         state.note_in_use();
         state.begin_large(block.first);
-        self.guard_behind(&mut state, block, false);
+        self.guard_behind(&mut state, Kind::Large, block, false);
         self.note_reuse(&mut state);
         drop(state);
         if is_huge {
@@ -157,7 +156,8 @@ impl<O: Os> PageHeap<O> {
     fn take_clean(&self, state: StateGuard<'_>, request: Request) -> Option<Run> {
         let mut state = self.keep_limits(state, request.pages)?;
         let searched = request.searched()?;
-        let guard = if request.has_guard() { self.guard_room(&state, request.pages) } else { Pages::ZERO };
+        let guard =
+            if request.has_guard() { self.guard_room(&state, request.kind, request.pages) } else { Pages::ZERO };
         let page = match state.runs.find_clean_before_guard(searched, guard) {
             Some(page) => {
                 if request.kind == Kind::Large {
@@ -167,8 +167,9 @@ impl<O: Os> PageHeap<O> {
             }
             None => {
                 let with_guard = searched.saturating_add(guard);
-                if self.make_clean(&mut state, with_guard).is_none() {
-                    self.make_clean(&mut state, searched)?;
+                let made = self.make_clean(&mut state, with_guard).or_else(|| self.make_clean(&mut state, searched));
+                if made.is_none() {
+                    self.clean_of_quarantine(&mut state, searched)?;
                 }
                 state.runs.find_clean(with_guard).or_else(|| state.runs.find_clean(searched))?
             }

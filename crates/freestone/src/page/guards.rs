@@ -1,9 +1,9 @@
-//! Guards: a page behind a large block, every access to which faults.
+//! Guards: a page behind a large block, or a span at the level `full`, every access to which faults.
 #![allow(unsafe_code)]
 //!
 //! ```text
 //!  taken:   guards left in the pages ──▶ accessible;  the page behind the block ──▶ guard
-//!  freed:   nothing: the guard stays where it is (`runs::guard_pages`)
+//!  freed:   nothing: the guard stays where it is (`runs::guard_pages`); at the level `full` the block itself is closed (`address_quarantine`)
 //! ```
 //!
 //! A guard has no memory, is not in use, and counts against no limit. It costs one call of the kernel when it is made, and one when its page is
@@ -17,7 +17,7 @@
 //! Each function states why no code uses the page that it passes to the kernel.
 
 use crate::config::{Harden, Prefault, Thp};
-use crate::page::page_heap::PageHeap;
+use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::guarding::Wanted;
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
@@ -64,13 +64,16 @@ fn for_each_guard(state: &mut State, run: Extent, open: impl Fn(PageIndex, Guard
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Which large blocks get guards.
+    /// Which runs of `kind` get guards: large blocks, and spans where all large blocks do.
     ///
     /// Where memory is prefaulted, or the kernel gives huge pages without a request, a guard would cost page faults later: then only `full` has
     /// guards. In a sandbox, which may refuse other advice than a purge with the end of the process, `full` makes them by advice alone.
-    fn guards_wanted(&self) -> Wanted {
+    pub(super) fn guards_wanted(&self, kind: Kind) -> Wanted {
         let settings = &self.settings;
         match settings.harden() {
+            Harden::Full if kind == Kind::Small && !settings.sandbox() => Wanted::AtRandom,
+            Harden::Full if kind == Kind::Small => Wanted::WithMarkers,
+            _ if kind != Kind::Large => Wanted::Never,
             Harden::Off => Wanted::Never,
             Harden::Full if settings.sandbox() => Wanted::WithMarkers,
             Harden::Full => Wanted::Always,
@@ -82,9 +85,9 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Pages to look for behind a large block of new memory, for its guard.
-    pub(super) fn guard_room(&self, state: &State, pages: Pages) -> Pages {
-        if state.guarding.choose(self.guards_wanted(), pages, true).is_some() { ONE } else { Pages::ZERO }
+    /// Pages to look for behind a run of new memory, for its guard.
+    pub(super) fn guard_room(&self, state: &State, kind: Kind, pages: Pages) -> Pages {
+        if state.guarding.choose(self.guards_wanted(kind), pages, true).is_some() { ONE } else { Pages::ZERO }
     }
 
     /// Makes all pages of a run accessible that was just taken; `false` if the kernel refuses: then it must not be used.
@@ -112,16 +115,17 @@ impl<O: Os> PageHeap<O> {
         was_guard
     }
 
-    /// Makes the page behind a large block that was just placed a guard, if it gets one and the page is free. `is_fresh` says whether the
-    /// block's memory is new.
-    pub(super) fn guard_behind(&self, state: &mut State, block: Extent, is_fresh: bool) {
-        let wanted = self.guards_wanted();
+    /// Makes the page behind a run that was just placed for a use of `kind` a guard, if it gets one and the page is free. `is_fresh` says
+    /// whether the run's memory is new.
+    pub(super) fn guard_behind(&self, state: &mut State, kind: Kind, block: Extent, is_fresh: bool) {
+        let wanted = self.guards_wanted(kind);
         if wanted == Wanted::Never || self.keep_guard(state, block) {
             return;
         }
+        state.guarding.draw_lot(self.start(block).addr());
         // A page with memory loses it first, which costs another call.
         let kind = state.runs.record(block.end()).kind.get();
-        if kind != Kind::Clean && !(kind.is_free_and_mapped() && wanted == Wanted::Always) {
+        if kind != Kind::Clean && !(kind.is_free_and_mapped() && matches!(wanted, Wanted::Always | Wanted::AtRandom)) {
             return;
         }
         for _ in 0..2 {
@@ -162,6 +166,25 @@ impl<O: Os> PageHeap<O> {
         // SAFETY: The page was just taken out of a free run, and is not handed out.
         unsafe { self.os.purge(self.start(guard), guard.bytes()) }?;
         if self.os.purge_zeroes() { Ok(()) } else { Err(Errno::AGAIN) }
+    }
+
+    /// Gives the memory of a block that is being freed back, and makes all its pages inaccessible. Without the lock: a long block takes the kernel a
+    /// while.
+    pub(super) fn close_block(&self, block: &OwnedRun, by: GuardBy) -> Result<(), Errno> {
+        let run = self.extent(block);
+        // SAFETY: The run is in use, so it is mapped, and whoever frees it has given its contents up.
+        unsafe { self.os.purge(self.start(run), run.bytes()) }?;
+        if !self.os.purge_zeroes() {
+            return Err(Errno::AGAIN);
+        }
+        // SAFETY: As above, and it has no memory now.
+        unsafe { self.os.guard(self.start(run), run.bytes(), by) }
+    }
+
+    /// Makes a quarantined run accessible; `false` if the kernel refuses.
+    pub(super) fn open_again(&self, run: Extent, by: GuardBy) -> bool {
+        // SAFETY: The run is quarantined: free, in no set, and closed as a whole by these means.
+        unsafe { self.os.unguard(self.start(run), run.bytes(), by) }.is_ok()
     }
 
     /// Whether blocks lack guards because there are as many as the kernel allows; once.

@@ -74,7 +74,7 @@ impl<O: Os> PageHeap<O> {
         }
         state.note_in_use();
         // A block that has grown grows again: a new guard would be in its way.
-        self.guard_behind(state, self.extent(block), false);
+        self.guard_behind(state, Kind::Large, self.extent(block), false);
         Some(was.kind == Kind::Clean)
     }
 

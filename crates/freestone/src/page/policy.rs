@@ -7,7 +7,8 @@
 //! | [`churn`] | whether large blocks come and go, and how much dirty memory may stay for them |
 //! | [`density`] | whether large blocks are written densely enough for huge pages |
 //! | [`growth`] | how much address space and memory to take ahead of need |
-//! | [`guarding`] | which large blocks get a guard behind them, and how |
+//! | [`guarding`] | which large blocks and spans get a guard behind them, and how |
+//! | [`held_back`] | how many freed large blocks keep their addresses |
 //! | [`large_cache_share`] | how much memory the large-run caches of all threads may hold |
 //! | [`limit`] | whether an allocation fits the limits, and what to do if it does not |
 //! | [`purge_bound`] | which dirty memory goes back to the kernel, and in what pieces |
@@ -16,6 +17,7 @@ pub(super) mod churn;
 pub(super) mod density;
 pub(super) mod growth;
 pub(super) mod guarding;
+pub(super) mod held_back;
 pub(super) mod large_cache_share;
 pub(super) mod limit;
 pub(super) mod purge_bound;

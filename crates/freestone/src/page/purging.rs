@@ -162,11 +162,16 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Sleeps until there may be something to purge, or `ms` have passed, or another thread calls [`PageHeap::wake`]; not at all if that was
-    /// since `wakes`.
-    pub(crate) fn sleep(&self, wakes: u32, ms: Option<u32>) {
+    /// since `wakes`, nor if there `is_more` to do, which takes the lock under which that comes about.
+    pub(crate) fn sleep(&self, wakes: u32, ms: Option<u32>, is_more: impl FnOnce() -> bool) {
         // Without a decay time nothing becomes due, however dirty.
         let waits_for_dirt = ms.is_none() && self.settings.decay_ms().is_some();
-        self.watch.sleep(wakes, ms, waits_for_dirt, || self.state.lock().may_expire());
+        self.watch.sleep(wakes, ms, waits_for_dirt, || is_more() || self.state.lock().may_expire());
+    }
+
+    /// Wakes the background thread if it sleeps until there is something to do, other than by a free that makes memory dirty.
+    pub(crate) fn wake_for_work(&self) {
+        self.watch.wake_for_dirty();
     }
 
     /// Wakes the background thread.

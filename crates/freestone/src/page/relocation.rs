@@ -17,7 +17,7 @@ pub(crate) enum Moved {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Moves the memory behind a large block to the start of another, whose contents are not needed; the old block is freed, and clean.
+    /// Moves the memory behind a large block to the start of another, whose contents are not needed; the old block is freed, and clean, or quarantined.
     /// A shorter block cannot be the target.
     pub(crate) fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
         let source = self.extent(&from);
@@ -28,6 +28,7 @@ impl<O: Os> PageHeap<O> {
             return self.after_failed_move(to, source.pages, failed.target);
         }
         let is_huge = self.record(&from).is_huge.get() && !self.forget_huge_pages_of(&from);
+        let Err(from) = self.quarantine(from) else { return Moved::Yes };
         let mut state = self.state.lock();
         state.end_large(from.page());
         state.runs.free(from.page(), FreeState { is_huge, ..FreeState::CLEAN });

@@ -12,6 +12,7 @@
 //! - A free run is in the set of its kind (stuck runs are in that of dirty ones), and in no other list. `ages` links the dirty runs.
 //! - A run of kind `Guard` is one page. Free pages are on one side of it at most: between two free runs it becomes a part of one of them, and is
 //!   still inaccessible there ([`guard_pages`]).
+//! - A quarantined run is in no set, and free otherwise.
 //! - `purging` has the runs whose memory the kernel is taking back without the lock; they are in no set.
 //! - `counts` has the pages of each kind; those that cannot be accessed count as guards, whatever run they are in.
 //!

@@ -8,6 +8,7 @@ use crate::page::page_stats::{Events, PageStats};
 use crate::page::policy::churn::Churn;
 use crate::page::policy::density::Density;
 use crate::page::policy::guarding::Guarding;
+use crate::page::policy::held_back::HeldBack;
 use crate::page::policy::large_cache_share;
 use crate::page::policy::limit::{Pressure, Usage};
 use crate::page::runs::{Broken, Extent, FreeState, Runs};
@@ -30,8 +31,10 @@ pub(crate) struct State {
     pub(super) density: Density,
     /// The large block allocated last, if its density was not sampled since.
     pub(super) unsampled: Option<PageIndex>,
-    /// Guards behind large blocks.
+    /// Guards behind large blocks and spans.
     pub(super) guarding: Guarding,
+    /// Freed large blocks whose addresses are not used again yet.
+    pub(super) held_back: HeldBack,
     /// Whether it was reported that the soft limit is passed.
     pub(super) pressure: Pressure,
     /// Threads that wait until a run that is being purged is back.
@@ -52,6 +55,7 @@ impl State {
             density: Density::FULL,
             unsampled: None,
             guarding: Guarding::NEW,
+            held_back: HeldBack::NONE,
             pressure: Pressure::NONE,
             n_waiting: 0,
             events: Events::NONE,
@@ -148,12 +152,12 @@ impl State {
     /// Closes the slots that were not used since the last check, if that is an interval ago; or all, if they have more than their share.
     #[inline]
     pub(super) fn check_caches(&mut self, settings: &Settings, now: Moment) {
-        if !self.caches.is_empty()
-            && let Some(decay) = settings.decay_ms().map(Millis)
-        {
-            let since = now.since(self.caches.checked());
-            if since >= large_cache_share::check_interval(decay) {
-                self.close_idle(settings, now, since.min(decay));
+        if !self.caches.is_empty() {
+            if let Some(decay) = settings.decay_ms().map(Millis) {
+                let since = now.since(self.caches.checked());
+                if since >= large_cache_share::check_interval(decay) {
+                    self.close_idle(settings, now, since.min(decay));
+                }
             }
         }
     }
@@ -209,7 +213,7 @@ impl State {
             stuck_pages: pages(Kind::Stuck),
             purging_pages: pages(Kind::Purging),
             clean_pages: pages(Kind::Clean),
-            guard_pages: pages(Kind::Guard),
+            guard_pages: pages(Kind::Guard) + pages(Kind::Quarantined),
             reserved_pages: pages(Kind::Reserved),
             foreign_pages: pages(Kind::None),
             purged_bytes: self.events.purged_bytes,

@@ -14,6 +14,7 @@
 //! they are.
 
 use core::ops::Range;
+use freestone_base::bytes;
 
 /// Bytes that are written and checked, at most.
 pub(crate) const MOST_BYTES: usize = 24;
@@ -70,7 +71,7 @@ pub(crate) fn write(bytes: &mut [u8], from: usize, word: u64) {
 #[inline(always)]
 pub(crate) fn write_window(window: &mut Window, end: usize, n: usize, word: u64) {
     let canary = word_at(end, word);
-    for (bytes, mask) in window.as_chunks_mut::<8>().0.iter_mut().zip(&MASKS[n.min(MOST_BYTES)]) {
+    for (bytes, mask) in bytes::chunks_mut::<8>(window).0.iter_mut().zip(&MASKS[n.min(MOST_BYTES)]) {
         let before = u64::from_le_bytes(*bytes);
         *bytes = (before ^ (before ^ canary) & mask).to_le_bytes();
     }
@@ -80,7 +81,7 @@ pub(crate) fn write_window(window: &mut Window, end: usize, n: usize, word: u64)
 #[inline(always)]
 pub(crate) fn is_whole(window: &Window, end: usize, n: usize, word: u64) -> bool {
     let canary = word_at(end, word);
-    let words = window.as_chunks::<8>().0.iter().zip(&MASKS[n.min(MOST_BYTES)]);
+    let words = bytes::chunks::<8>(window).0.iter().zip(&MASKS[n.min(MOST_BYTES)]);
     words.fold(0, |wrong, (bytes, mask)| wrong | (u64::from_le_bytes(*bytes) ^ canary) & mask) == 0
 }
 

@@ -11,6 +11,7 @@
 
 use core::ops::Range;
 use core::sync::atomic::{Ordering, compiler_fence};
+use freestone_base::bytes::chunks;
 
 /// Blocks of at most this many bytes are filled as a whole.
 const WHOLE_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
@@ -93,8 +94,7 @@ pub(crate) fn is_whole(block: &[u8]) -> bool {
 /// 0 if all these bytes are pattern. A comparison of arrays would be a call.
 #[inline(always)]
 fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES]) -> u64 {
-    let words =
-        bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]));
+    let words = chunks::<8>(bytes).0.iter().map(|word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]));
     words.fold(0, |all, word| all | word)
 }
 

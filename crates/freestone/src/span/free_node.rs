@@ -24,11 +24,15 @@ use crate::size_class::GRANULE_BYTES;
 use crate::span::{Entry, View};
 use core::mem::offset_of;
 use core::ptr;
+use freestone_base::bytes;
 use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::prefetch;
 
 /// The mark of a free block: any number that is rare in programs, and as a 32-bit immediate operand is not extended by ones.
-const MARK: u32 = 0x2D9B_71E5;
+pub(crate) const MARK: u32 = 0x2D9B_71E5;
+
+/// Where in a free block its mark is.
+pub(crate) const MARK_OFFSET: usize = offset_of!(FreeNode, mark);
 
 /// A place in a bin.
 const IN_BIN: i32 = 0;
@@ -158,24 +162,9 @@ pub(crate) unsafe fn mark_suspect(block: *mut Node) {
 /// - The block is the start of a small block, or was when the program allocated it.
 #[inline(always)]
 pub(crate) unsafe fn is_marked(block: *mut Node) -> bool {
-    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-    // SAFETY: the address is in a small span, whose memory is committed: this reads 4 bytes of the block's 16 or more.
-    unsafe {
-        core::arch::asm!(
-            "cmp dword ptr [{block} + 8], {mark}",
-            "je {marked}",
-            block = in(reg) block,
-            mark = const MARK,
-            marked = label { return true },
-            options(nostack, readonly),
-        );
-        false
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
-    // SAFETY: as above; what the program has not written was written by `malloc`.
-    unsafe {
-        second_word(block).cast::<u32>().read_volatile() == MARK
-    }
+    // SAFETY: the address is in a small span, whose memory is committed: this reads 4 bytes of the block's 16 or more. What the program has not
+    // written there was written by `malloc`.
+    unsafe { bytes::word_is::<{ offset_of!(FreeNode, mark) }, MARK>(block.cast()) }
 }
 
 /// What the mark of a block says, which came out of a bin or an inbox.
@@ -224,7 +213,7 @@ pub(crate) unsafe fn prefetch_ahead(block: *mut Node) {
 /// Whether an address can be a block's: the end of a bin is none.
 #[inline(always)]
 pub(crate) fn is_aligned(block: *mut Node) -> bool {
-    block.addr().is_multiple_of(GRANULE_BYTES)
+    block.addr() % GRANULE_BYTES == 0
 }
 
 /// Whether an address can be that of a free block of `class` in a bin or a chain: it is aligned, and lies in a small span of blocks that are as

@@ -49,7 +49,7 @@ const SLACK_SHARE: usize = 8;
 /// A range has a multiple of this many pages, so that records, bitmaps and page map start at OS pages of any size.
 pub(crate) const PAGES_UNIT: usize = PAGE_BYTES / size_of::<Span>();
 
-const _: () = assert!((PAGES_UNIT * BITMAP_BYTES).is_multiple_of(PAGE_BYTES));
+const _: () = assert!(PAGES_UNIT * BITMAP_BYTES % PAGE_BYTES == 0);
 
 /// Where pages and their metadata are.
 #[derive(Clone, Copy, Debug)]

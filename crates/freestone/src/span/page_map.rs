@@ -102,6 +102,12 @@ impl Entry {
     /// The first page of a large block that was freed into a large-run cache.
     pub(crate) const CACHED: Self = Self(CACHED);
 
+    /// The entry as it is stored.
+    #[must_use]
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
     /// A page of a small span.
     #[must_use]
     pub(crate) const fn small(generation: Generation, class: SizeClass) -> Self {

@@ -7,7 +7,7 @@
 //! - `first` is right in the first and the last page of every run, and in all pages of a small span.
 //! - `kind` and `pages` are right in the first and the last page of every run: the page heap reads them in the neighbours of a run to join
 //!   free ones.
-//! - `access` is right in every page, and `PageAccess::Open` in those of runs in use.
+//! - `access` is right in every page but those of quarantined runs, which are closed as a whole, and `PageAccess::Open` in those of runs in use.
 //! - small: `n_free` bits are set in the bitmap; `n_out` blocks are in bins, in flight, or with the program; blocks that start
 //!   in an OS page whose `fresh` bit is set are neither.
 //!
@@ -43,13 +43,15 @@ pub(crate) enum Kind {
     Reserved,
     /// Free; the kernel is taking its memory back. Only the thread that purges it may touch it.
     Purging,
-    /// One page behind a large block, every access to which faults.
+    /// One page behind a large block or a span, every access to which faults.
     Guard,
+    /// A large block that was freed: every access faults, and its addresses are not used again yet.
+    Quarantined,
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::None,
         Self::Dirty,
         Self::Clean,
@@ -60,6 +62,7 @@ impl Kind {
         Self::Reserved,
         Self::Purging,
         Self::Guard,
+        Self::Quarantined,
     ];
 
     /// The number of kinds.
@@ -137,6 +140,8 @@ pub(crate) struct Span {
     pub fresh_has_memory: Cell<bool>,
     /// Small and large: it is served with trailers, or what was asked for is recorded: by a watched heap.
     pub is_watched: Cell<bool>,
+    /// Large: the heap profile has sampled it.
+    pub is_sampled: Cell<bool>,
     /// Small: no bitmap word below this one has a bit set.
     pub first_word: Cell<u16>,
     /// Any page, whatever run it is in: whether it can be accessed.
@@ -167,6 +172,7 @@ impl Span {
             is_huge: Cell::new(false),
             fresh_has_memory: Cell::new(false),
             is_watched: Cell::new(false),
+            is_sampled: Cell::new(false),
             first_word: Cell::new(0),
             access: Cell::new(PageAccess::Open),
             has_guards: Cell::new(false),

@@ -18,12 +18,13 @@ use crate::span::family::Family;
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::{Current, Own};
-use crate::thread::large::{self, ALIGN_MAX, NewBlock};
+use crate::thread::large::{self, ALIGN_MAX};
 use crate::thread::locate::{Place, locate};
+use crate::thread::new_block::NewBlock;
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
-use crate::thread::watched::{self, exact_free, large_block, large_marks};
-use crate::thread::{double_free, drain, flush, refill, sampling};
+use crate::thread::watched::{self, empty_block, exact_free, large_block, large_marks};
+use crate::thread::{double_free, drain, flush, profiling, refill, sampling};
 use core::ptr;
 use freestone_os::Os;
 
@@ -94,10 +95,10 @@ impl<O: Os + 'static> Own<'_, O> {
     pub(crate) fn allocate_for(self, request: Request) -> NewBlock {
         let (size, align) = (request.room, request.align);
         let class = class_of_aligned(size, align);
-        if let Some(class) = class
-            && let Some(start) = sampling::sample(self, class, &request)
-        {
-            return NewBlock { start, zero: true };
+        if let Some(class) = class {
+            if let Some(block) = sampling::sample(self, class, &request) {
+                return block;
+            }
         }
         if let Some(watch) = self.watch() {
             return watched::allocate::allocate(self, watch, request);
@@ -154,6 +155,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 unsafe { large::free(self, page) }
             }
             Place::Guarded => self.free_guarded(block),
+            Place::Empty => empty_block::free(self, block, claim),
             Place::Wrong(what) => self.report(what, block.addr()),
         }
     }
@@ -192,6 +194,7 @@ impl<O: Os + 'static> Own<'_, O> {
             // SAFETY: the page starts a large block.
             Place::Large { page } => Some(unsafe { large::bytes(self, page) }),
             Place::Guarded => self.guarded_size(block),
+            Place::Empty => empty_block::family(self, block).map(|_| 0),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 None
@@ -228,6 +231,7 @@ pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry)
             return own.report(Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
         }
     }
+    profiling::forget_small(own, entry, block.address());
     match entry.generation() {
         generation if generation == own.generation() => flush::push(own, block),
         _ if is_suspect => flush::free_suspect(own, block),

@@ -266,6 +266,34 @@ impl Bins {
         }
     }
 
+    /// Leaves the first `keep` blocks in a bin, and sets those behind them aside, before those that are aside already. Nothing if a link is damaged
+    /// that this follows. `view` covers the blocks.
+    pub(crate) fn set_aside_behind(&self, class: usize, keep: i64, view: &View) {
+        let (state, n) = (&self.classes[class], self.len(class) - keep);
+        let mut blocks = self.iter(class, view);
+        if n <= 0 || (0..keep).any(|_| blocks.next().is_none()) {
+            return;
+        }
+        let (last_kept, first) = (blocks.before, blocks.at);
+        if state.n_aside.get() > 0 {
+            blocks.by_ref().for_each(drop);
+            if blocks.at != END_OF_BIN {
+                return;
+            }
+            // SAFETY: the block is the last in the bin: free, and its first word is its link.
+            unsafe { (*blocks.before).next = self.key().apply(state.aside.get()) };
+        }
+        self.end_behind(class, last_kept);
+        state.aside.set(first);
+        state.n_aside.set(state.n_aside.get() + n);
+        self.count_moved(class, -n);
+    }
+
+    /// Blocks in a bin and set aside.
+    pub(crate) fn len_with_aside(&self, class: usize) -> i64 {
+        self.len(class) + self.classes[class].n_aside.get()
+    }
+
     /// Whether the countdown to the next guarded allocation of a class may end before the bin's room does. So it may where blocks are set aside: it
     /// has ended then.
     #[inline]
@@ -399,7 +427,8 @@ impl Bins {
     /// Whether the bin has blocks and nothing was allocated from it since this was last asked. For the decay tick.
     pub(crate) fn is_idle_since_last_asked(&self, class: usize) -> bool {
         let allocs = self.allocs(class);
-        self.classes[class].allocs_at_tick.replace(allocs) == allocs && !self.is_empty(class)
+        let has_any = !self.is_empty(class) || self.has_aside(class);
+        self.classes[class].allocs_at_tick.replace(allocs) == allocs && has_any
     }
 
     /// Resets an empty bin for the next heap of this record; the counters continue.

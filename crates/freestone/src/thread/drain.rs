@@ -6,7 +6,7 @@ use crate::span::PageIndex;
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::homecoming::take_home;
-use crate::thread::{double_free, flush, returns, route};
+use crate::thread::{double_free, flush, returns, route, sampling};
 use freestone_os::Os;
 
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
@@ -19,11 +19,7 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     let (view, tag) = (own.renew_view(), own.lookup().tag());
     while let Some(found) = blocks.pop(&view, tag) {
         match found {
-            Found::Own(block) if let Some(watch) = own.watch() => take_home(own, watch, block),
-            Found::Own(block) if block.is_suspect() && double_free::is_free(own, &block) => {
-                report(own, Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
-            }
-            Found::Own(block) => put(own, block),
+            Found::Own(block) => take_own(own, block),
             Found::Other(block, _) if block.is_suspect() => route::route_suspect(own, block),
             Found::Other(block, generation) => route::send(own, block, generation),
             Found::Wrong(what, address) => report(own, what, address),
@@ -32,6 +28,18 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     }
     if own.watch().is_some() {
         returns::turn_to(own, PageIndex::NONE);
+    }
+}
+
+/// Takes back a block of this heap.
+#[inline]
+fn take_own<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    match own.watch() {
+        Some(watch) => take_home(own, watch, block),
+        None if block.is_suspect() && double_free::is_free(own, &block) => {
+            report(own, Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
+        }
+        None => put(own, block),
     }
 }
 
@@ -51,6 +59,7 @@ fn put<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
         flush::overflow(own, class);
     }
+    sampling::settle(own, class);
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Explicit heaps: a thread heap behind a gate, with a list of its large blocks and a limit.
+#![allow(unsafe_code)]
 //!
 //! ```text
 //!  ExplicitHeap ─┬─ gated      gate, and the thread heap: bins and spans
@@ -7,10 +8,17 @@
 //!
 //! Everything in the heap is deleted with it. So it adopts no abandoned span and takes no orphaned block, its large runs are cached by no thread,
 //! and its generation is of the upper half: a thread that frees one of its blocks sees that in the page map and hands the block over at once.
+//!
+//! One of them is the heap profile's: sampled small blocks come from it. It never ends.
+//!
+//! # Safety
+//! The heap of the profile is null or what [`make_sampled_heap`] was given: a heap of the same parts, whose record is never unmapped.
 
+use crate::shared::Shared;
 use crate::thread::gated::{Entered, GatedHeap};
 use crate::thread::holdings::{BelowUse, Holdings};
 use crate::thread::records::{Record, RecordLinks};
+use core::ptr;
 use freestone_os::Os;
 
 /// See the module header.
@@ -49,6 +57,12 @@ impl<O: Os + 'static> ExplicitHeap<O> {
         self.gated.enter_with(Some(&self.holdings))
     }
 
+    /// [`ExplicitHeap::enter`] if no thread is in the heap, this one included; else `None`.
+    #[must_use]
+    pub(crate) fn try_enter(&self) -> Option<Entered<'_, O>> {
+        self.gated.try_enter_with(Some(&self.holdings))
+    }
+
     /// Limits the heap to `limit_pages`; `None` removes the limit.
     ///
     /// # Errors
@@ -63,6 +77,23 @@ impl<O: Os + 'static> ExplicitHeap<O> {
     pub(crate) fn lift_limit(&self) {
         self.holdings.lift_limit();
     }
+}
+
+/// Makes the heap that sampled small blocks come from with `create`, unless another thread does so meanwhile. `false` without memory.
+pub(crate) fn make_sampled_heap<'a, O: Os + 'static>(
+    shared: &Shared<O>,
+    create: impl FnOnce() -> Option<&'a ExplicitHeap<O>>,
+) -> bool {
+    let Some(heap) = create() else { return false };
+    // Of two heaps that are made at once, one stays without use.
+    shared.profile.set_heap(ptr::from_ref(heap).cast_mut().cast(), heap.gated().heap().generation().number());
+    true
+}
+
+/// The heap that sampled small blocks come from, once there is one.
+pub(crate) fn sampled_heap<O: Os + 'static>(shared: &Shared<O>) -> Option<&ExplicitHeap<O>> {
+    // SAFETY: null, or an explicit heap of these parts, whose record is never unmapped and which never ends.
+    unsafe { shared.profile.heap().cast::<ExplicitHeap<O>>().as_ref() }
 }
 
 #[cfg(test)]

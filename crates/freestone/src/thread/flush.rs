@@ -29,7 +29,7 @@ pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
     let (bins, burst) = (own.bins(), own.burst());
     let (capacity, flushed) = (bin_capacity(own, class), bins.flushed(class));
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
-    let len = bins.len(class);
+    let len = bins.len_with_aside(class);
     let was_last = burst.was_last(class, bins.live(class));
     if was_last || len >= allowed {
         let keep = if was_last { 0 } else { capacity::kept(capacity, flushed, allowed) };
@@ -39,7 +39,7 @@ pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
     if was_last {
         end_burst(own);
     }
-    bins.grant(class, (allowed - bins.len(class)).max(0));
+    bins.grant(class, (allowed - bins.len_with_aside(class)).max(0));
     if burst.is_on_watch(bins.flushed(class)) {
         await_last(own, class);
     }
@@ -103,12 +103,17 @@ pub(crate) fn free_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.
 pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
     sampling::put_back(own, class);
+    send_all_but(own, class, keep);
+    sampling::settle(own, class);
+}
+
+fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
     // Blocks of any owner may be in the bin. Each was allocated before it was freed into the bin, so the newest view covers it.
     let view = own.renew_view();
     let mut chain = match own.bins().take_all_but(class, keep, &view) {
         Ok(Some(chain)) => chain,
         Ok(None) => return,
-        Err(address) => return own.report(Misuse::WrittenFree { block_bytes: block_bytes(class) }, address),
+        Err(address) => return own.report(Misuse::link_written(block_bytes(class)), address),
     };
     let n = chain.n_left();
     let mut home: Option<Home<'_>> = None;

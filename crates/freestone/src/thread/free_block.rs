@@ -179,11 +179,11 @@ impl FreeChain {
             return None;
         }
         let found = Found::find(node, view, tag);
-        if !self.key.is_plain()
-            && let Some(wrong) = found.wrong(view, Marked::InBin, (self.before, self.class))
-        {
-            self.n_left = 0;
-            return Some(wrong);
+        if !self.key.is_plain() {
+            if let Some(wrong) = found.wrong(view, Marked::InBin, (self.before, self.class)) {
+                self.n_left = 0;
+                return Some(wrong);
+            }
         }
         self.before = node.addr();
         // SAFETY: the block is this chain's, and its first word links to the next.
@@ -246,7 +246,7 @@ impl Found {
             Self::Own(block) | Self::Other(block, _) => block,
             // Of a block whose span is gone nothing can be read.
             Self::Lost(address) if view.entry_of_block(*address).is_some() => return Some(Self::Lost(*address)),
-            _ => return Some(Self::Wrong(Misuse::WrittenFree { block_bytes: block_bytes(before.1) }, before.0)),
+            _ => return Some(Self::Wrong(Misuse::link_written(block_bytes(before.1)), before.0)),
         };
         // SAFETY: the block lies in a small span, and is the chain's.
         let marked = unsafe { free_node::marked(block.node) };
@@ -255,7 +255,7 @@ impl Found {
         }
         let block_bytes = block_bytes(block.class);
         Some(match marked {
-            Marked::No => Self::Wrong(Misuse::WrittenFree { block_bytes }, block.address()),
+            Marked::No => Self::Wrong(Misuse::link_written(block_bytes), block.address()),
             _ => Self::Wrong(Misuse::DoubleFree { block_bytes }, block.address()),
         })
     }

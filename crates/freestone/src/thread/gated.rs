@@ -48,6 +48,13 @@ impl<O: Os + 'static> GatedHeap<O> {
         Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard }
     }
 
+    /// [`GatedHeap::enter_with`] if no thread is in the heap, this one included; else `None`.
+    pub(crate) fn try_enter_with<'a>(&'a self, holdings: Option<&'a Holdings>) -> Option<Entered<'a, O>> {
+        let guard = self.gate.try_lock()?;
+        // SAFETY: the heap is alive, and this thread holds its gate as long as the returned value exists.
+        Some(Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard })
+    }
+
     /// Takes the gate and keeps it, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.gate.acquire_raw();

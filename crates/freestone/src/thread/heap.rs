@@ -29,10 +29,12 @@ use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
 use crate::thread::mailbox::{Life, Mailbox};
+use crate::thread::profile_countdowns::ProfileCountdowns;
 use crate::thread::records::{Record, RecordLinks};
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
+use crate::thread::spare::{Spare, ThreadEnd};
 use crate::thread::ticks::Ticks;
 use crate::thread::watched::seat::WatchSeat;
 use core::cell::Cell;
@@ -54,11 +56,12 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     accounts: Accounts,
     ticks: Ticks,
     watched: WatchSeat,
+    profile: ProfileCountdowns,
     shared: Cell<*const Shared<O>>,
     generation: Cell<Generation>,
     number: Cell<u32>,
     thread_id: AtomicU32,
-    exit_rounds: Cell<u32>,
+    end: ThreadEnd,
     links: RecordLinks<Self>,
 }
 
@@ -73,6 +76,12 @@ impl<O: Os> core::fmt::Debug for ThreadHeap<O> {
 impl<O: Os + 'static> Record for ThreadHeap<O> {
     fn links(&self) -> &RecordLinks<Self> {
         &self.links
+    }
+}
+
+impl<O: Os + 'static> Spare for ThreadHeap<O> {
+    fn thread_end(&self) -> &ThreadEnd {
+        &self.end
     }
 }
 
@@ -105,11 +114,12 @@ impl<O: Os + 'static> ThreadHeap<O> {
             accounts: Accounts::new(),
             ticks: Ticks::new(),
             watched: WatchSeat::empty(),
+            profile: ProfileCountdowns::new(),
             shared: Cell::new(ptr::null()),
             generation: Cell::new(Generation::NONE),
             number: Cell::new(0),
             thread_id: AtomicU32::new(0),
-            exit_rounds: Cell::new(0),
+            end: ThreadEnd::new(),
             links: RecordLinks::new(),
         }
     }
@@ -182,9 +192,19 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.n_handovers()
     }
 
+    /// Goes on with another thread, which has not called its exit hook. For the holder of the registry's lock.
+    pub(crate) fn change_thread(&self) {
+        self.end.exit_rounds.set(0);
+    }
+
     /// What the heap has if it is watched. Any thread may read its counters.
     pub(crate) fn watched(&self) -> &WatchSeat {
         &self.watched
+    }
+
+    /// How far it is from the next samples of the heap profile. For its thread.
+    pub(crate) fn profile_countdowns(&self) -> &ProfileCountdowns {
+        &self.profile
     }
 
     /// The large-run cache. Any thread may read its counters, and close its slots under the page heap's lock.

@@ -195,11 +195,11 @@ impl InTransit {
             return None;
         }
         let found = Found::find(node, view, tag);
-        if !self.key.is_plain()
-            && let Some(wrong) = found.wrong(view, Marked::InTransit, self.before)
-        {
-            self.first = ptr::null_mut();
-            return Some(wrong);
+        if !self.key.is_plain() {
+            if let Some(wrong) = found.wrong(view, Marked::InTransit, self.before) {
+                self.first = ptr::null_mut();
+                return Some(wrong);
+            }
         }
         if let Found::Own(block) | Found::Other(block, _) = &found {
             self.before = (block.address(), block.class());

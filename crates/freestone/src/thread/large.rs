@@ -11,27 +11,14 @@ use crate::page::{Moved, OwnedRun, Run, check_interval};
 use crate::span::{Kind, PageIndex};
 use crate::thread::heap::own::{Current, Own};
 use crate::thread::holdings::Holdings;
-use crate::thread::upkeep;
+use crate::thread::new_block::NewBlock;
+use crate::thread::{profiling, upkeep};
 use core::ptr;
 use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
 pub(crate) const ALIGN_MAX: usize = 1 << 40;
-
-/// A block, just allocated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NewBlock {
-    /// Its first byte, or null.
-    pub start: *mut u8,
-    /// Whether all of it reads as zero.
-    pub zero: bool,
-}
-
-impl NewBlock {
-    /// No memory.
-    pub(crate) const NONE: Self = Self { start: ptr::null_mut(), zero: false };
-}
 
 /// Bytes of a run.
 fn run_bytes(pages: Pages) -> i64 {
@@ -73,6 +60,8 @@ pub(crate) fn take_cached<O: Os>(current: Current<'_, O>, size: usize) -> *mut u
     if own.accounts().add_large(run_bytes(n_pages)) {
         publish(own, 0);
     }
+    // SAFETY: the page starts the run in use that the cache had, so it has a record.
+    profiling::count_large(own, page, unsafe { own.shared().pages.span(page) });
     view.page_start(page)
 }
 
@@ -99,7 +88,10 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
         pages.list_large(&owned, unsafe { holdings.large().pinned() });
     }
     // SAFETY: the run was just handed out, so its first page has a record.
-    unsafe { own.shared().pages.span(run.page) }.is_watched.set(false);
+    let record = unsafe { pages.span(run.page) };
+    record.is_watched.set(false);
+    record.is_sampled.set(false);
+    profiling::count_large(own, run.page, record);
     publish(own, run_bytes(run.pages));
     if pages.take_guards_ran_out() {
         freestone_os::report(format_args!("large blocks get no more guards: the kernel allows no more mappings"));
@@ -119,6 +111,8 @@ pub(crate) fn publish<O: Os>(own: Own<'_, O>, change_bytes: i64) {
 /// - `page` starts a large block that no code uses any more.
 #[cold]
 pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: PageIndex) {
+    // SAFETY: the page starts a run in use, so it has a record.
+    profiling::forget_large(own, page, unsafe { own.shared().pages.span(page) });
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { put_cached(own, page) } {
         return;
@@ -149,10 +143,10 @@ unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool {
     let Some(n_pages) = (unsafe { own.cache().put(own.layout(), page) }) else { return false };
     let _ = own.accounts().add_large(-run_bytes(n_pages));
     let now_ms = own.now_ms();
-    if let Some(decay_ms) = own.shared().settings().decay_ms()
-        && own.ticks().begin_look(now_ms, check_interval(Millis(decay_ms)).0)
-    {
-        look(own, now_ms);
+    if let Some(decay_ms) = own.shared().settings().decay_ms() {
+        if own.ticks().begin_look(now_ms, check_interval(Millis(decay_ms)).0) {
+            look(own, now_ms);
+        }
     }
     true
 }
@@ -183,8 +177,17 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: PageIndex, to: PageI
     // SAFETY: both start large blocks (this function's contract).
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);
     // SAFETY: both start large blocks that are the caller's (this function's contract).
-    let [from, to] = [from, to].map(|page| unsafe { OwnedRun::at(page) });
-    let moved = own.shared().pages.relocate(from, to);
+    let [from_run, to_run] = [from, to].map(|page| unsafe { OwnedRun::at(page) });
+    // SAFETY: both pages start runs in use, so they have records.
+    let records = [from, to].map(|page| unsafe { own.shared().pages.span(page) });
+    let samples = [(from, records[0]), (to, records[1])].map(|(page, record)| profiling::take_large(own, page, record));
+    let moved = own.shared().pages.relocate(from_run, to_run);
+    if moved != Moved::Yes {
+        profiling::put_large_back(own, from, records[0], samples[0]);
+    }
+    if moved != Moved::TargetLost {
+        profiling::put_large_back(own, to, records[1], samples[1]);
+    }
     match moved {
         Moved::Yes => publish(own, -from_bytes),
         Moved::No => {}
@@ -214,6 +217,10 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize
     }
     if n_pages < held && !pages.is_slack(held, n_pages) {
         pages.shrink(&run, n_pages);
+    }
+    if record.n_pages() != held {
+        profiling::forget_large(own, page, record);
+        profiling::count_large(own, page, record);
     }
     publish(own, run_bytes(record.n_pages()) - run_bytes(held));
     true

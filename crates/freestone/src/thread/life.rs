@@ -4,8 +4,10 @@
 //! ```text
 //!                   create              end
 //!  not yet created ─────────▶ alive ─────────────▶ not yet created      (the record is kept, the generation is not)
-//!                               │ fork, in the child
-//!                               └───────────────▶ orphaned
+//!                              ▲│ fork, in the child
+//!            the next thread's ││└──────────────▶ orphaned
+//!                              │▼
+//!                             spare ── after the decay time ──▶ ended, as above
 //! ```
 //!
 //! Each kind of heap has records of its own: a record is always used for the same kind, a thread's heap, the fallback heap or an explicit heap. So a
@@ -34,27 +36,30 @@ use crate::thread::in_transit::InTransit;
 use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, Records};
+use crate::thread::spare::SpareHeaps;
 use crate::thread::watched::release;
 use crate::thread::{drain, flush, large, route, span_owner, upkeep};
 use core::ptr;
 use freestone_base::inbox::LinkKey;
 use freestone_base::lock::{Forker, Lock};
+use freestone_base::sync::AtomicU32;
 use freestone_os::{Futex, Os};
 
 /// Rank of the registry's lock.
 pub(crate) const RANK: u8 = 10;
 
-struct Registry {
+struct Registry<O: Os + 'static> {
     of_threads: Generations,
     of_explicit: Generations,
     keys: KeySource,
     n_created: u32,
     n_alive: u32,
+    spare: SpareHeaps<ThreadHeap<O>>,
 }
 
-impl Registry {
+impl<O: Os + 'static> Registry<O> {
     /// Ends the count of a heap as alive: it is `life` from now on.
-    fn leave<O: Os>(&mut self, heap: &ThreadHeap<O>, life: Life) {
+    fn leave(&mut self, heap: &ThreadHeap<O>, life: Life) {
         heap.mailbox().set_life(life);
         self.n_alive -= 1;
         if let Some(shared) = heap.shared() {
@@ -65,7 +70,9 @@ impl Registry {
 
 /// All heaps.
 pub(crate) struct Threads<O: Os + 'static> {
-    registry: Lock<Registry, Futex, RANK>,
+    registry: Lock<Registry<O>, Futex, RANK>,
+    /// Spare heaps, for threads that do not hold the lock.
+    n_spare: AtomicU32,
     threads: Records<ThreadHeap<O>>,
     fallbacks: Records<GatedHeap<O>>,
     explicit: Records<ExplicitHeap<O>>,
@@ -88,9 +95,11 @@ impl<O: Os + 'static> Threads<O> {
             keys: KeySource::new(),
             n_created: 0,
             n_alive: 0,
+            spare: SpareHeaps::new(),
         };
         Self {
             registry: Lock::new(registry),
+            n_spare: AtomicU32::new(0),
             threads: Records::new(),
             fallbacks: Records::new(),
             explicit: Records::new(),
@@ -333,6 +342,8 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
         }
     }
 }
+
+pub(crate) mod succession;
 
 impl<O: Os + 'static> Default for Threads<O> {
     fn default() -> Self {

@@ -1,7 +1,7 @@
 //! What an address is: a small block, a large one, or wrong.
 //!
 //! ```text
-//!  address ─▶ outside the address range ─▶ in the slots: guarded; else wrong
+//!  address ─▶ outside the address range ─▶ in the slots: guarded; among those of no bytes: empty; else wrong
 //!         ├─▶ entry 0 ─▶ wrong
 //!         ├─▶ entry with a size class, aligned to the granule ─▶ small
 //!         └─▶ entry LARGE, at its page's start ─▶ large
@@ -31,6 +31,8 @@ pub(crate) enum Place {
     },
     /// In the slots of guarded blocks, which check it.
     Guarded,
+    /// Among the addresses of blocks of no bytes, which check it.
+    Empty,
     /// None of these.
     Wrong(Misuse),
 }
@@ -40,11 +42,10 @@ pub(crate) enum Place {
 pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
     let (layout, view) = (shared.pages.layout(), shared.pages.view());
     let (Some(page), Some(entry)) = (view.page_of(block.addr()), view.entry(block.addr())) else {
-        let is_guarded = shared.guarded.contains(block.addr());
-        return if is_guarded { Place::Guarded } else { Place::Wrong(Misuse::Foreign) };
+        return beside_range(shared, block.addr());
     };
     match entry.class() {
-        Some(class) if block.addr().is_multiple_of(GRANULE_BYTES) => return Place::Small { entry, class },
+        Some(class) if block.addr() % GRANULE_BYTES == 0 => return Place::Small { entry, class },
         Some(class) => return Place::Wrong(misaligned(shared, page, block.addr(), class)),
         None => {}
     }
@@ -52,6 +53,17 @@ pub(crate) fn locate<O: Os>(shared: &Shared<O>, block: *mut u8) -> Place {
         return Place::Large { page };
     }
     Place::Wrong(misuse_inside(shared, page, block).unwrap_or(Misuse::Foreign))
+}
+
+/// What an address outside the address range is.
+fn beside_range<O: Os>(shared: &Shared<O>, address: usize) -> Place {
+    if shared.guarded.contains(address) {
+        Place::Guarded
+    } else if shared.empty.contains(address) {
+        Place::Empty
+    } else {
+        Place::Wrong(Misuse::Foreign)
+    }
 }
 
 /// What is wrong with an address that is no multiple of the granule, and so inside a block: it lies in this page of a small span of `class`.
@@ -74,8 +86,9 @@ fn misuse_inside<O: Os>(shared: &Shared<O>, page: PageIndex, block: *mut u8) -> 
         }
         let start = (1..=page.0).rev().map(PageIndex).find(|&at| runs.entry(at) != Entry::NONE)?;
         let record = runs.record(start);
-        let is_inside =
-            record.kind.get() == Kind::Large && record.first_page() == start && page - start < record.n_pages();
+        let is_inside = matches!(record.kind.get(), Kind::Large | Kind::Quarantined)
+            && record.first_page() == start
+            && page - start < record.n_pages();
         let block_bytes = record.n_pages().to_bytes().0;
         let offset = block.addr() - runs.layout().page_start(start).addr();
         match runs.entry(start) {

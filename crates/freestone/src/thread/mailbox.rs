@@ -15,6 +15,8 @@ pub(crate) enum Life {
     NotCreated = 0,
     /// A thread's, or an explicit heap's.
     Alive,
+    /// Whole, and without a thread until the next one takes it (`spare`).
+    Spare,
     /// Of a thread that does not exist in this forked child: its spans stay as they are for good.
     Orphaned,
 }
@@ -42,6 +44,7 @@ impl Mailbox {
         match self.life.load(Ordering::Relaxed) {
             0 => Life::NotCreated,
             1 => Life::Alive,
+            2 => Life::Spare,
             _ => Life::Orphaned,
         }
     }

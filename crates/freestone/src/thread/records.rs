@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  all ─▶ newest ─▶ … ─▶ oldest                every record that was ever made: any thread walks it
-//!  unused ─▶ record ─▶ …                       those that no heap uses: under the registry's lock
+//!  unused ─▶ record ─▶ …                       a stack, of those that no heap uses: under the registry's lock
 //! ```
 //!
 //! # Safety
@@ -16,13 +16,13 @@ use freestone_base::sync::{AtomicPtr, Ordering};
 #[derive(Debug)]
 pub(crate) struct RecordLinks<T> {
     next: AtomicPtr<T>,
-    next_unused: AtomicPtr<T>,
+    next_in_stack: AtomicPtr<T>,
 }
 
 impl<T> RecordLinks<T> {
     /// In no list.
     pub(crate) const fn new() -> Self {
-        Self { next: AtomicPtr::new(ptr::null_mut()), next_unused: AtomicPtr::new(ptr::null_mut()) }
+        Self { next: AtomicPtr::new(ptr::null_mut()), next_in_stack: AtomicPtr::new(ptr::null_mut()) }
     }
 }
 
@@ -32,31 +32,74 @@ pub(crate) trait Record: Sized {
     fn links(&self) -> &RecordLinks<Self>;
 }
 
+/// A stack of records. A record is in one at most. Under the registry's lock.
+#[derive(Debug)]
+pub(crate) struct RecordStack<T> {
+    first: AtomicPtr<T>,
+}
+
+impl<T: Record> RecordStack<T> {
+    /// Empty.
+    pub(crate) const fn new() -> Self {
+        Self { first: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Puts a record on top.
+    pub(crate) fn push(&self, record: &T) {
+        record.links().next_in_stack.store(self.first.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.first.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// The record on top.
+    pub(crate) fn first(&self) -> Option<&T> {
+        // SAFETY: a record in a stack was added, and is never unmapped.
+        unsafe { self.first.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// Takes the record on top.
+    pub(crate) fn pop(&self) -> Option<&T> {
+        let record = self.first()?;
+        self.first.store(record.links().next_in_stack.load(Ordering::Relaxed), Ordering::Relaxed);
+        Some(record)
+    }
+
+    /// Takes the first record for which `is_wanted` returns true.
+    pub(crate) fn remove_first(&self, is_wanted: impl Fn(&T) -> bool) -> Option<&T> {
+        let mut link = &self.first;
+        loop {
+            // SAFETY: a record in a stack was added, and is never unmapped.
+            let record = unsafe { link.load(Ordering::Relaxed).as_ref() }?;
+            let next = &record.links().next_in_stack;
+            if is_wanted(record) {
+                link.store(next.load(Ordering::Relaxed), Ordering::Relaxed);
+                return Some(record);
+            }
+            link = next;
+        }
+    }
+}
+
 /// All records of one kind. See the module header.
 #[derive(Debug)]
 pub(crate) struct Records<T> {
     all: AtomicPtr<T>,
-    unused: AtomicPtr<T>,
+    unused: RecordStack<T>,
 }
 
 impl<T: Record> Records<T> {
     /// None.
     pub(crate) const fn new() -> Self {
-        Self { all: AtomicPtr::new(ptr::null_mut()), unused: AtomicPtr::new(ptr::null_mut()) }
+        Self { all: AtomicPtr::new(ptr::null_mut()), unused: RecordStack::new() }
     }
 
     /// Takes a record that no heap uses. Under the registry's lock.
     pub(crate) fn take_unused(&self) -> Option<&T> {
-        // SAFETY: a record in the list was added, and is never unmapped.
-        let record = unsafe { self.unused.load(Ordering::Relaxed).as_ref() }?;
-        self.unused.store(record.links().next_unused.load(Ordering::Relaxed), Ordering::Relaxed);
-        Some(record)
+        self.unused.pop()
     }
 
     /// Puts back a record that its heap no longer uses. Under the registry's lock.
     pub(crate) fn put_back(&self, record: &T) {
-        record.links().next_unused.store(self.unused.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.unused.store(ptr::from_ref(record).cast_mut(), Ordering::Relaxed);
+        self.unused.push(record);
     }
 
     /// Adds a new record; others see it once `prepare` is done. Under the registry's lock.

@@ -24,7 +24,7 @@ use freestone_os::Os;
 #[must_use]
 pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     if own.bins().abandon_if_damaged(class) {
-        own.report(Misuse::WrittenFree { block_bytes: block_bytes(class) }, 0);
+        own.report(Misuse::link_written(block_bytes(class)), 0);
     }
     drain::drain(own);
     let block = own.bins().pop(class);
@@ -68,10 +68,10 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
             return Some(batch);
         }
         if !spans.use_fullest_partial(layout) && !adopt(own, class) {
-            if own.holdings().is_none()
-                && let Some(orphaned) = take_orphaned(shared, class, own.remote().key(), own.bins().key())
-            {
-                return Some(orphaned);
+            if own.holdings().is_none() {
+                if let Some(orphaned) = take_orphaned(shared, class, own.remote().key(), own.bins().key()) {
+                    return Some(orphaned);
+                }
             }
             if !use_new_span(own, class) {
                 return None;

@@ -19,7 +19,7 @@ use crate::thread::large;
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
-use crate::thread::watched::{exact_free, large_marks, resize};
+use crate::thread::watched::{empty_block, exact_free, large_marks, resize};
 use core::ptr;
 use freestone_os::Os;
 
@@ -49,6 +49,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 unsafe { resize_large(self, (block, page), size, align) }
             }
             Place::Guarded => resize_guarded(self, block, size, align),
+            Place::Empty => resize_empty(self, block, size, align),
             Place::Wrong(what) => {
                 self.report(what, block.addr());
                 ptr::null_mut()
@@ -111,6 +112,17 @@ fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: us
     moved
 }
 
+/// Allocates a block in place of one of no bytes.
+#[cold]
+fn resize_empty<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    let Some(family) = empty_block::family(own, block) else { return ptr::null_mut() };
+    let moved = own.allocate_for(Request::new(size, align, family)).start;
+    if !moved.is_null() {
+        empty_block::free(own, block, Claim::NOTHING);
+    }
+    moved
+}
+
 /// Resizes the large block that starts at `page`, where it is or by moving it.
 ///
 /// # Safety
@@ -165,11 +177,11 @@ unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
 
 /// Writes the canary of a large block again, the memory of which was another's, if it has one.
 fn remark<O: Os>(own: Own<'_, O>, moved: *mut u8) {
-    if let Place::Large { page } = locate(own.shared(), moved)
-        && large_marks::is_watched(own, page)
-    {
-        // SAFETY: the block was just allocated for what it is marked for.
-        unsafe { large_marks::mark(own, page, large_marks::asked(own, page)) };
+    if let Place::Large { page } = locate(own.shared(), moved) {
+        if large_marks::is_watched(own, page) {
+            // SAFETY: the block was just allocated for what it is marked for.
+            unsafe { large_marks::mark(own, page, large_marks::asked(own, page)) };
+        }
     }
 }
 

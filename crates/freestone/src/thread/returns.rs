@@ -51,7 +51,7 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     let block_bytes = block_bytes(class);
     let what = match why {
         Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
-        Refused::Written => Misuse::WrittenFree { block_bytes },
+        Refused::Written => Misuse::link_written(block_bytes),
         Refused::NotABlock => {
             let offset = address - own.layout().page_start(page).addr();
             let start = block_at(class, offset).0 * block_bytes;

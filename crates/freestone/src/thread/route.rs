@@ -70,7 +70,7 @@ fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) 
 fn report_wrong<O: Os>(own: Own<'_, O>, marked: Marked, address: usize) {
     let block_bytes = own.renew_view().small_class(address).map_or(0, block_bytes);
     let what = match marked {
-        Marked::No | Marked::Buffered => Misuse::WrittenFree { block_bytes },
+        Marked::No | Marked::Buffered => Misuse::link_written(block_bytes),
         _ => Misuse::DoubleFree { block_bytes },
     };
     own.report(what, address);

@@ -20,13 +20,15 @@
 //! layout and puts the block into a bin without a look.
 
 use crate::config::{MisusePolicy, key};
-use crate::guarded::countdown::allocations_until;
 use crate::guarded::pool::{Freed, Wanted};
 use crate::misuse::finding::{Finding, Site};
 use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
+use crate::thread::countdown::units_until;
 use crate::thread::free_block::Found;
 use crate::thread::heap::own::Own;
+use crate::thread::new_block::NewBlock;
+use crate::thread::profiling;
 use crate::thread::watched::request::Request;
 use freestone_os::Os;
 
@@ -37,9 +39,13 @@ const ROOM_SHARE: u64 = 64;
 /// Room for at least so many frees, whatever the rate; and while a bin's blocks are set aside.
 const ROOM_LEAST: u64 = 16;
 
-/// Whether some allocations are guarded: all that slow paths pay if none is.
+/// Whether some allocations are guarded, or the heap profile samples some: all that slow paths pay if none is.
 #[inline(always)]
 pub(super) fn is_on<O: Os>(own: Own<'_, O>) -> bool {
+    guards(own) || profiling::is_on(own)
+}
+
+fn guards<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().settings().get(key::GUARD_SAMPLE) != 0
 }
 
@@ -58,26 +64,49 @@ fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
 
 /// Draws the next countdown of a class. Returns the count at which it ends.
 fn draw<O: Os>(own: Own<'_, O>, class: usize, rate: u64) -> u64 {
-    let at = own.bins().allocs(class) + allocations_until(rate, random(own));
+    let at = own.bins().allocs(class) + units_until(rate, random(own));
     own.bins().set_guarded_at(class, at);
     at
 }
 
 fn random<O: Os>(own: Own<'_, O>) -> u64 {
-    own.shared().guarded.random(|| own.shared().os().random())
+    own.shared().random.draw(|| own.shared().os().random())
 }
 
-/// A guarded block, zeroed, if the countdown of the class has ended. Puts back what was set aside for it.
+/// A guarded block, or one that the heap profile samples, if a countdown of the class has ended. Puts back what was set aside for it.
 #[inline(always)]
-pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
-    if is_on(own) { sample_slow(own, class, request) } else { None }
+pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    if profiling::is_on(own) {
+        sample_or_guard(own, class, request)
+    } else if guards(own) {
+        sample_slow(own, class, request)
+    } else {
+        None
+    }
 }
 
 #[cold]
-fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
+fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     put_back(own, class);
+    guard_if_due(own, class, request)
+}
+
+#[cold]
+fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    if let Some(block) = profiling::sample(own, class, request).or_else(|| guard_if_due(own, class, request)) {
+        return Some(block);
+    }
+    if own.bins().is_empty(class) && put_back(own, class) {
+        settle(own, class);
+    }
+    None
+}
+
+/// A guarded block, zeroed, if the countdown of the class has ended.
+#[inline(always)]
+fn guard_if_due<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     let is_due = if own.watch().is_some() { counts_down(own, class)? } else { left(own, class)? == 0 };
-    is_due.then(|| allocate(own, class, request)).flatten()
+    is_due.then(|| allocate(own, class, request)).flatten().map(|start| NewBlock { start, zero: true })
 }
 
 /// Counts an allocation of a watched heap, all of which come here. Returns whether it is to be guarded.
@@ -87,7 +116,7 @@ fn counts_down<O: Os>(own: Own<'_, O>, class: usize) -> Option<bool> {
         return None;
     }
     let left = match own.bins().guarded_at(class) {
-        0 => allocations_until(rate, random(own)),
+        0 => units_until(rate, random(own)),
         left => left,
     };
     own.bins().set_guarded_at(class, left - 1);
@@ -125,6 +154,9 @@ pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
 
 #[cold]
 fn batch_slow<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
+    if profiling::is_on(own) {
+        return left_to_any(own, class).map_or(n, |left| profiling::batch(n, left));
+    }
     left(own, class).map_or(n, |left| n.min(u32::try_from(left).unwrap_or(n)).max(1))
 }
 
@@ -138,6 +170,9 @@ pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
 
 #[cold]
 fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
+    if profiling::is_on(own) {
+        return settle(own, class);
+    }
     if let Some(left) = left(own, class) {
         let rate = own.shared().settings().get(key::GUARD_SAMPLE) as u64;
         let least = if left == 0 { ROOM_LEAST } else { (rate / ROOM_SHARE).max(ROOM_LEAST) };
@@ -148,11 +183,29 @@ fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
     }
 }
 
+/// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
+#[inline(always)]
+pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
+    if profiling::is_on(own) && own.watch().is_none() {
+        if let Some(left) = left_to_any(own, class) {
+            profiling::settle(own, class, left);
+        }
+    }
+}
+
+/// Allocations of a class before the next one that the heap profile samples or that is guarded; `None` if the heap profile samples none.
+fn left_to_any<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
+    let sampled = profiling::left(own, class)?;
+    Some(left(own, class).map_or(sampled, |guarded| guarded.min(sampled)))
+}
+
 /// Shortens the room that a bin was granted after it had run out; if the countdown has ended, sets the bin's blocks aside. If they were aside
 /// already, they come back until the next time.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    if is_on(own) && own.bins().ends_before_room(class) {
+    if profiling::is_on(own) {
+        settle(own, class);
+    } else if guards(own) && own.bins().ends_before_room(class) {
         after_overflow_slow(own, class);
     }
 }

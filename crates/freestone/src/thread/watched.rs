@@ -23,6 +23,7 @@
 //! | [`allocate`] | handing out |
 //! | [`exact_free`] | freeing |
 //! | [`examine`] | what is wrong with a block |
+//! | [`empty_block`] | blocks of no bytes |
 //! | [`large_marks`] | what is known of a large block |
 //! | [`large_block`] | large blocks: handing out, resizing in place |
 //! | [`release`] | from the quarantine to the magazine, and from there to the span |
@@ -34,6 +35,7 @@
 //! - A block in a quarantine or a magazine is out of its span, and in no bin, buffer or inbox. One of an explicit heap is in that heap's quarantine only.
 
 pub(crate) mod allocate;
+pub(crate) mod empty_block;
 pub(crate) mod exact_free;
 pub(crate) mod examine;
 pub(crate) mod homecoming;

@@ -1,40 +1,72 @@
-//! The checkout that the lab was built from, its target folder, and building packages of it with cargo.
+//! The checkout that this command was built in and runs from, and building packages of it with cargo.
+//!
+//! A command that was installed elsewhere has no checkout, even if the one it was built in still exists: it never runs cargo, and it writes neither
+//! into its prefix nor into the source.
 
 use crate::process::own_executable;
 use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The checkout that this binary was built from, if it still exists.
-pub(crate) fn root() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
-    root.join("crates/capi/Cargo.toml").is_file().then_some(root)
+/// A checkout, and the cargo target folder in it that contains this command.
+pub(crate) struct Checkout {
+    /// The folder with the workspace's `Cargo.toml`.
+    pub(crate) root: PathBuf,
+    /// The parent of `release` or `debug`.
+    target: PathBuf,
 }
 
-/// The cargo target folder that contains the lab's binary: the parent of `release` or `debug`.
-///
-/// # Errors
-/// The path of the binary is unknown.
-pub(crate) fn target_folder() -> Result<PathBuf> {
-    let executable = own_executable::path()?;
-    let folder = executable.parent().and_then(Path::parent).context("the freestone command lies in no folder")?;
-    // Test binaries lie one level deeper, in `deps`.
-    Ok(if folder.ends_with("release") || folder.ends_with("debug") {
-        folder.parent().unwrap_or(folder).to_path_buf()
-    } else {
-        folder.to_path_buf()
-    })
-}
-
-/// Runs `cargo build --release -p PACKAGE` in `workspace`, with its output in the file `log`.
-///
-/// # Errors
-/// Cargo is missing or fails; the message names the log.
-pub(crate) fn cargo_build(workspace: &Path, package: &str, target: &Path, log: &Path) -> Result<()> {
-    if let Some(folder) = log.parent() {
-        std::fs::create_dir_all(folder).with_context(|| format!("folder {} cannot be made", folder.display()))?;
+impl Checkout {
+    /// The checkout that this command runs from; `None` if it is installed.
+    pub(crate) fn of_this_command() -> Option<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
+        let target = target_of(&own_executable::path().ok()?)?;
+        root.join("crates/capi/Cargo.toml").is_file().then_some(Self { root, target })
     }
-    let output = std::fs::File::create(log).with_context(|| format!("log {} cannot be written", log.display()))?;
+
+    /// Runs `cargo build --release -p PACKAGE` in the checkout's main workspace, and returns the folder with what was built.
+    ///
+    /// # Errors
+    /// Cargo is missing or fails; the message names the log.
+    pub(crate) fn build(&self, package: &str) -> Result<PathBuf> {
+        cargo_build(&self.root, package, &self.target, &self.log(package))?;
+        Ok(self.built())
+    }
+
+    /// The folder with what [`build`](Self::build) has built.
+    pub(crate) fn built(&self) -> PathBuf {
+        self.target.join("release")
+    }
+
+    /// Builds a package of the workspace in `crates/peers`, and returns the folder with what was built.
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build).
+    pub(crate) fn build_beside(&self, package: &str) -> Result<PathBuf> {
+        let target = self.target.join("peers");
+        cargo_build(&self.root.join("crates/peers"), package, &target, &self.log(package))?;
+        Ok(target.join("release"))
+    }
+
+    fn log(&self, package: &str) -> PathBuf {
+        self.target.join(format!("logs/{package}.log"))
+    }
+}
+
+/// The cargo target folder that contains `executable`, if cargo has put it there: cargo leaves a lock file beside it.
+fn target_of(executable: &Path) -> Option<PathBuf> {
+    let folder = executable.parent()?;
+    // Test binaries lie one level deeper.
+    let profile = if folder.ends_with("deps") { folder.parent()? } else { folder };
+    profile.join(".cargo-lock").is_file().then(|| profile.parent().map(Path::to_path_buf))?
+}
+
+fn cargo_build(workspace: &Path, package: &str, target: &Path, log: &Path) -> Result<()> {
+    if let Some(folder) = log.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("folder {} cannot be made", folder.display()))?;
+    }
+    let output = File::create(log).with_context(|| format!("log {} cannot be written", log.display()))?;
     let status = Command::new("cargo")
         .args(["build", "--release", "-p", package])
         .current_dir(workspace)
@@ -54,17 +86,29 @@ pub(crate) fn cargo_build(workspace: &Path, package: &str, target: &Path, log: &
 mod tests {
     use super::*;
     use crate::process::scratch_file::ScratchFile;
-    use std::fs;
 
     #[test]
-    fn the_checkout_contains_this_crate_and_the_target_folder_contains_this_binary() {
-        assert!(root().unwrap().join("crates/lab/Cargo.toml").is_file());
-        let target = target_folder().unwrap();
+    fn a_test_binary_runs_from_the_checkout_that_contains_this_crate() {
+        let checkout = Checkout::of_this_command().unwrap();
+        assert!(checkout.root.join("crates/lab/Cargo.toml").is_file());
         let binary = own_executable::path().unwrap();
-        assert!(
-            binary.starts_with(&target) && !target.ends_with("debug") && !target.ends_with("release"),
-            "{target:?}"
+        let target = &checkout.target;
+        assert!(binary.starts_with(target) && !target.ends_with("debug") && !target.ends_with("release"), "{target:?}");
+    }
+
+    #[test]
+    fn only_a_file_that_cargo_has_put_there_lies_in_a_target_folder() {
+        let prefix = ScratchFile::new("prefix-test");
+        let folder = prefix.path().join("release");
+        fs::create_dir_all(folder.join("deps")).unwrap();
+        assert_eq!(target_of(&folder.join("freestone")), None);
+        fs::write(folder.join(".cargo-lock"), "").unwrap();
+        let target = Some(prefix.path().to_path_buf());
+        assert_eq!(
+            (target_of(&folder.join("freestone")), target_of(&folder.join("deps/lab"))),
+            (target.clone(), target)
         );
+        fs::remove_dir_all(prefix.path()).unwrap();
     }
 
     #[test]

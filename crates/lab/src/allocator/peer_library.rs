@@ -1,13 +1,15 @@
 //! The peers: other allocators to compare with. Each is a small library that the workspace in `crates/peers` builds from a registry crate.
 //!
-//! The lab looks for them in the folder that `FREESTONELAB_PEERS` names, and then in `peers/release` of the cargo target folder, where it
-//! builds them.
+//! They are in the folder that `FREESTONELAB_PEERS` names, or else in the user's cache. A command that runs from a checkout builds them and puts
+//! them there, for itself and for an installed command, which builds nothing.
 
-use crate::allocator::checkout;
+use crate::allocator::checkout::Checkout;
 use crate::allocator::description::Allocator;
+use crate::allocator::installation;
 use crate::progress;
-use anyhow::{Context, Result};
-use std::path::PathBuf;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// One peer.
 pub(crate) struct Peer {
@@ -29,27 +31,45 @@ pub(crate) static PEERS: &[Peer] = &[
 
 /// The library of `peer`, if it has been built.
 pub(crate) fn built(peer: &Peer) -> Option<PathBuf> {
-    let file = format!("libpeer_{}.so", peer.name);
-    let given = std::env::var_os("FREESTONELAB_PEERS").map(PathBuf::from);
-    let own = checkout::target_folder().ok().map(|target| target.join("peers/release"));
-    given.into_iter().chain(own).map(|folder| folder.join(&file)).find(|path| path.is_file())
+    let library = installation::peers().ok()?.join(file_name(peer));
+    library.is_file().then_some(library)
 }
 
-/// Builds `peer` and returns its library.
+fn file_name(peer: &Peer) -> String {
+    format!("libpeer_{}.so", peer.name)
+}
+
+/// Builds `peer`, puts its library into the folder for peers, and returns it there.
 ///
 /// # Errors
-/// There is no checkout to build from, or the build fails; the message names the log.
+/// There is no checkout to build from, the build fails (the message names the log), or the folder cannot be written.
 pub(crate) fn build(peer: &Peer) -> Result<PathBuf> {
-    let root = checkout::root().context(
-        "the peers are built from freestone's source, and the checkout this command was built from is gone; build them there and \
-         name their folder in FREESTONELAB_PEERS",
-    )?;
-    let target = checkout::target_folder()?;
-    let log = target.join(format!("logs/peer-{}.log", peer.name));
-    checkout::cargo_build(&root.join("crates/peers"), &format!("peer-{}", peer.name), &target.join("peers"), &log)?;
-    built(peer).with_context(|| {
-        format!("{} was built but its library is not where it should be; see {}", peer.name, log.display())
-    })
+    let folder = installation::peers()?;
+    let Some(checkout) = Checkout::of_this_command() else {
+        bail!(
+            "an installed freestone does not build peers. In a checkout of freestone, `cargo run --release -- peers build {0}` puts it into {1}, \
+             where this command finds it; or name a library that you have: --allocator {0}=PATH.so",
+            peer.name,
+            folder.display()
+        );
+    };
+    let built = checkout.build_beside(&format!("peer-{}", peer.name))?.join(file_name(peer));
+    keep(&built, &folder.join(file_name(peer)))
+        .context("set FREESTONELAB_PEERS to a folder that can be written; peers are put there and looked for there")
+}
+
+/// Copies a library to its place. It appears there whole or not at all, and a process that has the old one mapped keeps it.
+fn keep(built: &Path, at: &Path) -> Result<PathBuf> {
+    let folder = at.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).with_context(|| format!("folder {} cannot be made", folder.display()))?;
+    let part = at.with_extension(format!("{}.part", std::process::id()));
+    let copied = fs::copy(built, &part).map(|_| ()).and_then(|()| fs::rename(&part, at));
+    if copied.is_err() {
+        // It may not be there.
+        let _ = fs::remove_file(&part);
+    }
+    copied.with_context(|| format!("{} cannot be copied to {}", built.display(), at.display()))?;
+    Ok(at.to_path_buf())
 }
 
 /// `peer` as an allocator; builds it first if it has not been built.

@@ -7,8 +7,9 @@
 //! Every run is counted twice. Where the two counts differ (an allocator may read the processor's time-stamp counter), the first one is
 //! kept and a warning gives both.
 
-use crate::allocator::checkout;
+use crate::allocator::checkout::Checkout;
 use crate::allocator::description::Allocator;
+use crate::allocator::installation;
 use crate::measure::measurement::Measurement;
 use crate::measure::rounds::Job;
 use crate::process::child::{self, End};
@@ -103,16 +104,12 @@ fn keep(job: &Job, allocator: &Allocator, both: [Result<Count>; 2], measurement:
     }
 }
 
-/// The library of the clock that advances only when it is read; builds it if there is none.
+/// The library of the clock that advances only when it is read: built if the lab runs from a checkout, else the installed one.
 fn clock() -> Result<PathBuf> {
-    let target = checkout::target_folder()?;
-    let library = target.join("peers/release/libcounting_clock.so");
-    if !library.is_file() {
-        let root = checkout::root().context("the counting clock is built from freestone's checkout, which is gone")?;
-        let log = target.join("logs/counting-clock.log");
-        checkout::cargo_build(&root.join("crates/peers"), "counting-clock", &target.join("peers"), &log)?;
+    match Checkout::of_this_command() {
+        Some(checkout) => Ok(checkout.build_beside("counting-clock")?.join("libcounting_clock.so")),
+        None => installation::counting_clock().context("the counting clock is not installed: install freestone whole"),
     }
-    Ok(library)
 }
 
 /// Counts one run of `job` with the parameter `amount`, under `allocator` and, if there is one, the counting clock.

@@ -17,7 +17,7 @@ mod curves;
 mod details;
 mod first_screen;
 mod ratio_charts;
-mod skeleton;
+pub(crate) mod skeleton;
 mod trend;
 
 use crate::measure::doubts;

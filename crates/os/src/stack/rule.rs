@@ -69,7 +69,7 @@ impl RuleWord {
         let distance = |saved: Saved, same: u64, lost: u64, shift: u32| match saved {
             Saved::Same => same,
             Saved::Lost => lost,
-            Saved::At(distance) => u64::from(distance.cast_unsigned()) << shift,
+            Saved::At(distance) => u64::from(distance as u16) << shift,
         };
         let base = if rule.base == Base::Frame { BASE_IS_FRAME } else { 0 };
         Self(

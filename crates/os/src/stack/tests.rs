@@ -32,7 +32,7 @@ fn registers_that_point_nowhere_end_the_stack() {
     for (code, stack, frame) in
         [(0, 0, 0), (1, 8, 8), (usize::MAX, usize::MAX, usize::MAX), (1 << 47, 1 << 62, 1 << 62)]
     {
-        let nowhere = Stack::at(Registers { code, stack, frame, link: 0 });
+        let nowhere: Stack = Stack::at(Registers { code, stack, frame, link: 0 });
         assert_eq!(nowhere.addresses(), [code], "{stack:#x}");
     }
 }
@@ -42,13 +42,13 @@ fn code_without_information_is_left_by_its_frame_pointer() {
     let outside = a_stack_has_each_call_once_and_goes_on_to_those_outside as fn() as usize;
     let frame = [0usize, outside + 1];
     let at = frame.as_ptr().expose_provenance();
-    let stack = Stack::at(Registers { code: 0x10, stack: at, frame: at, link: 0 });
+    let stack: Stack = Stack::at(Registers { code: 0x10, stack: at, frame: at, link: 0 });
     assert_eq!(stack.addresses()[..2], [0x10, outside]);
 }
 
 #[test]
 fn a_stack_is_made_of_addresses() {
-    let stack = Stack::of([1, 2, 3].into_iter());
+    let stack: Stack = Stack::of([1, 2, 3].into_iter());
     assert_eq!(stack.addresses(), [1, 2, 3]);
-    assert_eq!(Stack::of(1..100).addresses().len(), FRAMES_MOST);
+    assert_eq!(<Stack>::of(1..100).addresses().len(), FRAMES_MOST);
 }

@@ -2,19 +2,19 @@ use super::*;
 use std::format;
 use std::string::{String, ToString};
 
-fn path_with(settings: &Settings, number: i32) -> Option<String> {
-    path_of(settings, number).map(|path| c_path(&path).unwrap().to_str().unwrap().to_string())
+fn path(settings: &Settings) -> Option<String> {
+    path_of(settings).map(|path| c_path(&path).unwrap().to_str().unwrap().to_string())
 }
 
 #[test]
 fn the_path_has_the_processes_number_wherever_it_is_asked_for() {
-    let settings = Settings::new();
-    assert_eq!((path_with(&settings, 7), has_number(&settings)), (None, false));
+    let (settings, own) = (Settings::new(), process::id());
+    assert_eq!((path(&settings), has_number(&settings)), (None, false));
     set_path(&settings, b"/run/%p/page-%p.%").unwrap();
-    assert_eq!(path_with(&settings, 4711).as_deref(), Some("/run/4711/page-4711.%"));
-    assert!(has_number(&settings));
+    assert_eq!(path(&settings), Some(format!("/run/{own}/page-{own}.%")));
+    assert!(has_number(&settings) && !is_default(&settings));
     set_path(&settings, b"/run/page").unwrap();
-    assert_eq!((path_with(&settings, 7).as_deref(), has_number(&settings)), (Some("/run/page"), false));
+    assert_eq!((path(&settings).as_deref(), has_number(&settings)), (Some("/run/page"), false));
 }
 
 #[test]
@@ -22,20 +22,18 @@ fn on_means_a_name_by_number_and_off_none() {
     let settings = Settings::new();
     set_path(&settings, b"ON").unwrap();
     let folder = std::env::var("XDG_RUNTIME_DIR").unwrap_or("/tmp".into());
-    assert_eq!(path_with(&settings, 12).unwrap(), format!("{folder}/freestone-12.live"));
+    assert_eq!(path(&settings), Some(format!("{folder}/freestone-{}.live", process::id())));
+    assert!(is_default(&settings) && has_number(&settings));
     set_path(&settings, b"off").unwrap();
-    assert_eq!(path_with(&settings, 12), None);
+    assert_eq!(path(&settings), None);
 }
 
 #[test]
 fn a_path_that_the_number_makes_too_long_is_none() {
     let settings = Settings::new();
-    let mut long = [b'x'; PATH_BYTES - 1];
-    set_path(&settings, &long).unwrap();
-    assert_eq!(path_with(&settings, 1).unwrap().len(), PATH_BYTES - 1);
-    long[..2].copy_from_slice(PROCESS);
-    set_path(&settings, &long).unwrap();
-    assert!(path_with(&settings, 12).is_some());
-    assert_eq!(path_with(&settings, 123), None);
-    assert_eq!(set_path(&settings, &[b'x'; PATH_BYTES]), Err(Mistake::OutOfRange));
+    let long: String = core::iter::repeat_n("%p", 500).collect();
+    set_path(&settings, long.as_bytes()).unwrap();
+    let expanded = path_of(&settings).unwrap();
+    assert_eq!(c_path(&expanded).is_some(), format!("{}", process::id()).len() <= 2);
+    assert_eq!(set_path(&settings, &[b'x'; 2000]), Err(Mistake::OutOfRange));
 }

@@ -78,7 +78,7 @@ fn a_byte_written_beside_a_block_in_its_page_is_noticed_when_the_block_is_freed(
         let pool = GuardedPool::new();
         let block = allocate(&pool, size, at_end);
         write(block.wrapping_add_signed(offset), 1);
-        let what = Misuse::BesideGuarded { block_bytes: 48, size, offset, touch: Touch::Write };
+        let what = Misuse::BesideBlock { block_bytes: 48, size: Some(size), offset, touch: Touch::Write };
         assert_eq!(pool.free(block, &site(2)), Freed::No(what), "{offset}");
         write(block.wrapping_add_signed(offset), FILLING);
         assert!(matches!(pool.free(block, &site(2)), Freed::Yes { .. }));
@@ -90,12 +90,12 @@ fn a_fault_is_judged_by_the_block_that_is_nearest_and_its_state() {
     let pool = GuardedPool::new();
     let (first, second) = (allocate(&pool, 32, true), allocate(&pool, 32, false));
     let judge = |at: usize| pool.judge(at, Touch::Read).map(|crime| (crime.what, crime.block));
-    let out = |offset| Misuse::BesideGuarded { block_bytes: 32, size: 32, offset, touch: Touch::Read };
+    let out = |offset| Misuse::BesideBlock { block_bytes: 32, size: Some(32), offset, touch: Touch::Read };
     assert_eq!(judge(first + 32), Some((out(32), first)));
     assert_eq!(judge(second - 1), Some((out(-1), second)));
     assert_eq!(judge(second + 8192), Some((out(8192), second)), "a closed page of the slot");
     pool.free(first, &site(2));
-    let used = Misuse::FreedGuarded { block_bytes: 32, size: 32, offset: 4, touch: Touch::Read };
+    let used = Misuse::FreedBlock { block_bytes: 32, size: Some(32), offset: 4, touch: Touch::Read };
     assert_eq!(judge(first + 4), Some((used, first)));
     let far = allocate(&pool, 32, true);
     assert_eq!(judge(far + 40 + GuardedPool::geometry().page()), None, "a slot that was never used");

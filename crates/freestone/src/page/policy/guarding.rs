@@ -1,4 +1,4 @@
-//! Guarding: which large blocks get a guard behind them, and how.
+//! Guarding: which large blocks and spans get a guard behind them, and how.
 //!
 //! A guard costs a system call of half a microsecond and a page of addresses. Where the block's memory is new, page faults cost a hundred times as
 //! much; where it has been used before, nothing is to be lost.
@@ -12,7 +12,10 @@ const LEAST: Pages = Pages(4);
 /// The most guards by access rights: each may split a mapping into three, and Linux allows a process 65,530 mappings.
 const BY_RIGHTS_MOST: u32 = 8192;
 
-/// Which large blocks get guards.
+/// Of so many spans one has a guard by access rights: there are more spans than a process may have mappings.
+const RIGHTS_SHARE: u64 = 8;
+
+/// Which runs get guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::page) enum Wanted {
     /// None.
@@ -23,6 +26,8 @@ pub(in crate::page) enum Wanted {
     WithMarkers,
     /// All; by access rights if the kernel has no markers.
     Always,
+    /// All, as far as the kernel has markers; else one in [`RIGHTS_SHARE`], at random, by access rights.
+    AtRandom,
 }
 
 /// What is known of the kernel, and how many guards there are that it has a limit for.
@@ -36,28 +41,45 @@ pub(in crate::page) struct Guarding {
     by_rights_most: u32,
     /// That there are so many was said.
     was_said: bool,
+    /// Decides which spans have a guard by access rights.
+    lot: u64,
 }
 
 impl Guarding {
     /// The kernel was not asked yet.
     pub(in crate::page) const NEW: Self =
-        Self { refuses_markers: false, by_rights: 0, by_rights_most: BY_RIGHTS_MOST, was_said: false };
+        Self { refuses_markers: false, by_rights: 0, by_rights_most: BY_RIGHTS_MOST, was_said: false, lot: 0 };
 
     /// How the guard of a block of `pages` is made; `None` if it gets none. `is_fresh` says whether its memory is new.
     pub(in crate::page) fn choose(&self, wanted: Wanted, pages: Pages, is_fresh: bool) -> Option<GuardBy> {
         let is_wanted = match wanted {
             Wanted::Never => false,
             Wanted::WhereCheap => is_fresh && pages >= LEAST,
-            Wanted::WithMarkers | Wanted::Always => true,
+            Wanted::WithMarkers | Wanted::Always | Wanted::AtRandom => true,
         };
         let by = if !self.refuses_markers {
             Some(GuardBy::Marker)
-        } else if wanted == Wanted::Always && self.by_rights < self.by_rights_most {
+        } else if self.may_use_rights(wanted) && self.by_rights < self.by_rights_most {
             Some(GuardBy::Rights)
         } else {
             None
         };
         by.filter(|_| is_wanted)
+    }
+
+    fn may_use_rights(&self, wanted: Wanted) -> bool {
+        match wanted {
+            Wanted::Always => true,
+            Wanted::AtRandom => self.lot.is_multiple_of(RIGHTS_SHARE),
+            _ => false,
+        }
+    }
+
+    /// Draws the lot that decides about the next guard by access rights, from an address, which is random in each process.
+    pub(in crate::page) fn draw_lot(&mut self, address: usize) {
+        // Knuth's linear congruential generator; its high bits are the random ones.
+        let mixed = self.lot.rotate_left(32) ^ address as u64;
+        self.lot = mixed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) >> 32;
     }
 
     /// Counts a guard that was made.

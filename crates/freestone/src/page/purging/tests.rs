@@ -126,7 +126,7 @@ fn a_thread_that_was_woken_since_it_looked_for_work_does_not_sleep() {
         let seen = pages.wakes();
         pages.wake();
         assert_ne!(pages.wakes(), seen);
-        pages.sleep(seen, None);
+        pages.sleep(seen, None, || false);
     }
 }
 
@@ -141,7 +141,7 @@ fn a_free_wakes_a_thread_that_sleeps_until_something_is_dirty() {
         let sleeper = scope.spawn(|| {
             let seen = pages.wakes();
             while pages.stats().dirty_pages == 0 {
-                pages.sleep(seen, None);
+                pages.sleep(seen, None, || false);
             }
         });
         free(heap, block);

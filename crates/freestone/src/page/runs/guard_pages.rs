@@ -45,12 +45,19 @@ impl Runs {
     /// Makes the guards at both ends of a free run free if the pages on their other side are.
     pub(super) fn end_guards_beside(&mut self, run: Extent) {
         for page in [run.end(), run.first - ONE] {
-            if self.record(page).kind.get() == Kind::Guard
-                && let Some(free) = self.state_between(page)
-            {
-                self.free_guard(page, free);
+            if self.record(page).kind.get() == Kind::Guard {
+                if let Some(free) = self.state_between(page) {
+                    self.free_guard(page, free);
+                }
             }
         }
+    }
+
+    /// Makes the run in use that starts at `page`, all pages of which were closed, a quarantined one.
+    pub(in crate::page) fn quarantine(&mut self, page: PageIndex) {
+        let run = self.end_use(page);
+        self.label(run, Kind::Quarantined);
+        self.counts.add(Kind::Quarantined, run.pages);
     }
 
     fn free_guard(&mut self, page: PageIndex, free: FreeState) {

@@ -8,6 +8,7 @@ use super::world::{Explicit, Seams, Stage};
 use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
+use crate::thread::life::succession::Which;
 use crate::thread::{route, upkeep};
 use freestone_base::lock::Forker;
 use freestone_base::sync::{scheduled, spin_hint};
@@ -47,7 +48,7 @@ struct Actor<'stage> {
 
 /// What a thread does from its start to its end.
 pub(super) fn live(stage: &Stage, seed: u64) {
-    let mut actor = Actor { stage, heap: stage.world.heap(), random: SplitMix(seed) };
+    let mut actor = Actor { stage, heap: stage.world.next_heap(), random: SplitMix(seed) };
     if stage.seams == Seams::Limits {
         return actor.live_within_the_limit();
     }
@@ -59,7 +60,7 @@ pub(super) fn live(stage: &Stage, seed: u64) {
         actor.stage.check("in the child, at its end");
     }
     // SAFETY: the heap is this thread's, and is not used again.
-    unsafe { stage.world.threads.end(actor.heap) };
+    unsafe { stage.world.threads.leave(actor.heap) };
 }
 
 impl Actor<'_> {
@@ -100,18 +101,26 @@ impl Actor<'_> {
             Step::HandOver => route::send_all(self.heap),
             Step::Purge => {
                 upkeep::flush_all(self.heap);
+                self.stage.world.threads.end_spare(&self.stage.world.shared, Which::All);
                 self.stage.world.shared.pages.purge();
             }
             Step::PassTime => {
                 self.stage.world.os().advance_ms([1, 1, 5, 20, 2000][self.random.below(5)]);
                 if self.random.below(2) == 0 {
+                    self.stage.world.threads.end_spare(&self.stage.world.shared, Which::Expired);
                     self.stage.world.shared.pages.purge_due_now();
                 }
             }
             Step::Reborn => {
-                // SAFETY: the heap is this thread's, and is not used again.
-                unsafe { self.stage.world.threads.end(self.heap) };
-                self.heap = self.stage.world.heap();
+                let threads = &self.stage.world.threads;
+                if self.random.below(2) == 0 {
+                    // SAFETY: the heap is this thread's, and is not used again.
+                    unsafe { threads.end(self.heap) };
+                } else {
+                    // SAFETY: as above.
+                    unsafe { threads.leave(self.heap) };
+                }
+                self.heap = self.stage.world.next_heap();
             }
             Step::MakeHeap => self.make_heap(),
             Step::UseHeap => self.use_heap(),

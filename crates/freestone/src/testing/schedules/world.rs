@@ -12,6 +12,7 @@ use crate::config::key;
 use crate::span::{Kind, PageIndex};
 use crate::testing::{World, span_at};
 use crate::thread::explicit::ExplicitHeap;
+use crate::thread::life::succession::Which;
 use freestone_base::lock::{Forker, Lock};
 use freestone_os::Futex;
 use freestone_os::fake::Fake;
@@ -221,6 +222,7 @@ impl Stage {
         }
         // SAFETY: the heap is this thread's, and used no more.
         unsafe { world.threads.end(own) };
+        world.threads.end_spare(&world.shared, Which::All);
         if self.is_child() {
             return;
         }

@@ -41,7 +41,7 @@ fn write(block: *mut u8, word: usize, value: u64) {
 fn assert_written(at: Option<*mut u8>) {
     let seen = seen::take();
     let block_bytes = block_bytes(class_of(BYTES));
-    assert!(!seen.is_empty() && seen.iter().all(|(what, _)| *what == Misuse::WrittenFree { block_bytes }), "{seen:?}");
+    assert!(!seen.is_empty() && seen.iter().all(|(what, _)| *what == Misuse::link_written(block_bytes)), "{seen:?}");
     if let Some(at) = at {
         assert_eq!(seen[0].1, at.addr());
     }

@@ -65,7 +65,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
         self.shared.set(shared);
         self.generation.set(generation);
-        self.exit_rounds.set(0);
+        self.change_thread();
         self.spans.reset_pages();
         self.remote.begin(keys.in_transit);
     }
@@ -335,8 +335,8 @@ impl<'a, O: Os + 'static> Own<'a, O> {
 
     /// Counts a call of the thread's exit hook. Returns how many there were before.
     pub(crate) fn count_exit_round(self) -> u32 {
-        let round = self.heap.exit_rounds.get();
-        self.heap.exit_rounds.set(round + 1);
+        let round = self.heap.end.exit_rounds.get();
+        self.heap.end.exit_rounds.set(round + 1);
         round
     }
 

@@ -41,3 +41,21 @@ fn a_record_that_was_put_back_is_taken_once() {
     let taken: Vec<_> = core::iter::from_fn(|| records.take_unused()).map(|record| record.number).collect();
     assert_eq!(taken, [2, 1]);
 }
+
+fn numbers(stack: &RecordStack<Numbered>) -> Vec<u32> {
+    core::iter::from_fn(|| stack.pop()).map(|record| record.number).collect()
+}
+
+#[test]
+fn a_stack_gives_the_newest_first_and_removes_one_from_anywhere() {
+    let records = Records::new();
+    let all = [1, 2, 3, 4].map(|number| add(&records, number));
+    for (removed, left) in [(4, [3, 2, 1]), (2, [4, 3, 1]), (1, [4, 3, 2])] {
+        let stack = RecordStack::<Numbered>::new();
+        all.iter().for_each(|&record| stack.push(record));
+        assert_eq!(stack.remove_first(|record| record.number == removed).map(|record| record.number), Some(removed));
+        assert!(stack.remove_first(|record| record.number == removed).is_none());
+        assert_eq!(numbers(&stack), left);
+        assert!(stack.pop().is_none());
+    }
+}

@@ -7,13 +7,13 @@
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::span::trailer::{LEAST_BLOCK_BYTES, Marked, State, TRAILER_BYTES, Trailer};
 use crate::thread::heap::own::Own;
-use crate::thread::large::NewBlock;
+use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::magazine::capacity;
 use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::WatchedHeap;
-use crate::thread::watched::{large_block, release};
+use crate::thread::watched::{empty_block, large_block, release};
 use crate::thread::{drain, refill};
 use core::ptr;
 use freestone_os::Os;
@@ -27,6 +27,9 @@ fn class_for(request: &Request) -> Option<usize> {
 
 /// Allocates what is asked for; its start is null when memory runs out.
 pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
+    if let Some(start) = empty_block::allocate(own, &request) {
+        return NewBlock { start, zero: true };
+    }
     let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
     let at_hand = watch.magazine(class).take(watch.random());
     let Some(start) = at_hand.or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
@@ -37,6 +40,9 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
 /// Allocates what is asked for, if the magazine of its class has a block; null if not.
 #[inline(always)]
 pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> *mut u8 {
+    if empty_block::is_wanted(own, &request) {
+        return ptr::null_mut();
+    }
     let Some(class) = class_for(&request) else { return ptr::null_mut() };
     let Some(start) = watch.magazine(class).take(watch.random()) else { return ptr::null_mut() };
     hand_out(own, watch, (start, class), request);
@@ -109,11 +115,11 @@ fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mu
             drain::drain(own);
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
-            if own.holdings().is_none()
-                && let Some(block) = take_one_orphaned(shared, class, own.remote().key())
-            {
-                fill_head(shared, &block);
-                return Some(block.into_node().cast());
+            if own.holdings().is_none() {
+                if let Some(block) = take_one_orphaned(shared, class, own.remote().key()) {
+                    fill_head(shared, &block);
+                    return Some(block.into_node().cast());
+                }
             }
             if !refill::use_new_span(own, class) {
                 // Memory is short: what waits gives way.

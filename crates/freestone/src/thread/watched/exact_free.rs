@@ -10,6 +10,7 @@
 //! # Safety
 //! A block that was examined is out of its span and the program's; with the free it is this thread's.
 
+use crate::page::OwnedRun;
 use crate::size_class::block_bytes;
 use crate::span::trailer::{Marked, State, Trailer};
 use crate::span::{Entry, Generation, PageIndex, fill};
@@ -21,7 +22,7 @@ use crate::thread::watched::release::{count_free, quarantine};
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, large_marks};
-use crate::thread::{large, route, upkeep};
+use crate::thread::{large, profiling, route, upkeep};
 use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
@@ -78,6 +79,7 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
     block.set_trailer(Trailer { state: State::Freed, ..trailer });
     block.fill(trailer.size);
     let generation = entry.generation();
+    profiling::forget_small(own, entry, block.start().addr());
     if is_own || generation == Generation::ABANDONED {
         own.bins().count_single_free(class);
     } else {
@@ -104,9 +106,17 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     // SAFETY: the page starts a large block, so it has a record.
     let record = unsafe { own.shared().pages.span(page) };
     let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
+    profiling::forget_large(own, page, record);
     let erases = own.shared().secret.erases();
     if erases {
-        // SAFETY: no code uses the block any more (this function's contract).
+        let n_pages = record.pages.get();
+        // SAFETY: the page starts a large block that no code uses any more (this function's contract).
+        if own.shared().pages.quarantine(unsafe { OwnedRun::at(page) }).is_ok() {
+            large::publish(own, -(n_pages.to_bytes().0 as i64));
+            upkeep::tick(own, own.now_ms());
+            return own.watch().map_or((), |watch| count_free(own, watch));
+        }
+        // SAFETY: as above.
         unsafe { large_block::erase(own, page, 0) };
     }
     let Some(watch) = own.watch().filter(|_| !is_listed && Quarantine::takes(asked.size)) else {

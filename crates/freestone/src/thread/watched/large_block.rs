@@ -6,7 +6,8 @@
 
 use crate::span::PageIndex;
 use crate::thread::heap::own::Own;
-use crate::thread::large::{self, NewBlock};
+use crate::thread::large;
+use crate::thread::new_block::NewBlock;
 use crate::thread::watched::large_marks::{Asked, asked, mark};
 use crate::thread::watched::request::Request;
 use freestone_base::{align, bytes};

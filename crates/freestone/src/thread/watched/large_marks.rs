@@ -109,8 +109,10 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, page: PageIndex) {
         // SAFETY: the page starts a large block, so it has a record.
         let block_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
         own.report(Misuse::WriteAfterFree { block_bytes, size: Some(size), offset }, start.addr());
-    } else if !erases && let Some(Misuse::Overflow { block_bytes, size, offset }) = overflow(own, page, size) {
-        own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, start.addr());
+    } else if !erases {
+        if let Some(Misuse::Overflow { block_bytes, size, offset }) = overflow(own, page, size) {
+            own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, start.addr());
+        }
     }
 }
 

@@ -101,9 +101,8 @@ fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, n: u32) {
 /// Gives blocks of a magazine back to their spans until `left` are left.
 fn spill<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize, left: usize) {
     let magazine = watch.magazine(class);
-    while magazine.len() > left
-        && let Some(start) = magazine.take(watch.random())
-    {
+    while magazine.len() > left {
+        let Some(start) = magazine.take(watch.random()) else { return };
         release_small(own, start, class);
     }
 }

@@ -1,6 +1,6 @@
 //! Go's half of experiment A: runs the benchmark of the Go module and reads its output.
 
-use crate::allocator::checkout;
+use crate::allocator::checkout::Checkout;
 use crate::process::child::{self, End};
 use crate::process::command_file;
 use crate::progress;
@@ -29,8 +29,11 @@ pub(super) fn bench() -> Result<Vec<Figure>> {
     if command_file::find("go").is_err() {
         bail!("Go is not installed (go.dev/dl)");
     }
-    let module = checkout::root().map(|root| root.join("go")).filter(|module| module.join("bench").is_dir());
-    let module = module.context("the Go module comes with a checkout of freestone that has the folder go/bench")?;
+    let module = Checkout::of_this_command()
+        .map(|checkout| checkout.root.join("go"))
+        .filter(|module| module.join("bench").is_dir());
+    let module =
+        module.context("its benchmark is in a checkout of freestone, and this command does not run from one")?;
     let spinner = progress::spinner("Go's half of experiment A");
     let finished = child::run(
         Command::new("go")

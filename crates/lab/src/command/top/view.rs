@@ -135,7 +135,14 @@ fn draw_rates(frame: &mut Frame<'_>, area: Rect, view: &ViewState, stats: &Stats
 fn draw_table(frame: &mut Frame<'_>, area: Rect, view: &ViewState) {
     let [tabs, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);
     let name = |tab: Tab, text: &'static str| Span::styled(text, if view.tab == tab { BAR } else { Style::new() });
-    let line = [name(Tab::Classes, " Size classes "), Span::raw(" "), name(Tab::Heaps, " Threads and heaps ")];
+    let unlisted = view.shown.as_ref().map_or(0, |state| state.n_heaps.saturating_sub(state.n_heap_rows as u64));
+    let note = if unlisted > 0 { format!(" {} more have no row", quantity::count(unlisted)) } else { String::new() };
+    let line = [
+        name(Tab::Classes, " Size classes "),
+        Span::raw(" "),
+        name(Tab::Heaps, " Threads and heaps "),
+        Span::raw(note),
+    ];
     frame.render_widget(Line::from_iter(line), tabs);
     let n_columns = (usize::from(body.width.saturating_sub(FIRST_COLUMN) / (COLUMN + 1)) + 1).min(COLUMNS[0].len());
     let (sorted_by, is_reversed) = view.order[view.tab as usize];

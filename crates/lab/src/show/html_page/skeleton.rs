@@ -26,15 +26,19 @@ pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
         machine.kernel,
         timestamp::utc(header.started_unix)
     );
+    let title = ["Memory allocators, measured", &listed, &subtitle];
+    document(POLICY, title, &legend(summary, names), body)
+}
+
+/// A document with a heading, a title for the browser's tab, and a line below the heading; `after_heading` and `body` are HTML.
+pub(crate) fn document(policy: &str, title: [&str; 3], after_heading: &str, body: &str) -> String {
+    let [heading, tab, subtitle] = title.map(escape);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">{POLICY}\
-         <title>Freestone lab: {}</title><style>{STYLE}</style></head>\n<body><header><p class=\"mark\">Freestone lab</p>\
-         <h1>Memory allocators, measured</h1><p class=\"sub\">{}</p>{}</header>\n<main>{body}</main></body></html>\n",
-        escape(&listed),
-        escape(&subtitle),
-        legend(summary, names)
+         <meta name=\"color-scheme\" content=\"light dark\">{policy}\
+         <title>Freestone lab: {tab}</title><style>{STYLE}</style></head>\n<body><header><p class=\"mark\">Freestone lab</p>\
+         <h1>{heading}</h1><p class=\"sub\">{subtitle}</p>{after_heading}</header>\n<main>{body}</main></body></html>\n"
     )
 }
 
@@ -47,7 +51,7 @@ pub(super) fn legend<'a>(summary: &Summary, names: impl IntoIterator<Item = &'a 
 }
 
 /// A section with a heading; empty if it has no content.
-pub(super) fn section(title: &str, note: &str, content: &str) -> String {
+pub(crate) fn section(title: &str, note: &str, content: &str) -> String {
     if content.is_empty() {
         return String::new();
     }
@@ -59,7 +63,7 @@ pub(super) fn section(title: &str, note: &str, content: &str) -> String {
 const MOST_COLUMNS: usize = 14;
 
 /// A table of cells that are already HTML.
-pub(super) fn table(header: &[String], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(header: &[String], rows: &[Vec<String>]) -> String {
     if header.len() > MOST_COLUMNS && rows.len() < MOST_COLUMNS {
         let transposed = |column: usize| {
             std::iter::once(&header[column]).chain(rows.iter().map(move |row| &row[column])).cloned().collect()
@@ -78,6 +82,6 @@ pub(super) fn table(header: &[String], rows: &[Vec<String>]) -> String {
 }
 
 /// The text with the characters escaped that have a meaning in HTML: safe between tags and in attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -76,7 +76,7 @@ impl Machine {
                 (0, 0x03) => u64::from(cursor.u16()?),
                 (0, 0x04) => u64::from(cursor.u32()?),
                 (2, register) => {
-                    let distance = cursor.uleb()?.cast_signed();
+                    let distance = cursor.uleb()? as i64;
                     self.save(register, distance)?;
                     continue;
                 }
@@ -104,7 +104,7 @@ impl Machine {
             0x00 | 0x2d => {}
             // A register saved at a distance, unsigned or signed.
             0x05 => {
-                let (register, distance) = (cursor.uleb()?, cursor.uleb()?.cast_signed());
+                let (register, distance) = (cursor.uleb()?, cursor.uleb()? as i64);
                 self.save(register, distance)?;
             }
             0x11 => {

@@ -6,7 +6,7 @@ const BUFFERED_SIZES: [usize; 3] = [8, 48, 4096];
 
 /// Asserts that a write to this free block was reported, and nothing else.
 fn assert_written(block: *mut u8, bytes: usize) {
-    let what = Misuse::WrittenFree { block_bytes: block_bytes(class_of(bytes)) };
+    let what = Misuse::link_written(block_bytes(class_of(bytes)));
     assert_eq!(seen::take(), [(what, block.addr())]);
 }
 

@@ -54,6 +54,15 @@ fn threads_have_a_table_of_their_own() {
 }
 
 #[test]
+fn heaps_without_a_row_are_counted() {
+    let mut view = ViewState::new("4711 redis".into());
+    let mut state = busy_state();
+    state.n_heaps = 1002;
+    view.add(&state);
+    assert_eq!(screen(&view, 80, 24)[9], " Size classes   Threads and heaps  1 000 more have no row");
+}
+
+#[test]
 fn forty_columns_keep_whole_figures() {
     let lines = screen(&busy(), 40, 16);
     assert!(lines[1].starts_with("committed    4.17 MiB "), "{}", lines[1]);

@@ -1,13 +1,13 @@
 use super::*;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
-fn path_of(file: &StoredPath) -> Option<CString> {
-    file.get().map(|path| CStr::from_bytes_until_nul(&path).unwrap().to_owned())
+fn path_of(file: &PathValue) -> Option<CString> {
+    file.load().map(|path| path.as_c().to_owned())
 }
 
 #[test]
-fn the_last_path_counts_and_an_empty_one_means_none() {
-    let file = StoredPath::none();
+fn the_last_path_counts_and_an_empty_one_is_none() {
+    let file = PathValue::new();
     assert_eq!(path_of(&file), None);
     file.set(b"/tmp/a-longer-path").unwrap();
     file.set(b"/tmp/short").unwrap();
@@ -20,7 +20,7 @@ fn the_last_path_counts_and_an_empty_one_means_none() {
 
 #[test]
 fn the_longest_path_is_kept_whole() {
-    let (file, path) = (StoredPath::none(), [b'x'; PATH_BYTES - 1]);
+    let (file, path) = (PathValue::new(), [b'x'; PATH_BYTES - 1]);
     file.set(&path).unwrap();
     assert_eq!(path_of(&file), Some(CString::new(path).unwrap()));
 }

@@ -1,22 +1,24 @@
-//! The path that is the value of an option.
+//! The value of an option that is a path.
 //!
 //! Invariant: it is written only while the allocator starts, once by each source of options that names one, and read only after that.
 
 use crate::config::Mistake;
+use core::ffi::CStr;
+use core::str::Utf8Error;
 use freestone_base::sync::{AtomicBool, AtomicU8, Ordering};
 
 /// Longest path in bytes, with its final zero.
-pub(crate) const PATH_BYTES: usize = 1024;
+const PATH_BYTES: usize = 1024;
 
-/// See the module header.
-pub(crate) struct StoredPath {
+/// A path, or none.
+pub(crate) struct PathValue {
     path: [AtomicU8; PATH_BYTES],
     is_set: AtomicBool,
 }
 
-impl StoredPath {
+impl PathValue {
     /// No path.
-    pub(crate) const fn none() -> Self {
+    pub(super) const fn new() -> Self {
         Self { path: [const { AtomicU8::new(0) }; PATH_BYTES], is_set: AtomicBool::new(false) }
     }
 
@@ -25,8 +27,8 @@ impl StoredPath {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// The path as a C string with what follows it in the buffer, if one is set.
-    pub(crate) fn get(&self) -> Option<[u8; PATH_BYTES]> {
+    /// The path, if one is set.
+    pub(crate) fn load(&self) -> Option<LoadedPath> {
         if !self.is_set() {
             return None;
         }
@@ -34,10 +36,10 @@ impl StoredPath {
         for (byte, stored) in path.iter_mut().zip(&self.path) {
             *byte = stored.load(Ordering::Relaxed);
         }
-        Some(path)
+        Some(LoadedPath(path))
     }
 
-    /// Sets the path, in place of one set before; an empty one means none.
+    /// Sets the path, in place of one set before; an empty one stands for none.
     ///
     /// # Errors
     /// The path has more bytes than there is room for, less the final zero; nothing has changed then.
@@ -50,6 +52,24 @@ impl StoredPath {
         }
         self.is_set.store(!path.is_empty(), Ordering::Release);
         Ok(())
+    }
+}
+
+/// A copy of a path.
+pub(crate) struct LoadedPath([u8; PATH_BYTES]);
+
+impl LoadedPath {
+    /// As the kernel takes it.
+    pub(crate) fn as_c(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
+    }
+
+    /// As people read it.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    pub(crate) fn to_str(&self) -> Result<&str, Utf8Error> {
+        self.as_c().to_str()
     }
 }
 

@@ -1,18 +1,18 @@
-//! Which allocation is guarded: numbers in, a number out.
+//! How many units lie before the next sample: a random number in, a number of units out. A unit is an allocation or a byte.
 //!
-//! Each allocation is guarded with the same chance, whatever was guarded before: so the distance to the next one is geometric, and no pattern of
-//! the program's can stay beside the guarded allocations.
+//! Each unit is sampled with the same chance, whatever was sampled before: so the distance from one sample to the next is geometric, and no pattern
+//! of the program can stay between the samples.
 
-/// Allocations until the next guarded one, that one included, if one in `rate` is guarded: geometric, from a random number. 1 or more; always 1
-/// if `rate` is 1.
+/// Units until the next sample, the sampled one included, if one in `mean` is sampled: geometric, from a random number. 1 or more; always 1
+/// if `mean` is 1.
 #[must_use]
-pub(crate) fn allocations_until(rate: u64, random: u64) -> u64 {
-    if rate <= 1 {
+pub(crate) fn units_until(mean: u64, random: u64) -> u64 {
+    if mean <= 1 {
         return 1;
     }
     // The logarithm of a random number between 0 and 1 is exponential, and its whole part after scaling geometric.
     let nats = u128::from(minus_ln(random));
-    1 + ((u128::from(rate) * nats) >> FRACTION_BITS) as u64
+    1 + ((u128::from(mean) * nats) >> FRACTION_BITS) as u64
 }
 
 /// Bits behind the point of a logarithm.
@@ -34,20 +34,14 @@ fn minus_ln(random: u64) -> u64 {
     ((u128::from(log2) * u128::from(LN_2)) >> FRACTION_BITS) as u64
 }
 
-/// A number of which each bit depends on all bits of another (the finalizer of SplitMix64).
-pub(super) fn mixed(number: u64) -> u64 {
-    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ (number >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::RandomNumbers;
 
-    /// Numbers as random as those that the pool draws.
     fn numbers() -> impl Iterator<Item = u64> {
-        (1u64..).map(|n| mixed(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+        let source = RandomNumbers::new();
+        core::iter::repeat_with(move || source.draw(|| 1))
     }
 
     #[test]
@@ -60,11 +54,10 @@ mod tests {
     }
 
     #[test]
-    fn one_in_as_many_as_asked_is_guarded_and_their_distance_is_geometric() {
+    fn one_in_as_many_as_asked_is_sampled_and_their_distance_is_geometric() {
         const N: usize = 200_000;
         for rate in [2u64, 100, 5000] {
-            let distances: std::vec::Vec<u64> =
-                numbers().take(N).map(|random| allocations_until(rate, random)).collect();
+            let distances: std::vec::Vec<u64> = numbers().take(N).map(|random| units_until(rate, random)).collect();
             let mean = distances.iter().sum::<u64>() as f64 / N as f64;
             // A whole part is half a step less than what it is of; rates of some thousands do not see it.
             assert!((mean / rate as f64 - 1.0).abs() < if rate == 2 { 0.35 } else { 0.02 }, "{rate}: {mean}");
@@ -74,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn every_allocation_is_guarded_if_one_in_one_is() {
-        assert!(numbers().take(100).all(|random| allocations_until(1, random) == 1));
+    fn every_unit_is_sampled_if_one_in_one_is() {
+        assert!(numbers().take(100).all(|random| units_until(1, random) == 1));
     }
 }

@@ -1,0 +1,58 @@
+//! The C++ interface, `freestone.hpp`, with each C++ compiler that is installed, with exceptions and run-time types and without.
+
+mod harness;
+
+use harness::{crate_dir, foreign_target, installed, library_dir, scratch, succeed, text};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// What a program may be compiled with.
+const MODES: [&[&str]; 3] = [&["-std=c++17"], &["-std=c++20"], &["-std=c++17", "-fno-exceptions", "-fno-rtti"]];
+
+/// `interface.cpp`, compiled without a warning by each compiler in each mode.
+fn programs(name: &str) -> Vec<(PathBuf, &'static [&'static str])> {
+    let mut programs = Vec::new();
+    if foreign_target().is_some() {
+        return programs;
+    }
+    for compiler in ["g++", "clang++"].into_iter().filter(|compiler| installed(compiler)) {
+        for mode in MODES {
+            let program = scratch("programs").join(format!("interface-{name}-{compiler}{}", mode.concat()));
+            let mut compile = Command::new(compiler);
+            compile.args(mode).args(["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
+            compile.arg(crate_dir().join("include")).arg(crate_dir().join("tests/c/interface.cpp"));
+            compile.arg("-L").arg(library_dir()).args(["-lfreestone", "-o"]).arg(&program);
+            succeed(&mut compile);
+            programs.push((program, mode));
+        }
+    }
+    programs
+}
+
+fn run(program: &PathBuf, part: &str) -> Output {
+    let mut command = Command::new(program);
+    command.arg(part).env("LD_LIBRARY_PATH", library_dir()).output().expect("the program can be run")
+}
+
+#[test]
+fn handles_resources_and_allocators_work_with_every_compiler_and_without_exceptions() {
+    for (program, mode) in programs("works") {
+        for part in ["handles", "resources", "allocators"] {
+            let output = run(&program, part);
+            assert!(output.status.success(), "{mode:?} {part}: {}", text(&output));
+        }
+    }
+}
+
+#[test]
+fn without_memory_a_resource_throws_or_ends_the_process_where_nothing_can_be_thrown() {
+    for (program, mode) in programs("fails") {
+        let output = run(&program, "no_memory");
+        if mode.contains(&"-fno-exceptions") {
+            assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{}", text(&output));
+        } else {
+            assert!(output.status.success(), "{mode:?}: {}", text(&output));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Where the heap is: what a tracer has to know to tell live blocks from outside the process.
+//!
+//! `freestone leaks` stops a process, looks for [`MAGIC`] in the writable memory of its modules, and reads the heap from there: it needs neither
+//! a symbol, which a program may be stripped of, nor any code to run in the process, which may be ending, or may have been killed.
+//!
+//! The runs of pages lie one behind the other from page 1 on: the record of a run's first page has its kind and its number of pages, and that of
+//! the page behind the last run has no pages, if it is in memory. A block is live, and the program's, if
+//!
+//! ```text
+//!  small   its span's record has the kind `kind_small`; the bit of its OS page in `fresh` is clear, and its bit in the bitmap; and the 32 bits
+//!          at `mark_offset` in it are not `mark`: it is in no bin, in no buffer and not in transit
+//!  large   its record has the kind `kind_large`, and its entry in the page map is `entry_large`: it is in no cache
+//! ```
+//!
+//! This is exact while hardening is at its default: with hardening off, free blocks have no marks, and above the default, blocks wait in
+//! quarantines. `docs/decisions/0031-the-heap-is-read-from-outside.md` has the reasons.
+//!
+//! All fields are 64-bit words, so that their places do not depend on a compiler. Invariant: `base` is the last word that is written.
+
+use crate::shared::Shared;
+use crate::size_class::{BLOCK_BYTES, N_CLASSES};
+use crate::span::free_node::{MARK, MARK_OFFSET};
+use crate::span::record::Kind;
+use crate::span::{Entry, PageIndex, Span, layout};
+use core::mem::{offset_of, size_of};
+use freestone_base::sync::{AtomicU64, Ordering};
+use freestone_base::units::PAGE_BYTES;
+use freestone_os::Os;
+
+/// How the map begins: found by chance in no program.
+pub const MAGIC: [u64; 2] = [0x6672_6565_7374_6f6e, 0xb5c1_93d7_2e64_8af9];
+
+/// The version of the fields; another one is another order.
+pub const VERSION: u64 = 1;
+
+/// See the module header. The words from `record_bytes` on never change.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct HeapMap {
+    magic: [u64; 2],
+    version: u64,
+    /// Address of page 0; 0 before the heap has started.
+    base: AtomicU64,
+    /// Number of pages.
+    n_pages: AtomicU64,
+    /// Addresses of the records, the bitmaps and the page map, each of page 0; and the end of all metadata. The tables are committed for the
+    /// pages below the high-water mark at least, and zero above it.
+    tables: [AtomicU64; 4],
+    /// Bytes of an OS page.
+    os_page_bytes: AtomicU64,
+    /// The level of hardening, as its place among the words of the option.
+    harden: AtomicU64,
+    constants: [u64; N_CONSTANTS],
+    block_bytes: [u64; N_CLASSES],
+}
+
+/// The number of constants, and behind them the number of classes.
+const N_CONSTANTS: usize = 13;
+
+/// The map of the process's heap, in its writable data.
+#[used]
+static HEAP_MAP: HeapMap = HeapMap {
+    magic: MAGIC,
+    version: VERSION,
+    base: AtomicU64::new(0),
+    n_pages: AtomicU64::new(0),
+    tables: [const { AtomicU64::new(0) }; 4],
+    os_page_bytes: AtomicU64::new(0),
+    harden: AtomicU64::new(0),
+    constants: [
+        PAGE_BYTES as u64,
+        size_of::<Span>() as u64,
+        layout::BITMAP_BYTES as u64,
+        offset_of!(Span, pages) as u64,
+        offset_of!(Span, fresh) as u64,
+        offset_of!(Span, kind) as u64,
+        offset_of!(Span, class) as u64,
+        Kind::Small as u64,
+        Kind::Large as u64,
+        Entry::LARGE.bits() as u64,
+        MARK as u64,
+        MARK_OFFSET as u64,
+        N_CLASSES as u64,
+    ],
+    block_bytes: {
+        let mut bytes = [0; N_CLASSES];
+        let mut class = 0;
+        while class < N_CLASSES {
+            bytes[class] = BLOCK_BYTES[class] as u64;
+            class += 1;
+        }
+        bytes
+    },
+};
+
+/// Enters the address range, which has been opened, and the level of hardening.
+pub(super) fn publish<O: Os>(shared: &Shared<O>) {
+    let layout = shared.pages.layout();
+    let first = PageIndex(0);
+    let (storage, storage_bytes) = layout.storage();
+    let end = storage.addr() + storage_bytes;
+    let tables = [layout.record(first).addr(), layout.bitmap(first).addr(), layout.map.start().addr(), end];
+    let store = |word: &AtomicU64, number: usize| word.store(number as u64, Ordering::Release);
+    HEAP_MAP.tables.iter().zip(tables).for_each(|(word, address)| store(word, address));
+    store(&HEAP_MAP.n_pages, layout.n_pages);
+    store(&HEAP_MAP.os_page_bytes, shared.os().os_page_bytes());
+    store(&HEAP_MAP.harden, shared.settings().harden() as usize);
+    store(&HEAP_MAP.base, layout.base.addr());
+}

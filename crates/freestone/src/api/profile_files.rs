@@ -1,0 +1,83 @@
+//! The files of heap profiles: their names, and the one that is written at exit.
+
+use crate::config::Settings;
+use crate::heap_profile::recorder::HeapProfile;
+use crate::heap_profile::text::{self, Snapshot};
+use core::ffi::CStr;
+use core::fmt::Write;
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
+use freestone_base::text::FixedText;
+use freestone_os::Errno;
+
+/// Longest name of a file, with its final zero.
+pub(super) const NAME_BYTES: usize = 1100;
+
+/// The file that is written by default.
+const DEFAULT_FILE: &str = "freestone.%p.%n.heap";
+
+/// See the module header.
+pub(super) struct ProfileFiles {
+    /// Files that were written, or were to be.
+    n_files: AtomicU32,
+    /// Whether one is written at exit.
+    at_exit: AtomicBool,
+}
+
+impl ProfileFiles {
+    /// None.
+    pub(super) const fn new() -> Self {
+        Self { n_files: AtomicU32::new(0), at_exit: AtomicBool::new(false) }
+    }
+
+    /// Has one written at exit.
+    pub(super) fn expect_exit(&self) {
+        self.at_exit.store(true, Ordering::Relaxed);
+    }
+
+    /// Writes the one that is to be written at exit, if profiling was started at all.
+    pub(super) fn write_at_exit(&self, settings: &Settings, profile: &HeapProfile) {
+        if self.at_exit.swap(false, Ordering::Relaxed) && profile.has_tables() {
+            let _ = self.write(settings, profile, Snapshot::Live);
+        }
+    }
+
+    /// Writes the profile to the file that the options name.
+    ///
+    /// # Errors
+    /// The kernel's error, which was said on standard error.
+    pub(super) fn write(&self, settings: &Settings, profile: &HeapProfile, of: Snapshot) -> Result<(), Errno> {
+        let number = self.n_files.fetch_add(1, Ordering::Relaxed) + 1;
+        let name = match settings.heap_profile_file().load() {
+            Some(path) => expand(path.to_str().unwrap_or(DEFAULT_FILE), number),
+            None => expand(DEFAULT_FILE, number),
+        };
+        let path = CStr::from_bytes_until_nul(name.as_bytes()).map_err(|_| Errno::INVAL)?;
+        text::write_to(profile, path, of).inspect_err(|errno| {
+            freestone_os::report(format_args!(
+                "cannot write the heap profile to {}: error {}; give another path with heap_profile_file",
+                path.to_str().unwrap_or("?"),
+                errno.0
+            ));
+        })
+    }
+}
+
+/// A name with the numbers of process and profile in it, and a final zero.
+pub(super) fn expand(name: &str, number: u32) -> FixedText<NAME_BYTES> {
+    let mut text = FixedText::new();
+    let mut parts = name.split('%');
+    // Writing into `FixedText` cannot fail.
+    let _ = text.write_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let _ = match part.as_bytes().first() {
+            Some(b'p') => write!(text, "{}{}", freestone_os::process::id(), &part[1..]),
+            Some(b'n') => write!(text, "{number}{}", &part[1..]),
+            _ => write!(text, "%{part}"),
+        };
+    }
+    let _ = text.write_str("\0");
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! The words that options take, as types.
+
+/// What happens on an invalid free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MisusePolicy {
+    /// A message, then abort.
+    Abort,
+    /// A message; the block is left alone.
+    Report,
+    /// Nothing; the block is left alone.
+    Ignore,
+}
+
+/// Whether the allocator has a thread of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// While more than one thread of the program has a heap.
+    Auto,
+    /// While any thread has a heap.
+    On,
+    /// Never.
+    Off,
+}
+
+/// How memory is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purge {
+    /// At once.
+    DontNeed,
+    /// When the kernel is short of memory.
+    Free,
+}
+
+/// When the heap profile samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapProfiling {
+    /// From when the program asks for it.
+    Ready,
+    /// From the start on.
+    On,
+}
+
+/// What huge pages are requested for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thp {
+    /// Large blocks that grow, or that are as long as earlier ones that were densely written.
+    Auto,
+    /// Everything.
+    On,
+    /// Nothing.
+    Off,
+}
+
+/// When and how memory gets its physical pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefault {
+    /// When it is first written.
+    Off,
+    /// When it is mapped, by a write to every OS page.
+    Touch,
+    /// When it is mapped, after advice to the kernel that it will be needed.
+    WillNeed,
+    /// When it is mapped, by asking the kernel for them.
+    Populate,
+}

@@ -1,0 +1,111 @@
+//! The samples that are live: from a block's address to its stack and what it stands for.
+//!
+//! ```text
+//!  entry   address   0: never used; 1: its sample was freed
+//!          stack, weight
+//! ```
+//!
+//! An address is looked for from the entry of its hash on, up to one that was never used. A new sample takes the first entry on its way that no sample is
+//! in, so it is found there.
+//!
+//! Threads: any, without a lock. A block's address is entered before the program gets the block, and removed before the block can be handed out
+//! again: so no two threads enter or remove one address at the same time. Zero is an empty table.
+
+use crate::heap_profile::stack_table::StackIndex;
+use crate::heap_profile::tally::Weight;
+use freestone_base::sync::{AtomicU64, AtomicUsize, Ordering};
+
+/// Entries, a power of two.
+pub(crate) const N_SAMPLES: usize = 1 << 17;
+
+/// No more are live, so that an entry is found soon.
+const SAMPLES_MOST: usize = N_SAMPLES / 4 * 3;
+
+const NEVER_USED: usize = 0;
+const FREED: usize = 1;
+
+/// A sample: its stack, and what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    pub(crate) stack: StackIndex,
+    pub(crate) weight: Weight,
+}
+
+struct LiveEntry {
+    address: AtomicUsize,
+    stack: AtomicU64,
+    blocks: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// See the module header.
+pub(crate) struct LiveTable {
+    entries: [LiveEntry; N_SAMPLES],
+    len: AtomicUsize,
+}
+
+impl LiveTable {
+    /// Samples that are live.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Whether it takes another sample.
+    pub(crate) fn has_room(&self) -> bool {
+        self.len() < SAMPLES_MOST
+    }
+
+    /// Enters a sample, a block at `address`. `false` if there is no room.
+    pub(crate) fn insert(&self, address: usize, Sample { stack, weight }: Sample) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        for entry in self.from(address) {
+            let found = entry.address.load(Ordering::Relaxed);
+            // The entry is taken with an address that is none, so that who looks for this one sees all of it or nothing.
+            if found <= FREED
+                && entry.address.compare_exchange(found, usize::MAX, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                entry.stack.store(stack.into(), Ordering::Relaxed);
+                entry.blocks.store(weight.blocks, Ordering::Relaxed);
+                entry.bytes.store(weight.bytes, Ordering::Relaxed);
+                entry.address.store(address, Ordering::Release);
+                self.len.fetch_add(1, Ordering::Relaxed);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Removes the sample at `address`, if there is one. Returns it.
+    pub(crate) fn remove(&self, address: usize) -> Option<Sample> {
+        for entry in self.from(address) {
+            match entry.address.load(Ordering::Acquire) {
+                NEVER_USED => return None,
+                found if found == address => {
+                    let stack = entry.stack.load(Ordering::Relaxed) as StackIndex;
+                    let weight = Weight {
+                        blocks: entry.blocks.load(Ordering::Relaxed),
+                        bytes: entry.bytes.load(Ordering::Relaxed),
+                    };
+                    // A program that frees a block twice at once gets here twice.
+                    entry.address.compare_exchange(address, FREED, Ordering::Release, Ordering::Relaxed).ok()?;
+                    self.len.fetch_sub(1, Ordering::Relaxed);
+                    return Some(Sample { stack, weight });
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The entries from that of an address's hash on, all of them once.
+    fn from(&self, address: usize) -> impl Iterator<Item = &LiveEntry> {
+        let hash = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let (before, behind) = self.entries.split_at(hash as usize % N_SAMPLES);
+        behind.iter().chain(before)
+    }
+}
+
+#[cfg(test)]
+mod tests;

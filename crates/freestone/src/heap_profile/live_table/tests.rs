@@ -1,0 +1,50 @@
+extern crate std;
+use super::*;
+use std::vec::Vec;
+
+const NOTHING: Sample = Sample { stack: 0, weight: Weight { blocks: 0, bytes: 0 } };
+
+fn empty() -> &'static LiveTable {
+    let start = freestone_os::map_for_good(size_of::<LiveTable>()).expect("memory");
+    crate::testing::zeroed(start)
+}
+
+#[test]
+fn a_sample_is_found_until_it_is_removed() {
+    let table = empty();
+    let sample = |n: usize| Sample { stack: n as StackIndex, weight: Weight { blocks: n as u64, bytes: 2 * n as u64 } };
+    // Addresses of which many have the same entry.
+    let addresses: Vec<usize> = (1..3000).map(|n| (n % 50) * (1 << 32) + 16 * n).collect();
+    for (n, &address) in addresses.iter().enumerate() {
+        assert!(table.insert(address, sample(n)));
+    }
+    assert_eq!(table.len(), addresses.len());
+    for (n, &address) in addresses.iter().enumerate().filter(|(n, _)| n % 2 == 0) {
+        assert_eq!(table.remove(address), Some(sample(n)));
+        assert_eq!(table.remove(address), None);
+    }
+    assert!(table.insert(addresses[0], sample(7)));
+    for (n, &address) in addresses.iter().enumerate().filter(|(n, _)| n % 2 == 1) {
+        assert_eq!(table.remove(address), Some(sample(n)));
+    }
+    assert_eq!((table.remove(addresses[0]), table.len()), (Some(sample(7)), 0));
+}
+
+#[test]
+fn a_full_table_takes_no_sample_until_one_is_removed() {
+    let table = empty();
+    let n = (1..).take_while(|&n| table.insert(16 * n, NOTHING)).count();
+    assert_eq!(n, SAMPLES_MOST);
+    assert!(table.remove(16).is_some());
+    assert!(table.insert(16 * (n + 7), NOTHING));
+}
+
+#[test]
+fn entries_are_used_again_and_again() {
+    let table = empty();
+    for n in 1..=4 * N_SAMPLES {
+        assert!(table.insert(16 * n, NOTHING));
+        assert!(table.remove(16 * n).is_some());
+    }
+    assert_eq!(table.len(), 0);
+}

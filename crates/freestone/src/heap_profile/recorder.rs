@@ -1,0 +1,233 @@
+//! Recording: which blocks are sampled and live, and what was live at the peak.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  off ── start ──▶ on (session 1) ── stop ──▶ off ── start ──▶ on (session 2) …
+//!                    │ record                   │ forget: what was sampled is forgotten when it is freed, whether or not more is sampled
+//! ```
+//!
+//! # Safety
+//! `tables` is 0, or the address of a mapping as large as [`Tables`] that was zero at first, which all tables may be, and that is never unmapped.
+
+use crate::heap_profile::exponential::{allocations_until, bytes_until, weight_of};
+use crate::heap_profile::live_table::{LiveTable, Sample};
+use crate::heap_profile::stack_table::{StackCounts, StackTable};
+use core::ffi::c_void;
+use core::ptr;
+use freestone_base::ptr as address;
+use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Frames of a stack that are recorded at most.
+pub(crate) const FRAMES_MOST: usize = 64;
+
+struct Tables {
+    stacks: StackTable,
+    live: LiveTable,
+}
+
+/// See the module header.
+pub(crate) struct HeapProfile {
+    tables: AtomicUsize,
+    /// One byte in so many is sampled; 0: none is.
+    interval: AtomicU64,
+    /// The last interval that was not 0.
+    last_interval: AtomicU64,
+    session: AtomicU32,
+    /// The heap that sampled small blocks come from, and its generation.
+    heap: AtomicPtr<c_void>,
+    generation: AtomicU32,
+    /// Bytes that live samples stand for, the most that they stood for, and how often that was more than ever before.
+    live_bytes: AtomicU64,
+    peak_bytes: AtomicU64,
+    peak: AtomicU64,
+    n_dropped: AtomicU64,
+    has_said_full: AtomicBool,
+}
+
+impl HeapProfile {
+    /// Off; nothing is mapped.
+    pub(crate) const fn new() -> Self {
+        Self {
+            tables: AtomicUsize::new(0),
+            interval: AtomicU64::new(0),
+            last_interval: AtomicU64::new(0),
+            session: AtomicU32::new(0),
+            heap: AtomicPtr::new(ptr::null_mut()),
+            generation: AtomicU32::new(NO_GENERATION),
+            live_bytes: AtomicU64::new(0),
+            peak_bytes: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            n_dropped: AtomicU64::new(0),
+            has_said_full: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether allocations are sampled.
+    #[inline(always)]
+    pub(crate) fn is_on(&self) -> bool {
+        self.interval.load(Ordering::Relaxed) != 0
+    }
+
+    /// Draws how many bytes of large blocks are left until the next sample, from a random number: that block is sampled in which they end.
+    pub(crate) fn bytes_until(&self, random: u64) -> i64 {
+        bytes_until(self.last_interval(), random) as i64
+    }
+
+    /// Draws how many allocations of blocks of `block_bytes` are left until the next sampled one, that one included, from a random number.
+    pub(crate) fn allocations_until(&self, block_bytes: usize, random: u64) -> u64 {
+        allocations_until(self.last_interval(), block_bytes, random)
+    }
+
+    /// How often it was started. A countdown that was drawn in another session holds no more.
+    pub(crate) fn session(&self) -> u32 {
+        self.session.load(Ordering::Relaxed)
+    }
+
+    /// Starts to sample one byte in `interval`, which is not 0. `false` without memory for the tables.
+    pub(crate) fn start(&self, interval: u64) -> bool {
+        if self.tables.load(Ordering::Acquire) == 0 {
+            let Some(start) = freestone_os::map_for_good(size_of::<Tables>()) else { return false };
+            // Of two threads that start at once, one has mapped for nothing.
+            let _ = self.tables.compare_exchange(0, address::expose(start), Ordering::Release, Ordering::Relaxed);
+        }
+        self.session.fetch_add(1, Ordering::Relaxed);
+        self.last_interval.store(interval, Ordering::Relaxed);
+        self.interval.store(interval, Ordering::Release);
+        true
+    }
+
+    /// Samples no more. What is live stays known, and is forgotten as it is freed.
+    pub(crate) fn stop(&self) {
+        self.interval.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether it was ever started.
+    pub(crate) fn has_tables(&self) -> bool {
+        self.tables.load(Ordering::Relaxed) != 0
+    }
+
+    fn tables(&self) -> Option<&Tables> {
+        match self.tables.load(Ordering::Acquire) {
+            0 => None,
+            // SAFETY: the mapping has this size, was zero, and is never unmapped; the tables are all atomics.
+            start => Some(unsafe { &*address::from_exposed::<Tables>(start) }),
+        }
+    }
+
+    /// The heap that sampled small blocks come from, as `set_heap` got it; null before that.
+    pub(crate) fn heap(&self) -> *mut c_void {
+        self.heap.load(Ordering::Acquire)
+    }
+
+    /// Sets the heap that sampled small blocks come from, and the number of its generation, unless there is one. It stays for good.
+    pub(crate) fn set_heap(&self, heap: *mut c_void, generation: u32) {
+        if self.generation.compare_exchange(NO_GENERATION, generation, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.heap.store(heap, Ordering::Release);
+        }
+    }
+
+    /// Whether this is the number of the generation of the heap that sampled small blocks come from.
+    #[inline]
+    pub(crate) fn is_generation(&self, number: u32) -> bool {
+        self.generation.load(Ordering::Relaxed) == number
+    }
+
+    /// Whether the tables take another sample. Counts a sample that is lost if not.
+    pub(crate) fn has_room(&self) -> bool {
+        let has_room = self.tables().is_some_and(|tables| tables.live.has_room());
+        if !has_room {
+            self.drop_one();
+        }
+        has_room
+    }
+
+    /// Records that the block at `address`, of `bytes`, was sampled with this stack. `false` if there is no room.
+    pub(crate) fn record(&self, address: usize, stack: &[usize], bytes: usize) -> bool {
+        let Some(tables) = self.tables() else { return false };
+        let weight = weight_of(bytes, self.last_interval.load(Ordering::Relaxed));
+        let index = tables.stacks.intern(stack);
+        let Some(stack) = index.filter(|&stack| tables.live.insert(address, Sample { stack, weight })) else {
+            self.drop_one();
+            return false;
+        };
+        tables.stacks.count_allocation(stack, weight);
+        self.add(tables, Sample { stack, weight });
+        true
+    }
+
+    fn add(&self, tables: &Tables, sample: Sample) {
+        tables.stacks.add(sample.stack, sample.weight, self.peak.load(Ordering::Relaxed));
+        let live = self.live_bytes.fetch_add(sample.weight.bytes, Ordering::Relaxed) + sample.weight.bytes;
+        if live > self.peak_bytes.load(Ordering::Relaxed) {
+            self.peak_bytes.fetch_max(live, Ordering::Relaxed);
+            self.peak.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets the sample at `address`, if there is one: it is freed.
+    pub(crate) fn forget(&self, address: usize) {
+        self.take(address);
+    }
+
+    /// Takes the sample at `address` out, if there is one: it is not live until it is put back.
+    pub(crate) fn take(&self, address: usize) -> Option<Sample> {
+        let tables = self.tables()?;
+        let sample = tables.live.remove(address)?;
+        tables.stacks.subtract(sample.stack, sample.weight, self.peak.load(Ordering::Relaxed));
+        self.live_bytes.fetch_sub(sample.weight.bytes, Ordering::Relaxed);
+        Some(sample)
+    }
+
+    /// Puts a sample back that was taken out. `false` if there is no room by now.
+    pub(crate) fn put_back(&self, address: usize, sample: Sample) -> bool {
+        let Some(tables) = self.tables() else { return false };
+        let is_kept = tables.live.insert(address, sample);
+        if is_kept {
+            self.add(tables, sample);
+        }
+        is_kept
+    }
+
+    /// Counts a sample that was not recorded, because the tables are full.
+    #[cold]
+    fn drop_one(&self) {
+        self.n_dropped.fetch_add(1, Ordering::Relaxed);
+        if self.has_tables() && !self.has_said_full.swap(true, Ordering::Relaxed) {
+            freestone_os::report(format_args!(
+                "the heap profile is full: samples are lost from now on; start with a larger heap_profile_interval"
+            ));
+        }
+    }
+
+    /// Counts a sample that was not recorded, because the heap of sampled blocks was busy.
+    pub(crate) fn count_dropped(&self) {
+        self.n_dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Samples that were not recorded.
+    pub(crate) fn n_dropped(&self) -> u64 {
+        self.n_dropped.load(Ordering::Relaxed)
+    }
+
+    /// The last interval; 0 if it was never started.
+    pub(crate) fn last_interval(&self) -> u64 {
+        self.last_interval.load(Ordering::Relaxed)
+    }
+
+    /// Calls `visit` with each stack's addresses and counts, until that returns an error.
+    ///
+    /// # Errors
+    /// The first that `visit` returns.
+    pub(crate) fn for_each<E>(&self, visit: impl FnMut(&[AtomicUsize], StackCounts) -> Result<(), E>) -> Result<(), E> {
+        match self.tables() {
+            Some(tables) => tables.stacks.for_each(self.peak.load(Ordering::Relaxed), visit),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The number of no generation.
+const NO_GENERATION: u32 = u32::MAX;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! Blocks and bytes: what a sample stands for, and sums of that.
+
+use freestone_base::sync::{AtomicU64, Ordering};
+
+/// Bits behind the point of a number of blocks.
+const FRACTION_BITS: u32 = 16;
+
+/// What a sample stands for: so many blocks, in 65536ths, of so many bytes in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weight {
+    /// Blocks, in 65536ths.
+    pub(crate) blocks: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
+}
+
+impl Weight {
+    /// So many blocks, of so many bytes in all.
+    pub(crate) fn new(blocks: f64, bytes: f64) -> Self {
+        Self { blocks: (blocks * f64::from(1 << FRACTION_BITS) + 0.5) as u64, bytes: (bytes + 0.5) as u64 }
+    }
+
+    /// Blocks, and bytes.
+    pub(crate) fn estimate(self) -> (f64, f64) {
+        (self.blocks as f64 / f64::from(1 << FRACTION_BITS), self.bytes as f64)
+    }
+}
+
+/// A sum of weights. Each of its two numbers is right by itself while threads add.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    blocks: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Tally {
+    /// Adds a weight.
+    pub(crate) fn add(&self, weight: Weight) {
+        self.blocks.fetch_add(weight.blocks, Ordering::Relaxed);
+        self.bytes.fetch_add(weight.bytes, Ordering::Relaxed);
+    }
+
+    /// Takes off a weight that was added.
+    pub(crate) fn subtract(&self, weight: Weight) {
+        self.blocks.fetch_sub(weight.blocks, Ordering::Relaxed);
+        self.bytes.fetch_sub(weight.bytes, Ordering::Relaxed);
+    }
+
+    /// The sum.
+    pub(crate) fn sum(&self) -> Weight {
+        Weight { blocks: self.blocks.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) }
+    }
+
+    /// Makes it this sum.
+    pub(crate) fn set(&self, sum: Weight) {
+        self.blocks.store(sum.blocks, Ordering::Relaxed);
+        self.bytes.store(sum.bytes, Ordering::Relaxed);
+    }
+}

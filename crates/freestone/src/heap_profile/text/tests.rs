@@ -1,0 +1,74 @@
+extern crate std;
+use super::*;
+use crate::heap_profile::exponential::weight_of;
+use std::string::String;
+use std::vec::Vec;
+
+/// What `pprof` makes of blocks and bytes.
+fn read(shown: Shown, rate: f64) -> (f64, f64) {
+    let (blocks, bytes) = (shown.blocks as f64, shown.bytes as f64);
+    let chance = -(-(bytes / blocks) / rate).exp_m1();
+    (blocks / chance, bytes / chance)
+}
+
+#[test]
+fn a_reader_gets_the_estimate_back_at_every_size_and_of_sizes_that_are_mixed() {
+    let rate = 524_288;
+    for sizes in [&[16usize][..], &[48; 7], &[1 << 20], &[64 << 20; 3], &[16, 1 << 20], &[16, 4096, 300_000, 64 << 20]]
+    {
+        let weights = sizes.iter().map(|&bytes| weight_of(bytes, rate));
+        let sum = weights.fold(Weight::default(), |sum, weight| Weight {
+            blocks: sum.blocks + weight.blocks,
+            bytes: sum.bytes + weight.bytes,
+        });
+        let shown = as_samples(sum, rate);
+        let ((blocks, bytes), (blocks_read, bytes_read)) = (sum.estimate(), read(shown, rate as f64));
+        assert!((bytes_read - bytes).abs() <= 1.5, "{sizes:?}: {shown:?} {bytes_read} {bytes}");
+        if sizes.iter().all(|size| size == &sizes[0]) {
+            assert_eq!(shown, Shown { blocks: sizes.len() as u64, bytes: sizes.iter().sum::<usize>() as u64 });
+            assert!((blocks_read / blocks - 1.0).abs() < 1e-3);
+        }
+    }
+    assert_eq!(as_samples(Weight::default(), rate), Shown::default());
+}
+
+#[test]
+fn the_text_has_a_line_for_each_stack_and_what_is_mapped() {
+    let profile = HeapProfile::new();
+    assert!(profile.start(1024));
+    for (address, stack, bytes) in [(0x1000, &[0x10usize, 0x20][..], 64), (0x2000, &[0x10, 0x30], 1 << 20)] {
+        assert!(profile.record(address, stack, bytes));
+    }
+    profile.forget(0x1000);
+    for (of, first) in [(Snapshot::Live, "0: 0 [1: 64] @ 0x11 0x21"), (Snapshot::Peak, "1: 64 [1: 64] @ 0x11 0x21")] {
+        let mut text = Vec::new();
+        let mut sink = |bytes: &[u8]| {
+            text.extend_from_slice(bytes);
+            Ok(())
+        };
+        write(&profile, of, &mut sink).expect("memory takes everything");
+        let text = String::from_utf8(text).expect("a text");
+        let mut lines: Vec<_> = text.lines().take(3).collect();
+        lines[1..].sort_unstable();
+        assert!(lines[0].starts_with("heap profile: ") && lines[0].ends_with("[2: 1048640] @ heap_v2/1024"), "{text}");
+        let mut expected = [first, "1: 1048576 [1: 1048576] @ 0x11 0x31"];
+        expected.sort_unstable();
+        assert_eq!(lines[1..], expected, "{of:?}");
+        assert!(text.contains("\n\nMAPPED_LIBRARIES:\n") && text.contains("r-xp"), "{text}");
+    }
+}
+
+#[test]
+fn an_error_of_the_file_is_passed_on() {
+    let profile = HeapProfile::new();
+    assert_eq!(write(&profile, Snapshot::Live, &mut |_| Err(Errno::NOMEM)), Err(Errno::NOMEM));
+    assert!(profile.start(1));
+    (0..1000usize).for_each(|n| assert!(profile.record(64 * (n + 1), &[n + 1, n + 2, n + 3], 64)));
+    let mut n_pieces = 0;
+    let mut full = |_: &[u8]| {
+        n_pieces += 1;
+        if n_pieces == 3 { Err(Errno::AGAIN) } else { Ok(()) }
+    };
+    assert_eq!(write(&profile, Snapshot::Live, &mut full), Err(Errno::AGAIN));
+    assert_eq!(n_pieces, 3, "nothing is written behind the error");
+}

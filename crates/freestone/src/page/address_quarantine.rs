@@ -1,0 +1,101 @@
+//! The quarantine of addresses: at the level `full` a freed large block has no memory any more, but no other block gets its addresses for a while,
+//! and every access to them faults.
+//!
+//! ```text
+//!  in use ── freed: purged, closed ──▶ quarantined ── the oldest, when there are too many ──▶ opened: clean
+//!                                                  └─ all, when address space is short ─────▶
+//! ```
+//!
+//! A quarantined run is not in use, counts against no limit, and is in no set of free runs. Its page map entry is [`Entry::CACHED`], so that a second
+//! free of it is seen. How many runs there are decides `policy::held_back`. If the kernel does not close a block, it is freed as at other levels.
+
+use crate::page::page_heap::{OwnedRun, PageHeap};
+use crate::page::policy::guarding::Wanted;
+use crate::page::policy::held_back::{Held, HeldBack};
+use crate::page::runs::{Extent, FreeState};
+use crate::page::state::State;
+use crate::span::{Entry, Kind};
+use freestone_base::units::Pages;
+use freestone_os::{GuardBy, Os};
+
+impl<O: Os> PageHeap<O> {
+    /// Frees a large block, whose memory is used no more, and holds its addresses back.
+    ///
+    /// # Errors
+    /// The block, which is as before but for its contents: at other levels than `full`, if it is too long to be held back, or if the kernel
+    /// refuses.
+    pub(crate) fn quarantine(&self, block: OwnedRun) -> Result<(), OwnedRun> {
+        let wanted = self.guards_wanted(Kind::Large);
+        if !matches!(wanted, Wanted::Always | Wanted::WithMarkers) {
+            return Err(block);
+        }
+        let run = self.extent(&block);
+        for _ in 0..2 {
+            let Some(by) = self.how_to_close(run.pages, wanted) else { break };
+            match self.close_block(&block, by) {
+                Ok(()) => {
+                    self.hold_back(run, by);
+                    return Ok(());
+                }
+                Err(errno) => self.state.lock().guarding.note_refusal(by, errno),
+            }
+        }
+        Err(block)
+    }
+
+    fn how_to_close(&self, pages: Pages, wanted: Wanted) -> Option<GuardBy> {
+        let state = self.state.lock();
+        if HeldBack::takes(pages, state.in_use()) { state.guarding.choose(wanted, pages, true) } else { None }
+    }
+
+    /// Makes the run of a block that was closed a quarantined one; those that came first leave if there is no room.
+    fn hold_back(&self, run: Extent, by: GuardBy) {
+        let mut state = self.state.lock();
+        state.end_large(run.first);
+        state.guarding.count(by);
+        state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::CACHED);
+        state.runs.quarantine(run.first);
+        while !state.held_back.has_room(run.pages, state.in_use()) && self.let_go(&mut state) {}
+        let held = Held { page: run.first, by };
+        if state.held_back.has_room(run.pages, state.in_use()) || !self.open_quarantined(&mut state, held) {
+            state.held_back.push(held, run.pages);
+        }
+    }
+
+    /// Frees the run that was quarantined first; `false` if there is none, or the kernel does not make it accessible.
+    fn let_go(&self, state: &mut State) -> bool {
+        let Some(oldest) = state.held_back.oldest() else { return false };
+        let pages = state.runs.run_at(oldest.page).pages;
+        let is_open = self.open_quarantined(state, oldest);
+        if is_open {
+            state.held_back.drop_oldest(pages);
+        }
+        is_open
+    }
+
+    /// Makes a quarantined run accessible and free; `false` if the kernel refuses.
+    fn open_quarantined(&self, state: &mut State, held: Held) -> bool {
+        let run = state.runs.run_at(held.page);
+        let is_open = self.open_again(run, held.by);
+        if is_open {
+            state.guarding.discount(held.by);
+            state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::NONE);
+            let is_huge = state.runs.record(run.first).is_huge.get();
+            state.runs.free(run.first, FreeState { is_huge, ..FreeState::CLEAN });
+        }
+        is_open
+    }
+
+    /// Frees quarantined runs, because address space is short, until there is a clean run of at least `pages`. `None` if there is none then.
+    pub(super) fn clean_of_quarantine(&self, state: &mut State, pages: Pages) -> Option<()> {
+        while state.runs.find_clean(pages).is_none() {
+            if !self.let_go(state) {
+                return self.make_clean(state, pages);
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use crate::config::key;
+use crate::misuse::{Misuse, seen};
+use crate::page::tests::MIB;
+use crate::testing::{World, free, is_filled, reallocate};
+use crate::thread::heap::own::Own;
+use freestone_base::units::PAGE_BYTES;
+use freestone_os::GuardBy;
+use freestone_os::fake::Fake;
+
+const BLOCK: usize = 4 * PAGE_BYTES;
+
+fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
+    let block = heap.allocate(size, 1).start;
+    assert!(!block.is_null(), "no memory for {size} bytes");
+    block
+}
+
+/// Whether each page of a block faults.
+fn is_closed(world: &World, block: *mut u8, size: usize) -> bool {
+    (0..size).step_by(PAGE_BYTES).all(|at| world.os().is_guarded(block.wrapping_add(at)))
+}
+
+#[test]
+fn a_freed_large_block_has_no_memory_and_cannot_be_accessed_at_full() {
+    for (level, expected) in [("default", false), ("checks", false), ("full", true)] {
+        let world = World::hardened(4096, level);
+        let heap = world.heap();
+        let before = world.shared.pages.limited_bytes();
+        let block = allocate(heap, BLOCK);
+        free(heap, block);
+        assert_eq!(is_closed(&world, block, BLOCK), expected, "{level}");
+        if expected {
+            assert_eq!(world.shared.pages.limited_bytes(), before, "it counts against no limit");
+            assert_ne!(allocate(heap, BLOCK), block, "its addresses wait");
+        }
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_block_comes_back_accessible_and_zero_after_enough_others_were_freed() {
+    let world = World::hardened(4096, "full");
+    let heap = world.heap();
+    let first = allocate(heap, 4 * MIB);
+    free(heap, first);
+    // Without more in use, 64 MiB wait.
+    let again = (0..40).find(|_| {
+        let block = allocate(heap, 4 * MIB);
+        assert!(!world.os().is_guarded(block));
+        assert!(is_filled(block, 0, 4 * MIB));
+        free(heap, block);
+        block == first
+    });
+    assert!(again.is_some_and(|n| n >= 12), "{again:?}");
+    world.check().unwrap();
+}
+
+#[test]
+fn a_second_free_of_a_quarantined_block_is_reported() {
+    let world = World::hardened(4096, "full");
+    world.set(key::MISUSE, "report");
+    let heap = world.heap();
+    let block = allocate(heap, BLOCK);
+    free(heap, block);
+    free(heap, block);
+    let found = seen::take();
+    assert!(matches!(found[..], [(Misuse::DoubleFree { .. }, at)] if at == block.addr()), "{found:?}");
+}
+
+#[test]
+fn a_block_that_moves_is_quarantined_where_it_was() {
+    let world = World::hardened(4096, "full");
+    let heap = world.heap();
+    let block = allocate(heap, MIB);
+    let _in_its_way = allocate(heap, BLOCK);
+    let moved = reallocate(heap, block, 32 * MIB);
+    assert_ne!(moved, block);
+    assert!(is_closed(&world, block, MIB));
+    free(heap, moved);
+    world.check().unwrap();
+}
+
+#[test]
+fn without_markers_blocks_are_closed_by_access_rights_and_without_either_they_are_freed_as_ever() {
+    let world = World::hardened(4096, "full");
+    world.os().refuse_markers();
+    let heap = world.heap();
+    let block = allocate(heap, BLOCK);
+    free(heap, block);
+    assert!(is_closed(&world, block, BLOCK) && world.os().guarded_bytes(GuardBy::Rights) >= BLOCK);
+    let next = allocate(heap, BLOCK);
+    world.os().limit_guarded_by_rights(world.os().guarded_bytes(GuardBy::Rights));
+    free(heap, next);
+    assert!(!world.os().is_guarded(next));
+    world.check().unwrap();
+}
+
+#[test]
+fn the_quarantine_gives_way_when_address_space_is_short() {
+    let world = World::hardened(4096, "full");
+    let heap = world.heap();
+    // The world has less than 220 MiB of pages: a third block fits only where the first was.
+    let block = allocate(heap, 60 * MIB);
+    let _others = allocate(heap, 110 * MIB);
+    free(heap, block);
+    assert!(world.os().is_guarded(block));
+    let next = allocate(heap, 50 * MIB);
+    assert!(!world.os().is_guarded(next) && next.addr().abs_diff(block.addr()) < 10 * MIB);
+    world.check().unwrap();
+}

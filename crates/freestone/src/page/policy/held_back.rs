@@ -1,0 +1,123 @@
+//! Held back: freed large blocks whose addresses are not used again yet, first in, first out, and how many there may be.
+//!
+//! A program that uses a large block after its free most likely does so soon. Each block that is held back costs addresses, a mapping or two where the
+//! kernel has no markers, and one 512th of its length for page tables where it has. So there may be as many pages as are in use, within bounds:
+//! 64 MiB, below which nobody counts addresses, and 1 GiB, of which page tables take 2 MiB.
+
+use crate::span::PageIndex;
+use freestone_base::units::Pages;
+use freestone_os::GuardBy;
+
+/// Most blocks.
+const BLOCKS_MOST: usize = 512;
+
+/// There may always be this many pages: 64 MiB.
+const PAGES_LEAST: Pages = Pages(1024);
+
+/// There are never more: 1 GiB.
+const PAGES_MOST: Pages = Pages(16384);
+
+/// A block that is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::page) struct Held {
+    /// Its first page.
+    pub(in crate::page) page: PageIndex,
+    /// How it was made inaccessible.
+    pub(in crate::page) by: GuardBy,
+}
+
+/// See the module header.
+#[derive(Debug)]
+pub(in crate::page) struct HeldBack {
+    ring: [Held; BLOCKS_MOST],
+    first: usize,
+    len: usize,
+    pages: Pages,
+}
+
+impl HeldBack {
+    /// None.
+    pub(in crate::page) const NONE: Self = Self {
+        ring: [Held { page: PageIndex::NONE, by: GuardBy::Marker }; BLOCKS_MOST],
+        first: 0,
+        len: 0,
+        pages: Pages::ZERO,
+    };
+
+    /// Whether a block of `pages` may be held back at all while `in_use` pages are in use.
+    pub(in crate::page) fn takes(pages: Pages, in_use: Pages) -> bool {
+        pages <= in_use.max(PAGES_LEAST).min(PAGES_MOST)
+    }
+
+    /// Whether there is room for a block of `pages` while `in_use` pages are in use.
+    pub(in crate::page) fn has_room(&self, pages: Pages, in_use: Pages) -> bool {
+        self.len < BLOCKS_MOST && Self::takes(self.pages + pages, in_use)
+    }
+
+    /// Adds a block of `pages`, for which there is room.
+    pub(in crate::page) fn push(&mut self, held: Held, pages: Pages) {
+        if let Some(place) = self.ring.get_mut((self.first + self.len) % BLOCKS_MOST) {
+            *place = held;
+            self.len += 1;
+            self.pages += pages;
+        }
+    }
+
+    /// The block that came first.
+    pub(in crate::page) fn oldest(&self) -> Option<Held> {
+        if self.len == 0 { None } else { self.ring.get(self.first).copied() }
+    }
+
+    /// Takes out the block that came first, which has `pages`.
+    pub(in crate::page) fn drop_oldest(&mut self, pages: Pages) {
+        self.first = (self.first + 1) % BLOCKS_MOST;
+        self.len = self.len.saturating_sub(1);
+        self.pages -= pages;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(page: u32) -> Held {
+        Held { page: PageIndex(page), by: GuardBy::Marker }
+    }
+
+    #[test]
+    fn blocks_leave_in_the_order_in_which_they_came_however_often_the_ring_goes_round() {
+        let mut waiting = HeldBack::NONE;
+        assert_eq!(waiting.oldest(), None);
+        for round in 0..3 * BLOCKS_MOST as u32 {
+            waiting.push(held(2 * round), Pages(4));
+            waiting.push(held(2 * round + 1), Pages(5));
+            for (at, pages) in [(0, 4), (1, 5)] {
+                assert_eq!(waiting.oldest(), Some(held(2 * round + at)));
+                waiting.drop_oldest(Pages(pages));
+            }
+        }
+        assert_eq!(waiting.oldest(), None);
+    }
+
+    #[test]
+    fn as_many_pages_wait_as_are_in_use_within_the_bounds() {
+        let mut waiting = HeldBack::NONE;
+        for (in_use, most) in [(0, 1024), (1024, 1024), (5000, 5000), (1 << 20, 16384)] {
+            assert!(HeldBack::takes(Pages(most), Pages(in_use)));
+            assert!(!HeldBack::takes(Pages(most + 1), Pages(in_use)));
+        }
+        waiting.push(held(1), Pages(1000));
+        assert!(waiting.has_room(Pages(24), Pages(0)) && !waiting.has_room(Pages(25), Pages(0)));
+        assert!(waiting.has_room(Pages(25), Pages(2000)));
+    }
+
+    #[test]
+    fn no_more_blocks_wait_than_the_ring_has_places() {
+        let mut waiting = HeldBack::NONE;
+        for page in 0..BLOCKS_MOST as u32 {
+            assert!(waiting.has_room(Pages(1), Pages(0)));
+            waiting.push(held(page), Pages(1));
+        }
+        assert!(!waiting.has_room(Pages(1), Pages(0)));
+    }
+}

@@ -1,0 +1,24 @@
+//! How far a heap is from its next samples of the heap profile.
+//!
+//! Threads: only the heap's thread uses it.
+
+use crate::size_class::N_CLASSES;
+use core::cell::Cell;
+
+/// See the module header. Zero is a heap that has drawn none.
+#[derive(Debug)]
+pub(crate) struct ProfileCountdowns {
+    /// The session that the others were drawn in.
+    pub(super) session: Cell<u32>,
+    /// Bytes of large blocks until the next sampled one.
+    pub(super) large: Cell<i64>,
+    /// What `Bins::allocs` is after the next sampled allocation of a class; in a watched heap, allocations until then. 0 before that was drawn.
+    pub(super) at: [Cell<u64>; N_CLASSES],
+}
+
+impl ProfileCountdowns {
+    /// Nothing was drawn.
+    pub(crate) const fn new() -> Self {
+        Self { session: Cell::new(0), large: Cell::new(0), at: [const { Cell::new(0) }; N_CLASSES] }
+    }
+}

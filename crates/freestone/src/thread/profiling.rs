@@ -1,0 +1,221 @@
+//! Which allocations the heap profile samples, without an instruction in the hot paths.
+//!
+//! Each class counts its allocations anyway. A countdown, drawn after each sample, says which is sampled next. The hot paths take a slow path before
+//! they can pass it:
+//!
+//! ```text
+//!  hot paths can allocate    what the bin has + what is freed into it before its room runs out    ≤    what is left of the countdown
+//!
+//!  bin ─▶ block ─▶ block ─▶ end      aside ─▶ block ─▶ … ─▶ end
+//!         └── a part of what is left      └── the rest, until the bin runs empty
+//! ```
+//!
+//! So each sample is exactly the one that its countdown chose, and estimates are right on average. Large blocks count down in bytes.
+//!
+//! A sampled small block comes from a heap of its own, an explicit one: no thread owns it, so each free of it leaves the hot path, and is handed over to
+//! that heap at once, as those of all explicit heaps are. A sampled large block has a mark in its record.
+//!
+//! Not sampled are blocks of explicit heaps; small blocks of Rust's global allocator unless the heap is watched, because its free trusts the layout and
+//! puts the block into a bin without a look; and what a thread allocates while another, or a signal handler that interrupted it there, is in the heap
+//! of sampled blocks (counted as lost).
+
+use crate::heap_profile::live_table::Sample;
+use crate::heap_profile::recorder::{FRAMES_MOST, HeapProfile};
+use crate::shared::Shared;
+use crate::size_class::block_bytes;
+use crate::span::family::Family;
+use crate::span::{Entry, PageIndex, Span};
+use crate::thread::explicit::sampled_heap;
+use crate::thread::gated::Entered;
+use crate::thread::heap::own::Own;
+use crate::thread::new_block::NewBlock;
+use crate::thread::profile_countdowns::ProfileCountdowns;
+use crate::thread::watched::request::Request;
+use freestone_base::sync::spin_hint;
+use freestone_os::Os;
+use freestone_os::stack::Stack;
+
+/// Whether allocations are sampled: all that slow paths pay if none is.
+#[inline(always)]
+pub(super) fn is_on<O: Os>(own: Own<'_, O>) -> bool {
+    own.shared().profile.is_on()
+}
+
+/// The profile and the heap's countdowns, those of this session; `None` if the heap's blocks are not sampled.
+fn countdowns<O: Os>(own: Own<'_, O>) -> Option<(&HeapProfile, &ProfileCountdowns)> {
+    let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
+    if !profile.is_on() || own.holdings().is_some() {
+        return None;
+    }
+    let session = profile.session();
+    if countdowns.session.replace(session) != session {
+        countdowns.at.iter().for_each(|at| at.set(0));
+        countdowns.large.set(profile.bytes_until(random(own)));
+    }
+    Some((profile, countdowns))
+}
+
+fn random<O: Os>(own: Own<'_, O>) -> u64 {
+    own.shared().random.draw(|| own.shared().os().random())
+}
+
+/// Allocations of a class before the next sampled one; `None` if none is.
+pub(super) fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
+    let (_, countdowns) = countdowns(own)?;
+    let at = match countdowns.at[class].get() {
+        0 => draw(own, class)?,
+        at => at,
+    };
+    let before = if own.watch().is_some() { 0 } else { own.bins().allocs(class) };
+    Some((at - 1).saturating_sub(before))
+}
+
+/// Draws the next countdown of a class. Returns the count at which it ends.
+fn draw<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
+    let (profile, countdowns) = countdowns(own)?;
+    let before = if own.watch().is_some() { 0 } else { own.bins().allocs(class) };
+    let at = before + profile.allocations_until(block_bytes(class), random(own));
+    countdowns.at[class].set(at);
+    Some(at)
+}
+
+/// A sampled block, if the allocation is due to be one.
+#[cold]
+pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    let left = left(own, class)?;
+    let at = &own.heap().profile_countdowns().at[class];
+    if left > 0 {
+        if own.watch().is_some() {
+            at.set(left);
+        }
+        return None;
+    }
+    draw(own, class);
+    let block = allocate(own, class, request);
+    if block.is_none() {
+        // This allocation is not sampled, so it is not the one that the new countdown chose.
+        at.set(at.get() + 1);
+    }
+    block
+}
+
+/// Allocates a block of the heap of sampled blocks, and records it.
+///
+/// Inlined: each function less is a frame less in every stack.
+#[inline(always)]
+fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    let profile = &own.shared().profile;
+    if (request.family == Family::Rust && own.watch().is_none()) || !profile.has_room() {
+        return None;
+    }
+    let stack = Stack::<FRAMES_MOST>::here();
+    let Some(entered) = enter(own.shared()) else {
+        profile.count_dropped();
+        return None;
+    };
+    let block = entered.own().allocate_for(*request);
+    drop(entered);
+    if !block.start.is_null() {
+        profile.record(block.start.addr(), stack.addresses(), block_bytes(class));
+    }
+    (!block.start.is_null()).then_some(block)
+}
+
+/// Of a batch of `n` blocks for a bin of which `left` may be allocated as many as leave room for frees, at least one.
+pub(super) fn batch(n: u32, left: u64) -> u32 {
+    n.min(u32::try_from(left - left / 4).unwrap_or(n)).max(1)
+}
+
+/// Lets the hot paths allocate no more of a class than `left`: shortens the bin's room, and sets blocks aside.
+pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize, left: u64) {
+    let (bins, left) = (own.bins(), i64::try_from(left).unwrap_or(i64::MAX));
+    if bins.len(class).saturating_add(bins.room(class)) <= left {
+        return;
+    }
+    if bins.len(class) > left - left / 4 {
+        bins.set_aside_behind(class, share(left), &own.renew_view());
+    }
+    let room = (left - bins.len(class)).max(0);
+    if bins.room(class) > room {
+        bins.grant(class, room);
+    }
+}
+
+/// Blocks that stay in a bin of which `left` may be allocated: few, because the others are room for frees, and each of these is looked at when the
+/// bin is cut; but not so few that a program that allocates and frees in turns often finds the bin empty. At
+/// least one, if one may be allocated: a refill takes it.
+fn share(left: i64) -> i64 {
+    (left / 16).max((left / 2).clamp(1, 8)).min(left)
+}
+
+/// Counts a large block with this record that was just handed out, and samples it if it is due.
+#[inline(always)]
+pub(super) fn count_large<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) {
+    if is_on(own) {
+        count_large_slow(own, page, record);
+    }
+}
+
+#[cold]
+fn count_large_slow<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) {
+    let bytes = record.n_pages().to_bytes().0;
+    let Some((profile, countdowns)) = countdowns(own) else { return };
+    let left = countdowns.large.get() - bytes as i64;
+    countdowns.large.set(left);
+    if left >= 0 {
+        return;
+    }
+    countdowns.large.set(profile.bytes_until(random(own)));
+    let stack = Stack::<FRAMES_MOST>::here();
+    if profile.has_room() && profile.record(own.layout().page_start(page).addr(), stack.addresses(), bytes) {
+        record.is_sampled.set(true);
+    }
+}
+
+/// Forgets a small block that is freed, if it was sampled. `entry` is that of its page. Before the block can be handed out again.
+#[inline(always)]
+pub(super) fn forget_small<O: Os>(own: Own<'_, O>, entry: Entry, address: usize) {
+    let generation = entry.generation();
+    if generation.is_explicit() && own.shared().profile.is_generation(generation.number()) {
+        own.shared().profile.forget(address);
+    }
+}
+
+/// Forgets the large block that starts at `page` and is freed, if it was sampled. Before the block can be handed out again.
+#[inline(always)]
+pub(super) fn forget_large<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) {
+    if record.is_sampled.replace(false) {
+        own.shared().profile.forget(own.layout().page_start(page).addr());
+    }
+}
+
+/// Takes the sample of the large block that starts at `page` out of the profile, if it was sampled.
+pub(super) fn take_large<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) -> Option<Sample> {
+    let is_sampled = record.is_sampled.replace(false);
+    is_sampled.then(|| own.shared().profile.take(own.layout().page_start(page).addr())).flatten()
+}
+
+/// Puts a sample back that was taken out of the profile: its block stays.
+pub(super) fn put_large_back<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span, sample: Option<Sample>) {
+    if let Some(sample) = sample {
+        let is_kept = own.shared().profile.put_back(own.layout().page_start(page).addr(), sample);
+        record.is_sampled.set(is_kept);
+    }
+}
+
+/// Enters the heap of sampled blocks, unless it stays busy: the thread that is in it may be this one, which a signal interrupted there.
+fn enter<O: Os + 'static>(shared: &Shared<O>) -> Option<Entered<'_, O>> {
+    /// What another thread does there takes some hundreds of instructions.
+    const TRIES: u32 = 200;
+    let heap = sampled_heap(shared)?;
+    for _ in 0..TRIES {
+        match heap.try_enter() {
+            None => spin_hint(),
+            entered => return entered,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! `freestone leaks`: the blocks that a command lost, found when its processes end.
+//!
+//! The command keeps its terminal, its input and its exit status. The report goes to stderr, because stdout belongs to the command, or to a file.
+
+use crate::allocator::{preloading, selection};
+use crate::leaks::examination;
+use crate::leaks::findings::Findings;
+use crate::leaks::stopped::StoppedProcess;
+use crate::leaks::suppressions::Suppressions;
+use crate::leaks::tracer::Tracer;
+use crate::process::{command_file, interrupt};
+use crate::show::command_line;
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The options of `freestone leaks`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Another build of Freestone to run under: NAME=PATH
+    #[arg(short, long = "allocator", value_name = "NAME=PATH", default_value = "freestone")]
+    allocator: String,
+    /// Exit with this status if blocks are definitely lost [default: that of the command]
+    #[arg(long, value_name = "STATUS")]
+    error_exitcode: Option<u8>,
+    /// Leaks that are known: lines of leak:PATTERN, as LeakSanitizer reads them
+    #[arg(long, value_name = "FILE")]
+    suppressions: Option<PathBuf>,
+    /// Also show the blocks that are still reachable
+    #[arg(long)]
+    show_reachable: bool,
+    /// Write the report to this file instead of stderr
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Report as JSON
+    #[arg(long)]
+    json: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// What was found in a process, or why nothing could be.
+type Examined = (i32, String, Result<Findings>);
+
+/// Runs the command; returns the exit status.
+///
+/// # Errors
+/// The command cannot be run or traced, or the library was in none of its processes.
+pub(crate) fn main(options: &Options) -> Result<u8> {
+    let Some(program) = options.command.first() else { bail!("no command was given") };
+    let path = command_file::find(program)?;
+    let suppressions = options.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default();
+    let mut command = prepare(options, program, &path)?;
+    interrupt::keep_for_the_command();
+    let mut tracer = Tracer::start(&mut command).with_context(|| command_line::quoted(&options.command))?;
+    let mut examined = Vec::new();
+    let exit = tracer.run(|process| examined.push(examine(process, &suppressions)))?;
+    interrupt::continue_when_the_reader_is_gone();
+    let has_leaks = examined.iter().any(|(_, _, found)| found.as_ref().is_ok_and(Findings::has_leaks));
+    let report = if options.json { to_json(&examined, exit) } else { to_text(&examined, options.show_reachable) };
+    match &options.out {
+        Some(file) => {
+            fs::write(file, report).with_context(|| format!("the report {} cannot be written", file.display()))?
+        }
+        None => {
+            let _ = std::io::stderr().write_all(report.as_bytes());
+        }
+    }
+    if !examined.iter().any(|(_, _, found)| found.is_ok()) {
+        let why = preloading::obstacle(&path).map_or_else(
+            || "no process of it ended with the library in it; does it clear its environment?".to_owned(),
+            |obstacle| obstacle.to_string(),
+        );
+        bail!("nothing is known of the leaks of {}: {why}", path.display());
+    }
+    let status = exit.clamp(0, 255) as u8;
+    Ok(if has_leaks { options.error_exitcode.unwrap_or(status) } else { status })
+}
+
+/// The command, with the library and its options in its environment.
+fn prepare(options: &Options, program: &OsString, path: &Path) -> Result<Command> {
+    let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
+    let allocator = selection.allocators.remove(0);
+    let Some(library) = allocator.library.clone() else {
+        bail!(
+            "leaks are found in Freestone's own records, so the command has to run under Freestone: --allocator NAME=PATH"
+        );
+    };
+    let mut preload = library.into_os_string();
+    if let Some(inherited) = std::env::var_os("LD_PRELOAD").filter(|inherited| !inherited.is_empty()) {
+        preload.push(":");
+        preload.push(inherited);
+    }
+    let mut command = Command::new(path);
+    command.arg0(program).args(&options.command[1..]);
+    command.envs(allocator.environment.iter().map(|(name, value)| (name, value)));
+    // At other levels of hardening the heap does not tell live blocks from free ones.
+    command.env("LD_PRELOAD", preload).env("FREESTONE_HARDEN", "default").env_remove("FREESTONE_GUARD_SAMPLE");
+    Ok(command)
+}
+
+fn examine(process: &StoppedProcess, suppressions: &Suppressions) -> Examined {
+    let name = fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
+    let found = examination::examine(process).map(|mut findings| {
+        findings.suppress(suppressions);
+        findings
+    });
+    (process.pid, name.trim().to_owned(), found)
+}
+
+fn to_text(examined: &[Examined], show_reachable: bool) -> String {
+    let mut text = String::new();
+    for (pid, name, found) in examined {
+        // Writing to a string does not fail.
+        let _ = match found {
+            Ok(findings) => {
+                writeln!(text, "\nfreestone: leaks of {name} ({pid})\n{}", findings.to_text(show_reachable))
+            }
+            Err(why) => writeln!(text, "\nfreestone: {name} ({pid}) was not examined: {why:#}"),
+        };
+    }
+    text
+}
+
+fn to_json(examined: &[Examined], exit: i32) -> String {
+    let process = |(pid, name, found): &Examined| -> Value {
+        match found {
+            Ok(findings) => json!({"pid": pid, "name": name, "findings": findings.to_json()}),
+            Err(why) => json!({"pid": pid, "name": name, "error": format!("{why:#}")}),
+        }
+    };
+    format!("{}\n", json!({"exit": exit, "processes": examined.iter().map(process).collect::<Vec<_>>()}))
+}

@@ -1,0 +1,82 @@
+//! `freestone profile`: which calls hold the memory of a command, from samples of its allocations.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`output`] | the table on stdout, and the files |
+
+mod output;
+
+use crate::heap_profile::dump;
+use crate::heap_profile::named::NamedProfile;
+use anyhow::Result;
+use output::{Output, Shown};
+use std::path::{Path, PathBuf};
+
+/// The options of `freestone profile`.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Show dumps that exist; several of one process, in the order of time, give a peak and a timeline
+    Show {
+        /// The dumps
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show what changed from one dump to another
+    Diff {
+        /// The earlier dump
+        before: PathBuf,
+        /// The later dump
+        after: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// Runs the command, or reads dumps; returns the exit status.
+///
+/// # Errors
+/// A dump cannot be read, or a file cannot be written.
+pub(crate) fn main(options: &Options) -> Result<u8> {
+    match &options.action {
+        Action::Show { files, output } => show(files, output).map(|()| 0),
+        Action::Diff { before, after, output } => diff(before, after, output).map(|()| 0),
+    }
+}
+
+/// Shows the last of several dumps, and the one with most live bytes as the peak.
+fn show(files: &[PathBuf], output: &Output) -> Result<()> {
+    let dumps = files.iter().map(|file| dump::read(file)).collect::<Result<Vec<_>>>()?;
+    let profiles: Vec<NamedProfile> = dumps.iter().map(NamedProfile::new).collect();
+    let live: Vec<i64> = profiles.iter().map(|profile| profile.sum().live.bytes).collect();
+    let last = profiles.len() - 1;
+    let peak = (0..=last).rev().max_by_key(|&index| live[index]).unwrap_or(last);
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    output.present(&Shown {
+        of: names[last].clone(),
+        now: &profiles[last],
+        peak: (peak != last).then(|| &profiles[peak]),
+        before: None,
+        timeline: live.iter().zip(1..).map(|(&bytes, number)| (f64::from(number), bytes as f64)).collect(),
+    })
+}
+
+fn diff(before: &Path, after: &Path, output: &Output) -> Result<()> {
+    let [earlier, later] = [dump::read(before)?, dump::read(after)?].map(|dump| NamedProfile::new(&dump));
+    let change = later.minus(&earlier);
+    output.present(&Shown {
+        of: format!("change from {} to {}", before.display(), after.display()),
+        now: &change,
+        peak: None,
+        before: Some((&earlier, &later)),
+        timeline: Vec::new(),
+    })
+}

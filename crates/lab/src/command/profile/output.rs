@@ -1,0 +1,144 @@
+//! What `freestone profile` prints and writes.
+
+use crate::heap_profile::named::NamedProfile;
+use crate::heap_profile::page::{self, Contents, Titled};
+use crate::heap_profile::usage::Measure;
+use crate::heap_profile::{collapsed, flame_graph, pprof_file, table};
+use crate::show::{quantity, table as terminal_table};
+use anyhow::{Context, Result};
+use serde_json::json;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The options of every form of the command.
+#[derive(clap::Args)]
+pub(super) struct Output {
+    /// Also write NAME.pb.gz (for `go tool pprof`), NAME.folded (collapsed stacks), NAME.svg (flame graph) and NAME.html (all of it)
+    #[arg(short, long = "out", value_name = "NAME")]
+    name: Option<PathBuf>,
+    /// Which figures to show
+    #[arg(long, value_enum, default_value_t = Measure::Live)]
+    measure: Measure,
+    /// Rows of the table; 0 for all
+    #[arg(long, default_value_t = 20)]
+    rows: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is shown.
+pub(super) struct Shown<'a> {
+    /// The command, or the files.
+    pub(super) of: String,
+    /// The profile of the table and the files.
+    pub(super) now: &'a NamedProfile,
+    /// The profile of the moment with most live bytes, if it is another.
+    pub(super) peak: Option<&'a NamedProfile>,
+    /// Of a change: what was before it, and what after it.
+    pub(super) before: Option<(&'a NamedProfile, &'a NamedProfile)>,
+    /// Live bytes at each dump.
+    pub(super) timeline: Vec<(f64, f64)>,
+}
+
+impl Output {
+    /// Prints the profile and writes the files that are asked for.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(super) fn present(&self, shown: &Shown<'_>) -> Result<()> {
+        if self.json {
+            let peak = shown.peak.map(table::to_json);
+            println!("{}", json!({"of": shown.of, "profile": table::to_json(shown.now), "peak": peak}));
+        } else {
+            self.print(shown.now, if shown.before.is_some() { "changed" } else { "in all" });
+            if let Some(peak) = shown.peak {
+                println!("\nAt the peak:");
+                self.print(peak, "in all");
+            }
+        }
+        if !shown.now.unnamed_modules.is_empty() {
+            let files = shown.now.unnamed_modules.join(", ");
+            eprintln!(
+                "freestone: no symbols in {files}: functions there are shown as offsets; install their debugging symbols"
+            );
+        }
+        if let Some(name) = &self.name {
+            self.write(shown, name)?;
+        }
+        Ok(())
+    }
+
+    fn print(&self, profile: &NamedProfile, sum_name: &str) {
+        let sum = profile.sum().of(self.measure);
+        let mut rows = table::rows(profile, self.measure);
+        rows.retain(|row| row.own.bytes != 0 || row.own.blocks != 0);
+        let most = if self.rows == 0 { usize::MAX } else { self.rows };
+        let cells: Vec<Vec<String>> = rows.iter().take(most).map(|row| shortened(table::cells(row, sum))).collect();
+        if cells.is_empty() {
+            println!("no samples: the program allocated less than a sampling interval, or frees what it allocates");
+            return;
+        }
+        terminal_table::print(&table::header(self.measure), &cells, 1);
+        let left_out = rows.len().saturating_sub(most);
+        let rest = if left_out > 0 { format!("; {left_out} more functions with --rows 0") } else { String::new() };
+        let blocks = quantity::count(sum.blocks.unsigned_abs());
+        println!("{} {} {sum_name}, in {blocks} blocks{rest}", table::bytes(sum.bytes), self.measure.name());
+    }
+
+    /// Writes the four files, and names them on stderr.
+    fn write(&self, shown: &Shown<'_>, name: &Path) -> Result<()> {
+        let lines = match shown.before {
+            Some((before, after)) => collapsed::lines_of_change(before, after, self.measure),
+            None => collapsed::lines(shown.now, self.measure),
+        };
+        let mut pprof = Vec::new();
+        pprof_file::write(shown.now, &mut pprof).context("the profile cannot be compressed")?;
+        let title = format!("Bytes {}: {}", self.measure.name(), shown.of);
+        let svg = flame_graph::draw(&title, &lines)?;
+        let mut profiles = vec![Titled { title: self.title(shown).into(), profile: shown.now }];
+        profiles.extend(shown.peak.map(|profile| Titled { title: "At the peak".into(), profile }));
+        let contents = Contents {
+            of: shown.of.clone(),
+            profiles,
+            measure: self.measure,
+            timeline: shown.timeline.clone(),
+            timeline_axis: "dump",
+        };
+        let html = page::render(&contents)?;
+        let mut folded = lines.join("\n");
+        folded.push('\n');
+        let files = [("pb.gz", pprof), ("folded", folded.into_bytes()), ("html", html.into_bytes())];
+        let files = files.into_iter().chain(svg.map(|svg| ("svg", svg.into_bytes())));
+        for (extension, contents) in files {
+            let mut file = OsString::from(name);
+            file.push(format!(".{extension}"));
+            let path = PathBuf::from(file);
+            fs::write(&path, contents)
+                .with_context(|| format!("{} cannot be written; name another with --out", path.display()))?;
+            eprintln!("freestone: wrote {}", path.display());
+        }
+        Ok(())
+    }
+
+    fn title(&self, shown: &Shown<'_>) -> &'static str {
+        match (shown.before, self.measure) {
+            (Some(_), _) => "What changed",
+            (None, Measure::Live) => "Now",
+            (None, Measure::Total) => "Since the start",
+        }
+    }
+}
+
+/// Longest name of a function in the table; the names of templates have no end.
+const LONGEST_NAME: usize = 70;
+
+fn shortened(mut cells: Vec<String>) -> Vec<String> {
+    if let Some(name) = cells.first_mut()
+        && name.chars().count() > LONGEST_NAME
+    {
+        *name = name.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
+    }
+    cells
+}

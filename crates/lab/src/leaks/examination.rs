@@ -1,0 +1,33 @@
+//! The examination of a stopped process: from its memory to the findings.
+
+use crate::leaks::findings::Findings;
+use crate::leaks::heap::Heap;
+use crate::leaks::heap_map::HeapMap;
+use crate::leaks::memory::Memory;
+use crate::leaks::stopped::StoppedProcess;
+use crate::leaks::{marking, roots};
+use crate::symbols::mapping::Mapping;
+use anyhow::{Result, bail};
+
+/// Finds the leaks of a process.
+///
+/// # Errors
+/// There is no heap of Freestone in the process, or its memory cannot be read.
+pub(crate) fn examine(process: &StoppedProcess) -> Result<Findings> {
+    let Some(first) = process.threads.first() else { bail!("process {} has no thread left", process.pid) };
+    // The first thread of a process may have ended before the others, and its files in /proc are empty then.
+    let memory = Memory::of(first.number);
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", first.number))?;
+    let mappings = Mapping::parse_all(&maps);
+    let maps = HeapMap::find_all(&memory, &mappings)?;
+    let mut heaps = maps.iter().map(|map| Heap::read(&memory, map)).collect::<Result<Vec<Heap>>>()?;
+    if heaps.is_empty() {
+        bail!("the library is not in it");
+    }
+    let roots = roots::find(process, &mappings, &heaps);
+    for heap in &mut heaps {
+        heap.prepare_marks();
+    }
+    let verdicts = marking::mark(&memory, &mut heaps, &roots);
+    Ok(Findings::new(process.pid, &heaps, &verdicts, |_| Vec::new()))
+}

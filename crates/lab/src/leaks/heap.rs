@@ -1,0 +1,198 @@
+//! The live blocks of a heap, read from its records.
+//!
+//! ```text
+//!  address ─▶ page ─▶ run (a span of small blocks, or a large block) ─▶ block: its number, and whether it is live
+//! ```
+
+use crate::leaks::heap_map::HeapMap;
+use crate::leaks::memory::{Memory, words_in};
+use anyhow::{Context, Result};
+
+/// Records that are read at once.
+const RECORDS_AT_ONCE: u64 = 4096;
+
+/// A page of no run.
+const NO_RUN: u32 = u32::MAX;
+
+/// A span of small blocks, or a large block.
+struct Run {
+    start: u64,
+    block_bytes: u64,
+    n_blocks: u64,
+    /// The number of its first block among all of the heap.
+    first_block: u64,
+}
+
+/// A set of blocks.
+#[derive(Clone, Default)]
+pub(super) struct Blocks(Vec<u64>);
+
+impl Blocks {
+    fn with_room(n_blocks: u64) -> Self {
+        Self(vec![0; n_blocks.div_ceil(64) as usize])
+    }
+
+    /// Whether a block is in it.
+    pub(super) fn has(&self, block: u64) -> bool {
+        self.0.get((block / 64) as usize).is_some_and(|word| word >> (block % 64) & 1 == 1)
+    }
+
+    /// Adds a block.
+    pub(super) fn add(&mut self, block: u64) {
+        if let Some(word) = self.0.get_mut((block / 64) as usize) {
+            *word |= 1 << (block % 64);
+        }
+    }
+}
+
+/// A heap.
+pub(super) struct Heap {
+    base: u64,
+    end: u64,
+    page_bytes: u64,
+    runs: Vec<Run>,
+    /// The run of each page.
+    run_of_page: Vec<u32>,
+    live: Blocks,
+    /// Blocks that are known to be referred to.
+    pub(super) marked: Blocks,
+}
+
+impl Heap {
+    /// Reads the records of the heap that a map describes, and the marks in its blocks.
+    ///
+    /// # Errors
+    /// The records cannot be read.
+    pub(super) fn read(memory: &Memory, map: &HeapMap) -> Result<Self> {
+        let mut heap = Self {
+            base: map.base,
+            end: map.end,
+            page_bytes: map.page_bytes,
+            runs: Vec::new(),
+            run_of_page: Vec::new(),
+            live: Blocks::default(),
+            marked: Blocks::default(),
+        };
+        let mut live = Vec::new();
+        let (mut page, mut known) = (1, Vec::new());
+        // The runs lie one behind the other. Records beyond the last are zero, or not in memory; within a run, only the first is right.
+        while page < map.n_pages {
+            let at = (page % RECORDS_AT_ONCE * map.record_bytes) as usize;
+            if known.is_empty() {
+                let from = map.records + (page - page % RECORDS_AT_ONCE) * map.record_bytes;
+                known = memory.bytes(from, (RECORDS_AT_ONCE * map.record_bytes) as usize);
+            }
+            let Some(record) = known.get(at..at + map.record_bytes as usize) else { break };
+            let n_pages = u64::from(number(record, map.pages_at));
+            if n_pages == 0 {
+                break;
+            }
+            heap.enter(memory, map, (page, n_pages), record, &mut live)?;
+            let after = page + n_pages;
+            if after / RECORDS_AT_ONCE != page / RECORDS_AT_ONCE {
+                known.clear();
+            }
+            page = after;
+        }
+        let n_blocks = heap.runs.last().map_or(0, |run| run.first_block + run.n_blocks);
+        heap.live = Blocks::with_room(n_blocks);
+        live.into_iter().for_each(|block| heap.live.add(block));
+        Ok(heap)
+    }
+
+    /// Enters the run that starts at a page, and adds its live blocks to `live`.
+    fn enter(
+        &mut self,
+        memory: &Memory,
+        map: &HeapMap,
+        (page, n_pages): (u64, u64),
+        record: &[u8],
+        live: &mut Vec<u64>,
+    ) -> Result<()> {
+        let kind = record[map.kind_at];
+        if kind != map.kind_small && kind != map.kind_large {
+            return Ok(());
+        }
+        let start = map.base + page * map.page_bytes;
+        let bytes = n_pages * map.page_bytes;
+        let block_bytes = if kind == map.kind_small {
+            let class = usize::from(record[map.class_at]);
+            *map.block_bytes.get(class).with_context(|| format!("the record of page {page} is damaged"))?
+        } else {
+            bytes
+        };
+        let first_block = self.runs.last().map_or(0, |run| run.first_block + run.n_blocks);
+        let run = Run { start, block_bytes, n_blocks: bytes / block_bytes, first_block };
+        if kind == map.kind_small {
+            let fresh = u64::from(number(record, map.fresh_at)) | u64::from(number(record, map.fresh_at + 4)) << 32;
+            add_small(memory, map, &run, (page, fresh, bytes), live);
+        } else {
+            let entry = memory.bytes(map.page_map + page * 4, 4);
+            if entry == map.entry_large.to_ne_bytes() {
+                live.push(first_block);
+            }
+        }
+        let pages = (page + n_pages) as usize;
+        self.run_of_page.resize(pages.max(self.run_of_page.len()), NO_RUN);
+        self.run_of_page[page as usize..pages].fill(self.runs.len() as u32);
+        self.runs.push(run);
+        Ok(())
+    }
+
+    /// Makes room for marks.
+    pub(super) fn prepare_marks(&mut self) {
+        self.marked = Blocks(vec![0; self.live.0.len()]);
+    }
+
+    /// First address of the heap and its metadata, and one past the last.
+    pub(super) fn range(&self) -> (u64, u64) {
+        (self.base, self.end)
+    }
+
+    /// The live block that an address lies in.
+    pub(super) fn block_at(&self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.base)?;
+        let run = *self.run_of_page.get((offset / self.page_bytes) as usize)?;
+        let run = self.runs.get(run as usize)?;
+        let index = (address - run.start) / run.block_bytes;
+        let block = run.first_block + index;
+        (index < run.n_blocks && self.live.has(block)).then_some(block)
+    }
+
+    /// Address and bytes of a block.
+    pub(super) fn place_of(&self, block: u64) -> (u64, u64) {
+        let after = self.runs.partition_point(|run| run.first_block <= block);
+        let run = &self.runs[after - 1];
+        (run.start + (block - run.first_block) * run.block_bytes, run.block_bytes)
+    }
+
+    /// The live blocks, in the order of their addresses.
+    pub(super) fn live_blocks(&self) -> impl Iterator<Item = u64> {
+        (0..self.live.0.len() as u64 * 64).filter(|&block| self.live.has(block))
+    }
+}
+
+/// The blocks of a span that are the program's: carved, not free in the bitmap, and without the mark of a free block.
+fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, fresh, bytes): (u64, u64, u64), live: &mut Vec<u64>) {
+    let unit = map.os_page_bytes.max(bytes / 64);
+    let bitmap = memory.bytes(map.bitmaps + page * map.bitmap_bytes, run.n_blocks.div_ceil(64) as usize * 8);
+    // A bitmap that was never written to may not be readable, and then no block is free in it.
+    let bitmap: Vec<u64> = words_in(&bitmap).collect();
+    let is_free = |index: u64| bitmap.get((index / 64) as usize).is_some_and(|word| word >> (index % 64) & 1 == 1);
+    let is_fresh = |index: u64| fresh >> (index * run.block_bytes / unit) & 1 == 1;
+    let out: Vec<u64> = (0..run.n_blocks).filter(|&index| !is_fresh(index) && !is_free(index)).collect();
+    if out.is_empty() {
+        return;
+    }
+    let contents = memory.bytes(run.start, bytes as usize);
+    let is_marked = |index: u64| {
+        let at = (index * run.block_bytes) as usize + map.mark_at;
+        contents.get(at..at + 4).is_none_or(|mark| mark == map.mark.to_ne_bytes())
+    };
+    live.extend(out.into_iter().filter(|&index| !is_marked(index)).map(|index| run.first_block + index));
+}
+
+/// The 32-bit number at a place in a record.
+fn number(record: &[u8], at: usize) -> u32 {
+    record.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}

@@ -1,0 +1,136 @@
+//! Where the heap of a process is: finds the words that the library publishes (`api/heap_map.rs` there).
+
+use crate::leaks::memory::{Memory, words_in};
+use crate::symbols::mapping::Mapping;
+use anyhow::{Result, bail};
+use freestone::door::{HEAP_MAP_MAGIC, HEAP_MAP_VERSION};
+
+/// The level of hardening at which the map is exact, as its place among the words of the option.
+const DEFAULT_HARDENING: u64 = 1;
+
+/// Words before the sizes of blocks.
+const HEADER_WORDS: usize = 24;
+
+/// More size classes than any version has.
+const MOST_CLASSES: u64 = 256;
+
+/// What the library publishes.
+///
+/// Wide because: it is a record of another program's, word by word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HeapMap {
+    /// Address of page 0.
+    pub(super) base: u64,
+    /// Number of pages.
+    pub(super) n_pages: u64,
+    /// Address of the record of page 0.
+    pub(super) records: u64,
+    /// Address of the bitmap of page 0.
+    pub(super) bitmaps: u64,
+    /// Address of the page map.
+    pub(super) page_map: u64,
+    /// One past the last address of pages and metadata.
+    pub(super) end: u64,
+    /// Bytes of an OS page.
+    pub(super) os_page_bytes: u64,
+    /// Bytes of a page.
+    pub(super) page_bytes: u64,
+    /// Bytes of a record.
+    pub(super) record_bytes: u64,
+    /// Bytes of the bitmap of a page.
+    pub(super) bitmap_bytes: u64,
+    /// Where in a record the number of its pages is.
+    pub(super) pages_at: usize,
+    /// Its word of uncarved OS pages.
+    pub(super) fresh_at: usize,
+    /// Its kind.
+    pub(super) kind_at: usize,
+    /// Its class.
+    pub(super) class_at: usize,
+    /// The kind of spans of small blocks.
+    pub(super) kind_small: u8,
+    /// The kind of large blocks.
+    pub(super) kind_large: u8,
+    /// The entry in the page map of a large block that is live.
+    pub(super) entry_large: u32,
+    /// The mark of free blocks.
+    pub(super) mark: u32,
+    /// Where in a block it is.
+    pub(super) mark_at: usize,
+    /// Bytes of a block of each class.
+    pub(super) block_bytes: Vec<u64>,
+}
+
+impl HeapMap {
+    /// The maps in the writable memory of the process's modules: one for each copy of the library.
+    ///
+    /// # Errors
+    /// A map is of another version, or the heap is hardened more or less than by default.
+    pub(super) fn find_all(memory: &Memory, mappings: &[Mapping]) -> Result<Vec<Self>> {
+        let mut found = Vec::new();
+        let mut after_file = 0;
+        for mapping in mappings {
+            // The zero-initialised data of a module is in anonymous memory behind its file.
+            let of_module = mapping.is_file() || (mapping.path.is_empty() && mapping.start == after_file);
+            if !of_module {
+                continue;
+            }
+            after_file = mapping.end;
+            if !mapping.is_writable() {
+                continue;
+            }
+            let bytes = memory.bytes(mapping.start, (mapping.end - mapping.start) as usize);
+            let words: Vec<u64> = words_in(&bytes).collect();
+            let is_map = |at: &usize| words[*at..].starts_with(&HEAP_MAP_MAGIC);
+            for at in (0..words.len()).filter(is_map) {
+                found.push(Self::parse(&words[at..])?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads the words of a map. The heap of a process that never allocated has no pages.
+    fn parse(words: &[u64]) -> Result<Self> {
+        let version = words.get(2).copied().unwrap_or_default();
+        if version != HEAP_MAP_VERSION {
+            bail!(
+                "the library in the process describes its heap in version {version}, and this command reads version \
+                 {HEAP_MAP_VERSION}; use the command that was built with the library"
+            );
+        }
+        if words.len() < HEADER_WORDS {
+            bail!("the library's description of its heap is cut short");
+        }
+        let base = words[3];
+        let harden = words[10];
+        if base != 0 && harden != DEFAULT_HARDENING {
+            bail!(
+                "leaks are found only at harden=default: at other levels the heap does not tell free blocks from live ones"
+            );
+        }
+        let n_classes = words[HEADER_WORDS - 1];
+        let block_bytes = words.get(HEADER_WORDS..HEADER_WORDS + n_classes.min(MOST_CLASSES) as usize);
+        Ok(Self {
+            base,
+            n_pages: words[4],
+            records: words[5],
+            bitmaps: words[6],
+            page_map: words[7],
+            end: words[8],
+            os_page_bytes: words[9],
+            page_bytes: words[11],
+            record_bytes: words[12],
+            bitmap_bytes: words[13],
+            pages_at: words[14] as usize,
+            fresh_at: words[15] as usize,
+            kind_at: words[16] as usize,
+            class_at: words[17] as usize,
+            kind_small: words[18] as u8,
+            kind_large: words[19] as u8,
+            entry_large: words[20] as u32,
+            mark: words[21] as u32,
+            mark_at: words[22] as usize,
+            block_bytes: block_bytes.unwrap_or_default().to_vec(),
+        })
+    }
+}

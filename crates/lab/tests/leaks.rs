@@ -1,0 +1,216 @@
+//! `freestone leaks` on small programs that lose blocks, or keep them where they are easily overlooked: its verdicts are those of valgrind and
+//! LeakSanitizer, which run the same programs.
+
+mod harness;
+
+use harness::{file, freestone, holds, installed, refuses, said, scratch};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// A case of `c/leaks.cpp`: definitely and indirectly lost blocks.
+type Case = (&'static str, u64, u64);
+
+const CASES: [Case; 33] = [
+    ("single", 1, 0),
+    ("lost_list", 1, 9),
+    ("ring", 1, 1),
+    ("long_ring", 1, 4),
+    ("tree", 1, 6),
+    ("shared_tail", 2, 1),
+    ("list_into_ring", 1, 3),
+    ("overwritten", 1, 0),
+    ("many", 100, 0),
+    ("grown", 1, 0),
+    ("aligned", 1, 0),
+    ("large", 1, 0),
+    ("large_holds_small", 1, 1),
+    ("packed", 1, 0),
+    ("array_with_cookie", 1, 0),
+    ("containers", 1, 4),
+    ("by_a_thread", 1, 0),
+    ("on_a_former_stack", 1, 0),
+    ("by_a_thread_that_exits", 1, 0),
+    ("global", 0, 0),
+    ("interior", 0, 0),
+    ("thread_local_storage", 0, 0),
+    ("chain", 0, 0),
+    ("kept_array", 0, 0),
+    ("in_large", 0, 0),
+    ("in_own_mapping", 0, 0),
+    ("specific", 0, 0),
+    ("on_stack", 0, 0),
+    ("on_stack_of_a_thread", 0, 0),
+    ("freed", 0, 0),
+    ("in_register", 0, 0),
+    ("in_a_copy", 0, 0),
+    ("killed", 1, 0),
+];
+
+/// Cases that others judge otherwise, on purpose: LeakSanitizer does not search what a program maps itself, and looks for leaks only when a
+/// program leaves through `exit`; both report of copies of a process, too.
+const NOT_FOR_LEAK_SANITIZER: [&str; 4] = ["in_own_mapping", "in_register", "in_a_copy", "killed"];
+const NOT_FOR_VALGRIND: [&str; 2] = ["in_a_copy", "killed"];
+
+/// The program, built once with these options; `None` if it cannot be.
+fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/leaks.cpp");
+    let program = scratch().join(name);
+    let built =
+        Command::new("g++").args(["-O1", "-g", "-pthread"]).args(options).arg("-o").arg(&program).arg(source).status();
+    built.is_ok_and(|status| status.success()).then_some(program)
+}
+
+fn plain_program() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| program("leaks", &[]).expect("g++ is part of the tests"))
+}
+
+fn examined(arguments: &[&str]) -> (serde_json::Value, Output) {
+    let report = file(&format!("leaks-{}.json", arguments.join("-").replace(['/', ' '], "_")));
+    let output = freestone(&[&["leaks", "--json", "-o", &report, "--"], arguments].concat());
+    let text =
+        std::fs::read_to_string(&report).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", said(&output)));
+    (serde_json::from_str(&text).unwrap(), output)
+}
+
+/// Definitely and indirectly lost blocks, and the bytes of both, in all processes of a command.
+fn lost(arguments: &[&str]) -> (u64, u64, u64) {
+    let (report, _) = examined(arguments);
+    let mut sum = (0, 0, 0);
+    for process in report["processes"].as_array().unwrap() {
+        let findings = &process["findings"];
+        let of = |verdict: &str, figure: &str| {
+            findings[verdict][figure].as_u64().unwrap_or_else(|| panic!("{arguments:?}: {process}"))
+        };
+        sum.0 += of("definitely_lost", "blocks");
+        sum.1 += of("indirectly_lost", "blocks");
+        sum.2 += of("definitely_lost", "bytes") + of("indirectly_lost", "bytes");
+    }
+    sum
+}
+
+fn of_case(name: &str) -> (u64, u64, u64) {
+    lost(&[plain_program().to_str().unwrap(), name])
+}
+
+/// The number that follows the last `before` in a text, and has commas in it.
+fn number_after(text: &str, before: &str) -> Option<u64> {
+    let (_, rest) = text.rsplit_once(before)?;
+    let digits: String = rest.trim_start().chars().take_while(|each| each.is_ascii_digit() || *each == ',').collect();
+    digits.replace(',', "").parse().ok()
+}
+
+#[test]
+fn lost_blocks_are_found_and_kept_ones_are_not_reported() {
+    for (name, definite, indirect) in CASES {
+        let (found_definite, found_indirect, _) = of_case(name);
+        assert_eq!((found_definite, found_indirect), (definite, indirect), "{name}");
+    }
+}
+
+#[test]
+fn valgrind_has_the_same_verdicts() {
+    if !installed("valgrind") {
+        return;
+    }
+    for (name, definite, indirect) in CASES.into_iter().filter(|case| !NOT_FOR_VALGRIND.contains(&case.0)) {
+        let output = Command::new("valgrind").arg("--leak-check=full").arg(plain_program()).arg(name).output().unwrap();
+        let text = said(&output);
+        let blocks = |verdict: &str| {
+            let line = text.lines().find(|line| line.contains(verdict)).unwrap_or_default();
+            number_after(line, "bytes in").unwrap_or(0)
+        };
+        assert_eq!((blocks("definitely lost:"), blocks("indirectly lost:")), (definite, indirect), "{name}: {text}");
+    }
+}
+
+#[test]
+fn leak_sanitizer_finds_as_much_lost() {
+    let Some(program) = program("leaks-sanitized", &["-fsanitize=leak"]) else {
+        println!("skipped: the compiler has no LeakSanitizer");
+        return;
+    };
+    for (name, definite, indirect) in CASES.into_iter().filter(|case| !NOT_FOR_LEAK_SANITIZER.contains(&case.0)) {
+        let text = said(&Command::new(&program).arg(name).output().unwrap());
+        if text.contains("LeakSanitizer has encountered a fatal error") {
+            println!("skipped: LeakSanitizer cannot trace here");
+            return;
+        }
+        // In a circle, all blocks are lost indirectly to LeakSanitizer: the sums are compared.
+        assert_eq!(number_after(&text, "leaked in").unwrap_or(0), definite + indirect, "{name}: {text}");
+    }
+}
+
+#[test]
+fn programs_that_lose_nothing_end_without_a_report_of_lost_blocks() {
+    let commands: [&[&str]; 4] = [
+        &["python3", "-c", "pass"],
+        &["git", "--version"],
+        &["git", "status", "--short"],
+        &["sqlite3", ":memory:", "create table a(b); insert into a values(1); select * from a"],
+    ];
+    for arguments in commands.into_iter().filter(|arguments| installed(arguments[0])) {
+        let (definite, ..) = lost(arguments);
+        assert_eq!(definite, 0, "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_valgrind_finds_lost_in_perl_is_found() {
+    if !installed("perl") || !installed("valgrind") {
+        return;
+    }
+    let output = Command::new("valgrind").args(["--leak-check=full", "perl", "-e", "1"]).output().unwrap();
+    let text = said(&output);
+    let line = text.lines().find(|line| line.contains("definitely lost:")).unwrap_or_default();
+    let (definite, ..) = lost(&["perl", "-e", "1"]);
+    // A number that looks like an address may keep a block in either.
+    assert!(definite <= number_after(line, "bytes in").unwrap_or(0), "{definite}: {text}");
+}
+
+#[test]
+fn the_exit_status_is_the_programs_or_the_one_for_leaks() {
+    let program = plain_program().to_str().unwrap();
+    let status = |arguments: &[&str]| freestone(arguments).status.code().unwrap();
+    assert_eq!(status(&["leaks", "--", program, "single"]), 0);
+    assert_eq!(status(&["leaks", "--error-exitcode", "9", "--", program, "single"]), 9);
+    assert_eq!(status(&["leaks", "--error-exitcode", "9", "--", program, "global"]), 0);
+    assert_eq!(status(&["leaks", "--error-exitcode", "9", "--", program, "no such case"]), 1);
+    assert_eq!(status(&["leaks", "--", program, "killed"]), 128 + 9);
+}
+
+#[test]
+fn the_report_goes_to_standard_error_and_output_stays_the_programs() {
+    let output = freestone(&["leaks", "--show-reachable", "--", "sh", "-c", "echo out; exit 3"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n");
+    assert_eq!(output.status.code(), Some(3));
+    holds(&said(&output), &["leaks of sh", "definitely lost", "still reachable"]);
+}
+
+#[test]
+fn every_process_that_starts_a_program_is_examined() {
+    let program = plain_program().to_str().unwrap();
+    let script = format!("{program} single; {program} ring; {program} global");
+    assert_eq!(lost(&["sh", "-c", &script]).0, 2);
+}
+
+#[test]
+fn what_cannot_be_examined_is_said() {
+    refuses(&["leaks", "--", "no-such-command"], &["'no-such-command'"]);
+    refuses(&["leaks", "-a", "system", "--", "true"], &["has to run under Freestone"]);
+    refuses(&["leaks", "--suppressions", "/no/such/file", "--", "true"], &["/no/such/file"]);
+    let cleared = freestone(&["leaks", "--", "env", "-i", "/bin/true"]);
+    holds(&said(&cleared), &["was not examined"]);
+    if let Some(program) = program("leaks-static", &["-static"]) {
+        refuses(&["leaks", "--", program.to_str().unwrap(), "single"], &["linked statically"]);
+    }
+    let output = freestone(&[
+        "leaks",
+        "--",
+        "sh",
+        "-c",
+        &format!("FREESTONE_HARDEN=checks {} single", plain_program().display()),
+    ]);
+    holds(&said(&output), &["only at harden=default"]);
+}

@@ -1,0 +1,82 @@
+//! Writing a file piece by piece, and reading one of the kernel's.
+
+use crate::{Errno, process};
+use core::ffi::CStr;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, open};
+
+/// A file that is written from its start on, and closed when this is dropped.
+#[derive(Debug)]
+pub struct OutputFile(OwnedFd);
+
+impl OutputFile {
+    /// Creates the file at `path`, or empties it.
+    ///
+    /// ```
+    /// use freestone_os::OutputFile;
+    ///
+    /// let path = std::env::temp_dir().join(format!("freestone-output-{}", std::process::id()));
+    /// let name = std::ffi::CString::new(path.to_str().expect("a text")).expect("no zero byte");
+    /// OutputFile::create(&name).expect("the folder can be written").write(b"one line\n").expect("there is room");
+    /// assert_eq!(std::fs::read(&path).expect("the file exists"), b"one line\n");
+    /// std::fs::remove_file(&path).expect("the file exists");
+    /// ```
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn create(path: &CStr) -> Result<Self, Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        Ok(Self(open(path, flags, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)?))
+    }
+
+    /// Writes all `bytes`.
+    ///
+    /// # Errors
+    /// The kernel's error; a part may be written then.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
+        write_all(self.0.as_fd(), bytes)
+    }
+}
+
+/// Writes all `bytes` to an open descriptor.
+///
+/// ```
+/// assert_eq!(freestone_os::write_descriptor(-1, b"text").map_err(|errno| errno.0), Err(9), "EBADF");
+/// ```
+///
+/// # Errors
+/// The kernel's error; a part may be written then.
+pub fn write_descriptor(descriptor: i32, bytes: &[u8]) -> Result<(), Errno> {
+    process::borrow_descriptor(descriptor).map_or(Err(Errno(libc::EBADF)), |to| write_all(to, bytes))
+}
+
+fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match rustix::io::write(to, rest) {
+            // A file that takes nothing, and says no error, would be asked for ever.
+            Ok(0) => return Err(Errno(libc::ENOSPC)),
+            Ok(n) => rest = rest.get(n..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the file at `path` to its end, and passes on each piece.
+///
+/// # Errors
+/// The kernel's error from opening or reading, or the first that `each` returns.
+pub fn read_pieces(path: &CStr, mut each: impl FnMut(&[u8]) -> Result<(), Errno>) -> Result<(), Errno> {
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut piece = [0u8; 1024];
+    loop {
+        match rustix::io::read(&file, &mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(n) => each(piece.get(..n).unwrap_or_default())?,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What the published crates promise to those who depend on them: ranges as requirements, and the oldest compiler.
+
+use crate::process::{command, output, root, run, target};
+use anyhow::{Context, Result, bail};
+use std::fs;
+
+/// The crates that are published, with the features that stable compilers have.
+const CRATES: [(&str, &str, &str); 5] = [
+    ("freestone-base", "base", ""),
+    ("freestone-os", "os", ""),
+    ("freestone", "freestone", "allocator-api2"),
+    ("freestone-tlsf", "tlsf", "allocator-api2"),
+    ("freestone-pool", "pool", ""),
+];
+
+/// Checks the manifests, and compiles the crates with the oldest compiler that they name, if it is installed.
+pub(crate) fn check() -> Result<()> {
+    let workspace = read("Cargo.toml")?;
+    let dependencies = workspace.split("[workspace.dependencies]").nth(1).context("Cargo.toml lists dependencies")?;
+    refuse_exact("Cargo.toml", dependencies.split("\n[").next().unwrap_or_default())?;
+    let mut oldest = None;
+    for (name, folder, _) in CRATES {
+        let path = format!("crates/{folder}/Cargo.toml");
+        let manifest = read(&path)?;
+        refuse_exact(&path, &manifest)?;
+        let named = value(&manifest, "rust-version").with_context(|| format!("{path} names no rust-version"))?;
+        if oldest.get_or_insert(named.clone()) != &named {
+            bail!("{name} names Rust {named} as the oldest, others another: they are compiled together");
+        }
+    }
+    let oldest = oldest.context("crates are published")?;
+    let installed = output(&mut command("rustup", &["toolchain", "list"])).unwrap_or_default();
+    if !installed.lines().any(|line| line.starts_with(&format!("{oldest}-"))) {
+        println!(
+            "skipped: `rustup toolchain install {oldest} --profile minimal` is needed to compile with Rust {oldest}"
+        );
+        return Ok(());
+    }
+    let packages = CRATES.iter().flat_map(|(name, ..)| ["--package", name]);
+    let features: Vec<_> = CRATES
+        .iter()
+        .filter(|(.., features)| !features.is_empty())
+        .map(|(name, _, it)| format!("{name}/{it}"))
+        .collect();
+    let features = features.join(",");
+    let arguments =
+        [&["run", &oldest, "cargo", "check", "--locked", "--features", &features][..], &packages.collect::<Vec<_>>()];
+    // Its own folder: another compiler would have all others build again. The variable is that of the compiler that runs this.
+    let mut check = command("rustup", &arguments.concat());
+    run(check.env("CARGO_TARGET_DIR", target().join("oldest")).env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN"))
+}
+
+fn read(path: &str) -> Result<String> {
+    fs::read_to_string(root().join(path)).with_context(|| format!("cannot read {path}"))
+}
+
+/// Refuses a requirement of one version only: two libraries that each want another one could not be in the same program.
+fn refuse_exact(path: &str, manifest: &str) -> Result<()> {
+    match manifest.lines().find(|line| line.contains("\"=")) {
+        Some(line) => {
+            bail!("{path}: `{}` is an exact requirement; write a range, Cargo.lock holds the version", line.trim())
+        }
+        None => Ok(()),
+    }
+}
+
+/// The text behind `KEY = ` in a manifest.
+fn value(manifest: &str, key: &str) -> Option<String> {
+    let line = manifest.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='))?;
+    Some(line.trim().trim_matches('"').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_requirement_is_refused_and_a_range_is_not() {
+        assert!(refuse_exact("x", "libc = \"0.2\"\nrustix = { version = \"1.1.6\" }\n").is_ok());
+        let refused = refuse_exact("x", "libc = \"0.2\"\nrustix = { version = \"=1.1.6\" }\n").unwrap_err().to_string();
+        assert!(refused.contains("rustix") && refused.contains("exact"), "{refused}");
+    }
+
+    #[test]
+    fn the_value_of_a_key_is_read_and_another_key_is_not() {
+        let manifest = "rust-version.workspace = true\nrust-version = \"1.85\"\n";
+        assert_eq!(value(manifest, "rust-version").as_deref(), Some("1.85"));
+        assert_eq!(value(manifest, "edition"), None);
+    }
+}
