@@ -1,7 +1,7 @@
 //! The entry points: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
 //!
 //! ```text
-//!  entry points   alloc  free  realloc  global_alloc  explicit_heap  access  profile
+//!  entry points   alloc  free  realloc  global_alloc  explicit_heap  allocator  access  profile
 //!                   │
 //!  slow paths     local_heap, shortage        this thread's heap; room before an allocation fails
 //!                   │
@@ -21,6 +21,7 @@
 //! | [`free`] | freeing, and a block's usable size |
 //! | [`realloc`] | changing a block's size |
 //! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
+//! | `allocator` | the `Allocator` traits of other crates, for both |
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
 //! | [`profile`] | the heap profile |
 //! | [`access`] | the checks of memory functions |
@@ -42,6 +43,8 @@
 
 pub(crate) mod access;
 pub(crate) mod alloc;
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-02", feature = "nightly"))]
+mod allocator;
 mod background;
 pub(crate) mod explicit_heap;
 mod faults;

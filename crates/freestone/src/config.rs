@@ -16,6 +16,7 @@
 
 use core::fmt;
 
+mod nearest;
 mod parse;
 pub(crate) mod path_value;
 pub(crate) mod profile;
@@ -23,6 +24,7 @@ pub(crate) mod report_file;
 pub(crate) mod settings;
 pub(crate) mod words;
 
+pub(crate) use nearest::nearest;
 pub use parse::Mistake;
 pub use profile::PROFILES;
 pub use settings::{Harden, Settings};

@@ -36,7 +36,7 @@ pub(crate) struct HeapProfile {
     /// The heap that sampled small blocks come from, and its generation.
     heap: AtomicPtr<c_void>,
     generation: AtomicU32,
-    /// Bytes that live samples stand for, the most that they stood for, and how often that was more than ever before.
+    /// Bytes that live samples stand for, in 16ths, the most that they stood for, and how often that was more than ever before.
     live_bytes: AtomicU64,
     peak_bytes: AtomicU64,
     peak: AtomicU64,

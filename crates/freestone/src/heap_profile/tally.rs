@@ -2,27 +2,30 @@
 
 use freestone_base::sync::{AtomicU64, Ordering};
 
-/// Bits behind the point of a number of blocks.
-const FRACTION_BITS: u32 = 16;
+/// Parts that a block is counted in.
+const BLOCK_PARTS: f64 = 65_536.0;
 
-/// What a sample stands for: so many blocks, in 65536ths, of so many bytes in all.
+/// Parts that a byte is counted in: enough for a dump to give the size of blocks back exactly.
+const BYTE_PARTS: f64 = 16.0;
+
+/// What a sample stands for: so many blocks, in 65536ths, of so many bytes in all, in 16ths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Weight {
     /// Blocks, in 65536ths.
     pub(crate) blocks: u64,
-    /// Bytes.
+    /// Bytes, in 16ths.
     pub(crate) bytes: u64,
 }
 
 impl Weight {
     /// So many blocks, of so many bytes in all.
     pub(crate) fn new(blocks: f64, bytes: f64) -> Self {
-        Self { blocks: (blocks * f64::from(1 << FRACTION_BITS) + 0.5) as u64, bytes: (bytes + 0.5) as u64 }
+        Self { blocks: (blocks * BLOCK_PARTS + 0.5) as u64, bytes: (bytes * BYTE_PARTS + 0.5) as u64 }
     }
 
     /// Blocks, and bytes.
     pub(crate) fn estimate(self) -> (f64, f64) {
-        (self.blocks as f64 / f64::from(1 << FRACTION_BITS), self.bytes as f64)
+        (self.blocks as f64 / BLOCK_PARTS, self.bytes as f64 / BYTE_PARTS)
     }
 }
 
