@@ -25,6 +25,7 @@
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
 //! | [`profile`] | the heap profile |
 //! | [`access`] | the checks of memory functions |
+//! | `recording` | calls that are recorded |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
@@ -61,6 +62,7 @@ mod process;
 pub(crate) mod profile;
 mod profile_files;
 pub(crate) mod realloc;
+mod recording;
 mod report;
 mod shortage;
 mod snapshot;

@@ -137,7 +137,8 @@ pub mod key {
     pub const HEAP_PROFILE: usize = 17;
     pub const HEAP_PROFILE_INTERVAL: usize = 18;
     pub const HEAP_PROFILE_FILE: usize = 19;
-    pub const LIVE: usize = 20;
+    pub const RECORD: usize = 20;
+    pub const LIVE: usize = 21;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -160,7 +161,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 21] = [
+pub static OPTIONS: [OptionSpec; 22] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
@@ -307,8 +308,17 @@ pub static OPTIONS: [OptionSpec; 21] = [
         unit: Unit::Path,
         default: "",
         bounds: (0, 0),
-        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile; by default \
+        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit \
+                 if it is there; by default \
                  freestone.%p.%n.heap in the current directory",
+    },
+    OptionSpec {
+        key: "record",
+        unit: Unit::Path,
+        default: "",
+        bounds: (0, 0),
+        effect: "records every call into this file (docs/recording.md); if it exists, into one with the process's number after its name; \
+                 read at start, and not in a sandbox",
     },
     OptionSpec {
         key: "live",

@@ -10,9 +10,12 @@ mod manual;
 mod options;
 mod peers;
 mod profile;
+mod record;
+mod replay;
 mod report;
 mod run;
 mod top;
+mod trace;
 
 use crate::process::command_file::Refusal;
 use crate::process::interrupt;
@@ -50,6 +53,12 @@ enum Command {
     Leaks(leaks::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
+    /// Run a command under Freestone and record every call into a trace
+    Record(record::Options),
+    /// Print what a trace says: sizes, lifetimes, threads, live memory over time
+    Trace(trace::Options),
+    /// Repeat the calls of a trace under every allocator at hand, in interleaved rounds
+    Replay(replay::Options),
     /// Build or list the other allocators to compare with
     Peers(peers::Options),
     /// Print a completion script for a shell
@@ -78,6 +87,9 @@ pub(crate) fn main() -> Result<u8> {
         Command::Profile(options) => profile::main(&options).map(unless_interrupted),
         Command::Leaks(options) => leaks::main(&options).map(unless_interrupted),
         Command::Options(options) => options::main(&options).map(|()| 0),
+        Command::Record(options) => record::main(&options),
+        Command::Trace(options) => trace::main(&options).map(|()| 0),
+        Command::Replay(options) => replay::main(&options).map(unless_interrupted),
         Command::Peers(options) => peers::main(&options),
         Command::Completions { shell } => {
             completions::print(shell, &mut Cli::command());

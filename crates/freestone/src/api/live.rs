@@ -11,13 +11,13 @@
 //! Threads: any; one at a time writes, and the others go on without waiting. Cost: when off, a load and a branch on slow paths that take new
 //! blocks into a bin.
 
-use crate::api::profile_files::{NAME_BYTES, expand};
 use crate::api::snapshot;
 use crate::config::{Mistake, Settings};
 use crate::shared::Shared;
 use crate::stats::live_page::{self, PAGE_WORDS, Words};
 use crate::thread::life::Threads;
 use core::ffi::CStr;
+use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering};
 use freestone_base::text::FixedText;
 use freestone_os::{Errno, Linux, Os, SharedWords, process};
@@ -27,6 +27,9 @@ pub(super) const INTERVAL_MS: u32 = 100;
 
 /// Writing states takes at most one part in this many of a thread's time.
 const SHARE: u64 = 50;
+
+/// Longest path, with its final zero.
+const NAME_BYTES: usize = 1100;
 
 /// What stands for the process's number in a path.
 const PROCESS: &[u8] = b"%p";
@@ -231,7 +234,13 @@ fn has_number(settings: &Settings) -> bool {
 /// The path of this process's page, ended by a zero byte; `None` if none is set.
 fn path_of(settings: &Settings) -> Option<FixedText<NAME_BYTES>> {
     let template = settings.live_path().load()?;
-    template.to_str().ok().map(|template| expand(template, 0))
+    let mut path = FixedText::new();
+    for (at, part) in template.to_str().ok()?.split("%p").enumerate() {
+        // Writing into `FixedText` cannot fail.
+        let _ = if at == 0 { write!(path, "{part}") } else { write!(path, "{}{part}", process::id()) };
+    }
+    let _ = path.write_str("\0");
+    Some(path)
 }
 
 /// `None` if the process's number makes the path too long.
