@@ -7,7 +7,7 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  heap_map  options  pressure  profile_files  report
+//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_files  report
 //!                  snapshot  pin  weak_symbols
 //! ```
 //!
@@ -33,6 +33,7 @@
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
 //! | [`heap_map`] | where the heap is, for tracers |
+//! | `live` | the page of statistics that `freestone top` reads |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
 //! | `profile_files` | the files of heap profiles |
@@ -52,6 +53,7 @@ mod fork;
 pub(crate) mod free;
 pub(crate) mod global_alloc;
 pub(crate) mod heap_map;
+mod live;
 mod local_heap;
 mod options;
 mod pin;

@@ -105,7 +105,8 @@ mod usage;
 pub use api::explicit_heap::Heap;
 pub use api::global_alloc::Freestone;
 pub use api::pressure::Callback;
-pub use stats::Stats;
+pub use stats::rows::{ClassStats, HeapKind, HeapStats};
+pub use stats::{Details, Stats};
 
 /// The options: their names, units, defaults and ranges.
 ///

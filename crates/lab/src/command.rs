@@ -14,6 +14,7 @@ mod record;
 mod replay;
 mod report;
 mod run;
+mod top;
 mod trace;
 
 use crate::process::command_file::Refusal;
@@ -44,6 +45,8 @@ enum Command {
     Experiment(experiment::Options),
     /// Make one HTML page from result files
     Report(report::Options),
+    /// Show the memory of a running process live: by part, size class and thread
+    Top(top::Options),
     /// Run a command with the sampling profiler and show which calls hold its memory
     Profile(profile::Options),
     /// Run a command and report the blocks that it lost
@@ -80,6 +83,7 @@ pub(crate) fn main() -> Result<u8> {
         Command::Bench(options) => bench::main(&options).map(unless_interrupted),
         Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
+        Command::Top(options) => top::main(&options).map(unless_interrupted),
         Command::Profile(options) => profile::main(&options).map(unless_interrupted),
         Command::Leaks(options) => leaks::main(&options).map(unless_interrupted),
         Command::Options(options) => options::main(&options).map(|()| 0),

@@ -45,6 +45,7 @@ mod output;
 pub mod process;
 mod readable;
 mod scratch;
+mod shared_words;
 pub mod stack;
 #[cfg(test)]
 mod test_range;
@@ -56,7 +57,8 @@ pub use futex::Futex;
 pub use linux::Linux;
 pub use module::CodeAddress;
 pub use output::{OutputFile, read_pieces, write_descriptor};
-pub use scratch::{map_for_good, with_long_text};
+pub use scratch::{map_for_good, with_long_text, with_rows};
+pub use shared_words::SharedWords;
 
 /// An error number of the operating system.
 ///

@@ -83,6 +83,22 @@ pub fn id() -> i32 {
     unsafe { libc::getpid() }
 }
 
+/// Whether there is a process with the number `id`, whosever it is.
+///
+/// ```
+/// use freestone_os::process;
+///
+/// assert!(process::is_running(process::id()) && !process::is_running(i32::MAX));
+/// ```
+#[must_use]
+pub fn is_running(id: i32) -> bool {
+    let before = errno();
+    // SAFETY: signal 0 is sent to no process; the call only asks whether there is one.
+    let is_running = id > 0 && (unsafe { libc::kill(id, 0) } == 0 || errno().0 != libc::ESRCH);
+    set_errno(before);
+    is_running
+}
+
 /// The peak of the process's resident memory in bytes; `None` if the kernel does not say.
 ///
 /// ```

@@ -14,7 +14,7 @@ use crate::config::Mistake;
 use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, class_of_aligned};
 use crate::span::family::Family;
-use crate::stats::Stats;
+use crate::stats::{Details, Stats};
 use crate::thread::current;
 use crate::thread::watched::request::Claim;
 use core::alloc::{GlobalAlloc, Layout};
@@ -78,6 +78,23 @@ impl Freestone {
     #[must_use]
     pub fn stats(&self) -> Stats {
         process::stats()
+    }
+
+    /// Calls `visit` with what the allocator holds now, in sum, per size class and per heap; `None` if the kernel has no memory for the rows.
+    ///
+    /// Allocates nothing and holds no lock while `visit` runs, so that it may do both: it writes the figures as text for a monitoring system, for
+    /// example ([`Details::open_metrics`], [`Details::json`]).
+    ///
+    /// ```
+    /// use freestone::Freestone;
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: Freestone = Freestone;
+    ///
+    /// ALLOCATOR.with_details(|details| print!("{}", details.open_metrics())).expect("memory for the rows");
+    /// ```
+    pub fn with_details<R>(&self, visit: impl FnOnce(&Details<'_>) -> R) -> Option<R> {
+        process::with_details(visit)
     }
 
     /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.

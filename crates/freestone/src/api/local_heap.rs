@@ -137,6 +137,7 @@ fn created() -> Option<Own<'static, Linux>> {
         unsafe { PROCESS.threads.end(own) };
         return None;
     }
+    process::note_thread(own.heap());
     PROCESS.background.thread_created(&PROCESS.shared);
     PROCESS.recordings.begin(own, PROCESS.shared.settings().record_path());
     Some(own)

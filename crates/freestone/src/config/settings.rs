@@ -72,6 +72,7 @@ const UNLIMITED: usize = usize::MAX;
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
     report_file: ReportFile,
+    live_path: PathValue,
     heap_profile_file: PathValue,
     record_path: PathValue,
 }
@@ -109,8 +110,10 @@ impl Settings {
                 AtomicUsize::new(512 << 10),
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
+            live_path: PathValue::new(),
             heap_profile_file: PathValue::new(),
             record_path: PathValue::new(),
         }
@@ -267,6 +270,11 @@ impl Settings {
             1 => Some(HeapProfiling::Ready),
             _ => Some(HeapProfiling::On),
         }
+    }
+
+    /// The path of the page of statistics, in which `%p` stands for the process's number.
+    pub(crate) fn live_path(&self) -> &PathValue {
+        &self.live_path
     }
 
     /// Milliseconds between two lines of the report; `None`: only at start and exit.

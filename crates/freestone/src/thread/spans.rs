@@ -35,7 +35,7 @@ use crate::thread::span_owner::owner_of_span;
 use core::cell::Cell;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::sync::{AtomicI64, Ordering};
+use freestone_base::sync::{AtomicI64, AtomicU64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
@@ -191,13 +191,13 @@ impl ClassSpans {
 pub(crate) struct OwnedSpans {
     classes: [ClassSpans; N_CLASSES],
     /// Pages in them.
-    n_pages: Cell<u64>,
+    n_pages: AtomicU64,
 }
 
 impl OwnedSpans {
     /// None.
     pub(crate) const fn new() -> Self {
-        Self { classes: [const { ClassSpans::new() }; N_CLASSES], n_pages: Cell::new(0) }
+        Self { classes: [const { ClassSpans::new() }; N_CLASSES], n_pages: AtomicU64::new(0) }
     }
 
     /// Those of one class.
@@ -206,9 +206,9 @@ impl OwnedSpans {
         &self.classes[class]
     }
 
-    /// Pages in all of them except adopted ones: only for explicit heaps, which adopt none.
+    /// Pages in all of them. Any thread may read it.
     pub(crate) fn n_pages(&self) -> u64 {
-        self.n_pages.get()
+        self.n_pages.load(Ordering::Relaxed)
     }
 
     /// Pages that a new span of a class has.
@@ -235,7 +235,7 @@ impl OwnedSpans {
         span.is_watched.set(is_watched);
         span.owner.store(owner.as_owner().cast_mut(), Ordering::Release);
         span.set_entries(Entry::small(generation, class as u8));
-        self.n_pages.set(self.n_pages.get() + u64::from(n_pages.0));
+        self.count_pages(n_pages);
         self.of(class).use_span(&span);
         true
     }
@@ -249,7 +249,10 @@ impl OwnedSpans {
         generation: Generation,
     ) -> bool {
         let adopted = shared.central.adopt(&shared.pages, class, owner.as_owner().cast_mut(), generation);
-        adopted.inspect(|span| self.of(class).use_span(span)).is_some()
+        let Some(span) = adopted else { return false };
+        self.count_pages(span.n_pages());
+        self.of(class).use_span(&span);
+        true
     }
 
     /// Puts a block of `class` back into a span of this heap that has free blocks, and others that are out. `false` in other cases: nothing is done.
@@ -330,14 +333,18 @@ impl OwnedSpans {
 
     /// Gives a span to the page heap: no block of it is out, and it is in no list.
     fn free_span<O: Os>(&self, pages: &PageHeap<O>, span: OwnedSpan<'_>) {
-        self.n_pages.set(self.n_pages.get().saturating_sub(u64::from(span.n_pages().0)));
+        self.n_pages.store(self.n_pages().saturating_sub(u64::from(span.n_pages().0)), Ordering::Relaxed);
         blocks::clear(&span);
         pages.free(OwnedRun::of(span));
     }
 
+    fn count_pages(&self, n: Pages) {
+        self.n_pages.store(self.n_pages() + u64::from(n.0), Ordering::Relaxed);
+    }
+
     /// Resets the count: the heap has no span.
     pub(crate) fn reset_pages(&self) {
-        self.n_pages.set(0);
+        self.n_pages.store(0, Ordering::Relaxed);
     }
 }
 
