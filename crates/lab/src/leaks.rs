@@ -20,6 +20,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`tracer`] | running a command under `ptrace` until its processes end |
+//! | [`attached`] | holding a living process |
 //! | [`stopped`] | a process that is stopped: its threads and their registers |
 //! | [`examination`] | the steps from its memory to the findings |
 //! | [`memory`] | reading the memory of another process |
@@ -30,6 +31,7 @@
 //! | [`findings`] | verdicts in groups, as text and as JSON |
 //! | [`suppressions`] | leaks that are known |
 
+pub(crate) mod attached;
 pub(crate) mod examination;
 pub(crate) mod findings;
 mod heap;

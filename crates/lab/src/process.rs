@@ -14,9 +14,11 @@
 //! | [`child`] | a child run to its end with its output captured, within a time limit |
 //! | [`workload_run`] | one run of a built-in workload; its record |
 //! | [`command_run`], [`launcher`], [`command_record`] | one run of any command through a small process that measures it |
+//! | [`threads`] | the threads of a process |
 //! | [`server`] | a client against a server that runs under the allocator |
 //! | [`command_file`], [`own_executable`], [`scratch_file`] | finding commands and the lab itself; temporary files |
 //! | [`interrupt`] | signals: asking the lab to stop, passing them on to the command |
+//! | [`live_process`] | a process that keeps a page of statistics, read from outside |
 //! | [`exit_report`], [`memory_timeline`], [`monotonic_clock`] | what libfreestone reports of its processes; memory over time |
 
 pub(crate) mod child;
@@ -26,10 +28,12 @@ pub(crate) mod command_run;
 pub(crate) mod exit_report;
 pub(crate) mod interrupt;
 pub(crate) mod launcher;
+pub(crate) mod live_process;
 pub(crate) mod memory_timeline;
 pub(crate) mod monotonic_clock;
 pub(crate) mod own_executable;
 pub(crate) mod preload;
 pub(crate) mod scratch_file;
 pub(crate) mod server;
+pub(crate) mod threads;
 pub(crate) mod workload_run;

@@ -3,9 +3,10 @@
 
 mod harness;
 
-use harness::{file, freestone, holds, installed, refuses, said, scratch};
+use harness::{command, file, freestone, holds, installed, refuses, said, scratch};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// A case of `c/leaks.cpp`: definitely and indirectly lost blocks.
@@ -193,6 +194,50 @@ fn every_process_that_starts_a_program_is_examined() {
     let program = plain_program().to_str().unwrap();
     let script = format!("{program} single; {program} ring; {program} global");
     assert_eq!(lost(&["sh", "-c", &script]).0, 2);
+}
+
+#[test]
+fn with_stacks_a_leak_has_the_function_that_lost_it_and_can_be_suppressed() {
+    let (report, known) = (file("leaks-stacks.json"), file("known.txt"));
+    std::fs::write(&known, "# known\nleak:^ring\n").unwrap();
+    let program = plain_program().to_str().unwrap();
+    let run = |case: &str| {
+        let options = ["--stacks", "all", "--suppressions", &known, "--error-exitcode", "9", "--json", "-o", &report];
+        let output = freestone(&[&["leaks"], &options[..], &["--", program, case]].concat());
+        let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
+        (report["processes"][0]["findings"].clone(), output.status.code().unwrap())
+    };
+    let (found, status) = run("lost_list");
+    assert_eq!(status, 9);
+    let group = &found["groups"][0];
+    let functions: Vec<&str> =
+        group["stack"].as_array().unwrap().iter().map(|frame| frame["function"].as_str().unwrap()).collect();
+    assert!(functions.contains(&"main") && functions.iter().any(|name| name.contains("lost_list")), "{group}");
+    assert_eq!((&group["verdict"], &group["blocks"]), (&"definitely_lost".into(), &1.into()));
+    // In `ring` the function's own name is suppressed.
+    let (found, status) = run("ring");
+    assert_eq!((status, found["suppressed"].as_array().map(Vec::len)), (9, Some(0)), "an anchored name is not a part");
+    std::fs::write(&known, "leak:ring\n").unwrap();
+    let (found, status) = run("ring");
+    assert_eq!((status, found["definitely_lost"]["blocks"].as_u64()), (0, Some(0)), "{found}");
+}
+
+#[test]
+fn a_living_process_is_examined_and_goes_on() {
+    let mut lab = command(&["run", "--", plain_program().to_str().unwrap(), "living"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(lab.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let output = freestone(&["leaks", "--pid", line.trim(), "--error-exitcode", "9"]);
+    holds(&said(&output), &["definitely lost  64.0 B in 1 block"]);
+    assert_eq!(output.status.code(), Some(9));
+    assert!(Command::new("kill").arg(line.trim()).status().unwrap().success());
+    assert_eq!(lab.wait().unwrap().code(), Some(128 + 15));
+    refuses(&["leaks", "--pid", "999999999"], &["no process 999999999"]);
+    refuses(&["leaks", "--pid", &std::process::id().to_string()], &["the library is not in it"]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(super) struct HeapMap {
 const N_CONSTANTS: usize = 13;
 
 /// The number of constants of the heap profile.
-const N_PROFILE: usize = 11;
+const N_PROFILE: usize = 12;
 
 /// The map of the process's heap, in its writable data.
 #[used]
@@ -82,6 +82,7 @@ static HEAP_MAP: HeapMap = HeapMap {
     profile_places: [
         recorder::PLACES[0] as u64,
         recorder::PLACES[1] as u64,
+        recorder::PLACES[2] as u64,
         stack_table::PLACES[0] as u64,
         stack_table::PLACES[1] as u64,
         stack_table::PLACES[2] as u64,

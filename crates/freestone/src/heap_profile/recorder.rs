@@ -26,8 +26,8 @@ struct Tables {
     live: LiveTable,
 }
 
-/// Where a tracer finds the two tables in their mapping: the stacks, and the live samples.
-pub(crate) const PLACES: [usize; 2] = [offset_of!(Tables, stacks), offset_of!(Tables, live)];
+/// Where a tracer finds the two tables in their mapping: the stacks, and the live samples; and the bytes of the mapping.
+pub(crate) const PLACES: [usize; 3] = [offset_of!(Tables, stacks), offset_of!(Tables, live), size_of::<Tables>()];
 
 /// See the module header.
 pub(crate) struct HeapProfile {

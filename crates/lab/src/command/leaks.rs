@@ -3,6 +3,7 @@
 //! The command keeps its terminal, its input and its exit status. The report goes to stderr, because stdout belongs to the command, or to a file.
 
 use crate::allocator::{preloading, selection};
+use crate::leaks::attached::Attached;
 use crate::leaks::examination;
 use crate::leaks::findings::Findings;
 use crate::leaks::stopped::StoppedProcess;
@@ -44,8 +45,11 @@ pub(crate) struct Options {
     /// Report as JSON
     #[arg(long)]
     json: bool,
+    /// Examine this process as it is now, and let it go on; it has to run under Freestone, or be linked with it
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    pid: Option<i32>,
     /// The command and its arguments
-    #[arg(last = true, required = true)]
+    #[arg(trailing_var_arg = true, required_unless_present = "pid")]
     command: Vec<OsString>,
 }
 
@@ -68,25 +72,19 @@ type Examined = (i32, String, Result<Findings>);
 /// # Errors
 /// The command cannot be run or traced, or the library was in none of its processes.
 pub(crate) fn main(options: &Options) -> Result<u8> {
+    let suppressions = options.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default();
+    if let Some(pid) = options.pid {
+        return living(options, pid, &suppressions);
+    }
     let Some(program) = options.command.first() else { bail!("no command was given") };
     let path = command_file::find(program)?;
-    let suppressions = options.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default();
     let mut command = prepare(options, program, &path)?;
     interrupt::keep_for_the_command();
     let mut tracer = Tracer::start(&mut command).with_context(|| command_line::quoted(&options.command))?;
     let mut examined = Vec::new();
     let exit = tracer.run(|process| examined.push(examine(process, &suppressions)))?;
     interrupt::continue_when_the_reader_is_gone();
-    let has_leaks = examined.iter().any(|(_, _, found)| found.as_ref().is_ok_and(Findings::has_leaks));
-    let report = if options.json { to_json(&examined, exit) } else { to_text(&examined, options.show_reachable) };
-    match &options.out {
-        Some(file) => {
-            fs::write(file, report).with_context(|| format!("the report {} cannot be written", file.display()))?
-        }
-        None => {
-            let _ = std::io::stderr().write_all(report.as_bytes());
-        }
-    }
+    report(options, &examined, Some(exit))?;
     if !examined.iter().any(|(_, _, found)| found.is_ok()) {
         let why = preloading::obstacle(&path).map_or_else(
             || "no process of it ended with the library in it; does it clear its environment?".to_owned(),
@@ -95,7 +93,36 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         bail!("nothing is known of the leaks of {}: {why}", path.display());
     }
     let status = exit.clamp(0, 255) as u8;
-    Ok(if has_leaks { options.error_exitcode.unwrap_or(status) } else { status })
+    Ok(if has_leaks(&examined) { options.error_exitcode.unwrap_or(status) } else { status })
+}
+
+/// Examines a living process, which goes on then.
+fn living(options: &Options, pid: i32, suppressions: &Suppressions) -> Result<u8> {
+    let attached = Attached::stop(pid)?;
+    let examined = examine(attached.process(), suppressions);
+    drop(attached);
+    if let (_, name, Err(why)) = &examined {
+        bail!("{name} ({pid}) cannot be examined: {why:#}");
+    }
+    let examined = [examined];
+    report(options, &examined, None)?;
+    Ok(if has_leaks(&examined) { options.error_exitcode.unwrap_or(0) } else { 0 })
+}
+
+fn has_leaks(examined: &[Examined]) -> bool {
+    examined.iter().any(|(_, _, found)| found.as_ref().is_ok_and(Findings::has_leaks))
+}
+
+/// Writes the report to where it is to go.
+fn report(options: &Options, examined: &[Examined], exit: Option<i32>) -> Result<()> {
+    let text = if options.json { to_json(examined, exit) } else { to_text(examined, options.show_reachable) };
+    match &options.out {
+        Some(file) => fs::write(file, text).with_context(|| format!("the report {} cannot be written", file.display())),
+        None => {
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            Ok(())
+        }
+    }
 }
 
 /// The command, with the library and its options in its environment.
@@ -151,7 +178,7 @@ fn to_text(examined: &[Examined], show_reachable: bool) -> String {
     text
 }
 
-fn to_json(examined: &[Examined], exit: i32) -> String {
+fn to_json(examined: &[Examined], exit: Option<i32>) -> String {
     let process = |(pid, name, found): &Examined| -> Value {
         match found {
             Ok(findings) => json!({"pid": pid, "name": name, "findings": findings.to_json()}),

@@ -28,12 +28,14 @@ pub(crate) fn examine(process: &StoppedProcess) -> Result<Findings> {
     if heaps.is_empty() {
         bail!("the library is not in it");
     }
-    let roots = roots::find(process, &mappings, &heaps);
+    let samples: Vec<Samples> = maps.iter().map(|map| Samples::read(&memory, map)).collect();
+    let excluded: Vec<(u64, u64)> =
+        heaps.iter().map(Heap::range).chain(samples.iter().map(|samples| samples.range)).collect();
+    let roots = roots::find(process, &mappings, &excluded);
     for heap in &mut heaps {
         heap.prepare_marks();
     }
     let verdicts = marking::mark(&memory, &mut heaps, &roots);
-    let samples: Vec<Samples> = maps.iter().map(|map| Samples::read(&memory, map)).collect();
     let mut symbols = Symbolizer::new(mappings);
     let mut named = HashMap::<(usize, u64), Stack>::new();
     Ok(Findings::new(process.pid, &heaps, &verdicts, |block| {

@@ -171,3 +171,35 @@ fn amount((blocks, bytes): Sum) -> String {
 fn plural(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(verdict: Verdict, function: &str, blocks: u64, bytes: u64) -> Group {
+        let frame = Frame { function: function.into(), ..Frame::default() };
+        Group { verdict, stack: vec![frame], blocks, bytes, addresses: vec![0x1000] }
+    }
+
+    #[test]
+    fn sums_are_by_verdict_and_what_is_suppressed_is_no_leak() {
+        let groups = vec![
+            group(Verdict::DefinitelyLost, "known", 1, 64),
+            group(Verdict::IndirectlyLost, "other", 2, 32),
+            group(Verdict::StillReachable, "known", 3, 48),
+        ];
+        let mut findings = Findings { pid: 7, groups, suppressed: Vec::new() };
+        assert!(findings.has_leaks());
+        assert_eq!(findings.sum(Verdict::IndirectlyLost), (2, 32));
+        let file = crate::process::scratch_file::ScratchFile::new("known-leaks");
+        std::fs::write(file.path(), "leak:known\n").unwrap();
+        findings.suppress(&Suppressions::read(file.path()).unwrap());
+        assert!(!findings.has_leaks());
+        // Reachable blocks are no leaks, and stay as they are.
+        assert_eq!((findings.suppressed.len(), findings.sum(Verdict::StillReachable)), (1, (3, 48)));
+        let text = findings.to_text(false);
+        assert!(text.contains("suppressed       64.0 B in 1 block") && text.contains("other"), "{text}");
+        assert!(!text.contains("    known") && findings.to_text(true).contains("    known"), "{text}");
+        assert_eq!(findings.to_json()["indirectly_lost"]["bytes"], 32);
+    }
+}

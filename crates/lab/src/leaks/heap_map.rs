@@ -9,7 +9,7 @@ use freestone::door::{HEAP_MAP_MAGIC, HEAP_MAP_VERSION};
 const DEFAULT_HARDENING: u64 = 1;
 
 /// Words before the sizes of blocks.
-const HEADER_WORDS: usize = 36;
+const HEADER_WORDS: usize = 37;
 
 /// More size classes than any version has.
 const MOST_CLASSES: u64 = 256;
@@ -122,20 +122,20 @@ impl HeapMap {
             page_map: words[7],
             end: words[8],
             profile: words[11],
-            profile_places: words[12..23].to_vec(),
+            profile_places: words[12..24].to_vec(),
             os_page_bytes: words[9],
-            page_bytes: words[23],
-            record_bytes: words[24],
-            bitmap_bytes: words[25],
-            pages_at: words[26] as usize,
-            fresh_at: words[27] as usize,
-            kind_at: words[28] as usize,
-            class_at: words[29] as usize,
-            kind_small: words[30] as u8,
-            kind_large: words[31] as u8,
-            entry_large: words[32] as u32,
-            mark: words[33] as u32,
-            mark_at: words[34] as usize,
+            page_bytes: words[24],
+            record_bytes: words[25],
+            bitmap_bytes: words[26],
+            pages_at: words[27] as usize,
+            fresh_at: words[28] as usize,
+            kind_at: words[29] as usize,
+            class_at: words[30] as usize,
+            kind_small: words[31] as u8,
+            kind_large: words[32] as u8,
+            entry_large: words[33] as u32,
+            mark: words[34] as u32,
+            mark_at: words[35] as usize,
             block_bytes: block_bytes.unwrap_or_default().to_vec(),
         })
     }

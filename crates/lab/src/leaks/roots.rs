@@ -10,7 +10,6 @@
 //!
 //! Memory that the program maps itself is searched as well: Python keeps its own objects there, and they refer to blocks.
 
-use crate::leaks::heap::Heap;
 use crate::leaks::stopped::{FormerStack, StoppedProcess, StoppedThread};
 use crate::symbols::mapping::Mapping;
 
@@ -26,15 +25,20 @@ pub(super) struct Roots {
     pub(super) words: Vec<u64>,
 }
 
-/// The roots of a process.
-pub(super) fn find(process: &StoppedProcess, mappings: &[Mapping], heaps: &[Heap]) -> Roots {
-    let in_heap = |mapping: &Mapping| {
-        heaps.iter().map(Heap::range).any(|(start, end)| mapping.start < end && start < mapping.end)
-    };
-    let writable = mappings.iter().filter(|mapping| mapping.is_writable() && !in_heap(mapping));
-    let range = |mapping| searched(mapping, &process.threads, &process.former_stacks);
+/// The roots of a process. What is `excluded` is none: the heaps, and tables of the library with the addresses of blocks.
+pub(super) fn find(process: &StoppedProcess, mappings: &[Mapping], excluded: &[(u64, u64)]) -> Roots {
+    let writable = mappings.iter().filter(|mapping| mapping.is_writable());
+    let ranges = writable.filter_map(|mapping| searched(mapping, &process.threads, &process.former_stacks));
     let words = process.threads.iter().flat_map(|thread| thread.registers.iter().copied()).collect();
-    Roots { ranges: writable.filter_map(range).collect(), words }
+    Roots { ranges: ranges.flat_map(|range| without(range, excluded)).collect(), words }
+}
+
+/// What is left of a range without others.
+fn without(range: (u64, u64), excluded: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    excluded.iter().fold(vec![range], |left, &(start, end)| {
+        let parts = left.into_iter().flat_map(|(from, to)| [(from, to.min(start)), (from.max(end), to)]);
+        parts.filter(|(from, to)| from < to).collect()
+    })
 }
 
 /// The part of a mapping that is searched.
@@ -72,6 +76,14 @@ mod tests {
         assert_eq!(searched(&stack, &[thread(0x5000), thread(0x3000)], &[]), Some((0x3000 - 128, 0x9000)));
         assert_eq!(searched(&stack, &[thread(0x1008)], &[]), Some((0x1000, 0x9000)));
         assert_eq!(searched(&stack, &[thread(0x9000)], &[]), Some((0x1000, 0x9000)));
+    }
+
+    #[test]
+    fn excluded_ranges_are_cut_out() {
+        assert_eq!(without((10, 90), &[(30, 40), (60, 70)]), [(10, 30), (40, 60), (70, 90)]);
+        assert_eq!(without((10, 90), &[(0, 20), (80, 99), (0, 0)]), [(20, 80)]);
+        assert!(without((10, 90), &[(10, 90)]).is_empty());
+        assert_eq!(without((10, 90), &[(90, 99), (1, 10)]), [(10, 90)]);
     }
 
     #[test]

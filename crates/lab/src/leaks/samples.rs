@@ -10,6 +10,8 @@ const MOST_FRAMES: u64 = 256;
 /// The samples of a process.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
+    /// The tables themselves, which have the addresses of blocks in them; empty without any.
+    pub(super) range: (u64, u64),
     /// The number of the stack of each sampled block, by its address.
     stack_of: HashMap<u64, u64>,
     /// The return addresses of each stack, innermost first.
@@ -22,6 +24,7 @@ impl Samples {
         let [
             stacks_at,
             live_at,
+            tables_bytes,
             entries_at,
             entry_bytes,
             place_at,
@@ -40,6 +43,7 @@ impl Samples {
         if tables == 0 {
             return samples;
         }
+        samples.range = (tables, tables + tables_bytes);
         let live = memory.bytes(tables + live_at + samples_at, (n_samples * sample_bytes) as usize);
         for sample in live.chunks_exact(sample_bytes as usize) {
             let word = |at: u64| sample.get(at as usize..).and_then(|rest| words_in(rest).next()).unwrap_or(0);

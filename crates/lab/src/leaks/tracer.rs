@@ -17,7 +17,7 @@
 #![allow(unsafe_code)]
 
 use crate::leaks::stopped::{FormerStack, StoppedProcess, StoppedThread};
-use crate::process::interrupt;
+use crate::process::{interrupt, threads};
 use crate::symbols::mapping::Mapping;
 use anyhow::{Result, bail};
 use libc::{c_int, c_long};
@@ -166,7 +166,7 @@ impl Tracer {
             return resume(thread, 0);
         }
         let is_alone = registers.system_call == libc::SYS_exit
-            && threads_of(number).iter().filter(|other| is_alive(number, **other)).count() > 1;
+            && threads::of(number).iter().filter(|other| is_alive(number, **other)).count() > 1;
         if is_alone && process.held.is_empty() {
             process.former_stacks.extend(stack_of(&registers));
             return resume(thread, 0);
@@ -179,7 +179,7 @@ impl Tracer {
     fn examine_if_all_are_held(&mut self, number: i32, examine: &mut impl FnMut(&StoppedProcess)) {
         let Some(process) = self.processes.get_mut(&number).filter(|process| !process.held.is_empty()) else { return };
         let is_held = |thread: &i32| process.held.iter().any(|held| held.number == *thread);
-        if threads_of(number).iter().any(|thread| !is_held(thread) && is_alive(number, *thread)) {
+        if threads::of(number).iter().any(|thread| !is_held(thread) && is_alive(number, *thread)) {
             return;
         }
         let threads = std::mem::take(&mut process.held);
@@ -199,7 +199,7 @@ impl Tracer {
                 system_call_of(number, *thread)
                     .is_some_and(|call| call == libc::SYS_execve || call == libc::SYS_execveat)
             };
-            if since.elapsed() > LONGEST_HOLD || threads_of(number).iter().any(in_exec) {
+            if since.elapsed() > LONGEST_HOLD || threads::of(number).iter().any(in_exec) {
                 process.held_since = None;
                 process.held.drain(..).for_each(|thread| resume(thread.number, 0));
             }
@@ -225,12 +225,6 @@ fn process_of(thread: i32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(thread)
-}
-
-/// The threads of a process.
-fn threads_of(process: i32) -> Vec<i32> {
-    let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Whether a thread has not ended yet: the first one of a process stays in the list until the last has ended.

@@ -258,6 +258,13 @@ void killed() {
     raise(SIGKILL);
 }
 
+void living() {
+    single();
+    printf("%d\n", getpid());
+    fflush(stdout);
+    pause();
+}
+
 struct Case {
     const char *name;
     void (*run)();
@@ -297,6 +304,7 @@ const Case CASES[] = {
     {"in_register", in_register},
     {"in_a_copy", in_a_copy},
     {"killed", killed},
+    {"living", living},
 };
 
 // Overwrites what the functions before have left on the stack.

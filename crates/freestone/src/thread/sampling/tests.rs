@@ -133,7 +133,7 @@ fn other_threads_free_guarded_blocks_and_their_thread_may_be_gone() {
     free(second, blocks[0]);
     world.end(first);
     blocks[1..].iter().for_each(|&block| free(second, block));
-    assert_eq!(world.shared.guarded.live_and_open_bytes(), (0, 0));
+    assert_eq!((world.shared.guarded.live_classes().count(), world.shared.guarded.open_bytes()), (0, 0));
     let class = class_of(100);
     assert_eq!(first.heap().counts(class).allocs - second.heap().counts(class).frees, 0);
     world.check().unwrap();
@@ -221,7 +221,7 @@ proptest! {
         }
         world.check().map_err(TestCaseError::fail)?;
         player.drain().map_err(|violation| TestCaseError::fail(violation.0))?;
-        prop_assert_eq!(world.shared.guarded.live_and_open_bytes(), (0, 0));
+        prop_assert_eq!((world.shared.guarded.live_classes().count(), world.shared.guarded.open_bytes()), (0, 0));
         prop_assert!(seen::take().is_empty());
     }
 }

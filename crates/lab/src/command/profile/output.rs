@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(super) struct Output {
     /// Also write NAME.pb.gz (for `go tool pprof`), NAME.folded (collapsed stacks), NAME.svg (flame graph) and NAME.html (all of it)
-    #[arg(short, long = "out", value_name = "NAME")]
+    #[arg(short = 'o', long = "out", value_name = "NAME")]
     name: Option<PathBuf>,
     /// Which figures to show
     #[arg(long, value_enum, default_value_t = Measure::Live)]
