@@ -46,7 +46,8 @@ const PLATFORMS: [Platform; 2] = [
 ];
 
 /// The crates that programs use; the tools run on developers' machines only.
-const PACKAGES: [&str; 5] = ["freestone-base", "freestone-os", "freestone-tlsf", "freestone-pool", "freestone"];
+const PACKAGES: [&str; 6] =
+    ["freestone-base", "freestone-os", "freestone-trace", "freestone-tlsf", "freestone-pool", "freestone"];
 
 /// Tests of the C interface that need nothing but a C compiler and a way to run its programs.
 const C_TESTS: [&str; 9] =

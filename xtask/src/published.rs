@@ -5,9 +5,10 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 
 /// The crates that are published, and their folders.
-const CRATES: [(&str, &str); 5] = [
+const CRATES: [(&str, &str); 6] = [
     ("freestone-base", "base"),
     ("freestone-os", "os"),
+    ("freestone-trace", "trace"),
     ("freestone", "freestone"),
     ("freestone-tlsf", "tlsf"),
     ("freestone-pool", "pool"),

@@ -25,8 +25,9 @@
  *   --------------------------------------------  ----------------------------------------  ------------------------------------
  *   the malloc family; freestone_heap_*, but for  any, at any time                          no: it may have interrupted one that
  *     freestone_heap_delete; freestone_option_*;                                              holds a lock
- *     freestone_stats, freestone_purge,
- *     freestone_on_pressure; freestone_pool_new
+ *     freestone_stats, freestone_stats_write,
+ *     freestone_purge, freestone_on_pressure;
+ *     freestone_pool_new
  *   freestone_heap_delete                         any; no other uses the heap meanwhile     no
  *   freestone_version, freestone_error_text,      any, at any time                          yes
  *     freestone_checked_range,
@@ -303,6 +304,48 @@ typedef struct freestone_stats {
  */
 int freestone_stats(freestone_stats_t *stats) FREESTONE_NOTHROW;
 
+/* What one explicit heap has. Members are bytes unless their name begins with `n_`; live + cached is never more than spans + large. */
+typedef struct freestone_heap_stats {
+    size_t size;            /* in: sizeof(freestone_heap_stats_t); out: how much of it was filled */
+    uint64_t live;          /* in blocks in use (their usable size, not the requested size) */
+    uint64_t large;         /* the part of `live` in blocks of more than 32 KiB */
+    uint64_t cached;        /* in free blocks that the heap has at hand */
+    uint64_t spans;         /* in spans, which hold the smaller blocks, free and in use */
+    uint64_t limit;         /* what freestone_heap_set_limit allows `spans` and `large` together; 0 if there is no limit */
+    uint64_t number;        /* the label `heap` of freestone_stats_write; a later heap may get it again */
+    uint64_t n_allocations; /* blocks allocated from heaps with this number */
+} freestone_heap_stats_t;
+
+/*
+ * Fills `*stats` with what `heap` has, as freestone_stats does. Blocks that other threads have freed go back to the heap first. (In a heap
+ * hardened with "checks" or "full", freed blocks that wait in its quarantine count as live.)
+ */
+FREESTONE_ATTR_NONNULL(1)
+int freestone_heap_stats(freestone_heap_t *heap, freestone_heap_stats_t *stats) FREESTONE_NOTHROW;
+
+/* Texts for monitoring systems. docs/monitoring.md explains each figure. */
+typedef enum freestone_stats_format {
+    FREESTONE_STATS_OPENMETRICS = 0, /* OpenMetrics 1.0, which Prometheus scrapes */
+    FREESTONE_STATS_JSON = 1         /* one JSON object, on one line */
+} freestone_stats_format_t;
+
+/*
+ * Writes all statistics, also per size class and per heap, as text: calls `write` with one piece after the other, of `bytes` bytes and without
+ * a final zero, and with `context`, until it returns something other than 0. Returns 0; else what `write` returned; -1 and EINVAL if
+ * there is no such format or `write` is NULL, -1 and ENOMEM if there is no memory for a snapshot.
+ *
+ *     static int to_file(const char *text, size_t bytes, void *context) {
+ *         return fwrite(text, 1, bytes, context) == bytes ? 0 : -1;
+ *     }
+ *     ...
+ *     freestone_stats_write(FREESTONE_STATS_OPENMETRICS, to_file, stdout);
+ *
+ * The snapshot is taken before the first call: `write` may allocate and free, and the library holds no lock meanwhile. It must not leave
+ * by `longjmp` or an exception.
+ */
+int freestone_stats_write(freestone_stats_format_t format, int (*write)(const char *text, size_t bytes, void *context),
+                          void *context);
+
 /*
  * Gives all free memory, the calling thread's caches included, back to the operating system now. Returns the bytes given back. Memory
  * also goes back by itself, after the time that option `decay_ms` sets.
@@ -398,10 +441,14 @@ int malloc_trim(size_t pad) FREESTONE_NOTHROW;
 /* Accepts and ignores every parameter (glibc's have no counterpart here). Returns 1. */
 int mallopt(int parameter, int value) FREESTONE_NOTHROW;
 
-/* Writes a line of statistics to standard error. */
+/* Writes statistics to standard error: sums, counts, and a line for each size class in use. */
 void malloc_stats(void) FREESTONE_NOTHROW;
 
-/* Writes statistics to `stream` as XML. Returns 0; EINVAL if `options` is not 0; -1 if the stream fails. */
+/*
+ * Writes statistics to `stream` as XML with glibc's elements: one `heap` for all; its `sizes` and `fast` are free blocks that threads cache,
+ * `rest` other free memory (counted in pages of 64 KiB), `mmap` blocks of more than 32 KiB. Returns 0; EINVAL if `options` is not 0; -1 if the stream
+ * fails.
+ */
 FREESTONE_ATTR_NONNULL(2)
 int malloc_info(int options, FILE *stream) FREESTONE_NOTHROW;
 

@@ -1,75 +1,12 @@
-//! Options, statistics and purging, for C; and the line of statistics that the library appends to its report when the process exits.
+//! Options and purging, for C; and the line of statistics that the library appends to its report when the process exits.
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! Strings that C programs pass end with a zero byte; structures are as large as their member `size` says. Each function repeats this.
+//! Strings that C programs pass end with a zero byte. Each function repeats this.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use freestone_os::{Errno, process};
 use heap::{Callback, Freestone};
-
-/// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` is the number of bytes
-/// that the caller's version has.
-///
-/// Wide because: it is one field for each figure that a program can read.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FreestoneStats {
-    size: usize,
-    live: u64,
-    cached: u64,
-    fragmented: u64,
-    dirty: u64,
-    metadata: u64,
-    committed: u64,
-    peak_committed: u64,
-    peak_live: u64,
-    purged: u64,
-    n_allocations: u64,
-    n_frees: u64,
-    n_remote_frees: u64,
-    n_handovers: u64,
-    n_threads: u64,
-    fresh: u64,
-    dirty_by_age: [u64; 4],
-}
-
-/// Fills the first `stats->size` bytes of `*stats`. Returns 0; -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
-///
-/// # Safety
-/// - `stats` is null or points to as many writable bytes as its member `size` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
-    // SAFETY: `stats` is not null where it is read, and its first member is there whatever its size (this function's contract).
-    let size = if stats.is_null() { 0 } else { unsafe { (*stats).size } };
-    if size < size_of::<usize>() {
-        process::set_errno(Errno::INVAL);
-        return -1;
-    }
-    let now = Freestone.stats();
-    let all = FreestoneStats {
-        size: size.min(size_of::<FreestoneStats>()),
-        live: now.live,
-        cached: now.cached,
-        fragmented: now.fragmented,
-        dirty: now.dirty,
-        metadata: now.metadata,
-        committed: now.committed,
-        peak_committed: now.peak_committed,
-        peak_live: now.peak_live,
-        purged: now.purged,
-        n_allocations: now.n_allocations,
-        n_frees: now.n_frees,
-        n_remote_frees: now.n_remote_frees,
-        n_handovers: now.n_handovers,
-        n_threads: u64::from(now.n_threads),
-        fresh: now.fresh,
-        dirty_by_age: now.dirty_by_age,
-    };
-    // SAFETY: `all.size` bytes are in `all`, and in the caller's structure, whose `size` is no less.
-    unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const all).cast(), all.size) };
-    0
-}
 
 /// Gives all free memory back to the operating system now. Returns the bytes given back.
 #[unsafe(no_mangle)]

@@ -9,8 +9,10 @@
 //! | [`pool`] | pools of equal blocks |
 //! | [`tlsf`] | bounded-time heaps over memory that the caller provides |
 //! | [`access`] | what the library of checked memory functions asks |
+//! | [`stats`] | statistics, as numbers and as text |
 //! | [`profile`] | the heap profile |
-//! | [`control`] | options, statistics, purging; the line of statistics at exit |
+//! | [`pieces`] | text on its way to a C program |
+//! | [`control`] | options, purging; the line of statistics at exit |
 //! | [`error`], [`error_text`] | why a pool or a TLSF heap refused a call; the error's message |
 //! | `personality` | on AArch64, a symbol that the linker requires |
 //!
@@ -27,8 +29,10 @@ pub mod malloc_info;
 mod operators;
 #[cfg(all(panic = "abort", target_arch = "aarch64"))]
 mod personality;
+pub mod pieces;
 pub mod pool;
 pub mod profile;
+pub mod stats;
 pub mod tlsf;
 
 /// The library allocates nothing for itself. Tests built together with it enable the fake kernel, which does.

@@ -4,10 +4,11 @@
 //! # Safety
 //! `malloc_info` writes to the stream that its caller passes.
 
-use core::ffi::{c_char, c_int};
-use core::fmt::Write;
-use freestone_base::text::FixedText;
-use heap::{Freestone, Stats};
+use crate::pieces::Pieces;
+use core::ffi::{c_char, c_int, c_void};
+use core::fmt;
+use freestone_base::units::PAGE_BYTES;
+use heap::{ClassStats, Details, Freestone, Stats};
 
 /// `struct mallinfo2` of `<malloc.h>`. Bytes, but for the counts of free chunks, which stay 0.
 #[repr(C)]
@@ -77,16 +78,79 @@ pub extern "C" fn mallopt(_parameter: c_int, _value: c_int) -> c_int {
     1
 }
 
-/// Room for the XML text: about 500 bytes.
-const TEXT_BYTES: usize = 1024;
-
-/// Writes the statistics to standard error.
+/// Writes the statistics to standard error: a line of sums, a line of counts, and one for each kind of block that was ever allocated.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_stats() {
-    let Stats { live, cached, fragmented, dirty, metadata, committed, .. } = Freestone.stats();
+    let is_written = Freestone.with_details(|details| {
+        let Stats { live, cached, fragmented, dirty, metadata, committed, .. } = details.stats;
+        freestone_os::report(format_args!(
+            "committed {committed} = live {live} + cached {cached} + fragmented {fragmented} + dirty {dirty} + metadata {metadata} bytes"
+        ));
+        let Stats { peak_live, peak_committed, purged, n_allocations, n_frees, n_threads, .. } = details.stats;
+        freestone_os::report(format_args!(
+            "peak live {peak_live}, peak committed {peak_committed}, purged {purged} bytes; {n_allocations} allocations, {n_frees} frees, {n_threads} heaps"
+        ));
+        for row in details.classes.iter().filter(|row| row.n_allocations > 0) {
+            match row.block_bytes {
+                0 => report_row(format_args!("large blocks"), row),
+                bytes => report_row(format_args!("blocks of {bytes}"), row),
+            }
+        }
+    });
+    if is_written.is_none() {
+        freestone_os::report(format_args!("no memory for statistics"));
+    }
+}
+
+fn report_row(what: fmt::Arguments<'_>, row: &ClassStats) {
+    let ClassStats { live, cached, n_allocations, n_frees, .. } = *row;
+    let n_live = row.n_live();
     freestone_os::report(format_args!(
-        "committed {committed} = live {live} + cached {cached} + fragmented {fragmented} + dirty {dirty} + metadata {metadata} bytes"
+        "{what}: {n_live} live ({live} bytes), {cached} bytes cached, {n_allocations} allocations, {n_frees} frees"
     ));
+}
+
+/// The statistics as XML with glibc's elements: one `heap` for all heaps, whose `sizes` are the free blocks that threads cache.
+struct Xml<'a>(&'a Details<'a>);
+
+impl Xml<'_> {
+    /// What stands once in the heap and once in the sum. `fast`: cached small blocks; `rest`: all other free memory, counted in pages.
+    fn write_sums(&self, f: &mut fmt::Formatter<'_>, large: Option<&ClassStats>) -> fmt::Result {
+        let Details { stats, classes, .. } = self.0;
+        let small = || classes.iter().filter(|row| row.block_bytes != 0);
+        let fast: u64 = small().map(|row| row.cached).sum();
+        let n_fast: u64 = small().map(|row| row.cached / row.block_bytes).sum();
+        let rest = stats.fragmented + stats.dirty + stats.cached - fast;
+        writeln!(f, r#"<total type="fast" count="{n_fast}" size="{fast}"/>"#)?;
+        writeln!(f, r#"<total type="rest" count="{}" size="{rest}"/>"#, rest.div_ceil(PAGE_BYTES as u64))?;
+        if let Some(large) = large {
+            writeln!(f, r#"<total type="mmap" count="{}" size="{}"/>"#, large.n_live(), large.live)?;
+        }
+        writeln!(f, r#"<system type="current" size="{}"/>"#, stats.committed)?;
+        writeln!(f, r#"<system type="max" size="{}"/>"#, stats.peak_committed.max(stats.committed))?;
+        writeln!(f, r#"<aspace type="total" size="{}"/>"#, stats.committed)?;
+        writeln!(f, r#"<aspace type="mprotect" size="{}"/>"#, stats.committed)
+    }
+}
+
+impl fmt::Display for Xml<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let classes = self.0.classes;
+        f.write_str("<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n")?;
+        let mut from = 1;
+        for row in classes.iter().filter(|row| row.block_bytes != 0) {
+            let (to, total) = (row.block_bytes, row.cached);
+            if total > 0 {
+                writeln!(f, r#"  <size from="{from}" to="{to}" total="{total}" count="{}"/>"#, total / to)?;
+            }
+            from = to + 1;
+        }
+        f.write_str("</sizes>\n")?;
+        self.write_sums(f, None)?;
+        f.write_str("</heap>\n")?;
+        self.write_sums(f, classes.last())?;
+        f.write_str("</malloc>\n")
+    }
 }
 
 /// Writes the statistics to `stream` as XML, in the shape of glibc's. `options` must be 0, else `EINVAL` is returned.
@@ -95,23 +159,15 @@ pub extern "C" fn malloc_stats() {
 /// - `stream` is an open C stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) -> c_int {
+    unsafe extern "C" fn to_stream(text: *const c_char, bytes: usize, stream: *mut c_void) -> c_int {
+        // SAFETY: the stream is the open one that `malloc_info` was called with; the piece has as many bytes.
+        let n_written = unsafe { libc::fwrite(text.cast(), 1, bytes, stream.cast()) };
+        if n_written == bytes { 0 } else { -1 }
+    }
     if options != 0 {
         return libc::EINVAL;
     }
-    let stats = Freestone.stats();
-    let mut text = FixedText::<TEXT_BYTES>::new();
-    // Writing into `FixedText` cannot fail.
-    let _ = write!(
-        text,
-        concat!(
-            "<malloc version=\"1\">\n<total type=\"live\" size=\"{}\"/>\n<total type=\"cached\" size=\"{}\"/>\n",
-            "<total type=\"fragmented\" size=\"{}\"/>\n<total type=\"dirty\" size=\"{}\"/>\n<total type=\"metadata\" size=\"{}\"/>\n",
-            "<system type=\"current\" size=\"{}\"/>\n<system type=\"max\" size=\"{}\"/>\n</malloc>\n"
-        ),
-        stats.live, stats.cached, stats.fragmented, stats.dirty, stats.metadata, stats.committed, stats.peak_committed
-    );
-    let bytes = text.as_bytes();
-    // SAFETY: the stream is open (this function's contract); `bytes` is a slice of `bytes.len()` bytes.
-    let written = unsafe { libc::fwrite(bytes.as_ptr().cast::<c_char>().cast(), 1, bytes.len(), stream) };
-    if written == bytes.len() { 0 } else { -1 }
+    // SAFETY: the stream is open (this function's contract) as long as this call runs.
+    let mut pieces = unsafe { Pieces::new(to_stream, stream.cast()) };
+    Freestone.with_details(|details| pieces.write_all(format_args!("{}", Xml(details)))).unwrap_or(-1)
 }

@@ -107,6 +107,61 @@ fn signal_handlers_may_copy_while_the_allocator_works() {
 }
 
 #[test]
+fn little_address_space_is_no_reason_to_report() {
+    if foreign_target().is_some() {
+        return;
+    }
+    let program = Program::new("checked_memory.c", Way::System);
+    for limit_kib in ["150000", "1000000"] {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "ulimit -v \"$1\"; LD_PRELOAD=$2 FREESTONE_HARDEN=full exec \"$3\" inside",
+            "sh",
+            limit_kib,
+        ]);
+        command.arg(both(true)).arg(program.path());
+        let output = command.output().expect("the program can be run");
+        assert!(output.status.success() && output.stderr.is_empty(), "{limit_kib}: {}", text(&output));
+    }
+}
+
+#[test]
+fn under_misuse_report_each_finding_is_said_and_the_function_does_its_work() {
+    if foreign_target().is_some() {
+        return;
+    }
+    for (policy, says) in [("report", true), ("ignore", false)] {
+        let mut command = Program::new("checked_memory.c", Way::System).command();
+        command.args(["write_freed", "memcpy"]).env("LD_PRELOAD", both(true));
+        command.envs([("FREESTONE_HARDEN", "full"), ("FREESTONE_MISUSE", policy)]);
+        let output = command.output().expect("the program can be run");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && output.stdout == b"done\n", "{policy}: {}", text(&output));
+        assert_eq!(said.matches("freestone: memcpy writes in a freed block").count(), usize::from(says), "{said}");
+    }
+}
+
+#[test]
+fn a_forked_child_is_checked_too() {
+    let Some(output) = run(&both(true), "full", &["in_a_child", "memcpy"]) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(said.matches("freestone: ").count(), 1, "{said}");
+    assert!(said.starts_with("freestone: memcpy writes beyond the end of a block"), "{said}");
+}
+
+#[test]
+fn blocks_of_explicit_heaps_are_checked() {
+    for name in ["memcpy", "memset", "strcpy"] {
+        let Some(output) = run(&both(true), "full", &["in_an_explicit_heap", name]) else { return };
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "inside\n", "{name}: {}", text(&output));
+        let report = format!("freestone: {name} writes beyond the end of a block");
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with(&report), "{name}: {}", text(&output));
+    }
+}
+
+#[test]
 fn every_function_that_is_exported_is_tried() {
     let exported = succeed(Command::new("nm").args(["-D", "--defined-only"]).arg(memory_library()));
     let exported: BTreeSet<_> = exported.lines().filter_map(|line| line.split(' ').nth(2).map(str::to_owned)).collect();

@@ -7,7 +7,7 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  heap_map  options  pressure  profile_files  report
+//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_files  report
 //!                  snapshot  pin  weak_symbols
 //! ```
 //!
@@ -25,6 +25,7 @@
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
 //! | [`profile`] | the heap profile |
 //! | [`access`] | the checks of memory functions |
+//! | `recording` | calls that are recorded |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
@@ -32,6 +33,7 @@
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
 //! | [`heap_map`] | where the heap is, for tracers |
+//! | `live` | the page of statistics that `freestone top` reads |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
 //! | `profile_files` | the files of heap profiles |
@@ -51,6 +53,7 @@ mod fork;
 pub(crate) mod free;
 pub(crate) mod global_alloc;
 pub(crate) mod heap_map;
+mod live;
 mod local_heap;
 mod options;
 mod pin;
@@ -59,6 +62,7 @@ mod process;
 pub(crate) mod profile;
 mod profile_files;
 pub(crate) mod realloc;
+mod recording;
 mod report;
 mod shortage;
 mod snapshot;

@@ -137,6 +137,8 @@ pub mod key {
     pub const HEAP_PROFILE: usize = 17;
     pub const HEAP_PROFILE_INTERVAL: usize = 18;
     pub const HEAP_PROFILE_FILE: usize = 19;
+    pub const RECORD: usize = 20;
+    pub const LIVE: usize = 21;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -159,7 +161,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 20] = [
+pub static OPTIONS: [OptionSpec; 22] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
@@ -309,6 +311,23 @@ pub static OPTIONS: [OptionSpec; 20] = [
         effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit \
                  if it is there; by default \
                  freestone.%p.%n.heap in the current directory",
+    },
+    OptionSpec {
+        key: "record",
+        unit: Unit::Path,
+        default: "",
+        bounds: (0, 0),
+        effect: "records every call into this file (docs/recording.md); if it exists, into one with the process's number after its name; \
+                 read at start, and not in a sandbox",
+    },
+    OptionSpec {
+        key: "live",
+        unit: Unit::Path,
+        default: "",
+        bounds: (0, 0),
+        effect: "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that \
+                 variable; or an absolute path, in which %p stands for the process's number; off. Only the user may read the file, which is removed at \
+                 exit; not in a sandbox",
     },
 ];
 

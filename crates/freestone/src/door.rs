@@ -8,6 +8,7 @@
 //! | the C interface | [`allocate`], [`free`] and their like, inlined into the C functions |
 //! | the library of checked memory functions | [`checked_range`], [`check_access`], through the C interface |
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
+//! | the lab | [`live`], to read the page of statistics of another process |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
 //! Layer: above `api`.
@@ -35,6 +36,22 @@ pub use crate::config::{Settings, find, key};
 pub use crate::misuse::{Access, judge_families};
 pub use crate::span::family::Family;
 pub use crate::thread::watched::request::Claim;
+
+/// The page of statistics that a process keeps with the option `live`.
+pub mod live {
+    pub use crate::stats::live_page::{CLASS_ROWS, HEAP_ROWS, LiveState, PAGE_WORDS, Unreadable, process_of, read};
+    use core::ffi::CStr;
+    use core::sync::atomic::AtomicU64;
+    use freestone_os::{Errno, SharedWords};
+
+    /// Maps the page at `path`, for as long as this process lives.
+    ///
+    /// # Errors
+    /// The kernel's error; [`Errno::INVAL`] if the file is not as long as a page.
+    pub fn open(path: &CStr) -> Result<&'static [AtomicU64; PAGE_WORDS], Errno> {
+        SharedWords::open(path)
+    }
+}
 
 /// An allocator of its own, over any operating system.
 pub struct Instance<O: Os + 'static> {

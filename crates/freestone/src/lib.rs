@@ -54,7 +54,7 @@
 //! A collection that takes an allocator may take [`Freestone`], a [`Heap`] or a `&Heap`, by the trait that it asks for:
 //! - `allocator-api2`: that of the crate allocator-api2 0.4.
 //! - `allocator-api2-02`: that of allocator-api2 0.2, as hashbrown and bumpalo ask for.
-//! - `nightly`: that of the standard library, `core::alloc::Allocator`; needs a nightly compiler.
+//! - `nightly`: that of the standard library, `Allocator` of core; needs a nightly compiler.
 //!
 //! # Inside
 //! Each module may name only those below it (`layers.dag`, checked by a test).
@@ -70,6 +70,7 @@
 //!  span      span records, bitmaps, the page map: address → owner and size class
 //!  guarded   blocks between closed pages, one allocation in many
 //!  heap_profile  stacks of sampled allocations
+//!  record    every call, written to a trace
 //!  size_class, config, stats, random, misuse, usage
 //! ```
 //!
@@ -91,6 +92,7 @@ mod heap_profile;
 mod misuse;
 mod page;
 mod random;
+mod record;
 mod shared;
 mod size_class;
 mod span;
@@ -103,7 +105,8 @@ mod usage;
 pub use api::explicit_heap::Heap;
 pub use api::global_alloc::Freestone;
 pub use api::pressure::Callback;
-pub use stats::Stats;
+pub use stats::rows::{ClassStats, HeapKind, HeapStats};
+pub use stats::{Details, Stats};
 
 /// The options: their names, units, defaults and ranges.
 ///

@@ -14,6 +14,7 @@
 //! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`single_block`] | the blocks of a watched span, one at a time |
 //! | [`trailer`] | what a block of a watched span says about itself |
+//! | [`marked_block`] | a block of a watched span: its trailer, its canary, and what it is filled with |
 //! | [`secret`] | what canaries and trailers are made of |
 //! | [`family`] | which functions allocate and free a block |
 //! | [`canary`] | the bytes behind what the program asked for |
@@ -29,6 +30,7 @@ pub(crate) mod fill;
 pub(crate) mod free_node;
 pub(crate) mod layout;
 pub(crate) mod list;
+pub(crate) mod marked_block;
 pub(crate) mod os_pages;
 pub(crate) mod owned;
 pub(crate) mod page_index;

@@ -1,4 +1,4 @@
-//! What the allocator holds: one snapshot whose numbers add up.
+//! What the allocator holds and has done: figures that add up, and their text for monitoring.
 //!
 //! ```text
 //! committed = live + cached + fragmented + dirty + metadata
@@ -9,9 +9,28 @@
 //!  metadata    thread heaps; span records, bitmaps and page map up to the high-water mark
 //! ```
 //!
-//! When every byte of every block has been written, `committed` is what the kernel counts as resident.
+//! When every byte of every block has been written, `committed` is what the kernel counts as resident. `live`, `cached` and the counts of
+//! allocations and frees are the sums of the same figures over the size classes and the large blocks.
+//!
+//! | file | owns |
+//! |---|---|
+//! | [`rows`] | what there is one of for each size class and each heap |
+//! | [`details`] | all of it together |
+//! | [`figures`] | the table of all figures: name, unit, meaning |
+//! | [`open_metrics`], [`json`] | the figures as text |
+//! | [`live_page`] | the figures as the page of the option `live` |
 //!
 //! Layer: beside `config`; only the numbers. `api::snapshot` takes them.
+
+pub(crate) mod details;
+pub(crate) mod figures;
+pub(crate) mod json;
+pub(crate) mod live_page;
+pub(crate) mod open_metrics;
+pub(crate) mod rows;
+
+pub use details::Details;
+use rows::ClassStats;
 
 /// A snapshot of what the allocator holds and has done. Fields are bytes unless they are named `n_…`.
 ///
@@ -68,34 +87,42 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Adjusts numbers read from running threads so that the equation of the module header holds and nothing is negative.
+    /// Sums the rows up, and makes them fit: numbers read from running threads are of different moments.
     ///
-    /// All in bytes: `live_small` in live small blocks, `out` in blocks that are out of their spans, `spans` in small spans; `large` in large
-    /// blocks, and the part of them that is free and cached.
+    /// All in bytes: `spans` in small spans, `guarded` in live blocks between closed pages, which count as `live` and are in no span of their
+    /// class. Afterwards no row has more blocks out than the spans hold, and `committed` is what the page heap counted.
     #[must_use]
-    pub(crate) fn settle(mut self, live_small: i64, out: i64, spans: u64, large: (u64, u64)) -> Self {
-        let out = u64::try_from(out).unwrap_or(0).min(spans);
-        let live_small = u64::try_from(live_small).unwrap_or(0).min(out);
-        let (large, kept) = (large.0, large.1.min(large.0));
-        self.live = live_small + large - kept;
-        self.cached = out - live_small + kept;
-        self.fragmented = spans - out;
+    pub(crate) fn settle(mut self, rows: &mut [ClassStats], spans: u64) -> Self {
+        let is_small = |row: &&mut ClassStats| row.block_bytes != 0;
+        let out: u64 = rows.iter_mut().filter(is_small).map(|row| row.live + row.cached).sum();
+        let mut excess = out.saturating_sub(spans);
+        for row in rows.iter_mut().filter(is_small) {
+            row.cached -= take_whole_blocks(&mut excess, row.cached, row.block_bytes);
+        }
+        for row in rows.iter_mut().filter(is_small) {
+            row.live -= take_whole_blocks(&mut excess, row.live, row.block_bytes);
+        }
+        let out: u64 = rows.iter_mut().filter(is_small).map(|row| row.live + row.cached).sum();
+        self.fragmented = spans.saturating_sub(out);
+        for row in rows {
+            self.live += row.live;
+            self.cached += row.cached;
+            self.n_allocations += row.n_allocations;
+            self.n_frees += row.n_frees;
+            self.n_remote_frees += row.n_remote_frees;
+        }
         self.committed = self.live + self.cached + self.fragmented + self.dirty + self.metadata;
         self.peak_live = self.peak_live.max(self.live);
         self
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_read_at_different_moments_still_add_up() {
-        for (live, out, spans) in [(100, 200, 1000), (300, 200, 1000), (-5, -7, 1000), (5000, 5000, 1000)] {
-            let stats = Stats { dirty: 10, metadata: 20, ..Stats::default() }.settle(live, out, spans, (64, 16));
-            assert_eq!(stats.committed, 64 + spans + 30);
-            assert_eq!(stats.live + stats.cached + stats.fragmented, 64 + spans);
-        }
-    }
+/// Takes whole blocks that make up `excess`, or all of `bytes`. Returns their bytes.
+fn take_whole_blocks(excess: &mut u64, bytes: u64, block_bytes: u64) -> u64 {
+    let taken = excess.div_ceil(block_bytes).saturating_mul(block_bytes).min(bytes);
+    *excess = excess.saturating_sub(taken);
+    taken
 }
+
+#[cfg(test)]
+mod tests;

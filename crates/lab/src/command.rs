@@ -10,8 +10,12 @@ mod manual;
 mod options;
 mod peers;
 mod profile;
+mod record;
+mod replay;
 mod report;
 mod run;
+mod top;
+mod trace;
 
 use crate::process::command_file::Refusal;
 use crate::process::interrupt;
@@ -41,12 +45,20 @@ enum Command {
     Experiment(experiment::Options),
     /// Make one HTML page from result files
     Report(report::Options),
+    /// Show the memory of a running process live: by part, size class and thread
+    Top(top::Options),
     /// Run a command with the sampling profiler and show which calls hold its memory
     Profile(profile::Options),
     /// Run a command and report the blocks that it lost
     Leaks(leaks::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
+    /// Run a command under Freestone and record every call into a trace
+    Record(record::Options),
+    /// Print what a trace says: sizes, lifetimes, threads, live memory over time
+    Trace(trace::Options),
+    /// Repeat the calls of a trace under every allocator at hand, in interleaved rounds
+    Replay(replay::Options),
     /// Build or list the other allocators to compare with
     Peers(peers::Options),
     /// Print a completion script for a shell
@@ -71,9 +83,13 @@ pub(crate) fn main() -> Result<u8> {
         Command::Bench(options) => bench::main(&options).map(unless_interrupted),
         Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
+        Command::Top(options) => top::main(&options).map(unless_interrupted),
         Command::Profile(options) => profile::main(&options).map(unless_interrupted),
         Command::Leaks(options) => leaks::main(&options).map(unless_interrupted),
         Command::Options(options) => options::main(&options).map(|()| 0),
+        Command::Record(options) => record::main(&options),
+        Command::Trace(options) => trace::main(&options).map(|()| 0),
+        Command::Replay(options) => replay::main(&options).map(unless_interrupted),
         Command::Peers(options) => peers::main(&options),
         Command::Completions { shell } => {
             completions::print(shell, &mut Cli::command());

@@ -18,6 +18,7 @@
 //! | [`server`] | a client against a server that runs under the allocator |
 //! | [`command_file`], [`own_executable`], [`scratch_file`] | finding commands and the lab itself; temporary files |
 //! | [`interrupt`] | signals: asking the lab to stop, passing them on to the command |
+//! | [`live_process`] | a process that keeps a page of statistics, read from outside |
 //! | [`exit_report`], [`memory_timeline`], [`monotonic_clock`] | what libfreestone reports of its processes; memory over time |
 
 pub(crate) mod child;
@@ -27,6 +28,7 @@ pub(crate) mod command_run;
 pub(crate) mod exit_report;
 pub(crate) mod interrupt;
 pub(crate) mod launcher;
+pub(crate) mod live_process;
 pub(crate) mod memory_timeline;
 pub(crate) mod monotonic_clock;
 pub(crate) mod own_executable;

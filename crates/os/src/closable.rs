@@ -13,19 +13,20 @@
 //! # Safety
 //! Only a range that [`map`] returned is opened or closed.
 
-use crate::Errno;
 use crate::linux::guards;
+use crate::{Errno, GuardBy};
 use core::ptr;
 use freestone_base::ptr as address;
-use freestone_base::sync::{AtomicU8, Ordering};
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+use freestone_base::sync::{AtomicBool, Ordering};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// How pages are closed on this kernel; found out by the first [`map`].
-static WAY: AtomicU8 = AtomicU8::new(BY_PROTECTION);
-/// By their protection.
-const BY_PROTECTION: u8 = 0;
-/// By markers ([`guards`]).
-const BY_GUARDS: u8 = 1;
+/// The kernel has markers: the first [`map`] finds out.
+static HAS_MARKERS: AtomicBool = AtomicBool::new(false);
+
+/// How pages are closed on this kernel.
+fn by() -> GuardBy {
+    if HAS_MARKERS.load(Ordering::Relaxed) { GuardBy::Marker } else { GuardBy::Rights }
+}
 
 /// Maps `bytes`, a multiple of the OS page, all closed, where the kernel likes. `None` without memory or address space for it.
 #[must_use]
@@ -34,14 +35,12 @@ pub fn map(bytes: usize) -> Option<*mut u8> {
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }.ok()?;
     address::expose(at);
-    // SAFETY: the mapping was just made, and holds nothing.
-    if unsafe { guards::install(at.cast(), bytes) }.is_ok() {
-        WAY.store(BY_GUARDS, Ordering::Relaxed);
-        return Some(at.cast());
-    }
-    // SAFETY: as above.
-    if unsafe { mprotect(at, bytes, MprotectFlags::empty()) }.is_ok() {
-        return Some(at.cast());
+    for by in [GuardBy::Marker, GuardBy::Rights] {
+        // SAFETY: the mapping was just made, and holds nothing.
+        if unsafe { guards::close(at.cast(), bytes, by) }.is_ok() {
+            HAS_MARKERS.store(by == GuardBy::Marker, Ordering::Relaxed);
+            return Some(at.cast());
+        }
     }
     // SAFETY: the mapping was made above, and no other code has its address.
     let _ = unsafe { munmap(at, bytes) };
@@ -56,12 +55,8 @@ pub fn map(bytes: usize) -> Option<*mut u8> {
 /// # Safety
 /// - The range lies in one that [`map`] returned.
 pub unsafe fn open(at: *mut u8, bytes: usize) -> Result<(), Errno> {
-    if WAY.load(Ordering::Relaxed) == BY_GUARDS {
-        // SAFETY: closed pages hold nothing.
-        return unsafe { guards::remove(at, bytes) };
-    }
-    // SAFETY: as above.
-    unsafe { mprotect(at.cast(), bytes, MprotectFlags::READ | MprotectFlags::WRITE) }.map_err(Errno::from)
+    // SAFETY: the range lies in a mapping of `map` (this function's contract), and closed pages hold nothing.
+    unsafe { guards::open(at, bytes, by()) }
 }
 
 /// Closes whole OS pages, open or closed, and gives their memory back.
@@ -72,14 +67,13 @@ pub unsafe fn open(at: *mut u8, bytes: usize) -> Result<(), Errno> {
 /// # Safety
 /// - The range lies in one that [`map`] returned, and no code needs its contents.
 pub unsafe fn close(at: *mut u8, bytes: usize) -> Result<(), Errno> {
-    if WAY.load(Ordering::Relaxed) == BY_GUARDS {
-        // SAFETY: no code needs the contents (this function's contract).
-        return unsafe { guards::install(at, bytes) };
+    // SAFETY: the range lies in a mapping of `map`, and no code needs the contents (this function's contract).
+    unsafe { guards::close(at, bytes, by()) }?;
+    match by() {
+        GuardBy::Marker => Ok(()),
+        // SAFETY: as above.
+        GuardBy::Rights => unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }.map_err(Errno::from),
     }
-    // SAFETY: as above.
-    unsafe { mprotect(at.cast(), bytes, MprotectFlags::empty()) }?;
-    // SAFETY: as above.
-    unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }.map_err(Errno::from)
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ extern crate std;
 
 mod append;
 pub mod cgroup;
+pub mod clock;
 pub mod closable;
 #[cfg(feature = "fake")]
 pub mod fake;
@@ -37,12 +38,14 @@ mod fatal;
 pub mod fault;
 mod file;
 mod futex;
+pub mod growing_file;
 mod linux;
 mod module;
 mod output;
 pub mod process;
 mod readable;
 mod scratch;
+mod shared_words;
 pub mod stack;
 #[cfg(test)]
 mod test_range;
@@ -54,7 +57,8 @@ pub use futex::Futex;
 pub use linux::Linux;
 pub use module::CodeAddress;
 pub use output::{OutputFile, read_pieces, write_descriptor};
-pub use scratch::{map_for_good, with_long_text};
+pub use scratch::{map_for_good, with_long_text, with_rows};
+pub use shared_words::SharedWords;
 
 /// An error number of the operating system.
 ///

@@ -10,7 +10,7 @@ use core::ptr;
 use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
 use freestone_base::{align, ptr as address};
 use rustix::io::Errno as KernelErrno;
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The kernel this process runs on.
 ///
@@ -168,22 +168,13 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn guard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
-        match by {
-            // SAFETY: no code uses the range, which is committed.
-            GuardBy::Marker => unsafe { guards::install(at, bytes) },
-            // SAFETY: as above.
-            GuardBy::Rights => unsafe { mprotect(at.cast(), bytes, MprotectFlags::empty()) }.map_err(Errno::from),
-        }
+        // SAFETY: no code uses the range, which is committed.
+        unsafe { guards::close(at, bytes, by) }
     }
 
     unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
-        let all = MprotectFlags::READ | MprotectFlags::WRITE;
-        match by {
-            // SAFETY: the range is committed; only guarded memory changes, and becomes accessible.
-            GuardBy::Marker => unsafe { guards::remove(at, bytes) },
-            // SAFETY: as above.
-            GuardBy::Rights => unsafe { mprotect(at.cast(), bytes, all) }.map_err(Errno::from),
-        }
+        // SAFETY: the range is committed; only guarded memory changes, and becomes accessible.
+        unsafe { guards::open(at, bytes, by) }
     }
 
     fn gives_huge_pages_unasked(&self) -> bool {
@@ -239,7 +230,7 @@ unsafe impl Os for Linux {
 }
 
 /// Reads a clock that always exists through the C library, which needs no system call for it.
-fn clock(id: libc::clockid_t) -> libc::timespec {
+pub(crate) fn clock(id: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is a local one.
     unsafe { libc::clock_gettime(id, &mut now) };

@@ -3,6 +3,7 @@
  *
  * Functions are called through a table, so that the compiler knows nothing of them.
  */
+#define _GNU_SOURCE
 #include "expect.h"
 #include <pthread.h>
 #include <signal.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <dlfcn.h>
 
 void *__memcpy_chk(void *, const void *, size_t, size_t);
 void *__memmove_chk(void *, const void *, size_t, size_t);
@@ -233,6 +236,45 @@ static void in_signal_handlers(const char *unused) {
     free(HIDE((char *)in_handler));
 }
 
+/* A forked child copies in the blocks that it has from its parent and in its own, and is told of a write behind one. */
+static void in_a_child(const char *name) {
+    char *block = malloc(64);
+    pid_t child = fork();
+    EXPECT(child >= 0);
+    if (!child) {
+        memset(HIDE(block), 1, 64);
+        inside(name);
+        write_behind(name);
+        _exit(0);
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    inside(name);
+    free(HIDE(block));
+}
+
+/* Blocks of an explicit heap, up to their last byte, and behind it. */
+static void in_an_explicit_heap(const char *name) {
+    void *(*new_heap)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "freestone_heap_new");
+    void *(*allocate)(void *, size_t) = (void *(*)(void *, size_t))dlsym(RTLD_DEFAULT, "freestone_heap_malloc");
+    EXPECT(new_heap && allocate);
+    char text[65], *block = NULL;
+    void *heap = new_heap();
+    EXPECT(heap);
+    write_text(text, sizeof text);
+    for (int i = 0; i < 1000; i++) {
+        block = allocate(heap, 65);
+        EXPECT(block);
+        functions[number_of(name)].use(HIDE(block), text, sizeof text);
+    }
+    char *large = allocate(heap, 1 << 20);
+    EXPECT(large);
+    memset(HIDE(large), 1, 1 << 20);
+    EXPECT(puts("inside") >= 0 && !fflush(stdout));
+    functions[number_of(name)].use(HIDE(block) + 1, text, sizeof text);
+    puts("done");
+}
+
 int main(int n, char **words) {
     static const struct {
         const char *name;
@@ -247,6 +289,8 @@ int main(int n, char **words) {
         {"beyond_the_room", beyond_the_room},
         {"model", model},
         {"in_signal_handlers", in_signal_handlers},
+        {"in_a_child", in_a_child},
+        {"in_an_explicit_heap", in_an_explicit_heap},
     };
     EXPECT(n >= 2);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -19,6 +19,8 @@
 #pragma weak freestone_option_set
 #pragma weak freestone_option_get
 #pragma weak freestone_stats
+#pragma weak freestone_stats_write
+#pragma weak freestone_heap_stats
 #pragma weak freestone_purge
 #pragma weak freestone_error_text
 #pragma weak freestone_pool_bytes

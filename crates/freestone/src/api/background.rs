@@ -19,7 +19,8 @@
 //! A program that starts and joins one thread after the other would start and join it with each of them: after a few ends in a short time, it is not
 //! started again for a while.
 
-use crate::config::Background;
+use crate::api::live;
+use crate::config::{Background, Settings};
 use crate::shared::Shared;
 use crate::thread::life::Threads;
 use crate::thread::life::succession::Which;
@@ -115,8 +116,9 @@ impl BackgroundThread {
         fence(Ordering::SeqCst);
         let n_threads = self.n_threads.load(Ordering::Relaxed);
         let settings = shared.settings();
+        let samples = settings.report_ms().is_some() || live_ms(settings).is_some();
         match settings.background() {
-            Background::Auto => n_threads > 1 || (n_threads > 0 && settings.report_ms().is_some()),
+            Background::Auto => n_threads > 1 || (n_threads > 0 && samples),
             Background::On => n_threads > 0,
             Background::Off => false,
         }
@@ -192,11 +194,13 @@ impl BackgroundThread {
             && shared.os().now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
     }
 
-    /// The thread's work, until its state is ending. Calls `sample` in each round if the option `report_ms` is set.
-    pub(super) fn run(&self, shared: &Shared<Linux>, threads: &Threads<Linux>, sample: impl Fn()) {
+    /// The thread's work, until its state is ending. Calls `sample` at the interval of the option `report_ms`, if it is set, and `update` in each
+    /// round.
+    pub(super) fn run(&self, shared: &Shared<Linux>, threads: &Threads<Linux>, sample: impl Fn(), update: impl Fn()) {
         thread::set_name(c"freestone");
         thread::schedule_like_the_first();
         let (pages, settings) = (&shared.pages, shared.settings());
+        let mut sampled_ms = 0;
         loop {
             let seen = pages.wakes();
             // After reading `seen`: the thread that ends this one sets the state first, and wakes it then.
@@ -210,12 +214,22 @@ impl BackgroundThread {
             } else {
                 None
             };
-            if settings.report_ms().is_some() {
+            let now_ms = shared.os().now_ms();
+            // A round may come a little early: clock and sleep are coarse.
+            if settings.report_ms().is_some_and(|ms| now_ms + u64::from(ms / 4) >= sampled_ms + u64::from(ms)) {
+                sampled_ms = now_ms;
                 sample();
             }
-            pages.sleep(seen, [check_ms, settings.report_ms()].into_iter().flatten().min(), || threads.has_spare());
+            update();
+            let step_ms = [check_ms, settings.report_ms(), live_ms(settings)].into_iter().flatten().min();
+            pages.sleep(seen, step_ms, || threads.has_spare());
         }
     }
+}
+
+/// Milliseconds between two states of the page of statistics, if there is one.
+fn live_ms(settings: &Settings) -> Option<u32> {
+    (settings.live_path().is_set() && !settings.sandbox()).then_some(live::INTERVAL_MS)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::api::process::{self, PROCESS};
 use crate::api::{free, shortage};
 use crate::config::{Harden, Mistake};
 use crate::size_class::{block_bytes, class_of_aligned};
+use crate::stats::rows::HeapStats;
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::new_block::NewBlock;
 use crate::thread::{any_block, upkeep};
@@ -126,6 +127,25 @@ impl Heap {
             return Err(Mistake::OutOfRange);
         }
         self.record.set_limit(limit_pages).map_err(|_| Mistake::BelowUse)
+    }
+
+    /// What the heap holds now. Blocks that other threads have freed go back to the heap first. In a heap that is hardened with
+    /// [`Harden::Checks`] or more, freed blocks that wait in its quarantine count as live.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// # // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// # let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// let block = heap.allocate(Layout::new::<[u8; 1000]>()).expect("memory for 1000 bytes");
+    /// assert_eq!(heap.stats().live, 1024, "whole blocks count");
+    /// # // SAFETY: the block was allocated just now, and is not used again.
+    /// # unsafe { heap.deallocate(block) };
+    /// assert_eq!(heap.stats().live, 0);
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> HeapStats {
+        process::stats_of_heap(self.record)
     }
 
     /// Allocates a block of `layout`, with any contents; `None` when memory runs out or the heap's limit is reached. A layout of size 0 gets a

@@ -9,11 +9,12 @@
 
 use crate::api::pressure::Callback;
 use crate::api::process::{self, PROCESS};
-use crate::api::{alloc, free, local_heap, realloc};
+use crate::api::{alloc, free, local_heap, realloc, recording};
 use crate::config::Mistake;
+use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, class_of_aligned};
 use crate::span::family::Family;
-use crate::stats::Stats;
+use crate::stats::{Details, Stats};
 use crate::thread::current;
 use crate::thread::watched::request::Claim;
 use core::alloc::{GlobalAlloc, Layout};
@@ -77,6 +78,23 @@ impl Freestone {
     #[must_use]
     pub fn stats(&self) -> Stats {
         process::stats()
+    }
+
+    /// Calls `visit` with what the allocator holds now, in sum, per size class and per heap; `None` if the kernel has no memory for the rows.
+    ///
+    /// Allocates nothing and holds no lock while `visit` runs, so that it may do both: it writes the figures as text for a monitoring system, for
+    /// example ([`Details::open_metrics`], [`Details::json`]).
+    ///
+    /// ```
+    /// use freestone::Freestone;
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: Freestone = Freestone;
+    ///
+    /// ALLOCATOR.with_details(|details| print!("{}", details.open_metrics())).expect("memory for the rows");
+    /// ```
+    pub fn with_details<R>(&self, visit: impl FnOnce(&Details<'_>) -> R) -> Option<R> {
+        process::with_details(visit)
     }
 
     /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.
@@ -190,8 +208,19 @@ unsafe impl GlobalAlloc for Freestone {
             (class_of_aligned(layout.size(), layout.align()), class_of_aligned(new_size, layout.align()))
         {
             // A watched heap knows the size that was asked for, and has to hear of another.
-            if old == new && current::get().is_plain() {
-                return block;
+            if old == new {
+                if current::get().is_plain() {
+                    return block;
+                }
+                if let Some(record) = recording::recorded() {
+                    // It stays where it is.
+                    return recording::reallocate(
+                        record,
+                        block,
+                        Asked { size: new_size, align: layout.align() },
+                        || block,
+                    );
+                }
             }
             // SAFETY: the alignment of a layout is a power of two.
             let moved = unsafe { alloc::allocate_aligned_as(new_size, layout.align(), Family::Rust) };

@@ -3,6 +3,7 @@
 //! An unknown name or malformed value is reported on standard error and ignored. When the process is more privileged than its caller,
 //! environment and symbol can raise the option `harden`, and nothing else.
 
+use crate::api::live;
 use crate::api::weak_symbols::linked_options;
 use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
@@ -74,6 +75,8 @@ fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mi
     settings.set(index, value)?;
     match index {
         key::REPORT => settings.report_file().set(value),
+        key::LIVE => live::set_path(settings, value),
+        key::RECORD => settings.record_path().set(value),
         key::HEAP_PROFILE_FILE => settings.heap_profile_file().set(value),
         _ => Ok(()),
     }
@@ -96,7 +99,7 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
-    if matches!(index, key::REPORT | key::HEAP_PROFILE | key::HEAP_PROFILE_FILE) {
+    if matches!(index, key::REPORT | key::LIVE | key::HEAP_PROFILE | key::HEAP_PROFILE_FILE | key::RECORD) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

@@ -21,19 +21,22 @@
 
 use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
+use crate::api::live::LivePage;
 use crate::api::pressure::Pressure;
 use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
 use crate::api::{faults, heap_map, options, pin, report, snapshot};
 use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
-use crate::stats::Stats;
+use crate::stats::rows::{HeapKind, HeapStats};
+use crate::stats::{Details, Stats};
 use crate::thread::current::{self, Heap};
-use crate::thread::explicit::ExplicitHeap;
-use crate::thread::explicit::{make_sampled_heap, sampled_heap};
+use crate::thread::drain::drain;
+use crate::thread::explicit::{ExplicitHeap, make_sampled_heap, sampled_heap};
 use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
 use crate::thread::life::succession::Which;
+use crate::thread::recorded::{self, Recordings};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
@@ -41,6 +44,7 @@ use freestone_base::lock::Forker;
 use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
+use freestone_os::process::thread_id;
 use freestone_os::{Futex, Linux, Os};
 
 /// The parts of the process's allocator.
@@ -49,6 +53,7 @@ pub(super) struct Process {
     pub(super) threads: Threads<Linux>,
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
+    pub(super) live: LivePage,
     pub(super) profile_files: ProfileFiles,
     /// The heap of the threads that have none of their own; null before one is needed.
     pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
@@ -59,6 +64,7 @@ pub(super) struct Process {
     started: Once<Futex>,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
+    pub(super) recordings: Recordings,
     forks: Forks,
 }
 
@@ -68,12 +74,14 @@ pub(super) static PROCESS: Process = Process {
     threads: Threads::new(),
     background: BackgroundThread::new(background_main),
     pressure: Pressure::new(),
+    live: LivePage::new(),
     profile_files: ProfileFiles::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
     freed_early: Inbox::new(),
     exit_key: AtomicU32::new(NO_KEY),
     started: Once::new(),
     announced: AtomicBool::new(false),
+    recordings: Recordings::new(),
     forks: Forks::new(),
 };
 
@@ -111,6 +119,7 @@ pub(super) fn start() -> bool {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
         begin_profile();
+        update_live_page();
         watch_faults();
     }
     true
@@ -125,8 +134,13 @@ fn try_start() -> bool {
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
-    options::apply_all(PROCESS.shared.settings());
+    let settings = PROCESS.shared.settings();
+    options::apply_all(settings);
+    if !settings.sandbox() {
+        PROCESS.recordings.trace.begin(settings.record_path());
+    }
     heap_map::publish(&PROCESS.shared);
+    PROCESS.live.begin(PROCESS.shared.settings(), PROCESS.shared.os().now_ms());
     true
 }
 
@@ -134,6 +148,35 @@ fn try_start() -> bool {
 #[must_use]
 pub(super) fn stats() -> Stats {
     snapshot::take(&PROCESS.shared, &PROCESS.threads)
+}
+
+/// Calls `visit` with what the allocator holds now, per size class and per heap; `None` if the kernel has no memory for that.
+pub(super) fn with_details<R>(visit: impl FnOnce(&Details<'_>) -> R) -> Option<R> {
+    snapshot::with_details(&PROCESS.shared, &PROCESS.threads, visit)
+}
+
+/// What an explicit heap holds now. First it takes back what other threads have freed.
+#[must_use]
+pub(super) fn stats_of_heap(heap: &ExplicitHeap<Linux>) -> HeapStats {
+    let entered = heap.enter();
+    drain(entered.own());
+    let row = snapshot::heap_row(&PROCESS.shared, entered.own().heap(), Some(heap.holdings()));
+    HeapStats { kind: HeapKind::Explicit, ..row }
+}
+
+/// Writes a state to the page of statistics if one is due. The thread holds no lock.
+#[inline]
+fn update_live_page() {
+    if PROCESS.live.is_on() {
+        PROCESS.live.update_if_due(&PROCESS.shared, &PROCESS.threads);
+    }
+}
+
+/// Notes the kernel's number of the calling thread, whose heap it is, for the page of statistics.
+pub(super) fn note_thread(heap: &Heap) {
+    if PROCESS.live.is_on() {
+        heap.set_thread_id(u32::try_from(thread_id()).unwrap_or(0));
+    }
 }
 
 /// Does what is to be done from time to time where an allocation has just been served on its slow path, and the thread holds no lock.
@@ -144,11 +187,14 @@ pub(super) fn upkeep() {
     if PROCESS.threads.n_spare() > 0 && !current::is_starting() {
         PROCESS.threads.end_spare(&PROCESS.shared, Which::Expired);
     }
+    update_live_page();
 }
 
-/// Appends the last line of the report, if there is one.
+/// Appends the last line of the report, if there is one, ends the trace, if calls are recorded, and removes the page of statistics.
 pub(super) fn report_exit() {
     append_stats(Event::Exit);
+    PROCESS.recordings.trace.finish(PROCESS.shared.settings().record_path());
+    PROCESS.live.end(&PROCESS.shared, &PROCESS.threads);
 }
 
 /// Starts to sample allocations; `false` without memory for it, or in a sandbox.
@@ -213,10 +259,11 @@ pub(super) fn option(name: &str) -> Option<usize> {
 /// The heap is taken from the thread's own pointer, not from the hook's argument: copies of the library in several link namespaces
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
-    let Some(own) = current::get().own() else { return };
+    let Some(own) = recorded::own() else { return };
     if own.count_exit_round() < EXIT_ROUNDS && set_exit_value(own.heap()) {
         return;
     }
+    PROCESS.recordings.end(PROCESS.shared.settings().record_path());
     current::leave();
     // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
     unsafe { PROCESS.threads.leave(own) };
@@ -232,7 +279,8 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
 
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
-    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, || append_stats(Event::Sample));
+    let sample = || append_stats(Event::Sample);
+    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, sample, update_live_page);
     ptr::null_mut()
 }
 
@@ -284,9 +332,14 @@ extern "C" fn after_fork_in_child() {
     PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
     // From here on no lock has to be waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
     PROCESS.shared.pages.adopt_purging_in_child();
-    let own = current::get().own();
+    PROCESS.recordings.forked(PROCESS.shared.settings().record_path());
+    let own = recorded::own();
     // SAFETY: the child has one thread, and `own` is its heap if it has one.
     unsafe { PROCESS.threads.orphan_others(own) };
     PROCESS.background.forked(&PROCESS.shared, own.is_some());
     PROCESS.pressure.forked();
+    PROCESS.live.forked(&PROCESS.shared);
+    if let Some(own) = own {
+        note_thread(own.heap());
+    }
 }

@@ -1,4 +1,6 @@
 //! The options' values: set at the start and through the API, read on slow paths.
+//!
+//! Long because: it has one reader for each option.
 
 use crate::config::path_value::PathValue;
 use crate::config::profile::Profile;
@@ -70,7 +72,9 @@ const UNLIMITED: usize = usize::MAX;
 pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
     report_file: ReportFile,
+    live_path: PathValue,
     heap_profile_file: PathValue,
+    record_path: PathValue,
 }
 
 impl fmt::Debug for Settings {
@@ -105,9 +109,13 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(512 << 10),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
+            live_path: PathValue::new(),
             heap_profile_file: PathValue::new(),
+            record_path: PathValue::new(),
         }
     }
 
@@ -243,6 +251,11 @@ impl Settings {
         &self.report_file
     }
 
+    /// Where calls are recorded, if they are.
+    pub(crate) fn record_path(&self) -> &PathValue {
+        &self.record_path
+    }
+
     /// The file of heap profiles.
     pub(crate) fn heap_profile_file(&self) -> &PathValue {
         &self.heap_profile_file
@@ -257,6 +270,11 @@ impl Settings {
             1 => Some(HeapProfiling::Ready),
             _ => Some(HeapProfiling::On),
         }
+    }
+
+    /// The path of the page of statistics, in which `%p` stands for the process's number.
+    pub(crate) fn live_path(&self) -> &PathValue {
+        &self.live_path
     }
 
     /// Milliseconds between two lines of the report; `None`: only at start and exit.

@@ -66,8 +66,7 @@ pub(crate) struct Crime {
 pub(crate) struct GuardedPool {
     start: AtomicUsize,
     vacant: Lock<Vacant, Futex, RANK>,
-    /// Bytes of the classes of live blocks, and of the pages that are open for them.
-    live_bytes: AtomicUsize,
+    /// Bytes of the pages that are open for live blocks.
     open_bytes: AtomicUsize,
     has_said_full: AtomicBool,
 }
@@ -78,7 +77,6 @@ impl GuardedPool {
         Self {
             start: AtomicUsize::new(0),
             vacant: Lock::new(Vacant::new()),
-            live_bytes: AtomicUsize::new(0),
             open_bytes: AtomicUsize::new(0),
             has_said_full: AtomicBool::new(false),
         }
@@ -130,7 +128,6 @@ impl GuardedPool {
             // SAFETY: the bytes are in open pages of the slot, and outside the block.
             unsafe { address::from_exposed::<u8>(from).write_bytes(FILLING, n) };
         }
-        self.live_bytes.fetch_add(block_bytes(wanted.class), Ordering::Relaxed);
         self.open_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.slots().get(index)?.begin(block, site);
         Some((address::from_exposed(block.start), bytes))
@@ -203,7 +200,6 @@ impl GuardedPool {
         if is_closed {
             self.vacant.lock().put(index);
         }
-        self.live_bytes.fetch_sub(block_bytes(block.class), Ordering::Relaxed);
         self.open_bytes.fetch_sub(bytes, Ordering::Relaxed);
         Freed::Yes { class: block.class, bytes }
     }
@@ -265,10 +261,14 @@ impl GuardedPool {
         unsafe { closable::open(address::from_exposed(page), Self::geometry().page()) }.is_ok()
     }
 
-    /// Bytes of the classes of live blocks, and of the pages that are open for them.
-    pub(crate) fn live_and_open_bytes(&self) -> (u64, u64) {
-        let [live, open] = [&self.live_bytes, &self.open_bytes].map(|bytes| bytes.load(Ordering::Relaxed) as u64);
-        (live, open.max(live))
+    /// The size class of each live block.
+    pub(crate) fn live_classes(&self) -> impl Iterator<Item = usize> {
+        self.slots().iter().filter(|slot| slot.state() == State::Live).map(|slot| slot.block().class)
+    }
+
+    /// Bytes of the pages that are open for live blocks.
+    pub(crate) fn open_bytes(&self) -> u64 {
+        self.open_bytes.load(Ordering::Relaxed) as u64
     }
 
     /// Bytes of the records.

@@ -9,7 +9,6 @@
 
 use crate::config::Settings;
 use crate::page::address_range;
-use crate::page::page_stats::PageStats;
 use crate::page::runs::Extent;
 use crate::page::state::State;
 use crate::page::watch::Watch;
@@ -204,7 +203,8 @@ impl<O: Os> PageHeap<O> {
 
     /// The counts.
     #[must_use]
-    pub(crate) fn stats(&self) -> PageStats {
+    #[cfg(test)]
+    pub(crate) fn stats(&self) -> crate::page::page_stats::PageStats {
         self.state.lock().stats()
     }
 

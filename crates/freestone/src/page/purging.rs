@@ -7,6 +7,7 @@
 use crate::config::Purge;
 use crate::page::large_cache::LargeRunCache;
 use crate::page::page_heap::{PageHeap, StateGuard};
+use crate::page::page_stats::PageStats;
 use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
 use crate::page::runs::{Extent, FreeState};
 use crate::span::Kind;
@@ -139,19 +140,19 @@ impl<O: Os> PageHeap<O> {
         (state.events.purged_bytes - before) as usize
     }
 
-    /// Bytes of dirty runs by age: younger than a quarter of the decay time, than half of it, than all of it, and older.
+    /// The numbers, and bytes of dirty runs by age: younger than a quarter of the decay time, than half of it, than all of it, and older.
     #[must_use]
-    pub(crate) fn dirty_by_age(&self) -> [u64; AGE_GROUPS] {
+    pub(crate) fn stats_with_ages(&self) -> (PageStats, [u64; AGE_GROUPS]) {
         let (now, decay) = (self.now(), self.decay().unwrap_or(Millis::MAX));
         let state = self.state.lock();
         let mut bytes = [0; AGE_GROUPS];
-        for run in state.runs.dirty_by_age() {
+        for (run, pages) in state.runs.dirty_by_age() {
             let group = purge_bound::age_group(now.since(run.dirty_since()), decay);
             if let Some(sum) = bytes.get_mut(group) {
-                *sum += run.n_pages().to_bytes().0 as u64;
+                *sum += pages.to_bytes().0 as u64;
             }
         }
-        bytes
+        (state.stats(), bytes)
     }
 
     /// How often the background thread was woken: to be read before it looks for work, and given to [`PageHeap::sleep`].

@@ -340,9 +340,10 @@ impl Runs {
         Some(self.run_at(self.ages.oldest()?))
     }
 
-    /// The dirty runs, oldest first.
-    pub(super) fn dirty_by_age(&self) -> impl Iterator<Item = &Span> {
-        self.ages.iter(&self.records).map(|page| self.record(page))
+    /// The dirty runs, oldest first, and how many pages of each count as dirty: guards in them have no memory.
+    pub(super) fn dirty_by_age(&self) -> impl Iterator<Item = (&Span, Pages)> {
+        let dirty = self.ages.iter(&self.records);
+        dirty.map(|page| (self.record(page), self.n_open(Extent::new(page, self.record(page).n_pages()))))
     }
 }
 

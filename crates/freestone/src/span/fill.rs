@@ -10,7 +10,6 @@
 //! its end, or to the end of what is checked, are no damage.
 
 use core::ops::Range;
-use core::sync::atomic::{Ordering, compiler_fence};
 use freestone_base::bytes::chunks;
 
 /// Blocks of at most this many bytes are filled as a whole.
@@ -22,24 +21,26 @@ const HEAD_BYTES: usize = 64;
 /// And this much at the end.
 const TAIL_BYTES: usize = 32;
 
-/// Blocks of at least this many bytes, and less than a head, are filled in four pieces of this length.
-const PIECE_BYTES: usize = 16;
+/// Blocks shorter than a head are filled in four pieces of this length; still shorter ones not at all.
+pub(crate) const LEAST_BYTES: usize = 16;
 
 /// Every byte of a filled block.
 pub(crate) const PATTERN: u8 = 0xD7;
 
-const _: () = assert!(4 * PIECE_BYTES >= HEAD_BYTES);
+const _: () = assert!(4 * LEAST_BYTES >= HEAD_BYTES);
 
 /// The stretches of a block of `size` bytes that are filled.
 fn parts(size: usize) -> [Range<usize>; 2] {
+    if size < LEAST_BYTES {
+        return [0..0, 0..0];
+    }
     if size <= WHOLE_BYTES { [0..size, size..size] } else { [0..HEAD_BYTES, size - TAIL_BYTES..size] }
 }
 
-/// Where the pieces of a block of `size` bytes begin, which together are the block.
+/// The piece of a block that begins at an offset, or where the last one begins.
 #[inline(always)]
-fn pieces(size: usize) -> [usize; 4] {
-    let last = size - PIECE_BYTES;
-    [0, last.min(PIECE_BYTES), last.min(2 * PIECE_BYTES), last]
+fn piece(block: &[u8], at: usize) -> Option<&[u8; LEAST_BYTES]> {
+    block.get(at.min(block.len().checked_sub(LEAST_BYTES)?)..)?.first_chunk()
 }
 
 /// Fills a block, which is marked as freed already. The compiler must not make a call of `memset` out of this: in a process with the library of
@@ -47,27 +48,25 @@ fn pieces(size: usize) -> [usize; 4] {
 #[inline(always)]
 pub(crate) fn write(block: &mut [u8]) {
     let size = block.len();
-    if size < PIECE_BYTES {
-        for byte in block {
-            *byte = PATTERN;
-            compiler_fence(Ordering::Release);
+    if size >= HEAD_BYTES {
+        if let Some(head) = block.first_chunk_mut() {
+            *head = [PATTERN; HEAD_BYTES];
+        }
+        if let Some(tail) = block.last_chunk_mut() {
+            *tail = [PATTERN; TAIL_BYTES];
         }
         return;
     }
-    if size < HEAD_BYTES {
-        for at in pieces(size) {
-            if let Some(piece) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-                *piece = [PATTERN; PIECE_BYTES];
-            }
+    let Some(last) = size.checked_sub(LEAST_BYTES) else { return };
+    let mut fill = |at: usize| {
+        if let Some(piece) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+            *piece = [PATTERN; LEAST_BYTES];
         }
-        return;
-    }
-    if let Some(head) = block.first_chunk_mut() {
-        *head = [PATTERN; HEAD_BYTES];
-    }
-    if let Some(tail) = block.last_chunk_mut() {
-        *tail = [PATTERN; TAIL_BYTES];
-    }
+    };
+    fill(0);
+    fill(last.min(LEAST_BYTES));
+    fill(last.min(2 * LEAST_BYTES));
+    fill(last);
 }
 
 /// The offset of the first byte of a block that was written since it was filled.
@@ -79,23 +78,25 @@ pub(crate) fn damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
 /// Whether all bytes of a block that were filled are pattern.
 #[inline(always)]
 pub(crate) fn is_whole(block: &[u8]) -> bool {
-    let size = block.len();
-    if size < PIECE_BYTES {
-        return block.iter().all(|byte| *byte == PATTERN);
+    let mut wrong = [0; 2];
+    if let Some(head) = block.first_chunk::<HEAD_BYTES>() {
+        wrong = wrong_bits(head, wrong);
+        wrong = block.last_chunk::<TAIL_BYTES>().map_or(wrong, |tail| wrong_bits(tail, wrong));
+        return wrong[0] | wrong[1] == 0;
     }
-    if size < HEAD_BYTES {
-        let wrong = |at: usize| block.get(at..).and_then(<[u8]>::first_chunk::<PIECE_BYTES>).map_or(!0, wrong_bits);
-        return pieces(size).into_iter().fold(0, |all, at| all | wrong(at)) == 0;
+    for at in [0, LEAST_BYTES, 2 * LEAST_BYTES, 3 * LEAST_BYTES] {
+        wrong = piece(block, at).map_or(wrong, |piece| wrong_bits(piece, wrong));
     }
-    let head = block.first_chunk::<HEAD_BYTES>().map_or(!0, wrong_bits);
-    head | block.last_chunk::<TAIL_BYTES>().map_or(!0, wrong_bits) == 0
+    wrong[0] | wrong[1] == 0
 }
 
-/// 0 if all these bytes are pattern. A comparison of arrays would be a call.
+/// Adds the bits of these bytes that are not the pattern's. A comparison of arrays would be a call.
 #[inline(always)]
-fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES]) -> u64 {
-    let words = chunks::<8>(bytes).0.iter().map(|word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]));
-    words.fold(0, |all, word| all | word)
+fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES], wrong: [u64; 2]) -> [u64; 2] {
+    let bits = |half: &[u8]| {
+        half.first_chunk().map_or(!0, |word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]))
+    };
+    chunks::<16>(bytes).0.iter().fold(wrong, |[low, high], pair| [low | bits(&pair[..8]), high | bits(&pair[8..])])
 }
 
 /// The first byte of a block that was written.

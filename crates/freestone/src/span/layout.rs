@@ -207,11 +207,19 @@ impl View {
     /// and so it is beyond every reach.
     #[inline(always)]
     #[must_use]
-    #[allow(unsafe_code)]
     pub(crate) fn entry_of_block(&self, address: usize) -> Option<Entry> {
+        self.page_of_block(address).map(|(_, entry)| entry)
+    }
+
+    /// As [`View::entry_of_block`], with the page.
+    #[inline(always)]
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub(crate) fn page_of_block(&self, address: usize) -> Option<(PageIndex, Entry)> {
         let granule = address.wrapping_sub(self.base.addr()).rotate_right(GRANULE_BYTES.ilog2());
+        let page = granule >> PAGE_GRANULES_LOG2;
         // SAFETY: the page is below the reach, so its entry is committed (`View::new`).
-        (granule < self.reach_granules).then(|| unsafe { self.map.get(granule >> PAGE_GRANULES_LOG2) })
+        (granule < self.reach_granules).then(|| (PageIndex(page as u32), unsafe { self.map.get(page) }))
     }
 
     /// The size class of a block, if it is in a small span, whoever owns it.

@@ -2,9 +2,10 @@
 //!
 //! A watched span carves an OS page into free blocks, not into a chain: each is a bit of the bitmap until it is handed out.
 
-use crate::size_class::block_bytes;
+use crate::size_class::{block_at, block_bytes};
 use crate::span::OwnedSpan;
 use crate::span::blocks::{carve_bytes, fresh_mask, is_free, n_blocks};
+use crate::span::record::Listed;
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,39 +49,68 @@ pub(crate) fn has_free(span: &OwnedSpan<'_>) -> bool {
     span.n_free.get() > u32::from(is_free(span, 0))
 }
 
-/// Takes one free block, that at or behind a place that `random` names, and the span's first only if it has no other; `None` if it has none.
-pub(crate) fn take(span: &OwnedSpan<'_>, os_page_bytes: usize, random: u32) -> Option<*mut u8> {
-    let n_free = span.n_free.get().checked_sub(1)?;
-    let block = block_bytes(span.class.get() as usize);
+/// Takes up to `n` free blocks, which `random` names, and calls `put` with each; the span's first only if it has no other, and alone. Returns how
+/// many: one at least if the span has a free block and `n` is not 0.
+pub(crate) fn take(
+    span: &OwnedSpan<'_>,
+    os_page_bytes: usize,
+    (n, random): (u32, u64),
+    mut put: impl FnMut(*mut u8),
+) -> u32 {
+    let (n_others, block) = (span.n_free.get() - u32::from(is_free(span, 0)), block_bytes(span.class.get() as usize));
+    let n = n.min(if n_others > 0 { n_others } else { span.n_free.get() });
     // No word below the first one, and none of OS pages that were not carved, has a bit.
     let first = usize::from(span.first_word.get());
     let n_carved = 64 - (span.fresh.get() ^ fresh_mask(span, os_page_bytes)).leading_zeros() as usize;
     let to = (n_carved * carve_bytes(span, os_page_bytes)).div_ceil(block).min(n_blocks(span)).div_ceil(64);
-    let words = span.bitmap().get(first.min(to - 1)..to)?;
-    let (from, bit) = (((random >> 6) as usize * words.len()) >> 26, random % 64);
+    let Some(words) = span.bitmap().get(first.min(to.saturating_sub(1))..to) else { return 0 };
+    let from = ((random >> 48) as usize * words.len()) >> 16;
+    let (mut n_taken, mut random) = (0, random);
     for at in (from..words.len()).chain(0..=from) {
-        let bits = words.get(at)?.get();
-        let index = (to - words.len() + at) * 64;
-        let wanted = if index == 0 && n_free > 0 { bits & !1 } else { bits };
-        if wanted != 0 {
-            let chosen = (wanted.rotate_right(bit).trailing_zeros() + bit) % 64;
-            words.get(at)?.set(bits & !(1 << chosen));
-            span.n_free.set(n_free);
-            span.n_out.set(span.n_out.get() + 1);
-            return Some(span.start().wrapping_add((index + chosen as usize) * block));
+        let (Some(word), index) = (words.get(at), (to - words.len() + at) * 64) else { break };
+        let mut bits = word.get();
+        while n_taken < n {
+            let wanted = if index == 0 && n_others > 0 { bits & !1 } else { bits };
+            if wanted == 0 {
+                break;
+            }
+            let turn = random as u32 % 64;
+            random = random.rotate_right(6);
+            let chosen = (wanted.rotate_right(turn).trailing_zeros() + turn) % 64;
+            bits &= !(1 << chosen);
+            n_taken += 1;
+            put(span.start().wrapping_add((index + chosen as usize) * block));
+        }
+        word.set(bits);
+        if n_taken == n {
+            break;
         }
     }
-    None
+    span.n_free.set(span.n_free.get() - n_taken);
+    span.n_out.set(span.n_out.get() + n_taken);
+    n_taken
 }
 
-/// Whether the block with `index` is in an OS page that was not carved.
-#[inline(always)]
-pub(crate) fn is_uncarved(span: &OwnedSpan<'_>, index: usize, os_page_bytes: usize) -> bool {
-    if span.fresh.get() == 0 {
+/// Puts a block back that is out of a span of which others are out, too, and which has free ones. `false`, and nothing is done, in other cases.
+#[inline]
+pub(crate) fn put_back(span: &OwnedSpan<'_>, class: usize, start: *mut u8) -> bool {
+    let (index, is_start) = block_at(class, start.addr().wrapping_sub(span.start().addr()));
+    let is_usual = is_start && span.listed.get() != Listed::Full && span.n_out.get() > 1;
+    let mask = 1 << (index % 64);
+    let Some(word) = span.bitmap().get(index / 64).filter(|word| is_usual && word.get() & mask == 0) else {
         return false;
-    }
-    let unit = (index * block_bytes(span.class.get() as usize)) >> carve_bytes(span, os_page_bytes).ilog2();
-    span.fresh.get() >> unit & 1 == 1
+    };
+    word.set(word.get() | mask);
+    span.first_word.set(span.first_word.get().min((index / 64) as u16));
+    span.n_free.set(span.n_free.get() + 1);
+    span.n_out.set(span.n_out.get() - 1);
+    true
+}
+
+/// Whether the block at an offset of a span is in an OS page that was not carved.
+#[inline(always)]
+pub(crate) fn is_uncarved(span: &OwnedSpan<'_>, offset: usize, os_page_bytes: usize) -> bool {
+    span.fresh.get() != 0 && span.fresh.get() >> (offset >> carve_bytes(span, os_page_bytes).ilog2()) & 1 == 1
 }
 
 /// Where the block with `index` is, which is below the span's number of blocks.
@@ -88,7 +118,8 @@ pub(crate) fn whereabouts(span: &OwnedSpan<'_>, index: usize, os_page_bytes: usi
     if is_free(span, index) {
         return Whereabouts::Free;
     }
-    if is_uncarved(span, index, os_page_bytes) { Whereabouts::Uncarved } else { Whereabouts::Out }
+    let offset = index * block_bytes(span.class.get() as usize);
+    if is_uncarved(span, offset, os_page_bytes) { Whereabouts::Uncarved } else { Whereabouts::Out }
 }
 
 #[cfg(test)]

@@ -58,6 +58,41 @@ impl<O: Os + 'static> Current<'_, O> {
     }
 }
 
+impl<O: Os + 'static> Current<'_, O> {
+    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, if freed blocks are cleared, and of a heap that is
+    /// not watched.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn at_hand(self, request: Request) -> *mut u8 {
+        let Some(own) = self.own() else { return ptr::null_mut() };
+        match own.watch() {
+            Some(watch) if !(sampling::is_on(own) || watch.secret().erases()) => {
+                watched::allocate::at_hand(own, watch, request)
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Frees a small block of this heap if it is watched and freed blocks are not cleared; the block is checked. `false` of any other block, which stays
+    /// as it is.
+    ///
+    /// # Safety
+    /// - As for [`Own::free`].
+    #[inline(always)]
+    #[must_use]
+    pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
+        let Some(own) = self.own() else { return false };
+        let Some((watch, lookup)) = own.heap().watched().get_with_lookup() else { return false };
+        if watch.secret().erases() {
+            return false;
+        }
+        let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
+        // SAFETY: no code uses the block any more (this function's contract).
+        unsafe { exact_free::free_own(own, watch, (block, at), claim, false) };
+        true
+    }
+}
+
 impl<O: Os + 'static> Own<'_, O> {
     /// Allocates `size` bytes aligned to `align`, a power of two; its start is null when memory runs out.
     #[must_use]
@@ -65,28 +100,16 @@ impl<O: Os + 'static> Own<'_, O> {
         self.allocate_for(Request::new(size, align, Family::C))
     }
 
-    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, and of a heap that is not watched.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn at_hand(self, request: Request) -> *mut u8 {
-        let Some(watch) = self.watch() else { return ptr::null_mut() };
-        if sampling::is_on(self) {
-            return ptr::null_mut();
-        }
-        watched::allocate::at_hand(self, watch, request)
-    }
-
     /// Frees a small block of this heap if it is watched, which is checked. `false` of any other block, which stays as it is.
     ///
     /// # Safety
     /// - As for [`Own::free`].
-    #[inline(always)]
     #[must_use]
-    pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
+    unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
         let Some((watch, lookup)) = self.heap().watched().get_with_lookup() else { return false };
-        let Some((page, class)) = lookup.own_page_and_class(block.addr()) else { return false };
+        let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_own(self, watch, page, (block, class), claim) };
+        unsafe { exact_free::free_own(self, watch, (block, at), claim, watch.secret().erases()) };
         true
     }
 
@@ -186,7 +209,7 @@ impl<O: Os + 'static> Own<'_, O> {
             Place::Small { entry, class } => match watched_span(self.shared(), block.addr()) {
                 Some(page) => {
                     let examined = examine(self, (block, entry, class), page, Claim::NOTHING)?;
-                    Some(examined.trailer.size)
+                    Some(examined.fields.size())
                 }
                 None => Some(block_bytes(class)),
             },

@@ -7,7 +7,7 @@
 //!             40  heads    [*block; 72]                       first free block of each bin
 //!            616  allocs   [u64; 72]                          blocks handed out, ever
 //!           1192  room     [i64; 72]                          frees until the slow path checks the bin
-//!                 classes  used by slow paths only
+//!                 classes, countdown  used by slow paths only
 //! ```
 //!
 //! Arrays of fields rather than an array of bins: an index times 8 is an addressing mode, an index times 32 is an instruction.
@@ -35,6 +35,7 @@
 use crate::size_class::N_CLASSES;
 use crate::span::free_node::{self, END_OF_BIN, Linked, is_aligned};
 use crate::span::{Generation, View};
+use crate::thread::countdown::Countdown;
 use crate::thread::free_block::{FreeBatch, FreeBlock, FreeChain};
 use crate::thread::lookup::Lookup;
 use core::cell::Cell;
@@ -53,6 +54,7 @@ pub(crate) struct Bins {
     allocs: [AtomicU64; N_CLASSES],
     room: [AtomicI64; N_CLASSES],
     classes: [BinState; N_CLASSES],
+    countdown: Countdown,
 }
 
 // `hotpath.golden` has these offsets.
@@ -78,6 +80,7 @@ impl Bins {
             allocs: [const { AtomicU64::new(0) }; N_CLASSES],
             room: [const { AtomicI64::new(0) }; N_CLASSES],
             classes: [const { BinState::new() }; N_CLASSES],
+            countdown: Countdown::new(),
         }
     }
 
@@ -255,11 +258,11 @@ impl Bins {
         if self.is_empty(class) { ptr::null_mut() } else { self.heads[class].get() }
     }
 
-    /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, or blocks are kept so
-    /// already.
+    /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, if blocks are kept so
+    /// already, or if they were and nothing was allocated since: a thread that only frees gains nothing by it.
     pub(crate) fn set_aside(&self, class: usize) {
-        let (state, n) = (&self.classes[class], self.len(class));
-        if state.n_aside.get() == 0 && n > 0 {
+        let (state, n, allocs) = (&self.classes[class], self.len(class), self.allocs(class));
+        if state.n_aside.get() == 0 && n > 0 && state.aside_at.replace(allocs) != allocs {
             state.aside.set(self.heads[class].replace(END_OF_BIN));
             state.n_aside.set(n);
             self.count_moved(class, -n);
@@ -294,13 +297,6 @@ impl Bins {
         self.len(class) + self.classes[class].n_aside.get()
     }
 
-    /// Whether the countdown to the next guarded allocation of a class may end before the bin's room does. So it may where blocks are set aside: it
-    /// has ended then.
-    #[inline]
-    pub(crate) fn ends_before_room(&self, class: usize) -> bool {
-        self.classes[class].guarded_at.get() <= self.allocs(class).wrapping_add_signed(self.room(class))
-    }
-
     /// Whether blocks of a bin are set aside.
     #[inline]
     pub(crate) fn has_aside(&self, class: usize) -> bool {
@@ -321,14 +317,55 @@ impl Bins {
         Some(unsafe { FreeChain::new(newer, u32::try_from(n_newer).unwrap_or(0), class, self.key()) })
     }
 
-    /// What [`Bins::allocs`] is after the next guarded allocation of a class; in a watched heap, allocations until then. 0 before that was drawn.
-    pub(crate) fn guarded_at(&self, class: usize) -> u64 {
-        self.classes[class].guarded_at.get()
+    /// The countdown to the next sample, in allocations of all classes.
+    pub(crate) fn countdown(&self) -> &Countdown {
+        &self.countdown
     }
 
-    /// Sets that.
-    pub(crate) fn set_guarded_at(&self, class: usize, allocs: u64) {
-        self.classes[class].guarded_at.set(allocs);
+    /// Blocks of a class that were handed out since the countdown was told of them last.
+    pub(crate) fn uncounted(&self, class: usize) -> u64 {
+        self.allocs(class).saturating_sub(self.classes[class].counted_down.get())
+    }
+
+    /// As [`Bins::uncounted`]. From now on the countdown knows of them, and of `more`.
+    pub(crate) fn take_uncounted(&self, class: usize, more: u64) -> u64 {
+        let n = self.uncounted(class);
+        self.classes[class].counted_down.set(self.allocs(class) + more);
+        n
+    }
+
+    /// Tells the countdown of the blocks of a class that were handed out. `false`, and nothing is changed, if that may end it before the bin's
+    /// room runs out again, if an allocation is due, or if blocks are set aside.
+    #[inline]
+    pub(crate) fn counts_down(&self, class: usize) -> bool {
+        let (state, allocs) = (&self.classes[class], self.allocs(class));
+        let units = allocs.wrapping_sub(state.counted_down.get());
+        let is_quiet = !state.is_due.get() && state.n_aside.get() == 0;
+        let counts = is_quiet && self.countdown.skip(units, self.room(class).cast_unsigned());
+        if counts {
+            state.counted_down.set(allocs);
+        }
+        counts
+    }
+
+    /// How many blocks of a bin are set aside.
+    pub(crate) fn n_aside(&self, class: usize) -> i64 {
+        self.classes[class].n_aside.get()
+    }
+
+    /// Notes that the next allocation of a class that takes a slow path is sampled.
+    pub(crate) fn set_due(&self, class: usize) {
+        self.classes[class].is_due.set(true);
+    }
+
+    /// Whether that was noted.
+    pub(crate) fn is_due(&self, class: usize) -> bool {
+        self.classes[class].is_due.get()
+    }
+
+    /// Returns whether that was noted, and takes it back.
+    pub(crate) fn take_due(&self, class: usize) -> bool {
+        self.classes[class].is_due.replace(false)
     }
 
     /// Blocks handed out of a bin, ever.

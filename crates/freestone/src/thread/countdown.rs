@@ -1,7 +1,52 @@
-//! How many units lie before the next sample: a random number in, a number of units out. A unit is an allocation or a byte.
+//! Countdowns to the next sample, in units: allocations, or bytes.
 //!
 //! Each unit is sampled with the same chance, whatever was sampled before: so the distance from one sample to the next is geometric, and no pattern
 //! of the program can stay between the samples.
+
+use core::cell::Cell;
+
+/// Counts down to the next sample. Zero is one that has not begun.
+#[derive(Debug)]
+pub(crate) struct Countdown {
+    /// Units until the next sample, that one included; 0 before the first draw.
+    left: Cell<u64>,
+}
+
+impl Countdown {
+    /// Not begun.
+    pub(crate) const fn new() -> Self {
+        Self { left: Cell::new(0) }
+    }
+
+    /// Units until the next sample, the sampled one included, if one in `mean` is sampled.
+    pub(crate) fn left(&self, mean: u64, random: impl FnOnce() -> u64) -> u64 {
+        if self.left.get() == 0 {
+            self.left.set(units_until(mean, random()));
+        }
+        self.left.get()
+    }
+
+    /// Counts units, unless the countdown would end with them or with `more` that come after. Returns whether it did.
+    #[inline]
+    pub(crate) fn skip(&self, units: u64, more: u64) -> bool {
+        let left = self.left.get();
+        let is_far = left > units.saturating_add(more);
+        if is_far {
+            self.left.set(left - units);
+        }
+        is_far
+    }
+
+    /// Counts units that were not sampled. Returns whether the sample was to be among them; the next countdown began there, and ends no
+    /// earlier than with the next unit.
+    pub(crate) fn pass(&self, units: u64, mean: u64, random: impl Fn() -> u64) -> bool {
+        let left = self.left(mean, &random);
+        let is_over = units >= left;
+        let next = if is_over { units_until(mean, random()).saturating_sub(units - left).max(1) } else { left - units };
+        self.left.set(next);
+        is_over
+    }
+}
 
 /// Units until the next sample, the sampled one included, if one in `mean` is sampled: geometric, from a random number. 1 or more; always 1
 /// if `mean` is 1.
@@ -64,6 +109,40 @@ mod tests {
             let beyond = distances.iter().filter(|&&distance| distance > rate).count() as f64 / N as f64;
             assert!((beyond - 0.368).abs() < if rate == 2 { 0.2 } else { 0.01 }, "{rate}: {beyond}");
         }
+    }
+
+    #[test]
+    fn units_are_sampled_at_the_same_rate_however_many_pass_at_once() {
+        let source = RandomNumbers::new();
+        for at_once in [1, 7, 60] {
+            let (countdown, mean) = (Countdown::new(), 1000);
+            let n = (0..6_000_000 / at_once).filter(|_| countdown.pass(at_once, mean, || source.draw(|| 1))).count();
+            // Two samples in one step are one: with 60 units that is one in thirty of them.
+            assert!((5600..6240).contains(&n), "{at_once}: {n}");
+        }
+    }
+
+    #[test]
+    fn a_countdown_ends_with_the_unit_that_it_says() {
+        let source = RandomNumbers::new();
+        let random = || source.draw(|| 3);
+        let countdown = Countdown::new();
+        let left = countdown.left(50, random);
+        assert!(!countdown.pass(left - 1, 50, random));
+        assert_eq!(countdown.left(50, random), 1);
+        assert!(countdown.pass(1, 50, random));
+        assert!(!countdown.pass(0, 50, random));
+    }
+
+    #[test]
+    fn units_are_skipped_only_if_the_end_is_farther_away() {
+        let countdown = Countdown::new();
+        assert!(!countdown.skip(0, 0), "nothing was drawn");
+        let left = countdown.left(1000, || 12_345);
+        assert!(!countdown.skip(left, 0) && !countdown.skip(1, left - 1));
+        assert_eq!(countdown.left(1000, || 1), left);
+        assert!(countdown.skip(left - 2, 1));
+        assert_eq!(countdown.left(1000, || 1), 2);
     }
 
     #[test]

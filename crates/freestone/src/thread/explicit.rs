@@ -46,6 +46,11 @@ impl<O: Os + 'static> ExplicitHeap<O> {
         &self.gated
     }
 
+    /// Its large blocks and its limit.
+    pub(crate) fn holdings(&self) -> &Holdings {
+        &self.holdings
+    }
+
     /// Waits until no other thread is in the heap, and makes the caller its thread until the returned value is dropped.
     #[must_use]
     pub(crate) fn enter(&self) -> Entered<'_, O> {

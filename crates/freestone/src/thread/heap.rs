@@ -41,6 +41,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
 use freestone_base::inbox::LinkKey;
+use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::Os;
 
 /// A heap of one thread, or of the threads that take turns behind a gate. See the module header.
@@ -59,6 +60,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     shared: Cell<*const Shared<O>>,
     generation: Cell<Generation>,
     number: Cell<u32>,
+    thread_id: AtomicU32,
     end: ThreadEnd,
     links: RecordLinks<Self>,
 }
@@ -94,6 +96,8 @@ pub(crate) struct ClassCounts {
     pub(crate) remote_frees: u64,
     /// Blocks taken out of spans, less those given back.
     pub(crate) out: i64,
+    /// Blocks in the bin.
+    pub(crate) in_bin: i64,
 }
 
 impl<O: Os + 'static> ThreadHeap<O> {
@@ -114,6 +118,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             shared: Cell::new(ptr::null()),
             generation: Cell::new(Generation::NONE),
             number: Cell::new(0),
+            thread_id: AtomicU32::new(0),
             end: ThreadEnd::new(),
             links: RecordLinks::new(),
         }
@@ -127,6 +132,21 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Numbers a record that was never used.
     pub(crate) fn set_number(&self, number: u32) {
         self.number.set(number);
+    }
+
+    /// The kernel's number of its thread, or 0.
+    pub(crate) fn thread_id(&self) -> u32 {
+        self.thread_id.load(Ordering::Relaxed)
+    }
+
+    /// Notes the kernel's number of its thread; 0 if that is not known.
+    pub(crate) fn set_thread_id(&self, id: u32) {
+        self.thread_id.store(id, Ordering::Relaxed);
+    }
+
+    /// Pages of spans that it has taken from the page heap and not given back.
+    pub(crate) fn span_pages(&self) -> u64 {
+        self.spans.n_pages()
     }
 
     /// Whether this is a placeholder.
@@ -163,6 +183,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             frees: self.bins.frees(class) + remote_frees,
             remote_frees,
             out: self.spans.of(class).n_out(),
+            in_bin: self.bins.len(class),
         }
     }
 

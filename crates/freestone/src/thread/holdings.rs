@@ -1,9 +1,9 @@
 //! What an explicit heap has beside its thread heap: the list of its large blocks, and a limit to all its pages.
 //!
-//! Threads: only the thread that holds the heap's gate uses it.
+//! Threads: only the thread that holds the heap's gate uses it. Any thread may read how much there is.
 
 use crate::page::{LargeList, PageHeap};
-use core::cell::Cell;
+use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
@@ -11,7 +11,7 @@ use freestone_os::Os;
 #[derive(Debug)]
 pub(crate) struct Holdings {
     large: LargeList,
-    limit_pages: Cell<u64>,
+    limit_pages: AtomicU64,
 }
 
 /// The limit of a heap that has none.
@@ -27,9 +27,15 @@ impl Holdings {
         &self.large
     }
 
+    /// Pages of the heap's large blocks, and of its limit if it has one. Takes the page heap's lock.
+    pub(crate) fn large_and_limit<O: Os>(&self, pages: &PageHeap<O>) -> (u64, Option<u64>) {
+        let limit = self.limit_pages.load(Ordering::Relaxed);
+        (pages.listed_pages(&self.large), (limit != UNLIMITED).then_some(limit))
+    }
+
     /// Whether the limit lets the heap have `more`, beside its `small_pages` and its large blocks.
     pub(crate) fn has_room<O: Os>(&self, pages: &PageHeap<O>, small_pages: u64, more: Pages) -> bool {
-        let limit = self.limit_pages.get();
+        let limit = self.limit_pages.load(Ordering::Relaxed);
         limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(more.0) <= limit
     }
 
@@ -47,12 +53,12 @@ impl Holdings {
         if small_pages + pages.listed_pages(&self.large) > limit {
             return Err(BelowUse);
         }
-        self.limit_pages.set(limit);
+        self.limit_pages.store(limit, Ordering::Relaxed);
         Ok(())
     }
 
     /// Removes the limit.
     pub(crate) fn lift_limit(&self) {
-        self.limit_pages.set(UNLIMITED);
+        self.limit_pages.store(UNLIMITED, Ordering::Relaxed);
     }
 }

@@ -24,12 +24,14 @@ use crate::config::Harden;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Generation, View};
+use crate::stats::rows::HeapKind;
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::free_block::Found;
 use crate::thread::gated::GatedHeap;
 use crate::thread::generations::Generations;
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
+use crate::thread::holdings::Holdings;
 use crate::thread::in_transit::InTransit;
 use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
@@ -228,9 +230,16 @@ impl<O: Os + 'static> Threads<O> {
 
     /// Every heap that there is a record of, alive or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ThreadHeap<O>> {
-        let fallbacks = self.fallbacks.iter().map(GatedHeap::heap);
-        let explicit = self.explicit.iter().map(|heap| heap.gated().heap());
-        self.threads.iter().chain(fallbacks).chain(explicit)
+        self.iter_kinds().map(|(_, heap, _)| heap)
+    }
+
+    /// The same, with its kind and an explicit heap's holdings.
+    pub(crate) fn iter_kinds(&self) -> impl Iterator<Item = (HeapKind, &ThreadHeap<O>, Option<&Holdings>)> {
+        let threads = self.threads.iter().map(|heap| (HeapKind::Thread, heap, None));
+        let fallbacks = self.fallbacks.iter().map(|heap| (HeapKind::Shared, heap.heap(), None));
+        let explicit = self.explicit.iter();
+        let explicit = explicit.map(|heap| (HeapKind::Explicit, heap.gated().heap(), Some(heap.holdings())));
+        threads.chain(fallbacks).chain(explicit)
     }
 
     /// Heaps alive now.

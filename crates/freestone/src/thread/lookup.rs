@@ -56,9 +56,8 @@ impl Lookup {
     /// As [`Lookup::own_class`], with the page.
     #[inline(always)]
     pub(crate) fn own_page_and_class(&self, address: usize) -> Option<(PageIndex, usize)> {
-        let view = self.view.get();
-        let class = view.entry_of_block(address)?.class_if_owned_below(self.tag.get(), N_CLASSES)?;
-        Some((view.page_of(address)?, class))
+        let (page, entry) = self.view.get().page_of_block(address)?;
+        Some((page, entry.class_if_owned_below(self.tag.get(), N_CLASSES)?))
     }
 
     /// The heap's view.

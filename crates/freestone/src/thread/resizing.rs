@@ -92,7 +92,7 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
     let moved = allocate_for_growth(own, examined.block.capacity(), examined.request(size, align));
     if !moved.is_null() {
         // SAFETY: the old block holds the size that its trailer says and the new one `size`; they are two blocks, so they do not overlap.
-        unsafe { moved.copy_from_nonoverlapping(at.0, examined.trailer.size.min(size)) };
+        unsafe { moved.copy_from_nonoverlapping(at.0, examined.fields.size().min(size)) };
         // SAFETY: the block is given up (this function's contract).
         unsafe { exact_free::free_examined(own, &examined) };
     }

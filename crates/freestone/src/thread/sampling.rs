@@ -1,20 +1,21 @@
 //! Guarded sampling: which allocations get a guarded block (`guarded`), without an instruction in the hot paths.
 //!
-//! Each class counts its allocations anyway. A countdown, drawn anew after each guarded block, says at which count the next is due. Slow paths
-//! shorten what they grant to what is left of it:
+//! Each class counts its allocations anyway, and a heap has one countdown for all of them (`thread::countdown`). Slow paths tell it how many blocks of
+//! their class were handed out since the last time:
 //!
 //! ```text
-//!  the bin runs empty ─▶ a batch of at most so many blocks        ─▶ … empty when the countdown ends: this allocation is guarded
-//!  its room runs out  ─▶ room for at most so many frees           ─▶ … out of room when as many were freed as were left:
-//!                        ended? the bin's blocks are set aside     ─▶ the next allocation finds the bin empty, and is guarded;
-//!                                                                    then the blocks are put back
+//!  the bin runs empty ─▶ over? this allocation is guarded
+//!  its room runs out  ─▶ over? the next allocation that finds the bin empty is guarded
+//!                        over the last time, and none has? the bin's blocks are set aside ─▶ the next allocation finds the bin empty;
+//!                                                                                            then the blocks are put back
 //! ```
 //!
 //! A watched heap takes the slow path with every allocation, and counts it there.
 //!
-//! **Bias.** The guarded allocation is the first of its class that takes a slow path after the countdown has ended. In a program that frees as many
-//! blocks of a class as it allocates that is the due one, or one soon after ([`ROOM_SHARE`]); after a drain or a long run of frees it is later. The
-//! guarded blocks of a class are never nearer to each other than their countdowns, and every class is sampled at the same rate.
+//! **Bias.** The countdown ends in a class as often as the class has allocations, so every class is sampled at one rate. The guarded allocation is not the
+//! due one, but the next of its class that finds the bin empty: late by a batch, or, where frees and allocations take turns, by the frees that the
+//! bin has room for, twice. So a place in the program that allocates when others have used the bin up is guarded more often than its share, and one
+//! that always reuses what was freed just before less often.
 //!
 //! Not guarded are blocks of explicit heaps, which end with their heap, and of Rust's global allocator unless the heap is watched: its free trusts the
 //! layout and puts the block into a bin without a look.
@@ -24,7 +25,6 @@ use crate::guarded::pool::{Freed, Wanted};
 use crate::misuse::finding::{Finding, Site};
 use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
-use crate::thread::countdown::units_until;
 use crate::thread::free_block::Found;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
@@ -32,12 +32,12 @@ use crate::thread::profiling;
 use crate::thread::watched::request::Request;
 use freestone_os::Os;
 
-/// Of how many allocations one is guarded, divided by this: a bin gets room for at least so many frees, so that a thread that only frees takes the slow
-/// path seldom. A guarded allocation is late by as many at most where frees and allocations take turns.
-const ROOM_SHARE: u64 = 64;
+/// A batch has at most as many blocks, and a bin room for at most as many frees, as the rate divided by this: so two samples seldom fall between two
+/// looks. At rates of some thousands nothing is shortened.
+const SHARE: u64 = 4;
 
-/// Room for at least so many frees, whatever the rate; and while a bin's blocks are set aside.
-const ROOM_LEAST: u64 = 16;
+/// Room for at least so many frees, whatever the rate.
+const ROOM_LEAST: i64 = 16;
 
 /// Whether some allocations are guarded, or the heap profile samples some: all that slow paths pay if none is.
 #[inline(always)]
@@ -49,24 +49,26 @@ fn guards<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().settings().get(key::GUARD_SAMPLE) != 0
 }
 
-/// Allocations of a class before the next guarded one; `None` if none is guarded in this heap.
-fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
-    let rate = own.shared().settings().guard_sample()?;
-    if own.holdings().is_some() {
-        return None;
-    }
-    let at = match own.bins().guarded_at(class) {
-        0 => draw(own, class, rate),
-        at => at,
-    };
-    Some((at - 1).saturating_sub(own.bins().allocs(class)))
+/// Of how many allocations of this heap one is guarded; `None` if none is.
+fn rate<O: Os>(own: Own<'_, O>) -> Option<u64> {
+    own.shared().settings().guard_sample().filter(|_| own.holdings().is_none())
 }
 
-/// Draws the next countdown of a class. Returns the count at which it ends.
-fn draw<O: Os>(own: Own<'_, O>, class: usize, rate: u64) -> u64 {
-    let at = own.bins().allocs(class) + units_until(rate, random(own));
-    own.bins().set_guarded_at(class, at);
-    at
+/// Tells the countdown of the blocks of a class that were handed out, and of `more`. Returns whether that ended it.
+fn count<O: Os>(own: Own<'_, O>, class: usize, rate: u64, more: u64) -> bool {
+    let units = own.bins().take_uncounted(class, more) + more;
+    own.bins().countdown().pass(units, rate, || random(own))
+}
+
+/// Allocations of a class before the next guarded one, if no other class has any; `None` if none is guarded in this heap.
+fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
+    let left = own.bins().countdown().left(rate(own)?, || random(own));
+    Some((left - 1).saturating_sub(own.bins().uncounted(class)))
+}
+
+/// Blocks of a batch, and frees that a bin has room for, at most.
+fn share(rate: u64) -> i64 {
+    i64::try_from(rate / SHARE).unwrap_or(i64::MAX)
 }
 
 fn random<O: Os>(own: Own<'_, O>) -> u64 {
@@ -105,30 +107,16 @@ fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> O
 /// A guarded block, zeroed, if the countdown of the class has ended.
 #[inline(always)]
 fn guard_if_due<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    let is_due = if own.watch().is_some() { counts_down(own, class)? } else { left(own, class)? == 0 };
+    let rate = rate(own)?;
+    // A watched heap's bins are empty: all that it hands out comes here.
+    let is_over = count(own, class, rate, 1);
+    let is_due = own.bins().take_due(class) || is_over;
     is_due.then(|| allocate(own, class, request)).flatten().map(|start| NewBlock { start, zero: true })
-}
-
-/// Counts an allocation of a watched heap, all of which come here. Returns whether it is to be guarded.
-fn counts_down<O: Os>(own: Own<'_, O>, class: usize) -> Option<bool> {
-    let rate = own.shared().settings().guard_sample()?;
-    if own.holdings().is_some() {
-        return None;
-    }
-    let left = match own.bins().guarded_at(class) {
-        0 => units_until(rate, random(own)),
-        left => left,
-    };
-    own.bins().set_guarded_at(class, left - 1);
-    Some(left == 1)
 }
 
 /// Inlined: each function less is a frame less in every stack.
 #[inline(always)]
 fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
-    if own.watch().is_none() {
-        draw(own, class, own.shared().settings().guard_sample()?);
-    }
     if (request.family == Family::Rust && own.watch().is_none()) || !has_room(own, request.size) {
         return None;
     }
@@ -146,7 +134,7 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
     own.shared().settings().limit_hard_bytes().is_none_or(|limit| pages.limited_bytes().saturating_add(more) <= limit)
 }
 
-/// Of a batch of `n` blocks for a bin as many as are handed out before the next guarded allocation, at least one.
+/// Of a batch of `n` blocks for a bin as many as the rate allows, or as are handed out before the next sample of the heap profile; at least one.
 #[inline(always)]
 pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
     if is_on(own) { batch_slow(own, class, n) } else { n }
@@ -157,10 +145,10 @@ fn batch_slow<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
     if profiling::is_on(own) {
         return left_to_any(own, class).map_or(n, |left| profiling::batch(n, left));
     }
-    left(own, class).map_or(n, |left| n.min(u32::try_from(left).unwrap_or(n)).max(1))
+    rate(own).map_or(n, |rate| n.min(u32::try_from(share(rate)).unwrap_or(n)).max(1))
 }
 
-/// Shortens the room of a bin to what is left of the countdown.
+/// Shortens the room of a bin, if the rate or the heap profile asks for that.
 #[inline(always)]
 pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
     if is_on(own) {
@@ -173,13 +161,15 @@ fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
     if profiling::is_on(own) {
         return settle(own, class);
     }
-    if let Some(left) = left(own, class) {
-        let rate = own.shared().settings().get(key::GUARD_SAMPLE) as u64;
-        let least = if left == 0 { ROOM_LEAST } else { (rate / ROOM_SHARE).max(ROOM_LEAST) };
-        let most = i64::try_from(left.max(least)).unwrap_or(i64::MAX);
-        if own.bins().room(class) > most {
-            own.bins().grant(class, most);
-        }
+    if let Some(rate) = rate(own) {
+        shorten_to(own, class, share(rate));
+    }
+}
+
+fn shorten_to<O: Os>(own: Own<'_, O>, class: usize, most: i64) {
+    let most = most.max(ROOM_LEAST);
+    if own.bins().room(class) > most {
+        own.bins().grant(class, most);
     }
 }
 
@@ -199,26 +189,36 @@ fn left_to_any<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
     Some(left(own, class).map_or(sampled, |guarded| guarded.min(sampled)))
 }
 
-/// Shortens the room that a bin was granted after it had run out; if the countdown has ended, sets the bin's blocks aside. If they were aside
-/// already, they come back until the next time.
+/// Tells the countdown of a class whose room ran out. If an allocation of the class was due before that, the bin's blocks are set aside; if they were
+/// aside already, they come back until the next time.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
     if profiling::is_on(own) {
         settle(own, class);
-    } else if guards(own) && own.bins().ends_before_room(class) {
+    } else if guards(own) && !own.bins().counts_down(class) {
         after_overflow_slow(own, class);
     }
 }
 
 #[cold]
 fn after_overflow_slow<O: Os>(own: Own<'_, O>, class: usize) {
-    if put_back(own, class) || own.watch().is_some() {
+    let Some(rate) = rate(own) else { return };
+    let (bins, n_aside) = (own.bins(), own.bins().n_aside(class));
+    if put_back(own, class) {
+        // The room was granted to a bin without these blocks.
+        return shorten_to(own, class, bins.room(class) - n_aside);
+    }
+    if own.watch().is_some() {
         return;
     }
-    if left(own, class) == Some(0) {
-        own.bins().set_aside(class);
+    let was_due = bins.is_due(class);
+    if count(own, class, rate, 0) {
+        bins.set_due(class);
     }
-    shorten_slow(own, class);
+    if was_due {
+        bins.set_aside(class);
+    }
+    shorten_to(own, class, share(rate));
 }
 
 /// Puts the blocks of a class that were set aside back into their bin, before those that came meanwhile. `false` if none were.

@@ -35,7 +35,7 @@ use crate::thread::span_owner::owner_of_span;
 use core::cell::Cell;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::sync::{AtomicI64, Ordering};
+use freestone_base::sync::{AtomicI64, AtomicU64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
@@ -93,16 +93,17 @@ impl ClassSpans {
         Some((batch, n_reused))
     }
 
-    /// Takes one block out of the current span, which of its free ones a random number says; carves the next OS page first if it has none:
-    /// `prepare` is called with each block that is carved. Returns the block, and how many were carved. `None` if there is no current span, or
-    /// it has no block left: then it is in `full` afterwards.
-    pub(crate) fn take_single(
+    /// Takes up to `n` blocks out of the current span, which of its free ones a random number says, and calls `put` with each; carves the next OS page
+    /// first if it has none: `prepare` is called with each block that is carved. Returns how many were taken, and how many carved. `None` if there is no
+    /// current span, or it has no block left: then it is in `full` afterwards.
+    pub(crate) fn take_some(
         &self,
         layout: &Layout,
-        random: u32,
+        (n, random): (u32, u64),
         os_page_bytes: usize,
         mut prepare: impl FnMut(*mut u8),
-    ) -> Option<(*mut u8, u32)> {
+        put: impl FnMut(*mut u8),
+    ) -> Option<(u32, u32)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(layout, page) };
@@ -113,18 +114,13 @@ impl ClassSpans {
                 n => n_carved += n,
             }
         }
-        let Some(block) = single_block::take(&span, os_page_bytes, random) else {
+        let n_taken = single_block::take(&span, os_page_bytes, (n, random), put);
+        if n_taken == 0 {
             self.retire_current(&span);
             return None;
-        };
-        self.count_out(1);
-        Some((block, n_carved))
-    }
-
-    /// Free blocks of the current span.
-    pub(crate) fn n_free(&self, layout: &Layout) -> u32 {
-        // SAFETY: the current span is this heap's, so it has a record and is this thread's.
-        self.current.get().some().map_or(0, |page| unsafe { OwnedSpan::at(layout, page) }.n_free.get())
+        }
+        self.count_out(i64::from(n_taken));
+        Some((n_taken, n_carved))
     }
 
     /// Lists the current span, which has no block left, as full.
@@ -195,13 +191,13 @@ impl ClassSpans {
 pub(crate) struct OwnedSpans {
     classes: [ClassSpans; N_CLASSES],
     /// Pages in them.
-    n_pages: Cell<u64>,
+    n_pages: AtomicU64,
 }
 
 impl OwnedSpans {
     /// None.
     pub(crate) const fn new() -> Self {
-        Self { classes: [const { ClassSpans::new() }; N_CLASSES], n_pages: Cell::new(0) }
+        Self { classes: [const { ClassSpans::new() }; N_CLASSES], n_pages: AtomicU64::new(0) }
     }
 
     /// Those of one class.
@@ -210,9 +206,9 @@ impl OwnedSpans {
         &self.classes[class]
     }
 
-    /// Pages in all of them except adopted ones: only for explicit heaps, which adopt none.
+    /// Pages in all of them. Any thread may read it.
     pub(crate) fn n_pages(&self) -> u64 {
-        self.n_pages.get()
+        self.n_pages.load(Ordering::Relaxed)
     }
 
     /// Pages that a new span of a class has.
@@ -239,7 +235,7 @@ impl OwnedSpans {
         span.is_watched.set(is_watched);
         span.owner.store(owner.as_owner().cast_mut(), Ordering::Release);
         span.set_entries(Entry::small(generation, class as u8));
-        self.n_pages.set(self.n_pages.get() + u64::from(n_pages.0));
+        self.count_pages(n_pages);
         self.of(class).use_span(&span);
         true
     }
@@ -253,7 +249,18 @@ impl OwnedSpans {
         generation: Generation,
     ) -> bool {
         let adopted = shared.central.adopt(&shared.pages, class, owner.as_owner().cast_mut(), generation);
-        adopted.inspect(|span| self.of(class).use_span(span)).is_some()
+        let Some(span) = adopted else { return false };
+        self.count_pages(span.n_pages());
+        self.of(class).use_span(&span);
+        true
+    }
+
+    /// Puts a block of `class` back into a span of this heap that has free blocks, and others that are out. `false` in other cases: nothing is done.
+    #[inline]
+    pub(crate) fn put_back(&self, span: &OwnedSpan<'_>, class: usize, start: *mut u8) -> bool {
+        let is_back = single_block::put_back(span, class, start);
+        self.of(class).count_out(-i64::from(is_back));
+        is_back
     }
 
     /// Gives the first block of a chain back to its span, and those behind it up to the first that does not lie in the span, at most `most`
@@ -326,14 +333,18 @@ impl OwnedSpans {
 
     /// Gives a span to the page heap: no block of it is out, and it is in no list.
     fn free_span<O: Os>(&self, pages: &PageHeap<O>, span: OwnedSpan<'_>) {
-        self.n_pages.set(self.n_pages.get().saturating_sub(u64::from(span.n_pages().0)));
+        self.n_pages.store(self.n_pages().saturating_sub(u64::from(span.n_pages().0)), Ordering::Relaxed);
         blocks::clear(&span);
         pages.free(OwnedRun::of(span));
     }
 
+    fn count_pages(&self, n: Pages) {
+        self.n_pages.store(self.n_pages() + u64::from(n.0), Ordering::Relaxed);
+    }
+
     /// Resets the count: the heap has no span.
     pub(crate) fn reset_pages(&self) {
-        self.n_pages.set(0);
+        self.n_pages.store(0, Ordering::Relaxed);
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pid: Option<i32>,
     /// The command and its arguments
-    #[arg(last = true, required_unless_present = "pid")]
+    #[arg(trailing_var_arg = true, required_unless_present = "pid")]
     command: Vec<OsString>,
 }
 

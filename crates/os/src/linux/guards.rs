@@ -1,14 +1,15 @@
-//! Markers in page tables that make every access to a range fault (Linux 6.13).
+//! Making every access to a range fault: by markers in page tables (Linux 6.13), or by access rights.
 #![allow(unsafe_code)]
 //!
-//! An OS page with a marker has no memory. The markers stay when the range is purged, and a forked child has them, too; unmapping the range or
+//! For `Os::guard` and for `closable`: both say by which means. An OS page with a marker has no memory. The markers stay when the range is purged, and a forked child has them, too; unmapping the range or
 //! moving it takes them away. Neither the C library's headers nor the crates used here name the two kinds of advice everywhere.
 //!
 //! # Safety
-//! As for [`Os::guard`](crate::Os::guard) and [`Os::unguard`](crate::Os::unguard); `closable` does the same with mappings of its own.
+//! As for [`Os::guard`](crate::Os::guard) and [`Os::unguard`](crate::Os::unguard).
 
-use crate::{Errno, process};
+use crate::{Errno, GuardBy, process};
 use core::ffi::c_int;
+use rustix::mm::{MprotectFlags, mprotect};
 
 /// The advice that puts markers.
 const MADV_GUARD_INSTALL: c_int = 102;
@@ -16,22 +17,33 @@ const MADV_GUARD_INSTALL: c_int = 102;
 /// The advice that removes them.
 const MADV_GUARD_REMOVE: c_int = 103;
 
-/// Puts a marker on each OS page of a range; what they contained is gone.
+/// Makes every access to a range fault. By markers, what it contained is gone.
 ///
 /// # Safety
 /// - The range is committed, made of whole OS pages, and no code uses it.
-pub(crate) unsafe fn install(at: *mut u8, bytes: usize) -> Result<(), Errno> {
-    // SAFETY: no code uses the range.
-    unsafe { advise(at, bytes, MADV_GUARD_INSTALL) }
+pub(crate) unsafe fn close(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
+    match by {
+        // SAFETY: no code uses the range, which is committed (this function's contract).
+        GuardBy::Marker => unsafe { advise(at, bytes, MADV_GUARD_INSTALL) },
+        // SAFETY: as above.
+        GuardBy::Rights => unsafe { mprotect(at.cast(), bytes, MprotectFlags::empty()) }.map_err(Errno::from),
+    }
 }
 
-/// Removes the markers of a range.
+/// Makes a range accessible that was closed by these means.
 ///
 /// # Safety
 /// - The range is committed and made of whole OS pages.
-pub(crate) unsafe fn remove(at: *mut u8, bytes: usize) -> Result<(), Errno> {
-    // SAFETY: memory without a marker does not change.
-    unsafe { advise(at, bytes, MADV_GUARD_REMOVE) }
+pub(crate) unsafe fn open(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
+    match by {
+        // SAFETY: memory without a marker does not change.
+        GuardBy::Marker => unsafe { advise(at, bytes, MADV_GUARD_REMOVE) },
+        GuardBy::Rights => {
+            let all = MprotectFlags::READ | MprotectFlags::WRITE;
+            // SAFETY: the range is committed; memory that is accessible does not change.
+            unsafe { mprotect(at.cast(), bytes, all) }.map_err(Errno::from)
+        }
+    }
 }
 
 /// Calls `madvise`, and leaves the program's `errno` as it is.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Two threads may write an entry at once, and a reader may see one word of each: the check does not fit then, and the entry counts as empty.
-//! An entry goes when another code address needs its place. After an object was unloaded and another loaded in its place, a rule may be
+//! A code address has two places. A new rule takes the first, and what was there goes to the second: so two addresses of one stack that share
+//! a place do not drive each other out, which would cost a search for each stack. After an object was unloaded and another loaded in its place, a rule may be
 //! wrong: then a stack is.
 
 use super::rule::RuleWord;
@@ -31,24 +32,29 @@ impl RuleCache {
         Self([const { Entry { check: AtomicU64::new(0), rule: AtomicU64::new(0) } }; ENTRIES])
     }
 
-    fn entry(&self, code: usize) -> &Entry {
+    /// The place that a new rule takes, and the one that an older rule moves to.
+    fn places(&self, code: usize) -> [&Entry; 2] {
         let mixed = (code as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        &self.0[mixed as usize % ENTRIES]
+        let first = mixed as usize % ENTRIES;
+        [&self.0[first], &self.0[first ^ 1]]
     }
 
     /// The rule of a code address, which is not 0; `None` if the cache does not know.
     #[inline]
     pub(super) fn get(&self, code: usize) -> Option<RuleWord> {
-        let entry = self.entry(code);
-        let (check, rule) = (entry.check.load(Ordering::Relaxed), entry.rule.load(Ordering::Relaxed));
-        (check ^ rule == code as u64).then_some(RuleWord(rule))
+        self.places(code).into_iter().find_map(|entry| {
+            let (check, rule) = (entry.check.load(Ordering::Relaxed), entry.rule.load(Ordering::Relaxed));
+            (check ^ rule == code as u64).then_some(RuleWord(rule))
+        })
     }
 
     /// Keeps what was found.
     pub(super) fn put(&self, code: usize, rule: RuleWord) {
-        let entry = self.entry(code);
-        entry.check.store(code as u64 ^ rule.0, Ordering::Relaxed);
-        entry.rule.store(rule.0, Ordering::Relaxed);
+        let [first, second] = self.places(code);
+        second.check.store(first.check.load(Ordering::Relaxed), Ordering::Relaxed);
+        second.rule.store(first.rule.load(Ordering::Relaxed), Ordering::Relaxed);
+        first.check.store(code as u64 ^ rule.0, Ordering::Relaxed);
+        first.rule.store(rule.0, Ordering::Relaxed);
     }
 }
 
@@ -68,10 +74,21 @@ mod tests {
     }
 
     #[test]
+    fn two_addresses_that_share_a_place_are_both_known() {
+        let cache = RuleCache::new();
+        let first = cache.places(0x1000)[0];
+        let same = |code: &usize| core::ptr::eq(cache.places(*code)[0], first);
+        let other = (0x1001..0x0100_0000).find(same).unwrap();
+        cache.put(0x1000, RuleWord(16));
+        cache.put(other, RuleWord(24));
+        assert_eq!([0x1000, other].map(|code| cache.get(code)), [Some(RuleWord(16)), Some(RuleWord(24))]);
+    }
+
+    #[test]
     fn an_entry_half_written_is_no_entry() {
         let cache = RuleCache::new();
         cache.put(0x1000, RuleWord::NONE);
-        cache.entry(0x1000).rule.store(5, Ordering::Relaxed);
+        cache.places(0x1000)[0].rule.store(5, Ordering::Relaxed);
         assert_eq!(cache.get(0x1000), None);
     }
 }

@@ -3,12 +3,101 @@ use super::*;
 use crate::config::key;
 use crate::size_class::class_of;
 use crate::span::Layout;
-use crate::testing::{World, free};
+use crate::stats::rows::HeapKind;
+use crate::testing::{LEVELS, OneHeap, World, free};
+use crate::thread::drain::drain;
 use crate::thread::upkeep;
 use freestone_os::Linux;
+use freestone_testkit::ops::{Player, any_stream};
+use proptest::prelude::*;
 use std::boxed::Box;
 use std::fs;
+use std::vec;
 use std::vec::Vec;
+
+/// What `docs/monitoring.md` says adds up, does.
+fn hold_identities(world: &World) {
+    let held = with_details(&world.shared, &world.threads, |details| {
+        let Details { stats, classes, heaps } = *details;
+        let sum = |figure: fn(&ClassStats) -> u64| classes.iter().map(figure).sum::<u64>();
+        assert_eq!(stats.committed, stats.live + stats.cached + stats.fragmented + stats.dirty + stats.metadata);
+        assert_eq!((stats.live, stats.cached), (sum(|row| row.live), sum(|row| row.cached)));
+        let counts = (sum(|row| row.n_allocations), sum(|row| row.n_frees), sum(|row| row.n_remote_frees));
+        assert_eq!((stats.n_allocations, stats.n_frees, stats.n_remote_frees), counts);
+        assert!(stats.n_frees <= stats.n_allocations && stats.live <= stats.peak_live, "{stats:?}");
+        assert!(stats.dirty_by_age.iter().sum::<u64>() <= stats.dirty, "{stats:?}");
+        let small = || classes.iter().filter(|row| row.block_bytes != 0);
+        assert!(small().all(|row| row.n_live() == row.n_allocations - row.n_frees), "{classes:?}");
+        let pages = world.shared.pages.stats();
+        let out: u64 = small().map(|row| row.live + row.cached).sum();
+        assert_eq!(stats.fragmented + out, pages.small_pages * PAGE_BYTES as u64, "nothing was cut");
+        let spans: u64 = heaps.iter().map(|heap| heap.spans).sum();
+        assert!(spans <= pages.small_pages * PAGE_BYTES as u64, "{heaps:?}");
+        assert_eq!(heaps.len(), stats.n_threads as usize);
+        for heap in heaps.iter().filter(|heap| heap.kind == HeapKind::Explicit) {
+            assert!(heap.live + heap.cached <= heap.spans + heap.large, "{heap:?}");
+        }
+    });
+    assert_eq!(held, Some(()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Two heaps in turn, so that blocks are in flight, too.
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel for memory")]
+    fn figures_add_up_under_every_stream_of_operations(
+        stream in any_stream(24, 400, vec![0]),
+        turns in proptest::collection::vec(0usize..2, 400),
+        level in proptest::sample::select(&LEVELS[..]),
+    ) {
+        let world = World::hardened(4096, level);
+        let heaps = [world.heap(), world.heap()];
+        let mut player = Player::new(OneHeap { world: &world, heap: heaps[0] });
+        for (at, (op, turn)) in stream.ops.iter().zip(&turns).enumerate() {
+            player.subject.heap = heaps[*turn];
+            player.step(*op).unwrap();
+            if at % 20 == 0 {
+                hold_identities(&world);
+            }
+        }
+        player.drain().unwrap();
+        hold_identities(&world);
+        world.end(heaps[0]);
+        hold_identities(&world);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "asks the kernel for memory")]
+fn an_explicit_heaps_row_has_what_it_holds() {
+    let world = World::new(4096);
+    let (heap, explicit) = (world.heap(), world.explicit_heap());
+    let (small, large) = {
+        let entered = explicit.enter();
+        (entered.own().allocate(1000, 1).start, entered.own().allocate(300_000, 1).start)
+    };
+    explicit.set_limit(Some(40)).unwrap();
+    let row = || {
+        with_details(&world.shared, &world.threads, |details| {
+            *details.heaps.iter().find(|row| row.kind == HeapKind::Explicit).unwrap()
+        })
+        .unwrap()
+    };
+    let large_bytes = 300_000_u64.next_multiple_of(PAGE_BYTES as u64);
+    assert_eq!(
+        (row().live, row().large, row().limit),
+        (whole(1000) + large_bytes, large_bytes, 40 * PAGE_BYTES as u64)
+    );
+    hold_identities(&world);
+    free(heap, large);
+    free(heap, small);
+    assert_eq!((row().live, row().large), (whole(1000), 0), "the small block is on its way back");
+    drain(explicit.enter().own());
+    assert_eq!(row().live, 0);
+    hold_identities(&world);
+}
 
 /// Resident bytes of the mappings inside an address range, as the kernel tells them.
 fn resident_bytes(layout: &Layout) -> u64 {

@@ -41,7 +41,7 @@ fn blocks_are_zero_apart_aligned_and_keep_what_is_written() {
         assert_eq!(pool.size_of(block.addr()), Ok(size));
         assert!(matches!(pool.free(block.addr(), &site(2)), Freed::Yes { .. }));
     }
-    assert_eq!(pool.live_and_open_bytes(), (0, 0));
+    assert_eq!((pool.live_classes().count(), pool.open_bytes()), (0, 0));
 }
 
 #[test]

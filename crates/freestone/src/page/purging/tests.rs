@@ -45,7 +45,7 @@ fn dirty_memory_is_counted_by_age() {
     }
     // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
     let mib = MIB as u64;
-    assert_eq!(world.shared.pages.dirty_by_age(), [mib, mib, 2 * mib, 0]);
+    assert_eq!(world.shared.pages.stats_with_ages().1, [mib, mib, 2 * mib, 0]);
     walls.iter().skip(1).step_by(2).for_each(|&wall| free(heap, wall));
 }
 

@@ -77,7 +77,7 @@ fn dirty_runs_are_linked_by_age_however_they_are_freed() {
         runs.free(block.first, dirty(since));
         runs.check_free().unwrap();
     }
-    let ages: Vec<_> = runs.dirty_by_age().map(|run| run.dirty_since().0).collect();
+    let ages: Vec<_> = runs.dirty_by_age().map(|(run, _)| run.dirty_since().0).collect();
     assert_eq!(ages, [u32::MAX, 5, 10, 20, 30], "the clock passed its end");
 }
 

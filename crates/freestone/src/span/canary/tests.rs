@@ -1,20 +1,30 @@
 use super::*;
 
+const WORD: u64 = 0x1234_5678_9abc_def0;
+
 #[test]
-fn a_canary_is_right_whatever_part_of_it_is_looked_at_and_each_wrong_byte_is_found() {
+fn each_wrong_byte_of_a_canary_is_found() {
     let mut block = [0u8; 64];
     for size in 0..=60 {
         let range = range(size, 60);
-        write(&mut block[range.clone()], size, 0x1234_5678_9abc_def0);
-        assert_eq!(damage(&block[range.clone()], size, 0x1234_5678_9abc_def0), None);
+        write(&mut block[range.clone()], WORD);
+        assert_eq!(damage(&block[range.clone()], WORD), None);
         for at in range.clone() {
             for wrong in [0, b'A', 127] {
                 let before = core::mem::replace(&mut block[at], wrong);
-                assert_eq!(damage(&block[range.clone()], size, 0x1234_5678_9abc_def0), Some(at));
+                assert_eq!(damage(&block[range.clone()], WORD), Some(at - size));
                 block[at] = before;
             }
         }
     }
+}
+
+#[test]
+fn of_several_wrong_bytes_the_first_is_found() {
+    let mut canary = [0; MOST_BYTES];
+    write(&mut canary, WORD);
+    (canary[3], canary[9]) = (1, 1);
+    assert_eq!(damage(&canary, WORD), Some(3));
 }
 
 #[test]
@@ -26,22 +36,33 @@ fn a_canary_is_no_longer_than_its_bound_and_ends_where_the_room_ends() {
 
 #[test]
 fn a_window_is_whole_if_its_last_bytes_are_whatever_is_before_them() {
-    let word = 0x1234_5678_9abc_def0;
-    for end in MOST_BYTES..60 {
-        let mut window = [0; MOST_BYTES];
-        for n in 0..=MOST_BYTES {
-            write_window(&mut window, end, n, word);
-            assert_eq!(damage(&window[MOST_BYTES - n..], end - n, word), None);
-            assert!(window[..MOST_BYTES - n].iter().all(|byte| *byte == 0), "what is before stays");
+    for n in 0..=MOST_BYTES {
+        let (mut window, mut begun) = ([0; MOST_BYTES], [7; MOST_BYTES]);
+        write_window(&mut window, n, WORD);
+        assert!(window[..MOST_BYTES - n].iter().all(|byte| *byte == 0), "what is before stays");
+        begin_window(&mut begun, n, WORD);
+        assert_eq!(window, begun);
+        assert_eq!(damage(&window[MOST_BYTES - n..], WORD), None);
+        for at in 0..MOST_BYTES {
+            window[at] ^= 1;
+            assert_eq!(is_whole(&window, n, WORD), at < MOST_BYTES - n, "{n} bytes, {at} wrong");
+            window[at] ^= 1;
         }
-        assert_eq!(u64::from_le_bytes(*window.last_chunk().unwrap()), word_at(end - 8, word));
-        for n in 0..=MOST_BYTES {
-            for at in 0..MOST_BYTES {
-                window[at] ^= 1;
-                assert_eq!(is_whole(&window, end, n, word), at < MOST_BYTES - n, "{n} bytes before {end}, {at} wrong");
-                window[at] ^= 1;
-            }
-            assert!(is_whole(&window, end, n, word));
+        assert!(is_whole(&window, n, WORD));
+    }
+}
+
+#[test]
+fn of_the_last_eight_bytes_of_a_canary_as_many_are_looked_at_as_it_has() {
+    for n in 0..=MOST_BYTES {
+        let mut window = [7; MOST_BYTES];
+        write_window(&mut window, n, WORD);
+        let late = |window: &Window| u64::from_le_bytes(*window.last_chunk().expect("it has eight bytes"));
+        assert!(is_late_whole(late(&window), n, WORD));
+        for at in 8..MOST_BYTES {
+            window[at] ^= 1;
+            assert_eq!(is_late_whole(late(&window), n, WORD), at < MOST_BYTES - n, "{n} bytes, {at} wrong");
+            window[at] ^= 1;
         }
     }
 }

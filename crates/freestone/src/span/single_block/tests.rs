@@ -3,6 +3,19 @@ use super::*;
 use crate::testing::{World, span_of};
 use std::collections::BTreeSet;
 
+/// Takes one block.
+fn take_one(span: &OwnedSpan<'_>, random: u64) -> Option<*mut u8> {
+    let mut taken = None;
+    let n = take(span, 4096, (1, random), |start| taken = Some(start));
+    assert_eq!(n == 1, taken.is_some());
+    taken
+}
+
+/// Numbers that look random.
+fn numbers() -> impl Iterator<Item = u64> {
+    (1_u64..).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).map(|n| n ^ n >> 29)
+}
+
 #[test]
 fn every_block_of_a_span_is_taken_once_whatever_the_random_numbers() {
     for size in [28, 100, 3000, 20_000] {
@@ -10,13 +23,13 @@ fn every_block_of_a_span_is_taken_once_whatever_the_random_numbers() {
         let heap = world.heap();
         let span = span_of(&world, heap.allocate(size, 1).start);
         let (mut taken, out_before) = (BTreeSet::new(), span.n_out.get() as usize);
-        let mut random = 1u32;
-        loop {
-            random = random.wrapping_mul(0x9E37_79B1).wrapping_add(7);
-            match take(&span, 4096, random) {
-                Some(block) => assert!(taken.insert(block.addr()), "a block is taken twice"),
-                None if carve(&span, 4096, |_| {}) > 0 => {}
-                None => break,
+        for (n, random) in (1..).zip(numbers()) {
+            let others = span.n_free.get() - u32::from(is_free(&span, 0));
+            let free = others.max(span.n_free.get().min(1));
+            let put = |block: *mut u8| assert!(taken.insert(block.addr()), "a block is taken twice");
+            assert_eq!(take(&span, 4096, (n % 12, random), put), free.min(n % 12));
+            if span.n_free.get() == 0 && carve(&span, 4096, |_| {}) == 0 {
+                break;
             }
         }
         assert_eq!(taken.len() + out_before, n_blocks(&span));
@@ -40,17 +53,17 @@ fn the_first_block_of_a_span_is_handed_out_last() {
         let heap = world.heap();
         let span = span_of(&world, heap.allocate(size, 1).start);
         let mut taken = span.n_out.get();
-        for random in (0..).map(|n: u32| n.wrapping_mul(0x9E37_79B1)) {
+        for random in numbers() {
             while !has_free(&span) && carve(&span, 4096, |_| {}) > 0 {}
             if !has_free(&span) {
                 break;
             }
-            let block = take(&span, 4096, random).unwrap();
+            let block = take_one(&span, random).unwrap();
             assert!(block != span.start(), "{size}: after {taken} blocks");
             taken += 1;
         }
         assert_eq!(taken as usize + 1, n_blocks(&span));
-        assert_eq!(take(&span, 4096, 7), Some(span.start()));
+        assert_eq!(take_one(&span, 7), Some(span.start()));
     }
 }
 
@@ -60,8 +73,8 @@ fn any_free_block_but_the_first_may_be_the_next() {
     let heap = world.heap();
     let span = span_of(&world, heap.allocate(28, 1).start);
     let (mut firsts, n_free) = (BTreeSet::new(), span.n_free.get() as usize);
-    for random in (0..4096).map(|n: u32| n.wrapping_mul(0x9E37_79B1)) {
-        let block = take(&span, 4096, random).unwrap();
+    for random in numbers().take(4096) {
+        let block = take_one(&span, random).unwrap();
         firsts.insert(block.addr());
         give_back(&span, block);
     }
@@ -77,6 +90,26 @@ fn give_back(span: &OwnedSpan<'_>, block: *mut u8) {
     span.n_out.set(span.n_out.get() - 1);
 }
 
+#[test]
+fn a_block_is_put_back_if_others_are_out_and_others_free() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let span = span_of(&world, heap.allocate(3000, 1).start);
+    while carve(&span, 4096, |_| {}) > 0 {}
+    let (block, class) = (take_one(&span, 7).unwrap(), usize::from(span.class.get()));
+    let (n_free, n_out) = (span.n_free.get(), span.n_out.get());
+    assert!(!put_back(&span, class, block.wrapping_add(16)), "no block starts there");
+    assert!(put_back(&span, class, block) && !put_back(&span, class, block), "once");
+    assert_eq!((span.n_free.get(), span.n_out.get()), (n_free + 1, n_out - 1));
+    assert!(take_one(&span, 7).is_some());
+    span.listed.set(Listed::Full);
+    assert!(!put_back(&span, class, block), "a full span has to be listed elsewhere");
+    span.listed.set(Listed::No);
+    span.n_out.set(1);
+    assert!(!put_back(&span, class, block), "the last block goes with its span");
+    span.n_out.set(n_out);
+}
+
 /// Of a span that is all free, each random number names a block, and all blocks are named about equally often.
 #[test]
 fn every_block_is_as_likely_as_every_other() {
@@ -88,10 +121,8 @@ fn every_block_is_as_likely_as_every_other() {
     let block_bytes = block_bytes(span.class.get() as usize);
     let n = n_blocks(&span);
     let mut times = std::vec![0; n];
-    let mut random = 1_u32;
-    for _ in 0..100 * n {
-        random = random.wrapping_mul(0x9E37_79B1).wrapping_add(0x1234_5677).rotate_left(5);
-        let block = take(&span, 4096, random).expect("all blocks but one are free");
+    for random in numbers().take(100 * n) {
+        let block = take_one(&span, random).expect("all blocks but one are free");
         times[(block.addr() - span.start().addr()) / block_bytes] += 1;
         give_back(&span, block);
     }

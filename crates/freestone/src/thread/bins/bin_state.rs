@@ -20,8 +20,12 @@ pub(super) struct BinState {
     pub(super) flushed: Cell<u32>,
     /// `allocs` at the last decay tick: if it has not changed by the next, the bin is idle.
     pub(super) allocs_at_tick: Cell<u64>,
-    /// What `allocs` is after the next guarded allocation; in a watched heap, allocations until then. 0 before that was drawn.
-    pub(super) guarded_at: Cell<u64>,
+    /// `allocs` as the countdown to the next sample knows it.
+    pub(super) counted_down: Cell<u64>,
+    /// The countdown has ended in this class: its next allocation that takes a slow path is sampled.
+    pub(super) is_due: Cell<bool>,
+    /// `allocs` when blocks were set aside last.
+    pub(super) aside_at: Cell<u64>,
     /// The first of the blocks that were set aside, and how many; 0 if none is.
     pub(super) aside: Cell<*mut Node>,
     /// See `aside`.
@@ -38,7 +42,9 @@ impl BinState {
             capacity: Cell::new(0),
             flushed: Cell::new(0),
             allocs_at_tick: Cell::new(0),
-            guarded_at: Cell::new(0),
+            counted_down: Cell::new(0),
+            is_due: Cell::new(false),
+            aside_at: Cell::new(0),
             aside: Cell::new(ptr::null_mut()),
             n_aside: Cell::new(0),
         }

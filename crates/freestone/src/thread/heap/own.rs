@@ -44,7 +44,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ///
     /// # Safety
     /// - The registry's lock is held, and the record is in no heap's use.
-    /// - `shared` outlives every heap that begins with it.
+    /// - `shared` outlives every heap that begins with it; its secret was drawn if the heap is watched.
     pub(crate) unsafe fn begin(
         &self,
         shared: *const Shared<O>,
@@ -56,7 +56,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
         match watched {
             Some(random) => {
                 self.bins.begin(View::EMPTY, Generation::NONE, keys.of_bins);
-                self.watched.begin(view, generation, random);
+                // SAFETY: it outlives this heap (this function's contract).
+                self.watched.begin(view, generation, unsafe { &*shared }, random);
             }
             None => {
                 self.bins.begin(view, generation, keys.of_bins);

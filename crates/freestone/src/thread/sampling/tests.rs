@@ -75,6 +75,24 @@ fn a_thread_that_only_allocates_has_one_in_so_many_guarded() {
 }
 
 #[test]
+fn classes_are_sampled_in_proportion_to_their_allocations() {
+    let world = world_with("500", "default");
+    let heap = world.heap();
+    let mut n_guarded = [0; 3];
+    for _ in 0..40_000 {
+        for (size, n, count) in [(16, 6, 0), (100, 3, 1), (1000, 1, 2)] {
+            let blocks: Vec<_> = (0..n).map(|_| allocate(heap, size)).collect();
+            n_guarded[count] += blocks.iter().filter(|&&block| is_guarded(&world, block)).count();
+            blocks.into_iter().for_each(|block| free(heap, block));
+        }
+    }
+    // Of 240,000, 120,000 and 40,000 allocations.
+    let shares = n_guarded.map(|n| n as f64).into_iter().zip([480.0, 240.0, 80.0]).map(|(n, all)| n / all);
+    assert!(shares.into_iter().all(|share| (0.6..1.4).contains(&share)), "{n_guarded:?}");
+    world.check().unwrap();
+}
+
+#[test]
 fn blocks_that_are_set_aside_come_back_when_the_thread_only_frees() {
     let world = world_with("50", "default");
     let heap = world.heap();
@@ -115,7 +133,7 @@ fn other_threads_free_guarded_blocks_and_their_thread_may_be_gone() {
     free(second, blocks[0]);
     world.end(first);
     blocks[1..].iter().for_each(|&block| free(second, block));
-    assert_eq!(world.shared.guarded.live_and_open_bytes(), (0, 0));
+    assert_eq!((world.shared.guarded.live_classes().count(), world.shared.guarded.open_bytes()), (0, 0));
     let class = class_of(100);
     assert_eq!(first.heap().counts(class).allocs - second.heap().counts(class).frees, 0);
     world.check().unwrap();
@@ -203,7 +221,7 @@ proptest! {
         }
         world.check().map_err(TestCaseError::fail)?;
         player.drain().map_err(|violation| TestCaseError::fail(violation.0))?;
-        prop_assert_eq!(world.shared.guarded.live_and_open_bytes(), (0, 0));
+        prop_assert_eq!((world.shared.guarded.live_classes().count(), world.shared.guarded.open_bytes()), (0, 0));
         prop_assert!(seen::take().is_empty());
     }
 }

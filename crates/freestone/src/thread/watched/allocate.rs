@@ -1,17 +1,19 @@
-//! Handing out a block of a watched heap: a random one of its magazine, which is filled with random free blocks of its current span.
+//! Handing out a block of a watched heap: the next one of its magazine, which random free blocks of its current span come into.
 #![allow(unsafe_code)]
 //!
 //! # Safety
 //! A block that was taken out of a span of this heap is the caller's.
 
-use crate::size_class::{block_bytes, class_of_aligned};
-use crate::span::trailer::{LEAST_BLOCK_BYTES, Marked, State, TRAILER_BYTES, Trailer};
+use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of, class_of_aligned};
+use crate::span::marked_block::MarkedBlock;
+use crate::span::trailer::{LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer};
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::magazine::capacity;
 use crate::thread::watched::request::Request;
+use crate::thread::watched::seat::MULTIPLIER;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{empty_block, large_block, release};
 use crate::thread::{drain, refill};
@@ -19,7 +21,6 @@ use core::ptr;
 use freestone_os::Os;
 
 /// The class whose blocks hold what is asked for and a trailer; `None` if that takes a large block.
-#[inline(always)]
 fn class_for(request: &Request) -> Option<usize> {
     let bytes = request.room.checked_add(TRAILER_BYTES)?.max(LEAST_BLOCK_BYTES);
     class_of_aligned(bytes, request.align)
@@ -31,35 +32,48 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
         return NewBlock { start, zero: true };
     }
     let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
-    let at_hand = watch.magazine(class).take(watch.random());
-    let Some(start) = at_hand.or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
-    hand_out(own, watch, (start, class), request);
+    let Some(start) = watch.magazine(class).take().or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
+    // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.
+    let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
+    let is_fresh = block.if_unused().unwrap_or_else(|| release::check_freed(own, &block, true));
+    hand_out(own, watch, (&block, class), trailer_for(&request, request.align.trailing_zeros()), is_fresh);
     NewBlock { start, zero: own.shared().secret.erases() }
 }
 
-/// Allocates what is asked for, if the magazine of its class has a block; null if not.
+/// Allocates what is asked for where freed blocks are not cleared, if the magazine of its class has a block, and that is in order; null if not, and
+/// nothing is done.
 #[inline(always)]
 pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> *mut u8 {
-    if empty_block::is_wanted(own, &request) {
+    if request.align > GRANULE_BYTES || request.room > SMALL_MAX - TRAILER_BYTES {
         return ptr::null_mut();
     }
-    let Some(class) = class_for(&request) else { return ptr::null_mut() };
-    let Some(start) = watch.magazine(class).take(watch.random()) else { return ptr::null_mut() };
-    hand_out(own, watch, (start, class), request);
+    let class = class_of((request.room + TRAILER_BYTES).max(LEAST_BLOCK_BYTES));
+    let magazine = watch.magazine(class);
+    let Some(start) = magazine.next() else { return ptr::null_mut() };
+    // SAFETY: a block of a watched span is there, and it is the magazine's.
+    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), false) };
+    let Some(is_fresh) = block.if_unused() else { return ptr::null_mut() };
+    magazine.remove_next();
+    // An alignment that every block has counts as none.
+    hand_out(own, watch, (&block, class), trailer_for(&request, 0), is_fresh);
     start
+}
+
+#[inline(always)]
+fn trailer_for(request: &Request, align_log2: u32) -> Trailer {
+    Trailer { state: State::Live(request.family), size: request.size, align_log2 }
 }
 
 /// Makes a free block, which is out of its span and not handed out, the program's.
 #[inline(always)]
-fn hand_out<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, (start, class): (*mut u8, usize), request: Request) {
-    // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.
-    let block = unsafe { Marked::at(start, block_bytes(class), &own.shared().secret) };
-    if !block.is_unused() {
-        release::check_freed(own, &block);
-    }
-    block.begin_canary(request.size);
-    let align_log2 = request.align.trailing_zeros();
-    block.set_trailer(Trailer { state: State::Live(request.family), size: request.size, align_log2 });
+fn hand_out<O: Os>(
+    own: Own<'_, O>,
+    watch: &WatchedHeap,
+    (block, class): (&MarkedBlock, usize),
+    trailer: Trailer,
+    is_fresh: bool,
+) {
+    block.begin(trailer, is_fresh);
     own.bins().count_single_alloc(class);
     watch.count_alloc();
 }
@@ -78,37 +92,25 @@ fn allocate_large<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request)
 #[cold]
 #[inline(never)]
 fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
-    let first = take(own, watch, class)?;
-    let (layout, spans) = (own.layout(), own.spans().of(class));
-    // One block stays, so that none is taken that a span hands out last.
-    let n = spans.n_free(layout).saturating_sub(1).min(capacity(class) as u32 / 2);
-    for _ in 0..n {
-        let carve = |_: *mut u8| debug_assert!(false, "the span has free blocks");
-        let Some((start, _)) = spans.take_single(layout, watch.random(), own.shared().os().os_page_bytes(), carve)
-        else {
-            break;
-        };
-        own.accounts().add_free(class, -1);
-        if !watch.magazine(class).put(class, start) {
-            debug_assert!(false, "the magazine was empty");
-        }
-    }
-    watch.count_brought(n + 1);
-    Some(first)
-}
-
-/// A block of a class, from the first source that has any; `None` when memory runs out.
-fn take<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
-    let bytes = block_bytes(class);
+    let (bytes, wanted) = (block_bytes(class), capacity(class) as u32 / 2 + 1);
     let mut has_drained = false;
     loop {
+        let (mut last, mut random) = (None, watch.random());
         let carve = |start: *mut u8| {
             // SAFETY: the block was neither free nor out until now, and is mapped.
-            unsafe { Marked::at(start, bytes, &shared.secret) }.set_trailer(Trailer::FRESH);
+            unsafe { MarkedBlock::at(start, bytes, watch.secret()) }.set_trailer(Trailer::FRESH);
         };
-        if let Some((start, n_carved)) = spans.take_single(layout, watch.random(), shared.os().os_page_bytes(), carve) {
-            own.accounts().add_free(class, i64::from(n_carved) - 1);
+        let put = |start: *mut u8| {
+            random = random.wrapping_mul(MULTIPLIER).wrapping_add(1);
+            let is_put =
+                last.replace(start).is_none_or(|last| watch.magazine(class).put(class, last, (random >> 32) as u32));
+            debug_assert!(is_put, "the magazine was empty");
+        };
+        let taken = spans.take_some(layout, (wanted, watch.random()), shared.os().os_page_bytes(), carve, put);
+        if let (Some((n_taken, n_carved)), Some(start)) = (taken, last) {
+            own.accounts().add_free(class, i64::from(n_carved) - i64::from(n_taken));
+            watch.count_brought(n_taken);
             return Some(start);
         }
         if !core::mem::replace(&mut has_drained, true) {

@@ -10,7 +10,7 @@ use freestone_os::Os;
 
 /// Whether a block is asked for that should have no byte that can be accessed.
 #[inline(always)]
-pub(crate) fn is_wanted<O: Os>(own: Own<'_, O>, request: &Request) -> bool {
+fn is_wanted<O: Os>(own: Own<'_, O>, request: &Request) -> bool {
     request.room == 0 && is_wanted_here(own, request.align)
 }
 

@@ -12,13 +12,12 @@
 
 use crate::page::OwnedRun;
 use crate::size_class::block_bytes;
-use crate::span::trailer::{Marked, State, Trailer};
 use crate::span::{Entry, Generation, PageIndex, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine, examine_own, if_whole};
 use crate::thread::watched::quarantine::Quarantine;
-use crate::thread::watched::release::{count_free, quarantine};
+use crate::thread::watched::release::{count_free, quarantine, settle};
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, large_marks};
@@ -27,7 +26,7 @@ use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
-/// Frees the block at `start`, on a page of a span of `class` of this watched heap, if it is one that is out.
+/// Frees the block at `start`, on a page of a span of `class` of this watched heap, if it is one that is out. `erases`: freed blocks are cleared.
 ///
 /// # Safety
 /// - If a block that is out starts there, no code uses it any more.
@@ -35,28 +34,31 @@ use freestone_os::Os;
 pub(crate) unsafe fn free_own<O: Os>(
     own: Own<'_, O>,
     watch: &WatchedHeap,
-    page: PageIndex,
-    at: (*mut u8, usize),
+    (start, (page, class)): (*mut u8, (PageIndex, usize)),
     claim: Claim,
+    erases: bool,
 ) {
-    let (block, trailer) = match if_whole(own, page, at, claim) {
-        Some(whole) => whole,
-        None => match examine_damaged(own, at, claim) {
-            Some(examined) => examined,
-            None => return,
-        },
+    let at = (start, class);
+    let Some((block, fields)) = if_whole(watch, (page, at), claim, erases) else {
+        return free_damaged(own, at, claim);
     };
-    block.set_trailer(Trailer { state: State::Freed, ..trailer });
-    block.fill(trailer.size);
+    block.end(fields, true);
+    own.bins().count_single_free(at.1);
+    let is_over = watch.quarantine().push(at.0, block_bytes(at.1), Some(at.1));
+    if watch.count_free() | is_over {
+        settle(own);
+    }
+}
+
+/// Finds out what is wrong with a block of this heap, and frees it nevertheless if the program has it.
+#[cold]
+#[inline(never)]
+fn free_damaged<O: Os>(own: Own<'_, O>, at: (*mut u8, usize), claim: Claim) {
+    let (Some((block, fields)), Some(watch)) = (examine_own(own, at, claim), own.watch()) else { return };
+    block.end(fields, true);
     own.bins().count_single_free(at.1);
     quarantine(own, watch, (at.0, block_bytes(at.1)), Some(at.1));
     count_free(own, watch);
-}
-
-#[cold]
-#[inline(never)]
-fn examine_damaged<O: Os>(own: Own<'_, O>, at: (*mut u8, usize), claim: Claim) -> Option<(Marked, Trailer)> {
-    examine_own(own, at, claim)
 }
 
 /// Frees the block at `start`, in the watched span at `page`, if it is one that is out.
@@ -75,9 +77,8 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), p
 /// # Safety
 /// - No code uses the block any more.
 pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) {
-    let Examined { block, trailer, class, entry, is_own } = *examined;
-    block.set_trailer(Trailer { state: State::Freed, ..trailer });
-    block.fill(trailer.size);
+    let Examined { block, fields, class, entry, is_own } = *examined;
+    block.end(fields, is_own);
     let generation = entry.generation();
     profiling::forget_small(own, entry, block.start().addr());
     if is_own || generation == Generation::ABANDONED {

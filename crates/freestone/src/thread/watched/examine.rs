@@ -13,20 +13,22 @@ use crate::shared::Shared;
 use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
 use crate::span::blocks;
 use crate::span::family::Family;
+use crate::span::marked_block::MarkedBlock;
 use crate::span::single_block::{Whereabouts, is_uncarved, whereabouts};
-use crate::span::trailer::{Marked, State, TRAILER_BYTES, Trailer};
+use crate::span::trailer::{Fields, State, TRAILER_BYTES, Trailer};
 use crate::span::{Entry, Layout, OwnedSpan, PageIndex};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::request::{Claim, Request};
+use crate::thread::watched::seat::WatchedHeap;
 use freestone_os::Os;
 
 /// A block of a watched span that is out, and whose trailer is whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Examined {
     /// The block.
-    pub(crate) block: Marked,
-    /// What its trailer says.
-    pub(crate) trailer: Trailer,
+    pub(crate) block: MarkedBlock,
+    /// What its trailer says, and its family.
+    pub(crate) fields: Fields,
     /// Its class.
     pub(crate) class: usize,
     /// The entry of its page.
@@ -38,11 +40,7 @@ pub(crate) struct Examined {
 impl Examined {
     /// What to ask for in place of this block.
     pub(crate) fn request(&self, size: usize, align: usize) -> Request {
-        let family = match self.trailer.state {
-            State::Live(family) => family,
-            State::Fresh | State::Freed => Family::C,
-        };
-        Request::new(size, align, family)
+        Request::new(size, align, self.fields.family().unwrap_or(Family::C))
     }
 }
 
@@ -64,7 +62,10 @@ pub(crate) fn examine<O: Os>(
     claim: Claim,
 ) -> Option<Examined> {
     let is_own = entry.generation() == own.generation();
-    let (block, trailer) = if is_own {
+    let whole = own.watch().filter(|_| is_own).and_then(|watch| if_whole_of_any(watch, (page, (start, class)), claim));
+    let (block, fields) = if let Some(whole) = whole {
+        whole
+    } else if is_own {
         examine_own(own, (start, class), claim)?
     } else {
         // SAFETY: the span is there, and its length does not change.
@@ -75,7 +76,7 @@ pub(crate) fn examine<O: Os>(
         }
         examine_trailer(own, (start, class), claim)?
     };
-    Some(Examined { block, trailer, class, entry, is_own })
+    Some(Examined { block, fields, class, entry, is_own })
 }
 
 /// As [`examine`], of an address in a span of `class` of this heap, which is watched.
@@ -83,7 +84,7 @@ pub(crate) fn examine_own<O: Os>(
     own: Own<'_, O>,
     (start, class): (*mut u8, usize),
     claim: Claim,
-) -> Option<(Marked, Trailer)> {
+) -> Option<(MarkedBlock, Fields)> {
     let span = span_of(own.layout(), own.lookup().view().page_of(start.addr())?);
     let offset = start.addr() - span.start().addr();
     let index = match check_start(class, offset, span.n_pages().to_bytes().0) {
@@ -106,39 +107,66 @@ pub(crate) fn examine_own<O: Os>(
 }
 
 /// The block that starts at an address in a span of `class` of this heap, which is watched, if nothing is wrong with it. `None`:
-/// [`examine_own`] finds out.
+/// [`examine_own`] finds out. `erases`: freed blocks are cleared.
 #[inline(always)]
-pub(crate) fn if_whole<O: Os>(
-    own: Own<'_, O>,
-    page: PageIndex,
-    (start, class): (*mut u8, usize),
+pub(crate) fn if_whole(
+    watch: &WatchedHeap,
+    (page, (start, class)): (PageIndex, (*mut u8, usize)),
     claim: Claim,
-) -> Option<(Marked, Trailer)> {
-    let span = span_of(own.layout(), page);
-    let bytes = block_bytes(class);
+    erases: bool,
+) -> Option<(MarkedBlock, Fields)> {
+    let (layout, bytes) = (watch.layout(), block_bytes(class));
+    let span = span_of(&layout, page);
     let offset = start.addr() - span.start().addr();
-    let (index, is_start) = block_at(class, offset);
+    let (_, is_start) = block_at(class, offset);
     // What a block that is not carved says of itself may be from an earlier life of its memory.
-    if !is_start
-        || offset + bytes > span.n_pages().to_bytes().0
-        || is_uncarved(&span, index, own.shared().os().os_page_bytes())
-    {
+    if !is_start || offset + bytes > span.n_pages().to_bytes().0 || is_uncarved(&span, offset, watch.os_page_bytes()) {
         return None;
     }
-    let secret = &own.shared().secret;
     // SAFETY: a span of this heap has a block there; only this thread hands it out.
-    if offset > 0 && !unsafe { Marked::at(start.wrapping_sub(bytes), bytes, secret) }.is_tail_whole() {
+    let left = || unsafe { MarkedBlock::new(start.wrapping_sub(bytes), bytes, watch.secret(), erases) };
+    if offset > 0 && !left().is_tail_whole() {
         return None;
     }
     // SAFETY: a block of a watched span starts here.
-    let block = unsafe { Marked::at(start, bytes, secret) };
-    let (family, trailer) = block.if_whole(claim.family())?;
-    claim_mismatch(family, (trailer.size, trailer.align_log2), claim).is_none().then_some((block, trailer))
+    let block = unsafe { MarkedBlock::new(start, bytes, watch.secret(), erases) };
+    let fields = block.if_whole(claim.family())?;
+    fits(fields, claim).then_some((block, fields))
+}
+
+/// As [`if_whole`], of which the program does not say the family.
+fn if_whole_of_any(
+    watch: &WatchedHeap,
+    (page, (start, class)): (PageIndex, (*mut u8, usize)),
+    claim: Claim,
+) -> Option<(MarkedBlock, Fields)> {
+    let layout = watch.layout();
+    let span = span_of(&layout, page);
+    check_start(class, start.addr() - span.start().addr(), span.n_pages().to_bytes().0).ok()?;
+    // SAFETY: a block of this heap's span is there, or will be; only its trailer is read, which is mapped.
+    let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
+    let State::Live(family) = block.trailer()?.state else { return None };
+    let claim = if claim.family() == 0 { claim.with_family(family) } else { claim };
+    if_whole(watch, (page, (start, class)), claim, watch.secret().erases())
+}
+
+/// Whether the program says nothing of size and alignment that does not fit.
+#[inline(always)]
+fn fits(fields: Fields, claim: Claim) -> bool {
+    claim.size().is_none_or(|claimed| claimed == fields.size())
+        && claim.align_log2().is_none_or(|claimed| align_fits(claimed, fields.align_log2()))
+}
+
+/// Whether an alignment is the one that was asked for, as far as it is above that of every block.
+#[inline(always)]
+fn align_fits(claimed_log2: u32, align_log2: u32) -> bool {
+    let least = GRANULE_BYTES.ilog2();
+    claimed_log2.max(least) == align_log2.max(least)
 }
 
 /// The span of this heap that a page of it belongs to.
 #[inline(always)]
-fn span_of(layout: &Layout, page: PageIndex) -> OwnedSpan<'_> {
+pub(super) fn span_of(layout: &Layout, page: PageIndex) -> OwnedSpan<'_> {
     // SAFETY: the page has this heap's tag, so it is in a span and has a record.
     let first = unsafe { &*layout.record(page) }.first_page();
     // SAFETY: the span has this heap's tag, so it is this heap's.
@@ -169,10 +197,10 @@ fn examine_trailer<O: Os>(
     own: Own<'_, O>,
     (start, class): (*mut u8, usize),
     claim: Claim,
-) -> Option<(Marked, Trailer)> {
+) -> Option<(MarkedBlock, Fields)> {
     let block_bytes = block_bytes(class);
     // SAFETY: a block of a watched span starts here.
-    let block = unsafe { Marked::at(start, block_bytes, &own.shared().secret) };
+    let block = unsafe { MarkedBlock::at(start, block_bytes, &own.shared().secret) };
     let (trailer, family) = match block.trailer() {
         Some(trailer @ Trailer { state: State::Live(family), .. }) => (trailer, family),
         other => return refuse(own, not_live(&block, other), start),
@@ -185,12 +213,12 @@ fn examine_trailer<O: Os>(
         // A crime is reported once.
         block.write_canary(trailer.size);
     }
-    Some((block, trailer))
+    Some((block, Fields::of(trailer)))
 }
 
 /// What is wrong with a block that has this trailer, which does not say that the program has it.
 #[cold]
-fn not_live(block: &Marked, trailer: Option<Trailer>) -> Misuse {
+fn not_live(block: &MarkedBlock, trailer: Option<Trailer>) -> Misuse {
     let block_bytes = block.capacity() + TRAILER_BYTES;
     match trailer {
         Some(Trailer { state: State::Freed, .. }) => Misuse::DoubleFree { block_bytes },
@@ -203,13 +231,13 @@ fn not_live(block: &Marked, trailer: Option<Trailer>) -> Misuse {
 fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize, place: Whereabouts) -> Option<Misuse> {
     let block_bytes = block_bytes(class);
     // SAFETY: a span of this heap has a block there; only this thread hands it out, and no other thread writes what is read of it.
-    let block = unsafe { Marked::at(left, block_bytes, &own.shared().secret) };
+    let block = unsafe { MarkedBlock::at(left, block_bytes, &own.shared().secret) };
     let offset = block.capacity();
     match (place, block.trailer()) {
         (Whereabouts::Out, None) => Some(Misuse::Overflow { block_bytes, size: None, offset }),
-        (Whereabouts::Out, Some(Trailer { state: State::Freed | State::Live(_), size, .. })) => {
-            let offset = block.late_damage(size)?;
-            Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
+        (Whereabouts::Out, Some(trailer)) => {
+            let offset = block.late_damage(&trailer)?;
+            Some(Misuse::Overflow { block_bytes, size: Some(trailer.size), offset })
         }
         (Whereabouts::Free, None) if !block.is_tail_purged(own.shared().os().os_page_bytes()) => {
             // A crime is reported once, and the block is this thread's.
@@ -221,7 +249,6 @@ fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize, place: Where
 }
 
 /// What the program says that does not fit a block of these functions, of a size, and of an alignment, of which this is the logarithm.
-#[inline(always)]
 pub(crate) fn claim_mismatch(family: Family, (size, align_log2): (usize, u32), claim: Claim) -> Option<Misuse> {
     if claim.family() != 0 && claim.family() != family as u32 {
         return Some(Misuse::WrongFamily { size });
@@ -229,8 +256,7 @@ pub(crate) fn claim_mismatch(family: Family, (size, align_log2): (usize, u32), c
     if let Some(claimed) = claim.size().filter(|&claimed| claimed != size) {
         return Some(Misuse::WrongSize { size, claimed });
     }
-    let least = GRANULE_BYTES.ilog2();
-    let claimed = claim.align_log2().filter(|&claimed| claimed.max(least) != align_log2.max(least))?;
+    let claimed = claim.align_log2().filter(|&claimed| !align_fits(claimed, align_log2))?;
     Some(Misuse::WrongAlign { size, align: 1 << align_log2, claimed: 1 << claimed })
 }
 
@@ -268,7 +294,7 @@ pub(crate) fn trailer_at<O: Os>(
         return Some((start.addr(), Seen::None));
     }
     // SAFETY: a block of a watched span is there, or will be, and all of the span is mapped; only the trailer is read, which is atomic.
-    let block = unsafe { Marked::at(start, bytes, &shared.secret) };
+    let block = unsafe { MarkedBlock::at(start, bytes, &shared.secret) };
     let seen = match block.trailer() {
         Some(trailer) => Seen::Whole(trailer),
         None if block.is_blank() => Seen::Blank,

@@ -5,7 +5,8 @@
 
 use crate::shared::Shared;
 use crate::size_class::block_bytes;
-use crate::span::trailer::{Marked, State, Trailer};
+use crate::span::marked_block::MarkedBlock;
+use crate::span::trailer::{State, Trailer};
 use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::watched_span;
@@ -19,7 +20,8 @@ pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: Free
     let waiting = watch.quarantine();
     let bytes = block_bytes(block.class());
     if own.holdings().is_some() && waiting.has_room(bytes) {
-        return waiting.push(block.into_node().cast(), bytes, None);
+        waiting.push(block.into_node().cast(), bytes, None);
+        return;
     }
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
         returns::turn_to(own, home.span.page());
@@ -34,7 +36,7 @@ pub(crate) fn fill_head<O: Os>(shared: &Shared<O>, block: &FreeBlock) {
         return;
     }
     // SAFETY: the block is the value's, and of a watched span.
-    let marked = unsafe { Marked::at(block.node().cast(), block_bytes(block.class()), &shared.secret) };
+    let marked = unsafe { MarkedBlock::at(block.node().cast(), block_bytes(block.class()), &shared.secret) };
     if let Some(Trailer { state: State::Freed, size, .. }) = marked.trailer() {
         marked.fill_head(size);
     }

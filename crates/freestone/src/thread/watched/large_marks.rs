@@ -49,7 +49,7 @@ pub(crate) unsafe fn mark<O: Os>(own: Own<'_, O>, page: PageIndex, asked: Asked)
     let range = canary::range(asked.size, bytes);
     // SAFETY: the canary lies in the run of the block, which is the caller's.
     let canary = unsafe { slice::from_raw_parts_mut(start.wrapping_add(range.start), range.len()) };
-    canary::write(canary, asked.size, own.shared().secret.word(start.addr()));
+    canary::write(canary, own.shared().secret.words(start.addr()).canary);
 }
 
 /// What was asked for.
@@ -92,7 +92,7 @@ fn overflow<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> Option<Misu
     let range = canary::range(size, block_bytes);
     // SAFETY: the canary lies in the run of the block, and the program has no business to write it.
     let canary = unsafe { slice::from_raw_parts(start.wrapping_add(range.start), range.len()) };
-    let offset = canary::damage(canary, size, own.shared().secret.word(start.addr()))?;
+    let offset = size + canary::damage(canary, own.shared().secret.words(start.addr()).canary)?;
     Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
 }
 

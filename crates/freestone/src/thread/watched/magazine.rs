@@ -1,4 +1,5 @@
-//! A magazine: a few free blocks of one class that a watched heap hands out next, in random order.
+//! A magazine: a few free blocks of one class that a watched heap hands out next, in random order: each one that comes changes places with a random
+//! one of those that are there.
 //!
 //! ```text
 //!  quarantine ─▶ magazine ─▶ the program
@@ -61,24 +62,38 @@ impl Magazine {
         self.len.get()
     }
 
-    /// Takes one of the blocks, which a random number says.
-    #[inline]
-    pub(crate) fn take(&self, random: u32) -> Option<*mut u8> {
-        let len = self.len.get();
-        let at = ((u64::from(random) * len as u64) >> 32) as usize;
-        let (last, taken) = (self.blocks.get(len.checked_sub(1)?)?, self.blocks.get(at)?);
-        self.len.set(len - 1);
-        Some(taken.replace(last.get()))
+    /// The block that is handed out next.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Option<*mut u8> {
+        self.blocks.get(self.len.get().wrapping_sub(1)).map(Cell::get)
     }
 
-    /// Adds a block, if there is room for one of `class`.
+    /// Removes the block that [`Magazine::next`] returned.
+    #[inline(always)]
+    pub(crate) fn remove_next(&self) {
+        self.len.set(self.len.get() - 1);
+    }
+
+    /// Takes the block that is handed out next.
     #[inline]
-    pub(crate) fn put(&self, class: usize, start: *mut u8) -> bool {
+    pub(crate) fn take(&self) -> Option<*mut u8> {
+        let next = self.next();
+        if next.is_some() {
+            self.remove_next();
+        }
+        next
+    }
+
+    /// Adds a block at a place that a random number says, if there is room for one of `class`. The one that was there is handed out next.
+    #[inline]
+    pub(crate) fn put(&self, class: usize, start: *mut u8, random: u32) -> bool {
         let len = self.len.get();
         if len >= capacity(class) {
             return false;
         }
-        let Some(place) = self.blocks.get(len) else { return false };
+        let at = ((u64::from(random) * (len as u64 + 1)) >> 32) as usize;
+        let (Some(last), Some(place)) = (self.blocks.get(len), self.blocks.get(at)) else { return false };
+        last.set(place.get());
         place.set(start);
         self.len.set(len + 1);
         true

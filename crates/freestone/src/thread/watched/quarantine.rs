@@ -1,18 +1,21 @@
 //! The quarantine: blocks that the program freed, and that are not handed out again for a while.
 //!
-//! First in, first out, bounded in blocks and in bytes. A block that is used after it was freed is most likely used soon: as long as it waits,
-//! no other thread has it, and when it leaves, its contents show whether it was written.
+//! First in, first out, bounded in bytes, of which a short block counts for more than it has. A block that is used after it was freed is most likely
+//! used soon: as long as it waits, no other thread has it, and when it leaves, its contents show whether it was written.
 //!
 //! Threads: only the heap's thread. Any thread may read what large blocks count.
 
+use crate::size_class::{BLOCK_BYTES, N_CLASSES};
 use core::cell::Cell;
-use core::ptr;
 use freestone_base::count;
 use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 
-/// Most blocks.
-const BLOCKS_MOST: usize = 512;
+/// Places for blocks: more than can wait.
+const PLACES: usize = BYTES_MOST / LEAST_BYTES;
+
+/// What a block counts as at least.
+const LEAST_BYTES: usize = 256;
 
 /// Most bytes, in a process of few threads: a few times what the first-level cache of one core holds, and a part of the second, so that a block is
 /// still there when it is handed out again.
@@ -27,26 +30,45 @@ const LARGE_PART: usize = 4;
 /// Blocks longer than this do not wait.
 const LONGEST_BYTES: usize = LARGE_PART * BYTES_MOST * 3 / 4;
 
-/// Blocks that leave at once when there is no room: what is done per batch is done less often.
-pub(crate) const LEAVE_AT_ONCE: u32 = 16;
+/// When there is no room, one part in this many of what may wait leaves at once: what is done per batch is done less often.
+const PART_LEAVES: usize = 16;
+
+/// Where a place has the class of its block.
+const CLASS_AT: u32 = 56;
 
 /// Not a small block of this heap.
-const OTHER: u8 = 0;
+const OTHER: usize = u8::MAX as usize;
+
+const _: () = assert!(PLACES.is_power_of_two() && N_CLASSES < OTHER);
 
 /// See the module header. Zero is an empty one.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Quarantine {
-    starts: [Cell<*mut u8>; BLOCKS_MOST],
-    /// The class of each block, and one more; or [`OTHER`].
-    classes: [Cell<u8>; BLOCKS_MOST],
-    first: Cell<u32>,
-    len: Cell<u32>,
-    bytes: Cell<usize>,
+    /// Bytes that may come before some have to leave. More have come if it is not above zero.
+    room: Cell<isize>,
+    /// Blocks that came, and those that left, since it was empty.
+    came: Cell<u32>,
+    left: Cell<u32>,
     /// How many bytes may wait; as of when blocks left last.
-    most: Cell<usize>,
+    most: Cell<isize>,
+    /// Start and class of each block.
+    places: [Cell<*mut u8>; PLACES],
     /// Large blocks that came, ever, and their pages; and those that left.
     large_came: [AtomicU64; 2],
     large_left: [AtomicU64; 2],
+}
+
+/// The start of the block in a place.
+#[inline(always)]
+fn start_of(place: *mut u8) -> *mut u8 {
+    place.map_addr(|address| address << (usize::BITS - CLASS_AT) >> (usize::BITS - CLASS_AT))
+}
+
+/// What a block of `bytes` counts as.
+#[inline(always)]
+fn count_as(bytes: usize) -> isize {
+    bytes.max(LEAST_BYTES) as isize
 }
 
 impl Quarantine {
@@ -60,56 +82,77 @@ impl Quarantine {
         bytes / LARGE_PART
     }
 
-    /// Adds a block that counts as `bytes`, for which there is room. `class`: it is a small one of this heap.
+    /// Adds a block that counts as `bytes`. `class`: it is a small one of this heap. Returns whether others have to leave before the next one comes.
     #[inline(always)]
-    pub(crate) fn push(&self, start: *mut u8, bytes: usize, class: Option<usize>) {
-        let at = (self.first.get() + self.len.get()) as usize % BLOCKS_MOST;
-        debug_assert!((self.len.get() as usize) < BLOCKS_MOST);
-        self.starts[at].set(start);
-        self.classes[at].set(class.map_or(OTHER, |class| class as u8 + 1));
-        self.len.set(self.len.get() + 1);
-        self.bytes.set(self.bytes.get() + bytes);
+    pub(crate) fn push(&self, start: *mut u8, bytes: usize, class: Option<usize>) -> bool {
+        debug_assert!(start.addr() >> CLASS_AT == 0, "a program's addresses have fewer bits");
+        let came = self.came.get();
+        self.places[came as usize % PLACES].set(start.map_addr(|address| address | class.unwrap_or(OTHER) << CLASS_AT));
+        self.came.set(came.wrapping_add(1));
+        self.room.set(self.room.get() - count_as(bytes));
+        self.room.get() <= 0
     }
 
-    /// Takes out the block that came first, and its class if it is a small one of this heap. The caller says to [`Quarantine::discount`] what it
-    /// counted as.
-    #[inline]
-    pub(crate) fn pop(&self) -> Option<(*mut u8, Option<usize>)> {
-        let len = self.len.get().checked_sub(1)?;
-        let first = self.first.get() as usize % BLOCKS_MOST;
-        self.len.set(len);
-        // An empty ring starts anew, so that a heap that rarely frees touches little of it.
-        self.first.set(if len == 0 { 0 } else { ((first + 1) % BLOCKS_MOST) as u32 });
-        let class = usize::from(self.classes[first].get()).checked_sub(1);
-        Some((self.starts[first].replace(ptr::null_mut()), class))
-    }
-
-    /// Discounts a block that counted as `bytes` and was taken out.
+    /// Discounts a block of `bytes` that is no small one of this heap and was taken out.
     #[inline]
     pub(crate) fn discount(&self, bytes: usize) {
-        self.bytes.set(self.bytes.get().saturating_sub(bytes));
+        self.room.set(self.room.get() + count_as(bytes));
     }
 
-    /// Whether there is room for a block that counts as `bytes`.
-    #[inline(always)]
+    /// Whether there is room for a block of `bytes`.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        (self.len.get() as usize) < BLOCKS_MOST && self.bytes.get() + bytes <= self.most.get()
+        self.room.get() > count_as(bytes)
     }
 
-    /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len.get() == 0
+    /// Whether others have to leave before a block comes.
+    pub(crate) fn is_over(&self) -> bool {
+        self.room.get() <= 0
+    }
+
+    /// Takes out blocks, those that came first, until enough have left and one is left, or all, and passes small ones of this heap to `put` with their
+    /// class. Returns the first block that is another, or that `put` does not take, and its class if it has one; the caller says to
+    /// [`Quarantine::discount`] what one without counts as. No call is made in the loop if `put` makes none.
+    #[inline(always)]
+    pub(crate) fn pop_each(
+        &self,
+        all: bool,
+        mut put: impl FnMut(*mut u8, usize) -> bool,
+    ) -> Option<(*mut u8, Option<usize>)> {
+        let enough = if all { isize::MAX } else { self.most.get() / PART_LEAVES as isize };
+        let most_left = self.came.get().wrapping_sub(u32::from(!all));
+        let (mut left, mut room, mut last) = (self.left.get(), self.room.get(), None);
+        while room <= enough && left != most_left {
+            let place = self.places[left as usize % PLACES].get();
+            left = left.wrapping_add(1);
+            let Some(bytes) = BLOCK_BYTES.get(place.addr() >> CLASS_AT) else {
+                last = Some((start_of(place), None));
+                break;
+            };
+            room += count_as(*bytes as usize);
+            if !put(start_of(place), place.addr() >> CLASS_AT) {
+                last = Some((start_of(place), Some(place.addr() >> CLASS_AT)));
+                break;
+            }
+        }
+        self.room.set(room);
+        // An empty ring starts anew, so that a heap that rarely frees touches little of it.
+        let is_empty = left == self.came.get();
+        self.left.set(if is_empty { 0 } else { left });
+        self.came.set(if is_empty { 0 } else { self.came.get() });
+        last
     }
 
     /// Lets as many bytes wait as a process of so many heaps may have.
     pub(crate) fn share(&self, n_heaps: u32) {
-        self.most.set(BYTES_MOST.min(BYTES_OF_ALL / n_heaps.max(1) as usize));
+        let most = BYTES_MOST.min(BYTES_OF_ALL / n_heaps.max(1) as usize) as isize;
+        self.room.set(self.room.get() + most - self.most.replace(most));
     }
 
     /// The blocks, for checks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = *mut u8> {
-        let first = self.first.get() as usize;
-        (first..first + self.len.get() as usize).map(|at| self.starts[at % BLOCKS_MOST].get())
+        let n = self.came.get().wrapping_sub(self.left.get());
+        let places = (0..n).map(|at| self.places[self.left.get().wrapping_add(at) as usize % PLACES].get());
+        places.map(start_of)
     }
 
     /// Counts a large block of `n_pages` that comes.

@@ -9,60 +9,66 @@
 use crate::misuse::Misuse;
 use crate::page::OwnedRun;
 use crate::size_class::{N_CLASSES, block_bytes};
-use crate::span::trailer::{Marked, State, TRAILER_BYTES, Trailer};
+use crate::span::marked_block::MarkedBlock;
+use crate::span::trailer::{State, TRAILER_BYTES, Trailer};
 use crate::span::{Entry, PageIndex};
 use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
-use crate::thread::watched::quarantine::{LEAVE_AT_ONCE, Quarantine};
-use crate::thread::watched::seat::WatchedHeap;
+use crate::thread::watched::examine::span_of;
+use crate::thread::watched::homecoming::fill_head;
+use crate::thread::watched::quarantine::Quarantine;
+use crate::thread::watched::seat::{MULTIPLIER, WatchedHeap};
 use crate::thread::watched::{large_marks, magazine};
 use crate::thread::{returns, route, spans};
 use freestone_os::Os;
 
 /// Lets a freed block that counts as `bytes` wait in the heap's quarantine; those that came first leave if there is no room. `class`: it is a small
 /// block of this heap.
-#[inline(always)]
 pub(crate) fn quarantine<O: Os>(
     own: Own<'_, O>,
     watch: &WatchedHeap,
     (start, bytes): (*mut u8, usize),
     class: Option<usize>,
 ) {
-    if !watch.quarantine().has_room(bytes) {
-        make_room(own, watch, bytes);
-    }
-    watch.quarantine().push(start, bytes, class);
-}
-
-#[cold]
-#[inline(never)]
-fn make_room<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, bytes: usize) {
-    watch.quarantine().share(own.shared().usage.n_heaps());
-    while !(watch.quarantine().has_room(bytes) || watch.quarantine().is_empty()) {
-        release(own, watch, LEAVE_AT_ONCE);
+    if watch.quarantine().push(start, bytes, class) {
+        make_room(own, watch);
     }
 }
 
-/// Counts a free. With the last block of a burst, nothing of which is live any more, what is held back is released, and memory goes back: the thread
-/// may sleep from now on.
-#[inline(always)]
+/// Counts a free, after which a burst may have ended.
 pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
     if watch.count_free() {
-        end_burst(own);
+        settle(own);
     }
 }
 
+/// Does what is due after a free that left too much in the quarantine, or nothing live. With the last block of a burst, what is held back is released,
+/// and memory goes back: the thread may sleep from now on.
 #[cold]
 #[inline(never)]
-fn end_burst<O: Os>(own: Own<'_, O>) {
-    release_all(own);
-    returns::sweep(own);
+pub(crate) fn settle<O: Os>(own: Own<'_, O>) {
+    let Some(watch) = own.watch() else { return };
+    if watch.quarantine().is_over() {
+        make_room(own, watch);
+    }
+    if watch.ends_burst() {
+        release_all(own);
+        returns::sweep(own);
+    }
+}
+
+fn make_room<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
+    let waiting = watch.quarantine();
+    waiting.share(own.shared().usage.n_heaps());
+    if waiting.is_over() {
+        release(own, watch, false);
+    }
 }
 
 /// Releases everything that the heap holds back: the quarantine, and the magazines.
 pub(crate) fn release_all<O: Os>(own: Own<'_, O>) {
     let Some(watch) = own.watch() else { return };
-    release(own, watch, u32::MAX);
+    release(own, watch, true);
     empty_magazines(own);
 }
 
@@ -73,24 +79,22 @@ pub(crate) fn empty_magazines<O: Os>(own: Own<'_, O>) {
     returns::turn_to(own, PageIndex::NONE);
 }
 
-/// Releases at most `n` blocks.
-fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, n: u32) {
-    let waiting = watch.quarantine();
-    let mut has_spilled = false;
-    for _ in 0..n {
-        let Some((start, class)) = waiting.pop() else { break };
+/// Releases blocks until enough have left, or all.
+fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
+    let (waiting, mut random, mut has_spilled) = (watch.quarantine(), watch.random(), false);
+    let mut put = |start: *mut u8, class: usize| {
+        random = random.wrapping_mul(MULTIPLIER).wrapping_add(1);
+        watch.magazine(class).put(class, start, (random >> 32) as u32)
+    };
+    while let Some((start, class)) = waiting.pop_each(all, &mut put) {
+        has_spilled = true;
         let Some(class) = class else {
             release_other(own, waiting, start);
-            has_spilled = true;
             continue;
         };
-        waiting.discount(block_bytes(class));
-        if !watch.magazine(class).put(class, start) {
-            spill(own, watch, class, magazine::capacity(class) / 2);
-            has_spilled = true;
-            if !watch.magazine(class).put(class, start) {
-                release_small(own, start, class);
-            }
+        spill(own, watch, class, magazine::capacity(class) / 2);
+        if !put(start, class) {
+            release_small(own, watch, start, class);
         }
     }
     if has_spilled {
@@ -99,74 +103,108 @@ fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, n: u32) {
 }
 
 /// Gives blocks of a magazine back to their spans until `left` are left.
+#[cold]
+#[inline(never)]
 fn spill<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize, left: usize) {
     let magazine = watch.magazine(class);
     while magazine.len() > left {
-        let Some(start) = magazine.take(watch.random()) else { return };
-        release_small(own, start, class);
+        let Some(start) = magazine.take() else { return };
+        release_small(own, watch, start, class);
+    }
+}
+
+/// Checks a small block of this heap, and gives it back to its span.
+fn release_small<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, start: *mut u8, class: usize) {
+    // SAFETY: a block of a watched span is there, and it is this heap's magazine's.
+    let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
+    if !block.is_untouched() {
+        check_freed(own, &block, true);
+    }
+    let layout = watch.layout();
+    let is_back = own.lookup().own_page_and_class(start.addr()).is_some_and(|(page, _)| {
+        let span = span_of(&layout, page);
+        !own.purge().looks() && own.spans().put_back(&span, class, start)
+    });
+    if is_back {
+        own.accounts().add_free(class, 1);
+    } else {
+        // SAFETY: the block is of `class`, out of its span, and held back no more.
+        give_back(own, unsafe { FreeBlock::new(start, class) });
+    }
+}
+
+/// Gives a block back to its span, whatever that leads to, or sends it to its owner.
+fn give_back<O: Os>(own: Own<'_, O>, free: FreeBlock) {
+    match spans::home_of(own.layout(), own.lookup(), free.address()) {
+        Some(home) => {
+            returns::turn_to(own, home.span.page());
+            returns::give_back(own, &home, &mut FreeChain::of(free), 1);
+        }
+        None => {
+            let entry = own.renew_view().entry(free.address()).unwrap_or(Entry::NONE);
+            route::send(own, free, entry.generation());
+        }
     }
 }
 
 /// Releases a block of which the quarantine does not say what it is.
+#[cold]
+#[inline(never)]
 fn release_other<O: Os>(own: Own<'_, O>, waiting: &Quarantine, start: *mut u8) {
     let view = own.renew_view();
     let (Some(entry), Some(page)) = (view.entry(start.addr()), view.page_of(start.addr())) else { return };
     match entry.class() {
         Some(class) => {
             waiting.discount(block_bytes(class));
-            release_small(own, start, class);
+            release_foreign(own, start, class);
         }
         None => release_large(own, waiting, page),
     }
 }
 
-/// Checks a small block, and gives it back to its span or sends it to its owner.
-fn release_small<O: Os>(own: Own<'_, O>, start: *mut u8, class: usize) {
-    // SAFETY: a block of a watched span is there, and it is this heap's quarantine's or magazine's.
-    let block = unsafe { Marked::at(start, block_bytes(class), &own.shared().secret) };
-    check_freed(own, &block);
+/// Checks a small block of another heap, and sends it to its owner, or to its span if that became this heap's.
+fn release_foreign<O: Os>(own: Own<'_, O>, start: *mut u8, class: usize) {
+    // SAFETY: a block of a watched span is there, and it is this heap's quarantine's.
+    let block = unsafe { MarkedBlock::at(start, block_bytes(class), &own.shared().secret) };
+    check_freed(own, &block, false);
     // SAFETY: the block is of `class`, out of its span, and held back no more.
     let free = unsafe { FreeBlock::new(start, class) };
-    match spans::home_of(own.layout(), own.lookup(), start.addr()) {
-        Some(home) => {
-            returns::turn_to(own, home.span.page());
-            returns::give_back(own, &home, &mut FreeChain::of(free), 1);
-        }
-        None => {
-            let entry = own.renew_view().entry(start.addr()).unwrap_or(Entry::NONE);
-            route::send(own, free, entry.generation());
-        }
+    if own.lookup().own_class(start.addr()).is_some() {
+        fill_head(own.shared(), &free);
     }
+    give_back(own, free);
 }
 
-/// Reports what was written to a free block since it was freed.
+/// Reports what was written to a free block since it was freed. `is_own`: its span was this heap's then. Returns whether it counts as never
+/// handed out.
 #[cold]
 #[inline(never)]
-pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &Marked) {
+pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &MarkedBlock, is_own: bool) -> bool {
     let os_page_bytes = own.shared().os().os_page_bytes();
     match block.trailer() {
-        Some(Trailer { state: State::Fresh, .. }) => {}
+        Some(Trailer { state: State::Fresh, .. }) => return true,
         Some(Trailer { state: State::Freed, size, .. }) => {
-            if let Some(offset) = block.freed_damage(size, os_page_bytes) {
+            if let Some(offset) = block.freed_damage(size, is_own, os_page_bytes) {
                 report_written(own, block, Some(size), offset);
             }
         }
-        _ if block.is_tail_purged(os_page_bytes) => {}
-        _ => report_written(own, block, None, block.capacity()),
+        _ if block.is_tail_purged(os_page_bytes) => return true,
+        _ => {
+            report_written(own, block, None, block.capacity());
+            return true;
+        }
     }
+    false
 }
 
 /// Reports what was written to a free block, of which the program had `size` bytes. A crime is reported once.
 #[cold]
 #[inline(never)]
-fn report_written<O: Os>(own: Own<'_, O>, block: &Marked, size: Option<usize>, offset: usize) {
+fn report_written<O: Os>(own: Own<'_, O>, block: &MarkedBlock, size: Option<usize>, offset: usize) {
     let block_bytes = block.capacity() + TRAILER_BYTES;
     own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, block.start().addr());
     match size {
-        Some(size) => {
-            block.fill(size);
-            block.write_canary(size);
-        }
+        Some(size) => block.fill(size),
         None => block.set_trailer(Trailer::FRESH),
     }
 }

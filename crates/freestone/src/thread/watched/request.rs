@@ -66,6 +66,12 @@ impl Claim {
         Self::of(Family::Rust).sized(size).aligned(align)
     }
 
+    /// With a family, where none is claimed.
+    #[inline]
+    pub(crate) fn with_family(self, family: Family) -> Self {
+        Self { kind: self.kind | family as u32, ..self }
+    }
+
     /// The family, as trailers have it; 0 if none is claimed.
     #[inline(always)]
     pub(crate) fn family(self) -> u32 {

@@ -1,23 +1,23 @@
 //! Resizing a small block of a watched span where it is.
 //!
-//! A block of another heap's span does not grow where it is: the span's owner may be looking at its canary.
+//! The owner of another heap's span may be looking at the block's trailer and at the last bytes of its canary. So such a block does not grow where it
+//! is, and becomes smaller only if a canary that reaches the trailer stays one: its last bytes are the same whatever the size.
 
+use crate::span::canary;
 use crate::span::trailer::{State, Trailer};
 use crate::thread::growth::small_stays;
 use crate::thread::watched::examine::Examined;
 
 /// Makes a block hold `size` bytes if it can where it is.
 pub(crate) fn stays(examined: &Examined, size: usize) -> bool {
-    let Examined { block, trailer, .. } = *examined;
-    if !small_stays(block.capacity(), size) || (size > trailer.size && !examined.is_own) {
+    let Examined { block, fields, is_own, .. } = *examined;
+    let (held, align_log2) = (fields.size(), fields.align_log2());
+    let reaches = |size: usize| size + canary::MOST_BYTES >= block.capacity();
+    if !small_stays(block.capacity(), size) || (!is_own && (size > held || reaches(size) != reaches(held))) {
         return false;
     }
-    if size > trailer.size {
-        block.move_canary(size, trailer.size);
-    } else {
-        block.lengthen_canary(size, trailer.size);
-    }
-    block.set_trailer(Trailer { size, ..trailer });
-    debug_assert!(matches!(trailer.state, State::Live(_)), "an examined block is the program's");
+    let Some(family) = fields.family() else { return false };
+    block.move_canary(size, held);
+    block.set_trailer(Trailer { state: State::Live(family), size, align_log2 });
     true
 }

@@ -6,31 +6,61 @@
 //! # Safety
 //! The pointer is null or that of a [`WatchedHeap`] in metadata, which is never unmapped.
 
+use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
-use crate::span::{Generation, View};
+use crate::span::secret::Secret;
+use crate::span::{Generation, Layout, View};
 use crate::thread::lookup::Lookup;
 use crate::thread::watched::magazine::Magazine;
 use crate::thread::watched::quarantine::Quarantine;
 use core::cell::Cell;
 use core::ptr;
-use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
+use freestone_base::sync::{AtomicPtr, Ordering};
+use freestone_os::Os;
 
-/// What a watched heap has. Zero is valid.
+/// What a watched heap has; first what every operation reads. Zero is valid.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct WatchedHeap {
-    random: Cell<u64>,
+    /// That of all heaps.
+    secret: Secret,
+    /// Where things are in the address range.
+    layout: Cell<Layout>,
+    os_page_bytes: Cell<usize>,
     /// Blocks that the heap handed out, less those that its thread freed.
     live: Cell<i64>,
+    quarantine: Quarantine,
+    magazines: [Magazine; N_CLASSES],
+    random: Cell<u64>,
     /// Blocks that came from spans since nothing was live.
     burst: Cell<u32>,
-    magazines: [Magazine; N_CLASSES],
-    quarantine: Quarantine,
 }
+
+/// Of a congruential sequence of numbers, the upper halves of which choose where blocks go in a magazine: Knuth's.
+pub(crate) const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 
 /// So many blocks that came from spans are a burst.
 const BURST_LEAST: u32 = 1024;
 
 impl WatchedHeap {
+    /// What canaries and trailers are made of.
+    #[inline(always)]
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// Where things are in the address range.
+    #[inline(always)]
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout.get()
+    }
+
+    /// Bytes of an OS page.
+    #[inline(always)]
+    pub(crate) fn os_page_bytes(&self) -> usize {
+        self.os_page_bytes.get()
+    }
+
     /// Freed blocks that wait.
     #[inline]
     pub(crate) fn quarantine(&self) -> &Quarantine {
@@ -59,54 +89,69 @@ impl WatchedHeap {
         self.burst.set(self.burst.get().saturating_add(n));
     }
 
-    /// Counts a block that is freed. Returns whether it was the last one of a burst.
+    /// Counts a block that is freed. Returns whether none is live any more.
     #[inline(always)]
     pub(crate) fn count_free(&self) -> bool {
         self.live.set(self.live.get() - 1);
+        self.live.get() <= 0
+    }
+
+    /// Whether a burst has ended if nothing is live now: many blocks came from spans. It is counted anew then.
+    pub(crate) fn ends_burst(&self) -> bool {
         self.live.get() <= 0 && self.burst.get() >= BURST_LEAST && self.burst.replace(0) > 0
     }
 
     /// The next random number.
     #[inline]
-    pub(crate) fn random(&self) -> u32 {
-        // Marsaglia's xorshift: never zero, and good enough to choose among free blocks.
+    pub(crate) fn random(&self) -> u64 {
+        // Marsaglia's xorshift: never zero, and good enough to choose among free blocks. The product mixes its lowest bits.
         let mut state = self.random.get();
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         self.random.set(state);
-        (state >> 32) as u32
+        state.wrapping_mul(MULTIPLIER)
     }
 }
 
 /// See the module header. Zero is valid: the heap is not watched.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct WatchSeat {
-    watch: AtomicPtr<WatchedHeap>,
-    is_on: AtomicBool,
     lookup: Lookup,
+    /// Null if the heap is not watched.
+    watch: AtomicPtr<WatchedHeap>,
+    /// Null if it never was.
+    storage: AtomicPtr<WatchedHeap>,
 }
 
 impl WatchSeat {
     /// Of a heap that is not watched.
     pub(crate) const fn empty() -> Self {
-        Self { watch: AtomicPtr::new(ptr::null_mut()), is_on: AtomicBool::new(false), lookup: Lookup::empty() }
+        Self {
+            lookup: Lookup::empty(),
+            watch: AtomicPtr::new(ptr::null_mut()),
+            storage: AtomicPtr::new(ptr::null_mut()),
+        }
     }
 
     /// Has a [`WatchedHeap`] from now on; `false` when memory runs out. `storage` gives zeroed bytes that are never unmapped, aligned to 64.
     pub(crate) fn prepare(&self, storage: impl FnOnce(usize) -> Option<*mut WatchedHeap>) -> bool {
-        if self.watch.load(Ordering::Relaxed).is_null() {
+        if self.storage.load(Ordering::Relaxed).is_null() {
             let Some(storage) = storage(size_of::<WatchedHeap>()) else { return false };
-            self.watch.store(storage, Ordering::Release);
+            self.storage.store(storage, Ordering::Relaxed);
         }
         true
     }
 
-    /// Begins a life in which the heap is watched; [`WatchSeat::prepare`] has returned `true`.
-    pub(crate) fn begin(&self, view: View, generation: Generation, random: u64) {
-        self.is_on.store(true, Ordering::Relaxed);
+    /// Begins a life in which the heap is watched; [`WatchSeat::prepare`] has returned `true`, and the secret was drawn.
+    pub(crate) fn begin<O: Os>(&self, view: View, generation: Generation, shared: &Shared<O>, random: u64) {
+        self.watch.store(self.storage.load(Ordering::Relaxed), Ordering::Release);
         self.lookup.begin(view, generation);
         if let Some(watch) = self.get() {
+            watch.secret.become_copy(&shared.secret);
+            watch.layout.set(*shared.pages.layout());
+            watch.os_page_bytes.set(shared.os().os_page_bytes());
             watch.random.set(random | 1);
             watch.live.set(0);
             watch.burst.set(0);
@@ -115,15 +160,12 @@ impl WatchSeat {
 
     /// Begins a life in which it is not.
     pub(crate) fn leave(&self) {
-        self.is_on.store(false, Ordering::Relaxed);
+        self.watch.store(ptr::null_mut(), Ordering::Relaxed);
     }
 
     /// What the heap has if it is watched. Any thread may read the counters of it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&WatchedHeap> {
-        if !self.is_on.load(Ordering::Relaxed) {
-            return None;
-        }
         // SAFETY: null, or in metadata, which is zeroed, aligned, and never unmapped; zero is a valid `WatchedHeap`.
         unsafe { self.watch.load(Ordering::Acquire).as_ref() }
     }
@@ -137,7 +179,7 @@ impl WatchSeat {
     /// Which blocks are the heap's own, if it is watched.
     #[inline(always)]
     pub(crate) fn lookup(&self) -> Option<&Lookup> {
-        self.is_on.load(Ordering::Relaxed).then_some(&self.lookup)
+        self.get().map(|_| &self.lookup)
     }
 }
 

@@ -1,15 +1,16 @@
 extern crate std;
 use super::*;
+use crate::size_class::block_bytes;
+use core::ptr;
 use std::boxed::Box;
 
 fn quarantine() -> Box<Quarantine> {
     Box::new(Quarantine {
-        starts: [const { Cell::new(ptr::null_mut()) }; BLOCKS_MOST],
-        classes: [const { Cell::new(0) }; BLOCKS_MOST],
-        first: Cell::new(0),
-        len: Cell::new(0),
-        bytes: Cell::new(0),
+        room: Cell::new(0),
+        came: Cell::new(0),
+        left: Cell::new(0),
         most: Cell::new(0),
+        places: [const { Cell::new(ptr::null_mut()) }; PLACES],
         large_came: [const { AtomicU64::new(0) }; 2],
         large_left: [const { AtomicU64::new(0) }; 2],
     })
@@ -21,40 +22,61 @@ fn block(number: usize) -> *mut u8 {
 
 #[test]
 fn blocks_leave_in_the_order_in_which_they_came() {
-    let waiting = quarantine();
-    waiting.share(1);
-    let class_of = |number: usize| (number % 3).checked_sub(1);
-    let mut next = 1;
-    for came in 1..5000 {
-        while !waiting.has_room(64) {
-            assert_eq!(waiting.pop(), Some((block(next), class_of(next))));
-            waiting.discount(64);
-            next += 1;
+    for class in [0, 20, 40] {
+        let (waiting, bytes) = (quarantine(), block_bytes(class));
+        waiting.share(1);
+        let class_of = |number: usize| (number % 3 != 0).then_some(class);
+        let next = Cell::new(1);
+        let leave = |start: *mut u8, of: Option<usize>| {
+            assert_eq!((start, of), (block(next.get()), class_of(next.get())));
+            next.set(next.get() + 1);
+            if of.is_none() {
+                waiting.discount(bytes);
+            }
+        };
+        let put = |start: *mut u8, class: usize| {
+            let is_taken = start.addr() / 16 % 5 != 0;
+            if is_taken {
+                leave(start, Some(class));
+            }
+            is_taken
+        };
+        for came in 1..5000 {
+            if waiting.push(block(came), bytes, class_of(came)) {
+                while let Some((start, class)) = waiting.pop_each(false, put) {
+                    leave(start, class);
+                }
+            }
         }
-        waiting.push(block(came), 64, class_of(came));
+        assert!(waiting.iter().eq((next.get()..5000).map(block)), "{class}");
+        assert!(next.get() > 5000 - PLACES - 1 && !waiting.is_over(), "no more leave than have to");
+        while let Some((start, class)) = waiting.pop_each(true, put) {
+            leave(start, class);
+        }
+        assert!(waiting.iter().next().is_none() && waiting.room.get() == BYTES_MOST as isize);
     }
-    assert!(waiting.iter().eq((next..5000).map(block)));
 }
 
 #[test]
 fn as_many_bytes_wait_as_the_bound_allows_and_fewer_where_there_are_many_heaps() {
-    let waiting = quarantine();
     let room_for = |n_heaps| {
-        while waiting.pop().is_some() {
-            waiting.discount(10_000);
-        }
+        let waiting = quarantine();
         waiting.share(n_heaps);
-        (1..)
-            .take_while(|&at| {
-                (waiting.has_room(10_000) || waiting.is_empty()) && {
-                    waiting.push(block(at), 10_000, None);
-                    true
-                }
-            })
-            .count()
+        1 + (1..).take_while(|&at| !waiting.push(block(at), 10_000, None)).count()
     };
-    assert_eq!(room_for(1), BYTES_MOST / 10_000);
-    assert_eq!(room_for(64), BYTES_OF_ALL / 64 / 10_000);
-    assert_eq!(room_for(1 << 20), 1, "one block always finds room");
+    assert_eq!(room_for(1), BYTES_MOST.div_ceil(10_000));
+    assert_eq!(room_for(64), (BYTES_OF_ALL / 64).div_ceil(10_000));
+    assert_eq!(room_for(1 << 20), 1);
     assert!(Quarantine::takes(262_144) && !Quarantine::takes(LARGE_PART * BYTES_MOST));
+}
+
+#[test]
+fn a_share_that_becomes_smaller_makes_blocks_leave() {
+    let waiting = quarantine();
+    waiting.share(1);
+    assert!((1..10).all(|at| !waiting.push(block(at), 10_000, None)) && waiting.has_room(10_000));
+    waiting.share(64);
+    assert!(waiting.is_over() && !waiting.has_room(0));
+    waiting.share(1);
+    assert!(!waiting.is_over());
 }

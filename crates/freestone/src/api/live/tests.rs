@@ -1,0 +1,39 @@
+use super::*;
+use std::format;
+use std::string::{String, ToString};
+
+fn path(settings: &Settings) -> Option<String> {
+    path_of(settings).map(|path| c_path(&path).unwrap().to_str().unwrap().to_string())
+}
+
+#[test]
+fn the_path_has_the_processes_number_wherever_it_is_asked_for() {
+    let (settings, own) = (Settings::new(), process::id());
+    assert_eq!((path(&settings), has_number(&settings)), (None, false));
+    set_path(&settings, b"/run/%p/page-%p.%").unwrap();
+    assert_eq!(path(&settings), Some(format!("/run/{own}/page-{own}.%")));
+    assert!(has_number(&settings) && !is_default(&settings));
+    set_path(&settings, b"/run/page").unwrap();
+    assert_eq!((path(&settings).as_deref(), has_number(&settings)), (Some("/run/page"), false));
+}
+
+#[test]
+fn on_means_a_name_by_number_and_off_none() {
+    let settings = Settings::new();
+    set_path(&settings, b"ON").unwrap();
+    let folder = std::env::var("XDG_RUNTIME_DIR").unwrap_or("/tmp".into());
+    assert_eq!(path(&settings), Some(format!("{folder}/freestone-{}.live", process::id())));
+    assert!(is_default(&settings) && has_number(&settings));
+    set_path(&settings, b"off").unwrap();
+    assert_eq!(path(&settings), None);
+}
+
+#[test]
+fn a_path_that_the_number_makes_too_long_is_none() {
+    let settings = Settings::new();
+    let long: String = core::iter::repeat_n("%p", 500).collect();
+    set_path(&settings, long.as_bytes()).unwrap();
+    let expanded = path_of(&settings).unwrap();
+    assert_eq!(c_path(&expanded).is_some(), format!("{}", process::id()).len() <= 2);
+    assert_eq!(set_path(&settings, &[b'x'; 2000]), Err(Mistake::OutOfRange));
+}

@@ -1,0 +1,217 @@
+//! `freestone top`, as a user and as a script run it.
+//!
+//! # Safety
+//! Functions of the C library get pointers to locals, and descriptors that the test has opened.
+#![allow(unsafe_code)]
+
+mod harness;
+
+use harness::{command, file, freestone, holds, installed, refuses, said};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Holds 1000 blocks of 1000 bytes and one of 64 MiB, says so, and waits for its input to end.
+const HOLDER: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+    for (int i = 0; i < 1000; i++) {
+        char *block = malloc(1000);
+        if (!block) return 9;
+        memset(block, 1, 1000);
+    }
+    char *large = malloc(64 << 20), byte;
+    if (!large) return 9;
+    memset(large, 1, 64 << 20);
+    for (int i = 0; i < 60; i++) { free(malloc(200000)); usleep(10000); }
+    (void)!write(1, "held\n", 5);
+    while (read(0, &byte, 1) > 0) free(malloc(200000));
+    free(large);
+    return 3;
+}
+"#;
+
+/// The program above; `None` without a C compiler.
+fn holder() -> Option<&'static str> {
+    static PROGRAM: OnceLock<Option<String>> = OnceLock::new();
+    let make = || {
+        let (source, program) = (file("holder.c"), file("holder"));
+        fs::write(&source, HOLDER).unwrap();
+        let status = Command::new("cc").args(["-O0", "-o", &program, &source]).status().unwrap();
+        assert!(status.success());
+        Some(program)
+    };
+    PROGRAM.get_or_init(|| if installed("cc") { make() } else { None }).as_deref()
+}
+
+/// The library that the lab uses.
+fn library() -> String {
+    let output = freestone(&["run", "--json", "--", "sh", "-c", "echo $LD_PRELOAD"]);
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The holder with a page of statistics, holding.
+fn start_holder(program: &str, live: &str) -> Child {
+    let mut start = Command::new(program);
+    start.env("LD_PRELOAD", library()).env("FREESTONE_LIVE", live).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = start.spawn().unwrap();
+    let mut said = [0; 5];
+    child.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+    assert_eq!(&said, b"held\n");
+    child
+}
+
+fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// What the holder holds, at least and at most.
+fn expect_held(sample: &Value) {
+    let live = sample["live_bytes"].as_u64().unwrap();
+    let known = (64 << 20) + 1000 * 1008;
+    assert!((known..known + (2 << 20)).contains(&live), "{live} are live, {known} are known");
+    let class = sample["by_class"].as_array().unwrap().iter().find(|row| row["size"] == 1024).expect("a class");
+    assert_eq!(class["live_bytes"], 1_024_000);
+    let parts = ["live_bytes", "cached_bytes", "fragmented_bytes", "dirty_bytes", "metadata_bytes"];
+    assert_eq!(sample["committed_bytes"].as_u64(), parts.map(|part| sample[part].as_u64()).into_iter().sum());
+}
+
+#[test]
+fn a_process_that_holds_a_known_amount_is_shown_with_it() {
+    let Some(program) = holder() else { return };
+    let mut child = start_holder(program, "on");
+    let pid = child.id().to_string();
+    let output = freestone(&["top", "--once", "--json", "--delay", "0.1", &pid]);
+    assert!(output.status.success(), "{}", said(&output));
+    let sample = json(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(sample["pid"], child.id());
+    assert!(sample["by_heap"].as_array().unwrap().iter().any(|row| row["thread_id"] == child.id()), "{sample}");
+    expect_held(&sample);
+    let text = freestone(&["top", "--once", "--delay", "0.1", &pid]);
+    holds(&String::from_utf8(text.stdout).unwrap(), &["holder", "live", "65.0 MiB", "1 000", "large"]);
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    refuses(&["top", "--once", &pid], &["there is no process"]);
+}
+
+#[test]
+fn json_has_a_line_per_sample_and_one_for_the_end_of_a_killed_process() {
+    let Some(program) = holder() else { return };
+    let live = file("killed-%p.live");
+    let mut child = start_holder(program, &live);
+    let mut top = command(&["top", "--json", "--delay", "0.1", &child.id().to_string()]);
+    let mut top = top.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(top.stdout.take().unwrap()));
+    for _ in 0..3 {
+        expect_held(&json(&lines.next().unwrap().unwrap()));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let last = json(&lines.map(Result::unwrap).last().unwrap());
+    assert_eq!(last["end"], "has ended");
+    expect_held(&last);
+    assert!(top.wait().unwrap().success());
+    fs::remove_file(live.replace("%p", &child.id().to_string())).expect("a killed process leaves its page");
+}
+
+#[test]
+fn a_command_is_started_and_its_exit_status_and_output_passed_on() {
+    let Some(program) = holder() else { return };
+    let mut top = command(&["top", "--json", "--delay", "0.1", "--", program]);
+    let mut top = top.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut lines = std::io::BufReader::new(top.stdout.take().unwrap());
+    while !line.contains("\"size\":1024") {
+        line.clear();
+        std::io::BufRead::read_line(&mut lines, &mut line).unwrap();
+    }
+    drop(top.stdin.take());
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(json(rest.lines().last().unwrap())["end"], "ended with status 3");
+    let output = top.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), said(&output).trim()), (Some(3), "held"));
+}
+
+#[test]
+fn what_cannot_be_shown_is_one_sentence_and_a_status() {
+    let own = std::process::id().to_string();
+    for (arguments, status, part) in [
+        (&["top", "--once", &own][..], 2, "freestone top -- COMMAND"),
+        (&["top", "--once", "4194305"], 2, "there is no process"),
+        (&["top", &own], 2, "--once"),
+        (&["top"], 2, "required"),
+        (&["top", "--once", "--delay", "0", &own], 2, "0.1"),
+        (&["top", "--once", "--", "/no/such/command"], 127, "no such file"),
+    ] {
+        let output = freestone(arguments);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", said(&output));
+        holds(&said(&output), &[part]);
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_process_with_the_library_and_without_a_page_is_told_from_one_without_the_library() {
+    let mut child = Command::new("cat").env("LD_PRELOAD", library()).stdin(Stdio::piped()).spawn().unwrap();
+    // Its name appears when it has been loaded.
+    while fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap().trim() != "cat" {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let said_of = |child: &Child| said(&freestone(&["top", "--once", &child.id().to_string()]));
+    let mut text = said_of(&child);
+    while !text.contains("but keeps no statistics") {
+        assert!(text.contains("does not run under Freestone"), "{text}");
+        text = said_of(&child);
+    }
+    holds(&text, &["FREESTONE_LIVE=on"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A terminal of so many columns and rows: what the user holds, and what the program gets.
+fn terminal(columns: u16, rows: u16) -> (fs::File, OwnedFd) {
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let (mut user, mut program) = (-1, -1);
+    // SAFETY: the results are locals; no name and no modes are asked for.
+    let result = unsafe { libc::openpty(&mut user, &mut program, std::ptr::null_mut(), std::ptr::null(), &size) };
+    assert_eq!(result, 0);
+    // SAFETY: the descriptor was opened just now, and nothing else has it.
+    let user = unsafe { fs::File::from_raw_fd(user) };
+    // SAFETY: as above.
+    (user, unsafe { OwnedFd::from_raw_fd(program) })
+}
+
+/// Reads what the program draws until it has drawn all of `parts`.
+fn read_until(user: &mut fs::File, drawn: &mut String, parts: &[&str]) {
+    let mut bytes = [0; 4096];
+    while !parts.iter().all(|part| drawn.contains(part)) {
+        let n = user.read(&mut bytes).unwrap_or(0);
+        assert!(n > 0, "the program ended after it had drawn {drawn:?}");
+        drawn.push_str(&String::from_utf8_lossy(&bytes[..n]));
+    }
+}
+
+#[test]
+fn the_view_is_drawn_obeys_keys_and_leaves_the_terminal_as_it_was() {
+    let Some(program) = holder() else { return };
+    for (columns, quit) in [(80, "q"), (40, "\x03")] {
+        let (mut user, end) = terminal(columns, 24);
+        let mut top = command(&["top", "--delay", "0.1", "--", program]);
+        top.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+        let mut top = top.spawn().unwrap();
+        let mut drawn = String::new();
+        read_until(&mut user, &mut drawn, &["\x1b[?1049h", "committed", "fragmented", "1024", "Quit"]);
+        user.write_all(b"?").unwrap();
+        read_until(&mut user, &mut drawn, &["reverse"]);
+        user.write_all(quit.as_bytes()).unwrap();
+        read_until(&mut user, &mut drawn, &["\x1b[?1049l"]);
+        assert_eq!(top.wait().unwrap().code(), Some(0), "{drawn:?}");
+    }
+}

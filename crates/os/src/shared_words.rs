@@ -1,0 +1,123 @@
+//! Numbers in a file that other processes map: one process writes them, any process of the same user reads them.
+#![allow(unsafe_code)]
+//!
+//! The file is created with its full length of zeros, so that a full disk is noticed then and not by a fault later. Only its user may open it. A forked
+//! child does not inherit the mapping.
+//!
+//! # Safety
+//! A mapping has room for all its words and is never unmapped. Whoever may write the file could shorten it, and so end the processes that map it:
+//! that is the user whose processes they are.
+
+use crate::Errno;
+use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, fstat, open, unlink};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
+
+/// The words of this process's file, if there is one. See the module header.
+///
+/// ```
+/// use core::sync::atomic::Ordering;
+/// use freestone_os::SharedWords;
+///
+/// static WORDS: SharedWords<100> = SharedWords::none();
+/// let path = std::env::temp_dir().join(format!("freestone-words-{}", std::process::id()));
+/// let path = std::ffi::CString::new(path.to_str().expect("a text")).expect("no zero byte");
+/// WORDS.create(&path).expect("the folder can be written")[99].store(7, Ordering::Relaxed);
+/// let read = SharedWords::<100>::open(&path).expect("the file exists");
+/// assert_eq!(read[99].load(Ordering::Relaxed), 7);
+/// SharedWords::<100>::remove(&path).expect("the file exists");
+/// ```
+pub struct SharedWords<const N: usize> {
+    words: AtomicPtr<[AtomicU64; N]>,
+}
+
+impl<const N: usize> SharedWords<N> {
+    /// No file.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { words: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// The words, if there is a file.
+    #[must_use]
+    pub fn get(&self) -> Option<&'static [AtomicU64; N]> {
+        // SAFETY: null, or a mapping of `N` words that is never unmapped (`create`).
+        unsafe { self.words.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Forgets the words, in a forked child, where they are not mapped.
+    pub fn forget(&self) {
+        self.words.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Creates a file of zeros at `path`, where nothing is, and maps it. One thread at a time.
+    ///
+    /// # Errors
+    /// The kernel's error: [`Errno::EXIST`] if something is there, a symbolic link included. No file of this call is left then.
+    pub fn create(&self, path: &CStr) -> Result<&'static [AtomicU64; N], Errno> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
+        let words =
+            write_zeros(&file, N * size_of::<u64>()).and_then(|()| map(&file, ProtFlags::READ | ProtFlags::WRITE));
+        match words {
+            Ok(words) => {
+                self.words.store(ptr::from_ref(words).cast_mut(), Ordering::Release);
+                Ok(words)
+            }
+            Err(errno) => {
+                let _ = unlink(path);
+                Err(errno)
+            }
+        }
+    }
+
+    /// Maps the words of the file at `path`, for reading only: a store to them faults.
+    ///
+    /// # Errors
+    /// The kernel's error; [`Errno::INVAL`] if the file is not regular, or not as long.
+    pub fn open(path: &CStr) -> Result<&'static [AtomicU64; N], Errno> {
+        let file = open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+        let facts = fstat(&file)?;
+        let is_regular = rustix::fs::FileType::from_raw_mode(facts.st_mode).is_file();
+        if !is_regular || u64::try_from(facts.st_size) != Ok((N * size_of::<u64>()) as u64) {
+            return Err(Errno::INVAL);
+        }
+        map(&file, ProtFlags::READ)
+    }
+
+    /// Removes the file at `path`. Processes that have mapped it keep it.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn remove(path: &CStr) -> Result<(), Errno> {
+        Ok(unlink(path)?)
+    }
+}
+
+fn write_zeros(file: &OwnedFd, mut bytes: usize) -> Result<(), Errno> {
+    let zeros = [0; 1024];
+    while bytes > 0 {
+        let piece = zeros.get(..bytes).unwrap_or(&zeros);
+        match rustix::io::write(file, piece)? {
+            0 => return Err(Errno::AGAIN),
+            n => bytes -= n.min(bytes),
+        }
+    }
+    Ok(())
+}
+
+fn map<const N: usize>(file: &OwnedFd, access: ProtFlags) -> Result<&'static [AtomicU64; N], Errno> {
+    let bytes = size_of::<[AtomicU64; N]>();
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
+    // SAFETY: the mapping was just made; the advice changes nothing in this process.
+    let _ = unsafe { madvise(at, bytes, Advice::LinuxDontFork) };
+    // SAFETY: the file has `N` words, all of them are mapped, aligned to an OS page, and stay so; any bits are a number.
+    Ok(unsafe { &*at.cast::<[AtomicU64; N]>() })
+}
+
+#[cfg(test)]
+mod tests;
