@@ -61,7 +61,7 @@ fn the_files_open_elsewhere_and_dumps_are_shown_again_and_compared() {
     holds(&said, &[".pb.gz", ".folded", ".svg", ".html"]);
     let read =
         |extension: &str| String::from_utf8_lossy(&fs::read(format!("{name}.{extension}")).unwrap()).into_owned();
-    holds(&read("folded"), &["main;burst 67"]);
+    holds(&read("folded"), &["main;burst(unsigned long) 67"]);
     holds(&read("svg"), &["burst", "prefers-color-scheme"]);
     holds(&read("html"), &["<svg", "At the peak", "At the end", "burst"]);
     if installed("go") {
@@ -92,7 +92,7 @@ fn what_is_no_profile_and_commands_that_leave_none_are_said() {
     refuses(&["profile", "show", "/no/such/file"], &["/no/such/file", "cannot be read"]);
     refuses(&["profile", "--", "no-such-command"], &["'no-such-command'"]);
     refuses(&["profile", "--", "sh", "-c", "kill -9 $$"], &["left no profile", "SIGKILL"]);
-    refuses(&["profile", "-o", "/no/such/folder/x", "--", "true"], &["/no/such/folder/x"]);
+    refuses(&["profile", "-o", "/no/such/folder/x", "--", "sh", "-c", ":"], &["/no/such/folder/x"]);
     let status = freestone(&["profile", "--", "sh", "-c", "exit 7"]);
     assert_eq!(status.status.code(), Some(7), "{}", said(&status));
 }

@@ -51,7 +51,7 @@ pub(crate) fn render(contents: &Contents<'_>) -> Result<String> {
         body.push_str(&first_screen(first, contents.measure));
         if let Some(svg) = picture {
             let note = "Each box is a function, as wide as the memory that it and the functions it called allocated. Click to enlarge, Ctrl-F to search.";
-            body.push_str(&section("Flame graph", note, inline(&svg)));
+            body.push_str(&section("Flame graph", note, &flame(&svg)));
         }
     }
     for other in contents.profiles.iter().skip(1) {
@@ -89,9 +89,10 @@ fn first_screen(titled: &Titled<'_>, measure: Measure) -> String {
     section(titled.title, &note, &html_table(&table::header(measure), &shown))
 }
 
-/// A picture without the lines that only a file of its own has.
-fn inline(svg: &str) -> &str {
-    svg.find("<svg").map_or(svg, |start| &svg[start..])
+/// A flame graph as wide as the page, without the lines that only a file of its own has.
+fn flame(svg: &str) -> String {
+    let svg = svg.find("<svg").map_or(svg, |start| &svg[start..]);
+    format!("<style>.flame > svg {{ width: 100% }}</style><div class=\"flame\">{svg}</div>")
 }
 
 #[cfg(test)]

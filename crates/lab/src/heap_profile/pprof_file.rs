@@ -168,6 +168,10 @@ fn message(profile: &NamedProfile) -> Profile {
     builder.profile.default_sample_type = builder.string("inuse_space");
     builder.profile.period_type = Some(builder.value_type("space", "bytes"));
     builder.profile.period = profile.interval as i64;
+    // The first mapping is the program's own file.
+    if let Some(outermost) = profile.sites.keys().find_map(|stack| stack.first()) {
+        builder.mapping(&outermost.module);
+    }
     for (stack, usage) in &profile.sites {
         let value = vec![usage.total.blocks, usage.total.bytes, usage.live.blocks, usage.live.bytes];
         builder.sample(stack, value);

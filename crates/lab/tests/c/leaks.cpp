@@ -253,13 +253,22 @@ void in_a_copy() {
     usleep(1000);
 }
 
+// Overwrites what the functions before have left on the stack.
+__attribute__((noinline)) void clear_stack() {
+    char room[1 << 16];
+    memset(room, 0, sizeof room);
+    asm volatile("" ::"r"(room) : "memory");
+}
+
 void killed() {
     single();
+    clear_stack();
     raise(SIGKILL);
 }
 
 void living() {
     single();
+    clear_stack();
     printf("%d\n", getpid());
     fflush(stdout);
     pause();
@@ -306,13 +315,6 @@ const Case CASES[] = {
     {"killed", killed},
     {"living", living},
 };
-
-// Overwrites what the functions before have left on the stack.
-__attribute__((noinline)) void clear_stack() {
-    char room[1 << 16];
-    memset(room, 0, sizeof room);
-    asm volatile("" ::"r"(room) : "memory");
-}
 
 } // namespace
 

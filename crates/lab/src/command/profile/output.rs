@@ -127,7 +127,7 @@ impl Output {
 }
 
 /// Longest name of a function in the table; the names of templates have no end.
-const LONGEST_NAME: usize = 70;
+const LONGEST_NAME: usize = 48;
 
 fn shortened(mut cells: Vec<String>) -> Vec<String> {
     if let Some(name) = cells.first_mut()

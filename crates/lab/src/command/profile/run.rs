@@ -84,7 +84,7 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         let why = match preloading::obstacle(&path) {
             Some(obstacle) => obstacle.to_string(),
             None if record.exit > 128 => format!("{}, before it could write one", record.ending()),
-            None => "none of its processes left through exit with the library in it".to_owned(),
+            None => "no process allocated with the library in it and ended through exit".to_owned(),
         };
         bail!("{} left no profile: {why}", path.display());
     };
