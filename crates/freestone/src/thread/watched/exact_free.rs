@@ -79,7 +79,7 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
     block.set_trailer(Trailer { state: State::Freed, ..trailer });
     block.fill(trailer.size);
     let generation = entry.generation();
-    profiling::forget_small(own, entry, block.start().addr());
+    profiling::forget_small(own, generation, block.start().addr());
     if is_own || generation == Generation::ABANDONED {
         own.bins().count_single_free(class);
     } else {
