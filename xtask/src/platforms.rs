@@ -101,7 +101,26 @@ pub(crate) fn check() -> Result<()> {
         run(&mut cargo(&arguments))?;
         println!("ok {target}");
     }
-    Ok(())
+    refuse()
+}
+
+/// Checks that the heap refuses a platform that it cannot run on with one error, which names the way out.
+fn refuse() -> Result<()> {
+    const TARGET: &str = "thumbv7em-none-eabi";
+    if !has_target(TARGET) {
+        println!("skipped {TARGET}: `rustup target add {TARGET}` is needed to see that the heap refuses it");
+        return Ok(());
+    }
+    let output = cargo(&["check", "--package", "freestone", "--target", TARGET]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let errors: Vec<_> = said.lines().filter(|line| line.starts_with("error")).collect();
+    match errors[..] {
+        [error, ..] if error.contains("#[cfg(target_os") && !said.contains("could not compile") => {
+            println!("ok {TARGET}: {error}");
+            Ok(())
+        }
+        _ => bail!("the heap has to refuse {TARGET} with one sentence; it says:\n{said}"),
+    }
 }
 
 /// Runs the tests of the platforms named, or of all.

@@ -4,14 +4,17 @@ use crate::process::{command, output, root, run, target};
 use anyhow::{Context, Result, bail};
 use std::fs;
 
-/// The crates that are published, with the features that stable compilers have.
-const CRATES: [(&str, &str, &str); 5] = [
-    ("freestone-base", "base", ""),
-    ("freestone-os", "os", ""),
-    ("freestone", "freestone", "allocator-api2"),
-    ("freestone-tlsf", "tlsf", "allocator-api2"),
-    ("freestone-pool", "pool", ""),
+/// The crates that are published, and their folders.
+const CRATES: [(&str, &str); 5] = [
+    ("freestone-base", "base"),
+    ("freestone-os", "os"),
+    ("freestone", "freestone"),
+    ("freestone-tlsf", "tlsf"),
+    ("freestone-pool", "pool"),
 ];
+
+/// The features that stable compilers have.
+const FEATURES: &str = "freestone/allocator-api2,freestone/allocator-api2-02,freestone-tlsf/allocator-api2";
 
 /// Checks the manifests, and compiles the crates with the oldest compiler that they name, if it is installed.
 pub(crate) fn check() -> Result<()> {
@@ -19,7 +22,7 @@ pub(crate) fn check() -> Result<()> {
     let dependencies = workspace.split("[workspace.dependencies]").nth(1).context("Cargo.toml lists dependencies")?;
     refuse_exact("Cargo.toml", dependencies.split("\n[").next().unwrap_or_default())?;
     let mut oldest = None;
-    for (name, folder, _) in CRATES {
+    for (name, folder) in CRATES {
         let path = format!("crates/{folder}/Cargo.toml");
         let manifest = read(&path)?;
         refuse_exact(&path, &manifest)?;
@@ -36,15 +39,9 @@ pub(crate) fn check() -> Result<()> {
         );
         return Ok(());
     }
-    let packages = CRATES.iter().flat_map(|(name, ..)| ["--package", name]);
-    let features: Vec<_> = CRATES
-        .iter()
-        .filter(|(.., features)| !features.is_empty())
-        .map(|(name, _, it)| format!("{name}/{it}"))
-        .collect();
-    let features = features.join(",");
+    let packages = CRATES.iter().flat_map(|(name, _)| ["--package", name]);
     let arguments =
-        [&["run", &oldest, "cargo", "check", "--locked", "--features", &features][..], &packages.collect::<Vec<_>>()];
+        [&["run", &oldest, "cargo", "check", "--locked", "--features", FEATURES][..], &packages.collect::<Vec<_>>()];
     // Its own folder: another compiler would have all others build again. The variable is that of the compiler that runs this.
     let mut check = command("rustup", &arguments.concat());
     run(check.env("CARGO_TARGET_DIR", target().join("oldest")).env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN"))

@@ -99,7 +99,9 @@ fn clippy() -> Result<()> {
 
 fn tests() -> Result<()> {
     run(&mut cargo(&["test", "--workspace"]))?;
-    run(&mut cargo(&["test", "--package", "freestone-os", "--features", "fake"]))
+    run(&mut cargo(&["test", "--package", "freestone-os", "--features", "fake"]))?;
+    let features = "allocator-api2,allocator-api2-02";
+    run(&mut cargo(&["test", "--package", "freestone", "--features", features, "--test", "allocator"]))
 }
 
 /// Runs TLSF's tests as a 32-bit program, where one can be built.

@@ -18,8 +18,28 @@
  *
  * Long because: a program includes one header for the whole interface.
  *
- * Every function may be called from any thread, before `main`, in `atexit` and thread-exit functions, and in the child of a
- * `fork`, but not from a signal handler that interrupted one of them. Functions that fail return NULL or -1 and set `errno`: ENOMEM when
+ * Every function may be called before `main`, in `atexit` and thread-exit functions, and in the child of a `fork`. Which threads may call it at once,
+ * and whether a signal handler may:
+ *
+ *   function                                      threads                                   in a signal handler
+ *   --------------------------------------------  ----------------------------------------  ------------------------------------
+ *   the malloc family; freestone_heap_*, but for  any, at any time                          no: it may have interrupted one that
+ *     freestone_heap_delete; freestone_option_*;                                              holds a lock
+ *     freestone_stats, freestone_purge,
+ *     freestone_on_pressure; freestone_pool_new
+ *   freestone_heap_delete                         any; no other uses the heap meanwhile     no
+ *   freestone_version, freestone_error_text,      any, at any time                          yes
+ *     freestone_checked_range,
+ *     freestone_check_access
+ *   freestone_tlsf_*; freestone_pool_*,           any, one at a time for each heap,         if the signal cannot interrupt a call
+ *     freestone_magazine_* not named elsewhere      pool, magazine                            for the same heap, pool, magazine
+ *   freestone_pool_malloc, _calloc, _free,        of a pool with `shared`: any, at any      the same
+ *     _usable_size, _stats                          time
+ *   freestone_pool_delete of a pool that          any; no other uses the pool or magazine   no
+ *     freestone_pool_new made,                      meanwhile
+ *     freestone_magazine_new, _delete
+ *
+ * Functions that fail return NULL or -1 and set `errno`: ENOMEM when
  * memory runs out (or a size exceeds PTRDIFF_MAX), EINVAL for an invalid argument. `free` never fails and never changes `errno`.
  *
  * An invalid pointer (never allocated, already freed, or inside a block) is reported on standard error where it is detected, and the

@@ -99,14 +99,11 @@ pub unsafe extern "C" fn freestone_heap_malloc(heap: *mut Heap, size: usize) -> 
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_heap_calloc(heap: *mut Heap, count: usize, size: usize) -> *mut c_void {
-    let Some(bytes) = count.checked_mul(size) else { return fail(Errno::NOMEM) };
+    let layout = count.checked_mul(size).and_then(|bytes| Layout::from_size_align(bytes, 1).ok());
+    let Some(layout) = layout else { return fail(Errno::NOMEM) };
     // SAFETY: the handle is live.
-    let block = unsafe { freestone_heap_malloc(heap, bytes) };
-    if !block.is_null() {
-        // SAFETY: the block was just allocated, of that many bytes.
-        unsafe { block.cast::<u8>().write_bytes(0, bytes) };
-    }
-    block
+    let heap = unsafe { &*heap };
+    heap.allocate_zeroed(layout).map_or_else(|| fail(Errno::NOMEM), |block| block.as_ptr().cast())
 }
 
 /// Allocates `size` bytes of `heap`, aligned to `align`. Null and `EINVAL` if that is not a power of two, `ENOMEM` when memory runs out.

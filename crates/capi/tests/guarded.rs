@@ -208,7 +208,7 @@ fn a_rate_that_is_none_is_refused_and_nothing_is_guarded() {
         assert!(output.status.success(), "{rate}: {}", text(&output));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(
-            said.starts_with(&format!("freestone: option GUARD_SAMPLE={rate} (environment) ignored: {why}")),
+            said.starts_with(&format!("freestone: option FREESTONE_GUARD_SAMPLE={rate} (environment) ignored: {why}")),
             "{said}"
         );
     }

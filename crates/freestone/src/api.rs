@@ -1,7 +1,7 @@
 //! The entry points: what C's `malloc` family, Rust's `GlobalAlloc` and explicit heaps call.
 //!
 //! ```text
-//!  entry points   alloc  free  realloc  global_alloc  explicit_heap  access  profile
+//!  entry points   alloc  free  realloc  global_alloc  explicit_heap  allocator  access  profile
 //!                   │
 //!  slow paths     local_heap, shortage        this thread's heap; room before an allocation fails
 //!                   │
@@ -21,9 +21,11 @@
 //! | [`free`] | freeing, and a block's usable size |
 //! | [`realloc`] | changing a block's size |
 //! | `global_alloc` | [`Freestone`](crate::Freestone), the `GlobalAlloc` |
+//! | `allocator` | the `Allocator` traits of other crates, for both |
 //! | `explicit_heap` | [`Heap`](crate::Heap), an explicit heap destroyed at once |
 //! | [`profile`] | the heap profile |
 //! | [`access`] | the checks of memory functions |
+//! | `recording` | calls that are recorded |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
@@ -41,6 +43,8 @@
 
 pub(crate) mod access;
 pub(crate) mod alloc;
+#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-02", feature = "nightly"))]
+mod allocator;
 mod background;
 pub(crate) mod explicit_heap;
 mod faults;
@@ -56,6 +60,7 @@ mod process;
 pub(crate) mod profile;
 mod profile_files;
 pub(crate) mod realloc;
+mod recording;
 mod report;
 mod shortage;
 mod snapshot;

@@ -16,6 +16,7 @@
 
 use core::fmt;
 
+mod nearest;
 mod parse;
 pub(crate) mod path_value;
 pub(crate) mod profile;
@@ -23,6 +24,7 @@ pub(crate) mod report_file;
 pub(crate) mod settings;
 pub(crate) mod words;
 
+pub(crate) use nearest::nearest;
 pub use parse::Mistake;
 pub use profile::PROFILES;
 pub use settings::{Harden, Settings};
@@ -135,6 +137,7 @@ pub mod key {
     pub const HEAP_PROFILE: usize = 17;
     pub const HEAP_PROFILE_INTERVAL: usize = 18;
     pub const HEAP_PROFILE_FILE: usize = 19;
+    pub const RECORD: usize = 20;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -157,7 +160,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 20] = [
+pub static OPTIONS: [OptionSpec; 21] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
@@ -304,8 +307,17 @@ pub static OPTIONS: [OptionSpec; 20] = [
         unit: Unit::Path,
         default: "",
         bounds: (0, 0),
-        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile; by default \
+        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit \
+                 if it is there; by default \
                  freestone.%p.%n.heap in the current directory",
+    },
+    OptionSpec {
+        key: "record",
+        unit: Unit::Path,
+        default: "",
+        bounds: (0, 0),
+        effect: "records every call into this file (docs/recording.md); if it exists, into one with the process's number after its name; \
+                 read at start, and not in a sandbox",
     },
 ];
 

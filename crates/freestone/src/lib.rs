@@ -48,10 +48,13 @@
 //! standard error; then the process aborts, unless the option `misuse` says otherwise.
 //!
 //! # Platforms
-//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.95 or newer. `no_std`: needs the C library, not `std`.
+//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.85 or newer. `no_std`: needs the C library, not `std`.
 //!
 //! # Features
-//! - `allocator-api2`: implements that crate's `Allocator` for `&Heap`.
+//! A collection that takes an allocator may take [`Freestone`], a [`Heap`] or a `&Heap`, by the trait that it asks for:
+//! - `allocator-api2`: that of the crate allocator-api2 0.4.
+//! - `allocator-api2-02`: that of allocator-api2 0.2, as hashbrown and bumpalo ask for.
+//! - `nightly`: that of the standard library, `Allocator` of core; needs a nightly compiler.
 //!
 //! # Inside
 //! Each module may name only those below it (`layers.dag`, checked by a test).
@@ -67,11 +70,13 @@
 //!  span      span records, bitmaps, the page map: address → owner and size class
 //!  guarded   blocks between closed pages, one allocation in many
 //!  heap_profile  stacks of sampled allocations
+//!  record    every call, written to a trace
 //!  size_class, config, stats, random, misuse, usage
 //! ```
 //!
 //! Start reading at `api/alloc.rs`.
 #![cfg_attr(not(test), no_std)]
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 
 #[cfg(test)]
 extern crate std;
@@ -87,6 +92,7 @@ mod heap_profile;
 mod misuse;
 mod page;
 mod random;
+mod record;
 mod shared;
 mod size_class;
 mod span;

@@ -55,6 +55,7 @@
 //! | [`spare`] | heaps without a thread, kept whole for the next threads |
 //! | [`life`] | creation and end of heaps, and the list of all |
 //! | [`watched`] | heaps that take the slow way in every operation, where it is checked |
+//! | [`recorded`] | threads whose calls are recorded |
 //! | [`current`] | which heap is this thread's |
 
 pub(crate) mod accounts;
@@ -85,6 +86,7 @@ pub(crate) mod mailbox;
 pub(crate) mod new_block;
 pub(crate) mod profile_countdowns;
 pub(crate) mod profiling;
+pub(crate) mod recorded;
 pub(crate) mod records;
 pub(crate) mod refill;
 pub(crate) mod remote_frees;

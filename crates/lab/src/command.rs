@@ -10,8 +10,11 @@ mod manual;
 mod options;
 mod peers;
 mod profile;
+mod record;
+mod replay;
 mod report;
 mod run;
+mod trace;
 
 use crate::process::command_file::Refusal;
 use crate::process::interrupt;
@@ -47,6 +50,12 @@ enum Command {
     Leaks(leaks::Options),
     /// Print every option of the library with its value, default and unit
     Options(options::Options),
+    /// Run a command under Freestone and record every call into a trace
+    Record(record::Options),
+    /// Print what a trace says: sizes, lifetimes, threads, live memory over time
+    Trace(trace::Options),
+    /// Repeat the calls of a trace under every allocator at hand, in interleaved rounds
+    Replay(replay::Options),
     /// Build or list the other allocators to compare with
     Peers(peers::Options),
     /// Print a completion script for a shell
@@ -64,8 +73,9 @@ enum Command {
 /// Whatever the subcommand reports.
 pub(crate) fn main() -> Result<u8> {
     interrupt::end_when_the_reader_is_gone();
-    match Cli::parse().command {
-        Command::Run(options) => run::main(&options).map(unless_interrupted),
+    let arguments = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    match arguments.command {
+        Command::Run(options) => run::main(&options).map(unless_interrupted).map_err(not_started),
         Command::Compare(options) => compare::main(&options).map(|()| unless_interrupted(0)),
         Command::Bench(options) => bench::main(&options).map(unless_interrupted),
         Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
@@ -73,6 +83,9 @@ pub(crate) fn main() -> Result<u8> {
         Command::Profile(options) => profile::main(&options).map(unless_interrupted),
         Command::Leaks(options) => leaks::main(&options).map(unless_interrupted),
         Command::Options(options) => options::main(&options).map(|()| 0),
+        Command::Record(options) => record::main(&options),
+        Command::Trace(options) => trace::main(&options).map(|()| 0),
+        Command::Replay(options) => replay::main(&options).map(unless_interrupted),
         Command::Peers(options) => peers::main(&options),
         Command::Completions { shell } => {
             completions::print(shell, &mut Cli::command());
@@ -80,6 +93,22 @@ pub(crate) fn main() -> Result<u8> {
         }
         Command::Man => manual::print(Cli::command()).map(|()| 0),
     }
+}
+
+/// Prints why the command line is refused, or the help that was asked for, and ends the process.
+fn refuse(error: &clap::Error) -> ! {
+    let _ = error.print();
+    let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
+    std::process::exit(match error.use_stderr() {
+        false => 0,
+        true if is_run => Refusal::NOT_STARTED.into(),
+        true => FAILURE.into(),
+    })
+}
+
+/// The error of `run` before the command has run: its status is none that the command could have.
+fn not_started(error: Error) -> Error {
+    if error.is::<Refusal>() { error } else { Refusal::new(Refusal::NOT_STARTED, format!("{error:#}")).into() }
 }
 
 /// The exit status after `error`: for a command that cannot be run, the one that a shell gives.
@@ -105,5 +134,7 @@ mod tests {
     fn an_error_has_status_2_and_a_command_that_cannot_be_run_the_shells() {
         assert_eq!(status_of(&Error::msg("no such file")), 2);
         assert_eq!(status_of(&Refusal::new(Refusal::NOT_FOUND, String::new()).into()), 127);
+        assert_eq!(status_of(&not_started(Error::msg("no library"))), 125);
+        assert_eq!(status_of(&not_started(Refusal::new(Refusal::NOT_RUNNABLE, String::new()).into())), 126);
     }
 }

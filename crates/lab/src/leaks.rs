@@ -24,6 +24,7 @@
 //! | [`examination`] | the steps from its memory to the findings |
 //! | [`memory`] | reading the memory of another process |
 //! | [`heap_map`], [`heap`] | the library's records: where they are, and the live blocks they tell of |
+//! | [`samples`] | the stacks of the blocks that the heap profile sampled |
 //! | [`roots`] | where the search begins |
 //! | [`marking`], [`verdict`] | the verdicts |
 //! | [`findings`] | verdicts in groups, as text and as JSON |
@@ -36,6 +37,7 @@ mod heap_map;
 mod marking;
 mod memory;
 mod roots;
+mod samples;
 pub(crate) mod stopped;
 pub(crate) mod suppressions;
 pub(crate) mod tracer;

@@ -14,6 +14,7 @@
 //! | [`allocator`] | allocators: finding them, building them, proving that they answer `malloc` |
 //! | [`process`] | child processes: starting, watching and ending them |
 //! | [`workload`] | the built-in workloads and the process each of them runs in |
+//! | [`trace`] | traces of programs: reading them, putting them in order |
 //! | [`progress`], [`suggestion`] | progress bars; messages about unknown names |
 
 mod allocator;
@@ -27,6 +28,7 @@ mod results;
 mod show;
 mod suggestion;
 mod symbols;
+mod trace;
 mod workload;
 
 use std::ffi::OsString;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     // process does as little work of its own as possible.
     match args.first().and_then(|arg| arg.to_str()) {
         Some("workload") => return workload::entry::main(&strings(&args[1..])),
+        Some("plan") => return workload::replay::plan_main(&strings(&args[1..])),
         Some("launch") => return process::launcher::main(&args[1..]),
         Some(workload::demo_program::SUBCOMMAND) => return workload::demo_program::main(),
         _ => {}

@@ -1,6 +1,6 @@
 //! The built-in workloads. Each runs in a process of its own, calls `malloc` through the C symbol and prints one JSON record.
 //!
-//! Layer: the lowest folder of the lab. It uses nothing of the lab except [`crate::suggestion`].
+//! Layer: the lowest folder of the lab. It uses nothing of the lab except [`crate::suggestion`] and [`crate::trace`].
 //!
 //! | module | owns |
 //! |---|---|
@@ -11,6 +11,7 @@
 //! | [`stamped_block`], [`tested_heap`], [`null_allocator`], [`failure`] | blocks, the C allocator, a stand-in without an allocator, exit statuses |
 //! | [`tlsf_heap`], [`tlsf_peers`], [`calloc_front_end`], [`linear_pool`] | heaps and pools inside the process, for the experiments |
 //! | [`random`] | repeatable random numbers |
+//! | [`replay`] | the calls of a recorded program |
 //! | [`demo_program`] | the program that `freestone run` shows by itself |
 //! | the others | one workload each: what it models, where it comes from, what it does not show |
 
@@ -28,6 +29,7 @@ pub(crate) mod null_allocator;
 pub(crate) mod own_process;
 pub(crate) mod params;
 pub(crate) mod random;
+pub(crate) mod replay;
 pub(crate) mod stamped_block;
 pub(crate) mod tested_heap;
 pub(crate) mod tlsf_heap;

@@ -30,6 +30,7 @@ extern crate std;
 
 mod append;
 pub mod cgroup;
+pub mod clock;
 pub mod closable;
 #[cfg(feature = "fake")]
 pub mod fake;
@@ -37,6 +38,7 @@ mod fatal;
 pub mod fault;
 mod file;
 mod futex;
+pub mod growing_file;
 mod linux;
 mod module;
 mod output;

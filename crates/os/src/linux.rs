@@ -239,7 +239,7 @@ unsafe impl Os for Linux {
 }
 
 /// Reads a clock that always exists through the C library, which needs no system call for it.
-fn clock(id: libc::clockid_t) -> libc::timespec {
+pub(crate) fn clock(id: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is a local one.
     unsafe { libc::clock_gettime(id, &mut now) };

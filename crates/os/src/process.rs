@@ -4,6 +4,7 @@
 //! # Safety
 //! The C library's `getauxval` and `environ` are valid from the program's first instruction on, and nothing here writes to them.
 
+use crate::file;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fd::BorrowedFd;
@@ -80,6 +81,24 @@ pub fn set_errno(errno: crate::Errno) {
 pub fn id() -> i32 {
     // SAFETY: getpid has no arguments and touches no memory.
     unsafe { libc::getpid() }
+}
+
+/// The peak of the process's resident memory in bytes; `None` if the kernel does not say.
+///
+/// ```
+/// assert!(freestone_os::process::peak_resident_bytes().is_none_or(|bytes| bytes > 4096));
+/// ```
+#[must_use]
+pub fn peak_resident_bytes() -> Option<u64> {
+    let mut buffer = [0; 4096];
+    let text = file::read(c"/proc/self/status", &mut buffer).ok()?;
+    let line = text.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"))?;
+    Some(file::number(line.strip_suffix(b"kB")?)? * 1024)
+}
+
+/// The command line of the process, as much as fits into `buffer`: each argument is followed by a zero byte.
+pub fn command_line(buffer: &mut [u8]) -> &[u8] {
+    file::read(c"/proc/self/cmdline", buffer).unwrap_or_default()
 }
 
 /// The descriptor of this number, for one call; `None` if no descriptor can have it.

@@ -144,6 +144,13 @@ impl<'a> Chunk<'a> {
         Ok(Self { header, words, is_sealed, is_cut })
     }
 
+    /// Bytes of its header and words; of a chunk without a seal, up to the last byte that is not zero.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        let words = self.words.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        HEADER_BYTES + if self.is_sealed { self.words.len() } else { words }
+    }
+
     /// Its events.
     #[must_use]
     pub fn events(&self) -> Events<'a> {

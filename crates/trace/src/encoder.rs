@@ -5,12 +5,19 @@
 
 use crate::event::{Event, Kind, What};
 use crate::word::{More, Op, Word};
+use core::cell::Cell;
 
 /// Logarithm of the granule: addresses of blocks are multiples of 16 bytes.
 pub(crate) const GRANULE_LOG2: u32 = 4;
 
 /// Low bits of a size that are in the word of the allocation.
 pub(crate) const SIZE_BITS: u32 = 15;
+
+/// Sizes below this are whole in the word of the allocation.
+pub const SMALL_BOUND: usize = 1 << SIZE_BITS;
+
+/// Addresses of blocks are multiples of this, so an alignment up to it is not recorded.
+pub const GRANULE_BYTES: usize = 1 << GRANULE_LOG2;
 
 /// Bits of a distance in the word of an allocation.
 const DISTANCE_BITS: u32 = crate::word::PAYLOAD_BITS - SIZE_BITS;
@@ -19,65 +26,82 @@ const DISTANCE_BITS: u32 = crate::word::PAYLOAD_BITS - SIZE_BITS;
 /// the allocation; and, as a word is stored with eight bytes, those behind the last.
 pub const EVENT_BYTES_MAX: usize = 80;
 
-/// What words are relative to. A chunk begins with a new one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What words are relative to. A chunk begins with a new one. For one thread at a time.
+#[derive(Clone, Debug, Default)]
 pub struct Encoder {
     /// The granule of the last address.
-    last: u64,
+    last: Cell<u64>,
     /// The last sequence number.
-    sequence: u64,
+    sequence: Cell<u64>,
     /// The last time, in microseconds.
-    time_us: u64,
+    time_us: Cell<u64>,
 }
 
 impl Encoder {
     /// For a chunk whose header has these.
-    #[inline]
     #[must_use]
     pub const fn new(sequence: u64, time_us: u64) -> Self {
-        Self { last: 0, sequence, time_us }
+        Self { last: Cell::new(0), sequence: Cell::new(sequence), time_us: Cell::new(time_us) }
+    }
+
+    /// Goes on to a chunk whose header has these.
+    pub fn restart(&self, sequence: u64, time_us: u64) {
+        self.last.set(0);
+        self.sequence.set(sequence);
+        self.time_us.set(time_us);
     }
 
     /// The last sequence number.
     #[inline(always)]
     #[must_use]
     pub fn sequence(&self) -> u64 {
-        self.sequence
+        self.sequence.get()
     }
 
     /// The time is `time_us` from here on; earlier than before is as before.
     #[inline]
-    pub fn time(&mut self, time_us: u64, mut put: impl FnMut(Word)) {
-        if time_us > self.time_us {
-            put(Word::new(Op::Time, time_us - self.time_us));
-            self.time_us = time_us;
+    pub fn time(&self, time_us: u64, mut put: impl FnMut(Word)) {
+        let before = self.time_us.get();
+        if time_us > before {
+            put(Word::new(Op::Time, time_us - before));
+            self.time_us.set(time_us);
         }
     }
 
     /// The thread sees the sequence number `sequence` from here on, or, if `is_ticket`, the next event has taken it.
     #[inline]
-    pub fn sequence_is(&mut self, sequence: u64, is_ticket: bool, mut put: impl FnMut(Word)) {
-        put(Word::new(Op::Sequence, sequence.saturating_sub(self.sequence) << 1 | u64::from(is_ticket)));
-        self.sequence = self.sequence.max(sequence);
+    pub fn sequence_is(&self, sequence: u64, is_ticket: bool, mut put: impl FnMut(Word)) {
+        let before = self.sequence.get();
+        put(Word::new(Op::Sequence, sequence.saturating_sub(before) << 1 | u64::from(is_ticket)));
+        self.sequence.set(before.max(sequence));
     }
 
     /// Thread `number` begins or ends.
     #[inline]
-    pub fn thread(&mut self, number: u32, ends: bool, mut put: impl FnMut(Word)) {
+    pub fn thread(&self, number: u32, ends: bool, mut put: impl FnMut(Word)) {
         put(Word::new(Op::Thread, u64::from(number) << 1 | u64::from(ends)));
     }
 
-    /// `block` was allocated for less than 2^15 bytes, without an alignment.
+    /// `block` was allocated for less than [`SMALL_BOUND`] bytes, without an alignment: the word that says so, if one is enough. Else nothing has
+    /// changed.
     #[inline(always)]
-    pub fn allocate_small(&mut self, kind: Kind, size: usize, block: usize, mut put: impl FnMut(Word)) {
+    #[must_use]
+    pub fn small_in_a_word(&self, kind: Kind, size: usize, block: usize) -> Option<Word> {
         debug_assert!(size >> SIZE_BITS == 0);
-        let distance = self.distance(block, DISTANCE_BITS, &mut put);
-        put(Word::new(kind.op(), distance << SIZE_BITS | size as u64));
+        let distance = self.near(block, DISTANCE_BITS)?;
+        Some(Word::new(kind.op(), distance << SIZE_BITS | size as u64))
+    }
+
+    /// `block` was freed: the word that says so, if one is enough. Else nothing has changed.
+    #[inline(always)]
+    #[must_use]
+    pub fn free_in_a_word(&self, block: usize) -> Option<Word> {
+        Some(Word::new(Op::Free, self.near(block, crate::word::PAYLOAD_BITS)?))
     }
 
     /// `block` was allocated for `size` bytes, aligned to 2^`align_log2`; 0 if that failed.
     #[inline]
-    pub fn allocate(&mut self, kind: Kind, size: u64, align_log2: u8, block: u64, mut put: impl FnMut(Word)) {
+    pub fn allocate(&self, kind: Kind, size: u64, align_log2: u8, block: u64, mut put: impl FnMut(Word)) {
         if size >> SIZE_BITS != 0 {
             put(Word::new(Op::Size, size >> SIZE_BITS));
         }
@@ -95,20 +119,20 @@ impl Encoder {
 
     /// The next allocation resizes `block`.
     #[inline]
-    pub fn moved(&mut self, block: usize, mut put: impl FnMut(Word)) {
+    pub fn moved(&self, block: usize, mut put: impl FnMut(Word)) {
         let distance = self.distance(block, crate::word::PAYLOAD_BITS, &mut put);
         put(Word::new(Op::Moved, distance));
     }
 
     /// `block` was freed.
-    #[inline(always)]
-    pub fn free(&mut self, block: usize, mut put: impl FnMut(Word)) {
+    #[inline]
+    pub fn free(&self, block: usize, mut put: impl FnMut(Word)) {
         let distance = self.distance(block, crate::word::PAYLOAD_BITS, &mut put);
         put(Word::new(Op::Free, distance));
     }
 
     /// A whole event, as a decoder returned it.
-    pub fn event(&mut self, event: &Event, mut put: impl FnMut(Word)) {
+    pub fn event(&self, event: &Event, mut put: impl FnMut(Word)) {
         self.time(event.time_us, &mut put);
         if let Some(ticket) = event.ticket {
             self.sequence_is(ticket, true, &mut put);
@@ -116,7 +140,7 @@ impl Encoder {
         if let What::Resize { from, .. } = event.what {
             self.moved(from as usize, &mut put);
         }
-        if event.sequence > self.sequence {
+        if event.sequence > self.sequence.get() {
             self.sequence_is(event.sequence, false, &mut put);
         }
         match event.what {
@@ -128,17 +152,28 @@ impl Encoder {
         }
     }
 
-    /// The distance of `block` from the address before, with its sign in the lowest bit. If it has more than `bits` bits, a word with the address comes first.
+    /// The distance of `block` from the address before, with its sign in the lowest bit. If it has more than `bits` bits, a word with the address comes
+    /// first.
+    #[inline]
+    fn distance(&self, block: usize, bits: u32, put: &mut impl FnMut(Word)) -> u64 {
+        self.near(block, bits).unwrap_or_else(|| {
+            let granule = block as u64 >> GRANULE_LOG2;
+            self.last.set(granule);
+            put(Word::new(Op::Address, granule));
+            0
+        })
+    }
+
+    /// The distance of `block` from the address before, if it has no more than `bits` bits. Else nothing has changed.
     #[inline(always)]
-    fn distance(&mut self, block: usize, bits: u32, put: &mut impl FnMut(Word)) -> u64 {
+    fn near(&self, block: usize, bits: u32) -> Option<u64> {
         let granule = block as u64 >> GRANULE_LOG2;
-        let difference = granule.wrapping_sub(self.last) as i64;
-        self.last = granule;
+        let difference = granule.wrapping_sub(self.last.get()) as i64;
         let distance = ((difference << 1) ^ (difference >> 63)) as u64;
-        if distance >> bits == 0 {
-            return distance;
+        if distance >> bits != 0 {
+            return None;
         }
-        put(Word::new(Op::Address, granule));
-        0
+        self.last.set(granule);
+        Some(distance)
     }
 }

@@ -69,8 +69,8 @@ impl Word {
     #[must_use]
     pub fn new(op: Op, payload: u64) -> Self {
         let bits = payload << 7 | (op as u64) << 3;
-        // The operation is not zero, so the word has a highest bit.
-        let last_byte = (63 - bits.leading_zeros()) >> 3;
+        // The place of the highest bit, which there is, as the operation is not zero: 63 less the zeros before it.
+        let last_byte = (63 ^ bits.leading_zeros()) >> 3;
         Self { bits: bits | u64::from(last_byte), len: last_byte as usize + 1 }
     }
 

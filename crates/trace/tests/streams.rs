@@ -50,7 +50,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn encoded(events: &[Event]) -> Vec<u8> {
-    let mut encoder = Encoder::new(50, 100);
+    let encoder = Encoder::new(50, 100);
     let mut bytes = Vec::new();
     for event in events {
         let before = bytes.len();

@@ -58,6 +58,6 @@ fn report(extent: extent::Extent, offset: usize, bytes: usize, access: Access) {
         BlockState::Free => Misuse::UseAfterFree { access, offset, bytes },
         BlockState::Damaged => Misuse::Overflow { block_bytes: size, size: None, offset: size },
     };
-    let thread = current::get().own().map_or(0, |own| own.heap().number());
+    let thread = current::get().number();
     misuse::misuse(PROCESS.shared.settings(), what, extent.start, thread);
 }

@@ -12,13 +12,16 @@
 
 use crate::api::local_heap::with_heap;
 use crate::api::process;
+use crate::api::recording;
 use crate::api::shortage::{self, or_enomem};
-use crate::size_class::{SMALL_MAX, class_of, class_of_aligned};
+use crate::record::recorder::Asked;
+use crate::size_class::{GRANULE_BYTES, SMALL_MAX, class_of, class_of_aligned};
 use crate::span::family::Family;
 use crate::thread::any_block::is_possible;
 use crate::thread::current;
 use crate::thread::large;
 use crate::thread::new_block::NewBlock;
+use crate::thread::recorded::RecordedThread;
 use crate::thread::watched::request::Request;
 use core::ptr;
 
@@ -67,6 +70,15 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 fn allocate_small(size: usize, align: usize, family: Family) -> *mut u8 {
+    match recording::recorded() {
+        Some(record) => allocate_recorded(record, size, align, family),
+        None => allocate_at_hand(size, align, family),
+    }
+}
+
+/// Allocates a small block that this thread's watched heap has at hand, or else any.
+#[inline(never)]
+fn allocate_at_hand(size: usize, align: usize, family: Family) -> *mut u8 {
     if let Some(own) = current::get().own() {
         let block = own.at_hand(Request::new(size, align, family));
         if !block.is_null() {
@@ -100,7 +112,40 @@ fn allocate_large(size: usize, family: Family) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn allocate_large_slow(size: usize, family: Family) -> *mut u8 {
-    or_enomem(allocate_any(Request::new(size, 1, family)).start)
+    allocate_any_recorded(Request::new(size, 1, family))
+}
+
+/// Allocates a block of any size, and records that if calls are recorded.
+fn allocate_any_recorded(request: Request) -> *mut u8 {
+    match recording::recorded() {
+        Some(record) => allocate_recorded(record, request.size, request.align, request.family),
+        None => or_enomem(allocate_any(request).start),
+    }
+}
+
+/// Allocates in a thread whose calls are recorded. `align` is a power of two.
+#[inline(never)]
+fn allocate_recorded(record: &RecordedThread, size: usize, align: usize, family: Family) -> *mut u8 {
+    if size < SMALL_MAX && align == 1 {
+        let kind = recording::kind(family, false);
+        let block = recording::allocate_small(record, kind, size, || current::get().pop(class_of(size)));
+        if !block.is_null() {
+            return block;
+        }
+    }
+    allocate_recorded_slow(record, size, align, family)
+}
+
+#[cold]
+#[inline(never)]
+fn allocate_recorded_slow(record: &RecordedThread, size: usize, align: usize, family: Family) -> *mut u8 {
+    recording::allocate(record, recording::kind(family, false), Asked { size, align }, || {
+        if align <= GRANULE_BYTES {
+            return allocate_as(size, family);
+        }
+        // SAFETY: the alignment is a power of two.
+        unsafe { allocate_aligned_as(size, align, family) }
+    })
 }
 
 /// Allocates `size` bytes aligned to `align` bytes; null when memory runs out.
@@ -126,7 +171,7 @@ pub unsafe fn allocate_aligned_as(size: usize, align: usize, family: Family) -> 
             let block = current::get().pop(class);
             if block.is_null() { allocate_small(size, align, family) } else { block }
         }
-        None => or_enomem(allocate_any(Request::new(size, align, family)).start),
+        None => allocate_any_recorded(Request::new(size, align, family)),
     }
 }
 
@@ -163,6 +208,12 @@ pub(crate) unsafe fn allocate_zeroed_as(size: usize, align: usize, family: Famil
 #[cold]
 #[inline(never)]
 fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
+    if let Some(record) = recording::recorded() {
+        return recording::allocate(record, recording::kind(family, true), Asked { size, align }, || {
+            // SAFETY: the alignment is a power of two.
+            unsafe { allocate_zeroed_as(size, align, family) }
+        });
+    }
     let block = allocate_any(Request::new(size, align, family));
     if !block.zero && !block.start.is_null() {
         // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.

@@ -23,6 +23,7 @@ use crate::api::{free, shortage};
 use crate::config::{Harden, Mistake};
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::thread::explicit::ExplicitHeap;
+use crate::thread::new_block::NewBlock;
 use crate::thread::{any_block, upkeep};
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -32,7 +33,7 @@ use freestone_os::Linux;
 /// An explicit heap: blocks allocated from it are freed one by one or, when it is dropped, all at once.
 ///
 /// Blocks come from spans and page runs of their own, which no other heap uses. Any number of threads may use a heap; a lock makes them take
-/// turns. With the feature `allocator-api2`, `&Heap` is an `Allocator`.
+/// turns. With one of the features for it, a `Heap` is an `Allocator`, and so is a `&Heap`.
 ///
 /// ```
 /// use core::alloc::Layout;
@@ -141,13 +142,40 @@ impl Heap {
     /// ```
     #[must_use]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let attempt = || self.record.enter().own().allocate(layout.size(), layout.align()).start;
+        NonNull::new(self.new_block(layout).start)
+    }
+
+    /// Allocates a block of `layout` with every byte zero; `None` as for [`Heap::allocate`]. Memory that is known to be zero is not cleared again.
+    ///
+    /// ```
+    /// # use core::alloc::Layout;
+    /// # use freestone::Heap;
+    /// # // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+    /// # let heap = unsafe { Heap::new() }.expect("memory for a heap");
+    /// let number = heap.allocate_zeroed(Layout::new::<u64>()).expect("memory for a number");
+    /// // SAFETY: the block holds a number, and its bytes are zero.
+    /// assert_eq!(unsafe { number.cast::<u64>().read() }, 0);
+    /// ```
+    #[must_use]
+    pub fn allocate_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let block = self.new_block(layout);
+        let start = NonNull::new(block.start)?;
+        if !block.zero {
+            // SAFETY: the block was allocated for that many bytes just now, and no other code has it.
+            unsafe { start.write_bytes(0, layout.size()) };
+        }
+        Some(start)
+    }
+
+    fn new_block(&self, layout: Layout) -> NewBlock {
+        let attempt = || self.record.enter().own().allocate(layout.size(), layout.align());
         let again = || {
             upkeep::flush_all(self.record.enter().own());
             attempt()
         };
-        let is_short = |block: &*mut u8| block.is_null() && any_block::is_possible(layout.size(), layout.align());
-        NonNull::new(shortage::handle(attempt(), is_short, again))
+        let is_short =
+            |block: &NewBlock| block.start.is_null() && any_block::is_possible(layout.size(), layout.align());
+        shortage::handle(attempt(), is_short, again)
     }
 
     /// Frees a block of this heap or any other.
@@ -190,12 +218,22 @@ impl Heap {
     #[must_use]
     pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, old.align()).ok()?;
-        if class_of_aligned(old.size(), old.align()).is_none() && class_of_aligned(size, old.align()).is_none() {
-            let entered = self.record.enter();
-            // SAFETY: the block is live, and its end is not used any more (this function's contract).
-            if unsafe { entered.own().resize_in_place(block.as_ptr(), size) } {
+        match [class_of_aligned(old.size(), old.align()), class_of_aligned(size, old.align())] {
+            [None, None] => {
+                let entered = self.record.enter();
+                // SAFETY: the block is live, and its end is not used any more (this function's contract).
+                if unsafe { entered.own().resize_in_place(block.as_ptr(), size) } {
+                    return Some(block);
+                }
+            }
+            // It stays if it is of this heap. A watched heap, which has to hear of another size, finds none of its blocks this way.
+            [Some(class), Some(other)]
+                if class == other
+                    && self.record.enter().own().lookup().own_class(block.addr().get()) == Some(class) =>
+            {
                 return Some(block);
             }
+            _ => {}
         }
         let moved = self.allocate(new)?;
         // SAFETY: each block holds the smaller of the two sizes, and they are two.
@@ -223,24 +261,5 @@ impl Drop for Heap {
         // SAFETY: no code uses a block of the heap any more, and frees of its blocks have returned (the contract of `new`); the heap is not
         // used after its drop.
         unsafe { PROCESS.threads.destroy(self.record) }
-    }
-}
-
-#[cfg(feature = "allocator-api2")]
-mod allocator {
-    use super::{Heap, NonNull};
-    use allocator_api2::alloc::{AllocError, Allocator, Layout};
-
-    // SAFETY: blocks stay valid until freed or the heap is dropped; a borrow of the heap keeps it alive.
-    unsafe impl Allocator for &Heap {
-        fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-            let block = Heap::allocate(self, layout).ok_or(AllocError)?;
-            Ok(NonNull::slice_from_raw_parts(block, layout.size()))
-        }
-
-        unsafe fn deallocate(&self, block: NonNull<u8>, _layout: Layout) {
-            // SAFETY: the block is one of this allocator's, and no code uses it any more (the trait's contract).
-            unsafe { Heap::deallocate(self, block) }
-        }
     }
 }

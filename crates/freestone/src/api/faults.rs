@@ -62,7 +62,7 @@ fn judge_page<O: Os>(shared: &Shared<O>, address: usize, touch: Touch) -> Option
             (start(run) + last * block_bytes, (block_bytes, None), false)
         }
     };
-    let offset = address.cast_signed().wrapping_sub(block.cast_signed());
+    let offset = (address as isize).wrapping_sub(block as isize);
     let what = if is_freed {
         Misuse::FreedBlock { block_bytes, size, offset, touch }
     } else {

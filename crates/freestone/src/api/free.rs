@@ -12,10 +12,12 @@
 //! reported (`misuse`).
 
 use crate::api::local_heap::{keep_freed, with_heap};
+use crate::api::recording;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::family::Family;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Current;
+use crate::thread::recorded::RecordedThread;
 use crate::thread::watched::request::Claim;
 use crate::thread::{current, flush};
 use core::alloc::Layout;
@@ -91,6 +93,19 @@ unsafe fn free_as(block: *mut u8, claim: Claim) {
     }
 }
 
+/// Frees a block in a thread whose calls are recorded. No code uses the block any more.
+#[inline(never)]
+fn free_recorded(record: &RecordedThread, block: *mut u8, claim: Claim) {
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: the block was returned by this allocator, is not freed, and no code uses it any more, as the callers' contracts say.
+    let own = || unsafe { free_below(block, CLASS_BOUND) };
+    // SAFETY: as above: `own` has left the block as it was.
+    let other = || unsafe { free_slow_as(block, claim) };
+    recording::free(record, block, own, other);
+}
+
 /// Frees a small block of a known layout, and of its class, without looking up its owner: flushing the bin does that.
 ///
 /// # Safety
@@ -116,6 +131,9 @@ fn overflow(heap: Current<'_, Linux>, class: usize) {
 #[cold]
 #[inline(never)]
 fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
+    if let Some(record) = recording::recorded() {
+        return free_recorded(record, block.into_node().cast(), Claim::layout(size, align));
+    }
     let mut block = Some(block);
     with_heap(|own| {
         if let Some(block) = block.take() {
@@ -163,10 +181,17 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
 /// - As for [`free`].
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
-    if let Some(own) = current::get().own() {
-        // SAFETY: no code uses the block any more (this function's contract).
-        if unsafe { own.free_watched(block, claim) } {
-            return;
+    match current::get().own() {
+        Some(own) => {
+            // SAFETY: no code uses the block any more (this function's contract).
+            if unsafe { own.free_watched(block, claim) } {
+                return;
+            }
+        }
+        None => {
+            if let Some(record) = recording::recorded() {
+                return free_recorded(record, block, claim);
+            }
         }
     }
     // SAFETY: this function's contract is that of `free_any`.

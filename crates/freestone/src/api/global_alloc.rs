@@ -9,8 +9,9 @@
 
 use crate::api::pressure::Callback;
 use crate::api::process::{self, PROCESS};
-use crate::api::{alloc, free, local_heap, realloc};
+use crate::api::{alloc, free, local_heap, realloc, recording};
 use crate::config::Mistake;
+use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, class_of_aligned};
 use crate::span::family::Family;
 use crate::stats::Stats;
@@ -190,8 +191,19 @@ unsafe impl GlobalAlloc for Freestone {
             (class_of_aligned(layout.size(), layout.align()), class_of_aligned(new_size, layout.align()))
         {
             // A watched heap knows the size that was asked for, and has to hear of another.
-            if old == new && current::get().is_plain() {
-                return block;
+            if old == new {
+                if current::get().is_plain() {
+                    return block;
+                }
+                if let Some(record) = recording::recorded() {
+                    // It stays where it is.
+                    return recording::reallocate(
+                        record,
+                        block,
+                        Asked { size: new_size, align: layout.align() },
+                        || block,
+                    );
+                }
             }
             // SAFETY: the alignment of a layout is a power of two.
             let moved = unsafe { alloc::allocate_aligned_as(new_size, layout.align(), Family::Rust) };

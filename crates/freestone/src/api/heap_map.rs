@@ -15,8 +15,12 @@
 //! This is exact while hardening is at its default: with hardening off, free blocks have no marks, and above the default, blocks wait in
 //! quarantines. `docs/decisions/0031-the-heap-is-read-from-outside.md` has the reasons.
 //!
+//! Of the blocks that the heap profile has sampled, the stack is known, too: an entry in the table of live samples has the address of the block and the
+//! number of its stack, and an entry in the table of stacks where its return addresses are.
+//!
 //! All fields are 64-bit words, so that their places do not depend on a compiler. Invariant: `base` is the last word that is written.
 
+use crate::heap_profile::{live_table, recorder, stack_table};
 use crate::shared::Shared;
 use crate::size_class::{BLOCK_BYTES, N_CLASSES};
 use crate::span::free_node::{MARK, MARK_OFFSET};
@@ -33,7 +37,7 @@ pub const MAGIC: [u64; 2] = [0x6672_6565_7374_6f6e, 0xb5c1_93d7_2e64_8af9];
 /// The version of the fields; another one is another order.
 pub const VERSION: u64 = 1;
 
-/// See the module header. The words from `record_bytes` on never change.
+/// See the module header. What is no atomic never changes.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct HeapMap {
@@ -50,12 +54,19 @@ pub(super) struct HeapMap {
     os_page_bytes: AtomicU64,
     /// The level of hardening, as its place among the words of the option.
     harden: AtomicU64,
+    /// Where the address of the heap profile's tables is.
+    profile: AtomicU64,
+    /// Where its tables are from there, and its entries in them.
+    profile_places: [u64; N_PROFILE],
     constants: [u64; N_CONSTANTS],
     block_bytes: [u64; N_CLASSES],
 }
 
 /// The number of constants, and behind them the number of classes.
 const N_CONSTANTS: usize = 13;
+
+/// The number of constants of the heap profile.
+const N_PROFILE: usize = 11;
 
 /// The map of the process's heap, in its writable data.
 #[used]
@@ -67,6 +78,20 @@ static HEAP_MAP: HeapMap = HeapMap {
     tables: [const { AtomicU64::new(0) }; 4],
     os_page_bytes: AtomicU64::new(0),
     harden: AtomicU64::new(0),
+    profile: AtomicU64::new(0),
+    profile_places: [
+        recorder::PLACES[0] as u64,
+        recorder::PLACES[1] as u64,
+        stack_table::PLACES[0] as u64,
+        stack_table::PLACES[1] as u64,
+        stack_table::PLACES[2] as u64,
+        stack_table::PLACES[3] as u64,
+        live_table::PLACES[0] as u64,
+        live_table::PLACES[1] as u64,
+        live_table::PLACES[2] as u64,
+        live_table::PLACES[3] as u64,
+        live_table::PLACES[4] as u64,
+    ],
     constants: [
         PAGE_BYTES as u64,
         size_of::<Span>() as u64,
@@ -104,6 +129,7 @@ pub(super) fn publish<O: Os>(shared: &Shared<O>) {
     HEAP_MAP.tables.iter().zip(tables).for_each(|(word, address)| store(word, address));
     store(&HEAP_MAP.n_pages, layout.n_pages);
     store(&HEAP_MAP.os_page_bytes, shared.os().os_page_bytes());
+    store(&HEAP_MAP.profile, shared.profile.place_of_tables().addr());
     store(&HEAP_MAP.harden, shared.settings().harden() as usize);
     store(&HEAP_MAP.base, layout.base.addr());
 }

@@ -19,7 +19,7 @@ use crate::api::process::{self, NO_KEY, PROCESS};
 use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
-use crate::thread::{current, upkeep};
+use crate::thread::{current, recorded, upkeep};
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::Ordering;
@@ -28,7 +28,7 @@ use freestone_os::Linux;
 /// Calls `f` with this thread's heap, created if necessary, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
 /// when the allocator cannot start, or this thread is starting.
 pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
-    if let Some(own) = current::get().own() {
+    if let Some(own) = recorded::own() {
         return Some(f(own));
     }
     if !process::start() {
@@ -138,6 +138,7 @@ fn created() -> Option<Own<'static, Linux>> {
         return None;
     }
     PROCESS.background.thread_created(&PROCESS.shared);
+    PROCESS.recordings.begin(own, PROCESS.shared.settings().record_path());
     Some(own)
 }
 

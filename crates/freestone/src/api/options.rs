@@ -9,6 +9,9 @@ use crate::shared::Shared;
 use core::str;
 use freestone_os::{Os, process};
 
+/// How messages call the environment.
+const ENVIRONMENT: &str = "environment";
+
 /// Prefix of the environment variables that set options.
 const PREFIX: &[u8] = b"FREESTONE_";
 
@@ -47,7 +50,10 @@ fn for_each(mut visit: impl FnMut(&[u8], &[u8], &str)) {
     process::for_each_environment(|entry| {
         if let Some(option) = entry.strip_prefix(PREFIX) {
             let (name, value) = split(option);
-            visit(name, value, "environment");
+            // Where the command `freestone` finds this library is no option.
+            if name != b"LIBRARY" {
+                visit(name, value, ENVIRONMENT);
+            }
         }
     });
     for option in linked_options().split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
@@ -68,15 +74,19 @@ fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mi
     settings.set(index, value)?;
     match index {
         key::REPORT => settings.report_file().set(value),
+        key::RECORD => settings.record_path().set(value),
         key::HEAP_PROFILE_FILE => settings.heap_profile_file().set(value),
         _ => Ok(()),
     }
 }
 
 fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
+    let similar = (mistake == Mistake::UnknownKey).then(|| config::nearest(name)).flatten();
     let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
+    let prefix = if source == ENVIRONMENT { str::from_utf8(PREFIX).unwrap_or("?") } else { "" };
+    let [before, similar, after] = similar.map_or([""; 3], |similar| [", did you mean `", similar, "`?"]);
     freestone_os::report(format_args!(
-        "option {name}={value} ({source}) ignored: {mistake}; `freestone options` lists them"
+        "option {prefix}{name}={value} ({source}) ignored: {mistake}{before}{similar}{after}; `freestone options` lists them"
     ));
 }
 
@@ -87,7 +97,7 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
-    if matches!(index, key::REPORT | key::HEAP_PROFILE | key::HEAP_PROFILE_FILE) {
+    if matches!(index, key::REPORT | key::HEAP_PROFILE | key::HEAP_PROFILE_FILE | key::RECORD) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

@@ -34,6 +34,7 @@ use crate::thread::explicit::{make_sampled_heap, sampled_heap};
 use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
 use crate::thread::life::succession::Which;
+use crate::thread::recorded::{self, Recordings};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::Inbox;
@@ -59,6 +60,7 @@ pub(super) struct Process {
     started: Once<Futex>,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
+    pub(super) recordings: Recordings,
     forks: Forks,
 }
 
@@ -74,6 +76,7 @@ pub(super) static PROCESS: Process = Process {
     exit_key: AtomicU32::new(NO_KEY),
     started: Once::new(),
     announced: AtomicBool::new(false),
+    recordings: Recordings::new(),
     forks: Forks::new(),
 };
 
@@ -125,7 +128,11 @@ fn try_start() -> bool {
     if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
         PROCESS.exit_key.store(key, Ordering::Relaxed);
     }
-    options::apply_all(PROCESS.shared.settings());
+    let settings = PROCESS.shared.settings();
+    options::apply_all(settings);
+    if !settings.sandbox() {
+        PROCESS.recordings.trace.begin(settings.record_path());
+    }
     heap_map::publish(&PROCESS.shared);
     true
 }
@@ -146,9 +153,10 @@ pub(super) fn upkeep() {
     }
 }
 
-/// Appends the last line of the report, if there is one.
+/// Appends the last line of the report, if there is one, and ends the trace, if calls are recorded.
 pub(super) fn report_exit() {
     append_stats(Event::Exit);
+    PROCESS.recordings.trace.finish(PROCESS.shared.settings().record_path());
 }
 
 /// Starts to sample allocations; `false` without memory for it, or in a sandbox.
@@ -216,10 +224,11 @@ pub(super) fn option(name: &str) -> Option<usize> {
 /// The heap is taken from the thread's own pointer, not from the hook's argument: copies of the library in several link namespaces
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
-    let Some(own) = current::get().own() else { return };
+    let Some(own) = recorded::own() else { return };
     if own.count_exit_round() < EXIT_ROUNDS && set_exit_value(own.heap()) {
         return;
     }
+    PROCESS.recordings.end(PROCESS.shared.settings().record_path());
     current::leave();
     // SAFETY: the heap was this thread's and alive; `leave` took the only pointer to it that the thread had.
     unsafe { PROCESS.threads.leave(own) };
@@ -287,7 +296,8 @@ extern "C" fn after_fork_in_child() {
     PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
     // From here on no lock has to be waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
     PROCESS.shared.pages.adopt_purging_in_child();
-    let own = current::get().own();
+    PROCESS.recordings.forked(PROCESS.shared.settings().record_path());
+    let own = recorded::own();
     // SAFETY: the child has one thread, and `own` is its heap if it has one.
     unsafe { PROCESS.threads.orphan_others(own) };
     PROCESS.background.forked(&PROCESS.shared, own.is_some());

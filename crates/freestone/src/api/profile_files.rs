@@ -38,6 +38,11 @@ impl ProfileFiles {
     pub(super) fn write_at_exit(&self, settings: &Settings, profile: &HeapProfile) {
         if self.at_exit.swap(false, Ordering::Relaxed) && profile.has_tables() {
             let _ = self.write(settings, profile, Snapshot::Live);
+            let name = settings.heap_profile_file().load();
+            // With `%w` in the name there is room for both.
+            if name.is_some_and(|name| name.as_c().to_bytes().windows(2).any(|pair| pair == b"%w")) {
+                let _ = self.write(settings, profile, Snapshot::Peak);
+            }
         }
     }
 
@@ -48,8 +53,8 @@ impl ProfileFiles {
     pub(super) fn write(&self, settings: &Settings, profile: &HeapProfile, of: Snapshot) -> Result<(), Errno> {
         let number = self.n_files.fetch_add(1, Ordering::Relaxed) + 1;
         let name = match settings.heap_profile_file().load() {
-            Some(path) => expand(path.to_str().unwrap_or(DEFAULT_FILE), number),
-            None => expand(DEFAULT_FILE, number),
+            Some(path) => expand(path.to_str().unwrap_or(DEFAULT_FILE), number, of),
+            None => expand(DEFAULT_FILE, number, of),
         };
         let path = CStr::from_bytes_until_nul(name.as_bytes()).map_err(|_| Errno::INVAL)?;
         text::write_to(profile, path, of).inspect_err(|errno| {
@@ -62,8 +67,8 @@ impl ProfileFiles {
     }
 }
 
-/// A name with the numbers of process and profile in it, and a final zero.
-fn expand(name: &str, number: u32) -> FixedText<NAME_BYTES> {
+/// A name with the numbers of process and profile in it, and which blocks it is of, and a final zero.
+fn expand(name: &str, number: u32, of: Snapshot) -> FixedText<NAME_BYTES> {
     let mut text = FixedText::new();
     let mut parts = name.split('%');
     // Writing into `FixedText` cannot fail.
@@ -72,6 +77,7 @@ fn expand(name: &str, number: u32) -> FixedText<NAME_BYTES> {
         let _ = match part.as_bytes().first() {
             Some(b'p') => write!(text, "{}{}", freestone_os::process::id(), &part[1..]),
             Some(b'n') => write!(text, "{number}{}", &part[1..]),
+            Some(b'w') => write!(text, "{}{}", if of == Snapshot::Peak { "peak" } else { "live" }, &part[1..]),
             _ => write!(text, "%{part}"),
         };
     }

@@ -8,7 +8,9 @@
 
 use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
+use crate::api::recording;
 use crate::api::shortage::{self, or_enomem};
+use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
 use crate::thread::any_block::is_possible;
 use crate::thread::current;
@@ -64,6 +66,12 @@ unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u
 #[cold]
 #[inline(never)]
 unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    if let Some(record) = recording::recorded() {
+        return recording::reallocate(record, block, Asked { size, align }, || {
+            // SAFETY: this function's contract is that of `reallocate`.
+            unsafe { reallocate(block, size, align) }
+        });
+    }
     // SAFETY: this function's contract is that of `attempt`.
     let moved = unsafe { attempt(block, size, align) };
     if !moved.is_null() && !shortage::is_pressed() {

@@ -64,6 +64,11 @@ impl LoadedPath {
         CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
     }
 
+    /// Its bytes.
+    pub(crate) fn to_bytes(&self) -> &[u8] {
+        self.as_c().to_bytes()
+    }
+
     /// As people read it.
     ///
     /// # Errors

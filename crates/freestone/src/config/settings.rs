@@ -1,4 +1,6 @@
 //! The options' values: set at the start and through the API, read on slow paths.
+//!
+//! Long because: it has one reader for each option.
 
 use crate::config::path_value::PathValue;
 use crate::config::profile::Profile;
@@ -71,6 +73,7 @@ pub struct Settings {
     values: [AtomicUsize; OPTIONS.len()],
     report_file: ReportFile,
     heap_profile_file: PathValue,
+    record_path: PathValue,
 }
 
 impl fmt::Debug for Settings {
@@ -105,9 +108,11 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(512 << 10),
                 AtomicUsize::new(0),
+                AtomicUsize::new(0),
             ],
             report_file: ReportFile::new(),
             heap_profile_file: PathValue::new(),
+            record_path: PathValue::new(),
         }
     }
 
@@ -241,6 +246,11 @@ impl Settings {
     /// The file of the report.
     pub(crate) fn report_file(&self) -> &ReportFile {
         &self.report_file
+    }
+
+    /// Where calls are recorded, if they are.
+    pub(crate) fn record_path(&self) -> &PathValue {
+        &self.record_path
     }
 
     /// The file of heap profiles.

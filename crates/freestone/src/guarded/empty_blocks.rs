@@ -125,7 +125,7 @@ impl EmptyBlocks {
     }
 
     fn state_at(&self, at: usize) -> Option<&AtomicU8> {
-        let distance = self.distance(at).filter(|distance| distance.is_multiple_of(GRANULE_BYTES))?;
+        let distance = self.distance(at).filter(|distance| distance % GRANULE_BYTES == 0)?;
         self.states.get(distance / GRANULE_BYTES)
     }
 
@@ -133,7 +133,7 @@ impl EmptyBlocks {
     pub(crate) fn judge(&self, at: usize, touch: Touch) -> Option<(Misuse, usize)> {
         let offset = self.distance(at)? % GRANULE_BYTES;
         let block = at - offset;
-        let offset = offset.cast_signed();
+        let offset = offset as isize;
         let what = match self.state_at(block)?.load(Ordering::Acquire) {
             UNUSED => return None,
             FREED => Misuse::FreedBlock { block_bytes: 0, size: Some(0), offset, touch },

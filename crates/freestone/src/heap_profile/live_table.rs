@@ -13,6 +13,7 @@
 
 use crate::heap_profile::stack_table::StackIndex;
 use crate::heap_profile::tally::Weight;
+use core::mem::offset_of;
 use freestone_base::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Entries, a power of two.
@@ -37,6 +38,16 @@ struct LiveEntry {
     blocks: AtomicU64,
     bytes: AtomicU64,
 }
+
+/// Where a tracer finds the samples in the table: where the entries begin, how many there are, their bytes, and where in one the address and the
+/// stack are.
+pub(crate) const PLACES: [usize; 5] = [
+    offset_of!(LiveTable, entries),
+    N_SAMPLES,
+    size_of::<LiveEntry>(),
+    offset_of!(LiveEntry, address),
+    offset_of!(LiveEntry, stack),
+];
 
 /// See the module header.
 pub(crate) struct LiveTable {

@@ -13,6 +13,7 @@ use crate::heap_profile::exponential::{allocations_until, bytes_until, weight_of
 use crate::heap_profile::live_table::{LiveTable, Sample};
 use crate::heap_profile::stack_table::{StackCounts, StackTable};
 use core::ffi::c_void;
+use core::mem::offset_of;
 use core::ptr;
 use freestone_base::ptr as address;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +25,9 @@ struct Tables {
     stacks: StackTable,
     live: LiveTable,
 }
+
+/// Where a tracer finds the two tables in their mapping: the stacks, and the live samples.
+pub(crate) const PLACES: [usize; 2] = [offset_of!(Tables, stacks), offset_of!(Tables, live)];
 
 /// See the module header.
 ///
@@ -71,6 +75,11 @@ impl HeapProfile {
             n_dropped: AtomicU64::new(0),
             has_said_full: AtomicBool::new(false),
         }
+    }
+
+    /// Where the address of the tables is: 0 is there before profiling starts.
+    pub(crate) fn place_of_tables(&self) -> *const AtomicUsize {
+        &raw const self.tables
     }
 
     /// Whether slow paths have to ask what is to be done: allocations are sampled, or frees of Rust's global allocator are noticed.

@@ -16,6 +16,7 @@
 //! Threads: any, without a lock. Zero is an empty table.
 
 use crate::heap_profile::tally::{Tally, Weight};
+use core::mem::offset_of;
 use freestone_base::sync::{AtomicU64, AtomicUsize, Ordering};
 
 /// Stacks, a power of two.
@@ -46,6 +47,14 @@ pub(crate) struct StackTable {
     n_frames: AtomicUsize,
     n_stacks: AtomicUsize,
 }
+
+/// Where a tracer finds a stack in the table: where the entries begin, their bytes, where in one `place` is, and where the frames begin.
+pub(crate) const PLACES: [usize; 4] = [
+    offset_of!(StackTable, entries),
+    size_of::<StackEntry>(),
+    offset_of!(StackEntry, place),
+    offset_of!(StackTable, frames),
+];
 
 /// Number of a stack.
 pub(crate) type StackIndex = u32;

@@ -14,7 +14,8 @@
 //!
 //! # Safety
 //! The symbol is defined here and has the crate's version in its name, so that two versions can be in one process. The pointer is
-//! only ever one of the three placeholders or the calling thread's heap, from its creation to its end; none of them is ever unmapped.
+//! only ever one of the three placeholders, the front of the calling thread's record (`thread::recorded`), or the calling thread's heap, from its
+//! creation to its end; none of them is ever unmapped.
 
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Current;
@@ -133,6 +134,19 @@ pub(crate) fn get() -> Current<'static, Linux> {
     let heap: &'static Heap = unsafe { &*slot::get() };
     // SAFETY: as above.
     unsafe { heap.as_current() }
+}
+
+/// The pointer itself: [`get`] with what lies behind the heap.
+#[inline(always)]
+#[must_use]
+pub(crate) fn pointer() -> *const Heap {
+    slot::get()
+}
+
+/// Whether this thread has made no call yet.
+#[must_use]
+pub(crate) fn is_new() -> bool {
+    ptr::eq(slot::get(), &raw const BEFORE_FIRST_USE)
 }
 
 /// Whether this thread had a heap and has none any more.

@@ -27,7 +27,9 @@ fn a_wrong_option_is_reported_with_its_source_and_ignored() {
     let said = alone(&options, || {
         assert_eq!(ALLOCATOR.option("decay_ms"), Some(1000));
     });
-    for option in ["option DECAY_MS=soon (environment) ignored", "option COLOUR=red (environment) ignored"] {
+    for option in
+        ["option FREESTONE_DECAY_MS=soon (environment) ignored", "option FREESTONE_COLOUR=red (environment) ignored"]
+    {
         assert!(said.as_ref().is_none_or(|said| said.matches(option).count() == 1), "{said:?}");
     }
 }

@@ -10,6 +10,7 @@ use crate::progress;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// One peer.
 pub(crate) struct Peer {
@@ -72,19 +73,29 @@ fn keep(built: &Path, at: &Path) -> Result<PathBuf> {
     Ok(at.to_path_buf())
 }
 
-/// `peer` as an allocator; builds it first if it has not been built.
+/// `peer` as an allocator. If it has not been built, says that it is built now and how long that takes; on a terminal, asks first.
 ///
 /// # Errors
-/// The build fails.
+/// The build fails, or the user does not want it.
 pub(crate) fn find_or_build(peer: &Peer) -> Result<Allocator> {
     let library = match built(peer) {
         Some(library) => library,
-        None => {
-            let spinner = progress::spinner(format!("building {}", peer.name));
-            let library = build(peer);
-            spinner.finish_and_clear();
-            library?
-        }
+        None => build_announced(peer)?,
     };
     Ok(Allocator::in_library(peer.name, library))
+}
+
+fn build_announced(peer: &Peer) -> Result<PathBuf> {
+    if Checkout::of_this_command().is_some() {
+        eprintln!("{} is not built yet: {} is compiled now, which may take minutes, once", peer.name, peer.source);
+        if !progress::confirmed("Build it?") {
+            bail!("{} is not built; `freestone peers build {}` builds it", peer.name, peer.name);
+        }
+    }
+    let spinner = progress::spinner(format!("building {}", peer.name));
+    let (began, library) = (Instant::now(), build(peer));
+    spinner.finish_and_clear();
+    let library = library?;
+    eprintln!("{} is built ({:.0?})", peer.name, began.elapsed());
+    Ok(library)
 }

@@ -5,6 +5,7 @@ use crate::allocator::peer_library::{self, PEERS};
 use crate::allocator::{freestone_library, preloading};
 use crate::suggestion;
 use anyhow::{Result, bail};
+use freestone::options::OPTIONS;
 use std::path::Path;
 
 /// The allocators to measure.
@@ -43,6 +44,9 @@ fn one(text: &str) -> Result<Allocator> {
     let found = without_options(allocator)?;
     if found.library.is_none() || PEERS.iter().any(|peer| peer.name == found.name) {
         bail!("'{text}': the options behind a colon are Freestone's, and {} has others", found.name);
+    }
+    if let Some((key, _)) = options.iter().find(|(key, _)| OPTIONS.iter().all(|spec| spec.key != *key)) {
+        bail!("'{text}': {}", suggestion::unknown("option", key, OPTIONS.iter().map(|spec| spec.key)));
     }
     let variables: Vec<_> =
         options.iter().map(|(key, value)| (format!("FREESTONE_{}", key.to_uppercase()), *value)).collect();

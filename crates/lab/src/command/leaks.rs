@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Exit with this status if blocks are definitely lost [default: that of the command]
     #[arg(long, value_name = "STATUS")]
     error_exitcode: Option<u8>,
+    /// Whose stacks are recorded, by the sampling profiler; `all` takes a few times as long
+    #[arg(long, value_enum, default_value_t = Stacks::Sampled)]
+    stacks: Stacks,
     /// Leaks that are known: lines of leak:PATTERN, as LeakSanitizer reads them
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
@@ -44,6 +47,17 @@ pub(crate) struct Options {
     /// The command and its arguments
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
+}
+
+/// Which blocks have stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Stacks {
+    /// None
+    None,
+    /// One in 512 KiB of allocations
+    Sampled,
+    /// All
+    All,
 }
 
 /// What was found in a process, or why nothing could be.
@@ -103,6 +117,14 @@ fn prepare(options: &Options, program: &OsString, path: &Path) -> Result<Command
     command.envs(allocator.environment.iter().map(|(name, value)| (name, value)));
     // At other levels of hardening the heap does not tell live blocks from free ones.
     command.env("LD_PRELOAD", preload).env("FREESTONE_HARDEN", "default").env_remove("FREESTONE_GUARD_SAMPLE");
+    let interval = match options.stacks {
+        Stacks::None => return Ok(command),
+        Stacks::Sampled => "512k",
+        Stacks::All => "1",
+    };
+    command.env("FREESTONE_HEAP_PROFILE", "on").env("FREESTONE_HEAP_PROFILE_INTERVAL", interval);
+    // The stacks are read from the process: no file is needed.
+    command.env("FREESTONE_HEAP_PROFILE_FILE", "/dev/null");
     Ok(command)
 }
 

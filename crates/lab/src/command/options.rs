@@ -3,9 +3,16 @@
 //! The table comes from the heap ([`freestone::options::OPTIONS`]); no other module of the lab reads it.
 
 use crate::show::table;
+use crate::suggestion;
 use anyhow::Result;
 use freestone::options::{OPTIONS, OptionSpec, Unit};
 use serde_json::json;
+
+/// What the environment variables of options begin with.
+const PREFIX: &str = "FREESTONE_";
+
+/// Variables that begin so and are not the library's options, but the lab's.
+const NO_OPTIONS: [&str; 1] = ["FREESTONE_LIBRARY"];
 
 /// The options of `freestone options`.
 #[derive(clap::Args)]
@@ -20,6 +27,7 @@ pub(crate) struct Options {
 /// # Errors
 /// The table cannot be written as JSON.
 pub(crate) fn main(options: &Options) -> Result<()> {
+    mistakes().iter().for_each(|mistake| eprintln!("warning: {mistake}"));
     if options.json {
         let rows: Vec<_> = OPTIONS.iter().map(as_json).collect();
         println!("{}", serde_json::to_string_pretty(&rows)?);
@@ -47,9 +55,20 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// A message for each variable of the environment that looks like one of Freestone's options and is none, or has a value that it cannot have.
+fn mistakes() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut names: Vec<String> =
+        names.filter(|name| name.starts_with(PREFIX) && !NO_OPTIONS.contains(&name.as_str())).collect();
+    names.sort();
+    let known: Vec<String> = OPTIONS.iter().map(environment_key).collect();
+    let unknown = names.iter().filter(|name| !known.contains(name));
+    unknown.map(|name| suggestion::unknown("option", name, known.iter().map(String::as_str))).collect()
+}
+
 /// The environment variable of an option.
 fn environment_key(spec: &OptionSpec) -> String {
-    format!("FREESTONE_{}", spec.key.to_uppercase())
+    format!("{PREFIX}{}", spec.key.to_uppercase())
 }
 
 /// Whether the heap has an option with this environment variable.

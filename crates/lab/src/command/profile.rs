@@ -2,22 +2,27 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | [`run`] | a command with the profiler on |
 //! | [`output`] | the table on stdout, and the files |
 
 mod output;
+mod run;
 
 use crate::heap_profile::dump;
 use crate::heap_profile::named::NamedProfile;
+use crate::heap_profile::page::Titled;
 use anyhow::Result;
 use output::{Output, Shown};
 use std::path::{Path, PathBuf};
 
 /// The options of `freestone profile`.
 #[derive(clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Options {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
+    #[command(flatten)]
+    run: run::RunOptions,
 }
 
 #[derive(clap::Subcommand)]
@@ -47,8 +52,9 @@ enum Action {
 /// A dump cannot be read, or a file cannot be written.
 pub(crate) fn main(options: &Options) -> Result<u8> {
     match &options.action {
-        Action::Show { files, output } => show(files, output).map(|()| 0),
-        Action::Diff { before, after, output } => diff(before, after, output).map(|()| 0),
+        Some(Action::Show { files, output }) => show(files, output).map(|()| 0),
+        Some(Action::Diff { before, after, output }) => diff(before, after, output).map(|()| 0),
+        None => run::run(&options.run),
     }
 }
 
@@ -62,9 +68,9 @@ fn show(files: &[PathBuf], output: &Output) -> Result<()> {
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     output.present(&Shown {
         of: names[last].clone(),
-        now: &profiles[last],
-        peak: (peak != last).then(|| &profiles[peak]),
-        before: None,
+        main: Titled { title: "Now", profile: &profiles[last] },
+        other: (peak != last).then(|| Titled { title: "At the peak", profile: &profiles[peak] }),
+        change: None,
         timeline: live.iter().zip(1..).map(|(&bytes, number)| (f64::from(number), bytes as f64)).collect(),
     })
 }
@@ -74,9 +80,9 @@ fn diff(before: &Path, after: &Path, output: &Output) -> Result<()> {
     let change = later.minus(&earlier);
     output.present(&Shown {
         of: format!("change from {} to {}", before.display(), after.display()),
-        now: &change,
-        peak: None,
-        before: Some((&earlier, &later)),
+        main: Titled { title: "What changed", profile: &change },
+        other: None,
+        change: Some((&earlier, &later)),
         timeline: Vec::new(),
     })
 }

@@ -13,7 +13,7 @@ use crate::process::memory_timeline::{self, Timeline};
 use crate::process::scratch_file::ScratchFile;
 use crate::process::{command_file, command_run, interrupt};
 use crate::show::timeline_plot;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use exit_summary::{EndedCommand, Presence};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -39,8 +39,11 @@ pub(crate) struct Options {
     /// Print the summary as JSON (on stderr when there is a command)
     #[arg(long)]
     json: bool,
+    /// Write the summary to FILE, as JSON, too
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// The command and its arguments; without a command, the built-in demo runs under two allocators
-    #[arg(last = true)]
+    #[arg(trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -50,7 +53,8 @@ pub(crate) struct Options {
 /// The command or the allocator cannot be found.
 pub(crate) fn main(options: &Options) -> Result<u8> {
     let Some(program) = options.command.first() else {
-        return demo::compare(options.rounds, options.seed, options.json).map(|()| 0);
+        let summary = demo::compare(options.rounds, options.seed, options.json)?;
+        return write_summary(options, &summary).map(|()| 0);
     };
     let path = command_file::find(program)?;
     let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
@@ -72,7 +76,12 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let presence = Presence::of(&allocator, &report, preloading::obstacle(&path));
     let ended =
         EndedCommand { arguments: &options.command, allocator: &allocator, record: &record, report: &report, presence };
-    let mut text = if options.json { format!("{}\n", ended.to_json()) } else { ended.to_text() };
+    let summary = ended.to_json();
+    let mut text = if options.json { format!("{summary}\n") } else { ended.to_text() };
+    // The command has run: a summary that cannot be written changes nothing about its exit status.
+    if let Err(error) = write_summary(options, &summary) {
+        let _ = writeln!(text, "  not written    {error:#}");
+    }
     if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
         let [table, picture] = timeline_plot::write(&timeline.rows(&report), file)?;
         let _ = writeln!(text, "  timeline       {} and {}", table.display(), picture.display());
@@ -81,4 +90,11 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     interrupt::continue_when_the_reader_is_gone();
     let _ = std::io::stderr().write_all(text.as_bytes());
     Ok(record.exit.clamp(0, 255) as u8)
+}
+
+/// Writes the summary where `--out` says.
+fn write_summary(options: &Options, summary: &serde_json::Value) -> Result<()> {
+    let Some(file) = &options.out else { return Ok(()) };
+    let text = serde_json::to_string_pretty(summary).context("the summary cannot be written as JSON")?;
+    std::fs::write(file, text + "\n").with_context(|| format!("the summary cannot be written to {}", file.display()))
 }

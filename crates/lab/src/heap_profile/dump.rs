@@ -59,7 +59,9 @@ pub(crate) fn parse(text: &str) -> Result<HeapProfile> {
         );
     };
     let is_gperftools = first.starts_with(GPERFTOOLS);
-    let lines = samples.lines().enumerate().skip(1).filter(|(_, line)| !line.trim().is_empty());
+    // Lines that begin with `#` are remarks.
+    let is_content = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+    let lines = samples.lines().enumerate().skip(1).filter(|(_, line)| is_content(line));
     let mut profile = HeapProfile { interval, samples: Vec::new(), mappings: Mapping::parse_all(mappings) };
     let mut stack = None;
     for (index, line) in lines {

@@ -17,9 +17,10 @@ const POLICY: &str = "<meta http-equiv=\"Content-Security-Policy\" content=\"def
 const MOST_ROWS: usize = 40;
 
 /// A profile, and what it is of.
+#[derive(Clone, Copy)]
 pub(crate) struct Titled<'a> {
     /// The heading: `At the end`, `At the peak`.
-    pub(crate) title: String,
+    pub(crate) title: &'static str,
     /// The profile.
     pub(crate) profile: &'a NamedProfile,
 }
@@ -85,7 +86,7 @@ fn first_screen(titled: &Titled<'_>, measure: Measure) -> String {
         measure.name(),
         quantity::count(sum.blocks.unsigned_abs())
     );
-    section(&titled.title, &note, &html_table(&table::header(measure), &shown))
+    section(titled.title, &note, &html_table(&table::header(measure), &shown))
 }
 
 /// A picture without the lines that only a file of its own has.
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn a_page_has_tables_a_flame_graph_and_a_timeline_and_escapes_names() {
         let (now, peak) = (profile(&[("main;get<int>", 10, 30)]), profile(&[("main;burst", 50, 50)]));
-        let titled = |title: &str, profile| Titled { title: title.into(), profile };
+        let titled = |title, profile| Titled { title, profile };
         let contents = Contents {
             of: "a <b>".into(),
             profiles: vec![titled("At the end", &now), titled("At the peak", &peak)],

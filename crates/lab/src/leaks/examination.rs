@@ -1,13 +1,17 @@
 //! The examination of a stopped process: from its memory to the findings.
 
+use crate::heap_profile::named::{Stack, named_stack};
 use crate::leaks::findings::Findings;
 use crate::leaks::heap::Heap;
 use crate::leaks::heap_map::HeapMap;
 use crate::leaks::memory::Memory;
+use crate::leaks::samples::Samples;
 use crate::leaks::stopped::StoppedProcess;
 use crate::leaks::{marking, roots};
 use crate::symbols::mapping::Mapping;
+use crate::symbols::symbolizer::Symbolizer;
 use anyhow::{Result, bail};
+use std::collections::HashMap;
 
 /// Finds the leaks of a process.
 ///
@@ -29,5 +33,12 @@ pub(crate) fn examine(process: &StoppedProcess) -> Result<Findings> {
         heap.prepare_marks();
     }
     let verdicts = marking::mark(&memory, &mut heaps, &roots);
-    Ok(Findings::new(process.pid, &heaps, &verdicts, |_| Vec::new()))
+    let samples: Vec<Samples> = maps.iter().map(|map| Samples::read(&memory, map)).collect();
+    let mut symbols = Symbolizer::new(mappings);
+    let mut named = HashMap::<(usize, u64), Stack>::new();
+    Ok(Findings::new(process.pid, &heaps, &verdicts, |block| {
+        let found = samples.iter().enumerate().find_map(|(heap, samples)| Some((heap, samples.stack(block)?)));
+        let Some((heap, (number, addresses))) = found else { return Stack::new() };
+        named.entry((heap, number)).or_insert_with(|| named_stack(&mut symbols, addresses)).clone()
+    }))
 }

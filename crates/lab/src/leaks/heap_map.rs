@@ -9,7 +9,7 @@ use freestone::door::{HEAP_MAP_MAGIC, HEAP_MAP_VERSION};
 const DEFAULT_HARDENING: u64 = 1;
 
 /// Words before the sizes of blocks.
-const HEADER_WORDS: usize = 24;
+const HEADER_WORDS: usize = 36;
 
 /// More size classes than any version has.
 const MOST_CLASSES: u64 = 256;
@@ -31,6 +31,10 @@ pub(super) struct HeapMap {
     pub(super) page_map: u64,
     /// One past the last address of pages and metadata.
     pub(super) end: u64,
+    /// Where the address of the tables of the heap profile is, and the places in them, as the library states them.
+    pub(super) profile: u64,
+    /// See [`HeapMap::profile`].
+    pub(super) profile_places: Vec<u64>,
     /// Bytes of an OS page.
     pub(super) os_page_bytes: u64,
     /// Bytes of a page.
@@ -117,19 +121,21 @@ impl HeapMap {
             bitmaps: words[6],
             page_map: words[7],
             end: words[8],
+            profile: words[11],
+            profile_places: words[12..23].to_vec(),
             os_page_bytes: words[9],
-            page_bytes: words[11],
-            record_bytes: words[12],
-            bitmap_bytes: words[13],
-            pages_at: words[14] as usize,
-            fresh_at: words[15] as usize,
-            kind_at: words[16] as usize,
-            class_at: words[17] as usize,
-            kind_small: words[18] as u8,
-            kind_large: words[19] as u8,
-            entry_large: words[20] as u32,
-            mark: words[21] as u32,
-            mark_at: words[22] as usize,
+            page_bytes: words[23],
+            record_bytes: words[24],
+            bitmap_bytes: words[25],
+            pages_at: words[26] as usize,
+            fresh_at: words[27] as usize,
+            kind_at: words[28] as usize,
+            class_at: words[29] as usize,
+            kind_small: words[30] as u8,
+            kind_large: words[31] as u8,
+            entry_large: words[32] as u32,
+            mark: words[33] as u32,
+            mark_at: words[34] as usize,
             block_bytes: block_bytes.unwrap_or_default().to_vec(),
         })
     }

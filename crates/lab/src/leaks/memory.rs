@@ -44,6 +44,11 @@ impl Memory {
         usize::try_from(read).unwrap_or(0)
     }
 
+    /// The 64-bit word at an address, if it can be read.
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        words_in(&self.bytes(address, 8)).next()
+    }
+
     /// The bytes from `address` on; as many as there are in memory, at most `count`.
     pub(super) fn bytes(&self, address: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];

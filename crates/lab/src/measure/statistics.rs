@@ -44,6 +44,18 @@ pub(crate) struct Ratio {
     pub(crate) verdict: Verdict,
 }
 
+impl Ratio {
+    /// Whether the interval includes 1.
+    pub(crate) fn includes_one(&self) -> bool {
+        self.low <= 1.0 && self.high >= 1.0
+    }
+
+    /// Whether the median is too close to 1 for a claim.
+    pub(crate) fn is_small(&self) -> bool {
+        (self.median - 1.0).abs() < RESOLUTION
+    }
+}
+
 /// Smaller differences are not claimed: the layout of code and of the address space alone changes a run by as much.
 const RESOLUTION: f64 = 0.01;
 

@@ -10,7 +10,7 @@ use std::{fmt, fs};
 /// Why a command cannot be run, with the exit status that a shell gives in that case.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    /// [`NOT_FOUND`](Self::NOT_FOUND) or [`NOT_RUNNABLE`](Self::NOT_RUNNABLE).
+    /// One of the constants below.
     pub(crate) status: u8,
     message: String,
 }
@@ -20,6 +20,8 @@ impl Refusal {
     pub(crate) const NOT_FOUND: u8 = 127;
     /// The file exists but cannot be executed.
     pub(crate) const NOT_RUNNABLE: u8 = 126;
+    /// The command was not started, for another reason: a wrong option, or no library. `env` and `timeout` give the same.
+    pub(crate) const NOT_STARTED: u8 = 125;
 
     /// A refusal with a message that says what to do.
     pub(crate) fn new(status: u8, message: String) -> Self {

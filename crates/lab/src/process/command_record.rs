@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct CommandRecord {
     /// Exit status, or 128 + the number of the signal that ended the command.
     pub(crate) exit: i32,
+    /// The signal that ended the command; a command may also exit with a status above 128.
+    #[serde(default)]
+    pub(crate) signal: Option<i32>,
     /// Why the command could not be started.
     pub(crate) start_error: Option<String>,
     /// Wall-clock time from fork to exit, in nanoseconds.
@@ -28,6 +31,7 @@ impl CommandRecord {
     pub(crate) fn not_started(exit: i32, error: String) -> Self {
         Self {
             exit,
+            signal: None,
             start_error: Some(error),
             wall_ns: 0,
             user_ns: 0,
@@ -53,9 +57,10 @@ impl CommandRecord {
             (libc::SIGPIPE, "SIGPIPE"),
             (libc::SIGTERM, "SIGTERM"),
         ];
-        match NAMED.iter().find(|(number, _)| self.exit == 128 + number) {
-            Some((number, name)) => format!("ended by signal {number} ({name})"),
-            None => format!("exit status {}", self.exit),
+        let Some(signal) = self.signal else { return format!("exit status {}", self.exit) };
+        match NAMED.iter().find(|(number, _)| *number == signal) {
+            Some((_, name)) => format!("ended by signal {signal} ({name})"),
+            None => format!("ended by signal {signal}"),
         }
     }
 }
@@ -74,10 +79,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_is_named_and_other_statuses_are_numbers() {
-        let ending = |exit| CommandRecord::not_started(exit, String::new()).ending();
-        assert_eq!(ending(139), "ended by signal 11 (SIGSEGV)");
-        assert_eq!(ending(3), "exit status 3");
-        assert_eq!(ending(128 + 64), "exit status 192");
+    fn a_signal_is_named_and_a_status_is_a_number_even_if_it_is_that_of_a_signal() {
+        let ended = |exit, signal| CommandRecord { signal, ..CommandRecord::not_started(exit, String::new()) }.ending();
+        assert_eq!(ended(139, Some(11)), "ended by signal 11 (SIGSEGV)");
+        assert_eq!(ended(128 + 64, Some(64)), "ended by signal 64");
+        assert_eq!(ended(3, None), "exit status 3");
+        assert_eq!(ended(139, None), "exit status 139", "a status that the command chose");
     }
 }

@@ -97,8 +97,10 @@ fn launch(program: Program, watched: Option<&str>, awaited: AwaitedSignals) -> C
     let wall_ns = began.elapsed().as_nanos() as u64;
     let peak_rss_bytes = usage.ru_maxrss as u64 * 1024;
     let Usage { user_ns, system_ns, minor_faults } = Usage::from(usage);
+    let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
     CommandRecord {
-        exit: if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) },
+        exit: signal.map_or_else(|| libc::WEXITSTATUS(status), |signal| 128 + signal),
+        signal,
         start_error: None,
         wall_ns,
         user_ns,

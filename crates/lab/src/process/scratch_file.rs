@@ -1,6 +1,8 @@
-//! Temporary files.
+//! Temporary files and folders.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,6 +27,33 @@ impl Drop for ScratchFile {
     fn drop(&mut self) {
         // The file may never have been written.
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// A folder of this process in the system's temporary folder; it is removed, with what is in it, when the value is dropped.
+pub(crate) struct ScratchFolder(PathBuf);
+
+impl ScratchFolder {
+    /// A new folder that only its user can read.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn new(what: &str) -> io::Result<Self> {
+        let path = ScratchFile::new(what).path().to_path_buf();
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        // Another process may have removed it.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

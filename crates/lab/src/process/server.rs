@@ -42,7 +42,8 @@ pub(crate) fn run(
     end(&mut running)?;
     let mut run = outcome.context("the client")?;
     let of_server = command_run::read_record(report.path())?;
-    run.record = CommandRecord { wall_ns: run.record.wall_ns, exit: run.record.exit, ..of_server };
+    run.record =
+        CommandRecord { wall_ns: run.record.wall_ns, exit: run.record.exit, signal: run.record.signal, ..of_server };
     Ok(run)
 }
 

@@ -43,7 +43,16 @@ pub(crate) fn percentile(percentile: f64) -> String {
     if percentile >= 100.0 { "slowest".into() } else { format!("p{percentile}") }
 }
 
+/// A number with its noun: `1 process`, `2 processes`.
+pub(crate) fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { several })
+}
+
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    // Nothing has no digits: `0.00 ns` would claim a precision.
+    if value == 0.0 {
+        return format!("0 {}", units.first().copied().unwrap_or_default());
+    }
     let mut value = value;
     let mut units = units.iter();
     let mut unit = units.next().copied().unwrap_or_default();

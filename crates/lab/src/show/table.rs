@@ -12,9 +12,15 @@ const GAP: usize = 3;
 /// Prints `rows` under `header`; every column but the first is aligned to the right. A table that is too wide for the terminal is split into
 /// several, each with the first `kept` columns.
 pub(crate) fn print(header: &[String], rows: &[Vec<String>], kept: usize) {
-    for columns in parts(&widths(header, rows), kept, width()) {
+    let wide = widths(header, rows);
+    for columns in parts(&wide, kept, width()) {
         let part = |row: &[String]| columns.iter().filter_map(|&column| row.get(column).cloned()).collect::<Vec<_>>();
         let mut table = new(&part(header));
+        let needed: usize = columns.iter().map(|&column| wide[column] + GAP).sum();
+        if needed > width() {
+            // One column is wider than the terminal: its lines are wrapped.
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width_u16());
+        }
         rows.iter().for_each(|row| {
             table.add_row(part(row));
         });
@@ -75,8 +81,12 @@ pub(crate) fn text(header: &[String]) -> Table {
         .load_style(presets::UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
-    table.set_width(u16::try_from(width()).unwrap_or(u16::MAX));
+    table.set_width(width_u16());
     table
+}
+
+fn width_u16() -> u16 {
+    u16::try_from(width()).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::workload::definition::Workload;
 use crate::workload::{
     alloc_free_pair, binary_trees, burst_keep_every_20th, calloc_huge, central_refill, containers, false_sharing,
     fragmentation_phases, free_only_consumer, idle_after_burst, idle_threads, large_churn, larson, latency_tail,
-    pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, shifting_sizes, startup,
+    pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, replay, shifting_sizes, startup,
     threads_come_and_go, tiny_hot, web_server,
 };
 
@@ -36,6 +36,9 @@ pub(crate) static ALL: &[&Workload] = &[
     &burst_keep_every_20th::WORKLOAD,
     &latency_tail::WORKLOAD,
     &startup::WORKLOAD,
+    &replay::PYTHON,
+    &replay::SQLITE,
+    &replay::GCC,
     &programs::PYTHON3,
     &programs::SQLITE3,
     &programs::GCC,
@@ -43,9 +46,9 @@ pub(crate) static ALL: &[&Workload] = &[
     &programs::REDIS,
 ];
 
-/// The workload called `name`.
+/// The workload called `name`; also that of `freestone replay`, which is in no list.
 pub(crate) fn find(name: &str) -> Option<&'static Workload> {
-    ALL.iter().copied().find(|workload| workload.name == name)
+    ALL.iter().copied().chain([&replay::WORKLOAD]).find(|workload| workload.name == name)
 }
 
 /// The workload that was measured as `subject`: a workload's name, followed by parameters if any were set.

@@ -5,9 +5,9 @@ use std::vec::Vec;
 fn chunk(sealed: bool) -> Vec<u8> {
     let header = Header { len: 4096, recorder: 3, thread: 7, place: 2, time_us: 11, sequence: 5 };
     let mut bytes = header.to_bytes().to_vec();
-    let mut encoder = Encoder::new(5, 11);
+    let encoder = Encoder::new(5, 11);
     let mut put = |word: crate::word::Word| bytes.extend_from_slice(&word.bits.to_le_bytes()[..word.len]);
-    encoder.allocate_small(Kind::C, 24, 0x7000_0010, &mut put);
+    put(encoder.small_in_a_word(Kind::C, 24, 0x7000_0010).unwrap());
     encoder.free(0x7000_0010, &mut put);
     if sealed {
         let sealed = seal(&bytes[HEADER_BYTES..]);

@@ -32,12 +32,12 @@ pub(super) struct Output {
 pub(super) struct Shown<'a> {
     /// The command, or the files.
     pub(super) of: String,
-    /// The profile of the table and the files.
-    pub(super) now: &'a NamedProfile,
-    /// The profile of the moment with most live bytes, if it is another.
-    pub(super) peak: Option<&'a NamedProfile>,
+    /// The profile of the first table and of the files.
+    pub(super) main: Titled<'a>,
+    /// Another moment, if there is one.
+    pub(super) other: Option<Titled<'a>>,
     /// Of a change: what was before it, and what after it.
-    pub(super) before: Option<(&'a NamedProfile, &'a NamedProfile)>,
+    pub(super) change: Option<(&'a NamedProfile, &'a NamedProfile)>,
     /// Live bytes at each dump.
     pub(super) timeline: Vec<(f64, f64)>,
 }
@@ -49,17 +49,22 @@ impl Output {
     /// A file cannot be written.
     pub(super) fn present(&self, shown: &Shown<'_>) -> Result<()> {
         if self.json {
-            let peak = shown.peak.map(table::to_json);
-            println!("{}", json!({"of": shown.of, "profile": table::to_json(shown.now), "peak": peak}));
+            let titled =
+                |titled: &Titled<'_>| json!({"title": titled.title, "profile": table::to_json(titled.profile)});
+            println!(
+                "{}",
+                json!({"of": shown.of, "main": titled(&shown.main), "other": shown.other.as_ref().map(titled)})
+            );
         } else {
-            self.print(shown.now, if shown.before.is_some() { "changed" } else { "in all" });
-            if let Some(peak) = shown.peak {
-                println!("\nAt the peak:");
-                self.print(peak, "in all");
+            println!("{}: {}", shown.main.title, shown.of);
+            self.print(shown.main.profile);
+            if let Some(other) = &shown.other {
+                println!("\n{}:", other.title);
+                self.print(other.profile);
             }
         }
-        if !shown.now.unnamed_modules.is_empty() {
-            let files = shown.now.unnamed_modules.join(", ");
+        if !shown.main.profile.unnamed_modules.is_empty() {
+            let files = shown.main.profile.unnamed_modules.join(", ");
             eprintln!(
                 "freestone: no symbols in {files}: functions there are shown as offsets; install their debugging symbols"
             );
@@ -70,7 +75,7 @@ impl Output {
         Ok(())
     }
 
-    fn print(&self, profile: &NamedProfile, sum_name: &str) {
+    fn print(&self, profile: &NamedProfile) {
         let sum = profile.sum().of(self.measure);
         let mut rows = table::rows(profile, self.measure);
         rows.retain(|row| row.own.bytes != 0 || row.own.blocks != 0);
@@ -84,24 +89,22 @@ impl Output {
         let left_out = rows.len().saturating_sub(most);
         let rest = if left_out > 0 { format!("; {left_out} more functions with --rows 0") } else { String::new() };
         let blocks = quantity::count(sum.blocks.unsigned_abs());
-        println!("{} {} {sum_name}, in {blocks} blocks{rest}", table::bytes(sum.bytes), self.measure.name());
+        println!("{} {}, in {blocks} blocks{rest}", table::bytes(sum.bytes), self.measure.name());
     }
 
     /// Writes the four files, and names them on stderr.
     fn write(&self, shown: &Shown<'_>, name: &Path) -> Result<()> {
-        let lines = match shown.before {
+        let lines = match shown.change {
             Some((before, after)) => collapsed::lines_of_change(before, after, self.measure),
-            None => collapsed::lines(shown.now, self.measure),
+            None => collapsed::lines(shown.main.profile, self.measure),
         };
         let mut pprof = Vec::new();
-        pprof_file::write(shown.now, &mut pprof).context("the profile cannot be compressed")?;
+        pprof_file::write(shown.main.profile, &mut pprof).context("the profile cannot be compressed")?;
         let title = format!("Bytes {}: {}", self.measure.name(), shown.of);
         let svg = flame_graph::draw(&title, &lines)?;
-        let mut profiles = vec![Titled { title: self.title(shown).into(), profile: shown.now }];
-        profiles.extend(shown.peak.map(|profile| Titled { title: "At the peak".into(), profile }));
         let contents = Contents {
             of: shown.of.clone(),
-            profiles,
+            profiles: [Some(&shown.main), shown.other.as_ref()].into_iter().flatten().copied().collect(),
             measure: self.measure,
             timeline: shown.timeline.clone(),
             timeline_axis: "dump",
@@ -120,14 +123,6 @@ impl Output {
             eprintln!("freestone: wrote {}", path.display());
         }
         Ok(())
-    }
-
-    fn title(&self, shown: &Shown<'_>) -> &'static str {
-        match (shown.before, self.measure) {
-            (Some(_), _) => "What changed",
-            (None, Measure::Live) => "Now",
-            (None, Measure::Total) => "Since the start",
-        }
     }
 }
 

@@ -46,11 +46,11 @@ const ROWS: &[Row] = &[
     Row { label: "memory a second after", figure: |record| record.rss_after_bytes as f64, show: quantity::bytes },
 ];
 
-/// Runs the demo under both allocators and prints the table.
+/// Runs the demo under both allocators, prints the table, and returns the records.
 ///
 /// # Errors
 /// Freestone's library cannot be found or built, or the program fails.
-pub(super) fn compare(rounds: usize, seed: Option<u32>, as_json: bool) -> Result<()> {
+pub(super) fn compare(rounds: usize, seed: Option<u32>, as_json: bool) -> Result<serde_json::Value> {
     if rounds == 0 {
         bail!("--rounds 0 measures nothing; give 1 or more");
     }
@@ -59,13 +59,14 @@ pub(super) fn compare(rounds: usize, seed: Option<u32>, as_json: bool) -> Result
     let both = [Allocator::system(), freestone_library::find()?];
     let records = measure(rounds, seed, &both)?;
     check(&records)?;
+    let [system, freestone] = &records;
+    let summary = json!({"seed": seed, "system": system, "freestone": freestone});
     if as_json {
-        let [system, freestone] = &records;
-        println!("{}", serde_json::to_string_pretty(&json!({"seed": seed, "system": system, "freestone": freestone}))?);
+        println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
         print(&records, seed);
     }
-    Ok(())
+    Ok(summary)
 }
 
 fn measure(rounds: usize, seed: Seed, both: &[Allocator; 2]) -> Result<[Vec<DemoRecord>; 2]> {
@@ -128,26 +129,28 @@ fn print(records: &[Vec<DemoRecord>; 2], Seed(seed): Seed) {
     let [system, freestone] = records;
     let (document, threads) = (system[0].document_bytes as f64, system[0].threads);
     println!(
-        "The demo parsed a JSON document of {}, indexed it, transformed it on {threads} threads and dropped it,\n{} times under each \
-         allocator, in random order (--seed {seed}). Both computed the same result. Figures are medians; ratios are shown with their 95 % interval.\n",
+        "The demo parsed a JSON document of {}, indexed it, transformed it on {} and dropped it,\n{} under each \
+         allocator, in random order (--seed {seed}). Both computed the same result.\n",
         quantity::bytes(document),
-        system.len().min(freestone.len())
+        quantity::counted(threads as u64, "thread", "threads"),
+        quantity::counted(system.len().min(freestone.len()) as u64, "time", "times")
     );
-    let mut table =
-        table::new(&["".into(), label("system", system), label("freestone", freestone), "freestone / system".into()]);
+    let header = ["".into(), label("system", system), label("freestone", freestone), "freestone / system".into()];
+    let mut rows = Vec::new();
     for row in ROWS {
         let series = |records: &[DemoRecord]| -> Vec<f64> { records.iter().map(row.figure).collect() };
         let (base, ours) = (series(system), series(freestone));
         let show = |values: &[f64]| statistics::median(values).map_or_else(String::new, row.show);
         let ratio = statistics::compare(&ours, &base);
-        table.add_row(vec![
+        rows.push(vec![
             row.label.to_owned(),
             show(&base),
             show(&ours),
             ratio.as_ref().map_or_else(String::new, in_words),
         ]);
     }
-    println!("{table}\n");
+    table::print(&header, &rows, 1);
+    println!("{}\n", verdict_text::legend(&rows, "medians; ratios with their 95 % interval"));
     if system.len().min(freestone.len()) < ENOUGH_ROUNDS {
         println!(
             "With fewer than {ENOUGH_ROUNDS} rounds only the steadiest differences can be told from chance; raise --rounds.\n"
@@ -168,7 +171,7 @@ fn label(name: &str, records: &[DemoRecord]) -> String {
 fn in_words(ratio: &Ratio) -> String {
     let percent = (ratio.median - 1.0).abs() * 100.0;
     let than = match ratio.verdict {
-        Verdict::NoDifferenceSeen => return "no difference seen".into(),
+        Verdict::NoDifferenceSeen => return verdict_text::verdict(ratio),
         Verdict::Less => "less",
         Verdict::More => "more",
     };

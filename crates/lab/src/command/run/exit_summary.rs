@@ -14,6 +14,8 @@ pub(super) enum Presence {
     Proven,
     /// It leaves no report, but nothing in the command's file keeps it out.
     Likely,
+    /// It leaves a report with its first allocation, and there is none.
+    Unseen,
     /// It was not; the text says why.
     Absent(String),
 }
@@ -24,17 +26,20 @@ impl Presence {
         if allocator.library.is_none() {
             return Self::Proven;
         }
+        // What was seen counts more than what the file lets expect: a setuid command that its owner starts is preloaded like any other.
         match obstacle {
             Some(Obstacle::OwnMalloc) if report.sum(|exit| exit.allocations) > 0 => Self::Proven,
+            Some(Obstacle::OwnMalloc) => Self::Absent(Obstacle::OwnMalloc.to_string()),
+            _ if report.started > 0 => Self::Proven,
             Some(obstacle) => Self::Absent(obstacle.to_string()),
-            None if report.started > 0 => Self::Proven,
-            None if allocator.name == "freestone" => {
-                Self::Absent("the library left no report; does the command clear its environment?".into())
-            }
+            None if allocator.name == "freestone" => Self::Unseen,
             None => Self::Likely,
         }
     }
 }
+
+/// Why a library may leave no report although nothing in the command's file keeps it out.
+const WHY_UNSEEN: &str = "the command allocated nothing, or clears its environment";
 
 /// A command that has ended, and everything that was recorded of it.
 pub(super) struct EndedCommand<'a> {
@@ -56,21 +61,28 @@ impl EndedCommand<'_> {
         let (record, report) = (self.record, self.report);
         let title = match &self.presence {
             Presence::Proven | Presence::Likely => format!("ran under {}", self.allocator.name),
+            Presence::Unseen => format!("ran, and {} left no report: {WHY_UNSEEN}", self.allocator.name),
             Presence::Absent(why) => format!("did NOT run under {}: {why}", self.allocator.name),
         };
         let name = self.arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let mut lines = vec![String::new(), format!("freestone: {name} {title}")];
         let mut line = |name: &str, text: String| lines.push(format!("  {name:14} {text}"));
         if let Some(version) = &report.version {
-            line("library", format!("freestone {version}, in {} process{}", report.started, plural(report.started)));
+            line("library", format!("freestone {version}, in {}", processes(report.started)));
         }
         for (name, text) in memory(report) {
             line(name, text);
         }
         if report.unfinished() > 0 {
-            let (unfinished, ending) = (report.unfinished(), plural(report.unfinished()));
-            let why = "ended by a signal or _exit, so only the kernel's figures cover them";
-            line("not reported", format!("{unfinished} process{ending} {why}"));
+            let (how, whom) = match (self.record.signal.is_some(), report.unfinished()) {
+                (true, 1) => ("ended by the signal", "it"),
+                (_, 1) => ("ended by a signal or _exit", "it"),
+                _ => ("ended by a signal or _exit", "them"),
+            };
+            line(
+                "not reported",
+                format!("{} {how}, so only the kernel's figures cover {whom}", processes(report.unfinished())),
+            );
         }
         let whose = if report.started > 1 { ", of the largest process" } else { "" };
         line("peak RSS", format!("{}{whose}", quantity::bytes(record.peak_rss_bytes as f64)));
@@ -90,7 +102,8 @@ impl EndedCommand<'_> {
         let (in_process, why) = match &self.presence {
             Presence::Proven => (Some(true), None),
             Presence::Likely => (None, None),
-            Presence::Absent(why) => (Some(false), Some(why)),
+            Presence::Unseen => (None, Some(WHY_UNSEEN)),
+            Presence::Absent(why) => (Some(false), Some(why.as_str())),
         };
         json!({
             "command": command_line::quoted(self.arguments), "allocator": self.allocator, "in_process": in_process,
@@ -110,7 +123,7 @@ fn memory(report: &Report) -> Vec<(&'static str, String)> {
     let (allocations, frees) = (report.sum(|exit| exit.allocations), report.sum(|exit| exit.frees));
     let mut lines = vec![(
         "allocations",
-        format!("{}, of which {} were freed{all}", quantity::count(allocations), quantity::count(frees)),
+        format!("{}, of which {} freed{all}", quantity::count(allocations), quantity::counted(frees, "was", "were")),
     )];
     if several {
         lines.push(("largest", format!("process {}, which the next two lines describe", largest.pid)));
@@ -122,8 +135,8 @@ fn memory(report: &Report) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn plural(number: usize) -> &'static str {
-    if number == 1 { "" } else { "es" }
+fn processes(number: usize) -> String {
+    quantity::counted(number as u64, "process", "processes")
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl Comparison {
     pub(crate) fn print(&self) {
         println!("\n{}", self.title);
         table::print(&self.header, &self.rows, 1);
-        if self.rows.iter().flatten().any(|cell| cell == SAME) {
+        if self.rows.iter().flatten().any(|cell| cell.starts_with(SAME)) {
             println!(" {SAME}: no difference seen");
         }
     }

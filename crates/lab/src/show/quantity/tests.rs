@@ -21,6 +21,16 @@ fn a_figure_that_rounds_up_to_a_power_of_ten_keeps_three_digits() {
 }
 
 #[test]
+fn nothing_is_shown_without_digits_and_a_noun_follows_its_number() {
+    assert_eq!((time(0.0), bytes(0.0)), ("0 ns".into(), "0 B".into()));
+    assert_eq!(
+        (counted(1, "process", "processes"), counted(0, "process", "processes")),
+        ("1 process".into(), "0 processes".into())
+    );
+    assert_eq!(counted(1200, "was", "were"), "1 200 were");
+}
+
+#[test]
 fn percentiles_have_their_usual_names() {
     assert_eq!([percentile(50.0), percentile(99.999), percentile(100.0)], ["p50", "p99.999", "slowest"]);
 }

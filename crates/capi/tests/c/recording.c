@@ -1,0 +1,116 @@
+/* Calls that recording.rs finds in a trace again. The argument selects a part. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N 20000
+
+/* Sizes that no library asks for by chance. */
+static void calls(void) {
+    char *one = malloc(12321);
+    char *two = calloc(3, 4109);
+    char *large = malloc(10000019);
+    void *aligned = NULL;
+    one = realloc(one, 54321);
+    if (posix_memalign(&aligned, 4096, 12323) != 0 || !one || !two || !large) abort();
+    if (malloc(SIZE_MAX / 2 - 7) != NULL || errno != ENOMEM) abort();
+    free(one), free(two), free(large), free(aligned);
+    free(NULL);
+}
+
+static void *passed[N];
+static pthread_barrier_t barrier;
+
+static void *frees(void *unused) {
+    for (int round = 0; round < 10; round++) {
+        pthread_barrier_wait(&barrier);
+        for (int i = 0; i < N; i++) free(passed[i]);
+        pthread_barrier_wait(&barrier);
+    }
+    return unused;
+}
+
+/* Every block is freed by the other thread, and its address is used again. */
+static void passing(void) {
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    if (pthread_create(&thread, NULL, frees, NULL) != 0) abort();
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < N; i++) passed[i] = malloc(3001 + i % 7);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+    }
+    pthread_join(thread, NULL);
+}
+
+static void *short_life(void *block) {
+    free(block);
+    return malloc(4441);
+}
+
+static void threads(void) {
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        void *block;
+        if (pthread_create(&thread, NULL, short_life, malloc(4443)) != 0) abort();
+        pthread_join(thread, &block);
+        free(block);
+    }
+}
+
+static void forks(void) {
+    free(malloc(7001));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 1000; i++) free(malloc(7003));
+        exit(0);
+    }
+    for (int i = 0; i < 1000; i++) free(malloc(7001));
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0) abort();
+    printf("%d\n", (int)child);
+}
+
+static void killed(void) {
+    for (int i = 0; i < N; i++) free(malloc(5003));
+    raise(SIGKILL);
+}
+
+/* More than fits into a small disk or under a small limit. */
+static void many(void) {
+    for (int i = 0; i < 2000000; i++) free(malloc(1 + i % 1000));
+}
+
+static void on_signal(int signal) {
+    int before = errno;
+    free(malloc(6007));
+    errno = before;
+    (void)signal;
+}
+
+/* A handler that allocates, in the middle of calls. */
+static void signals(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGALRM, &action, NULL);
+    ualarm(1000, 200);
+    for (int i = 0; i < 3000000; i++) free(malloc(6001));
+    ualarm(0, 0);
+}
+
+int main(int argc, char **argv) {
+    const char *part = argc > 1 ? argv[1] : "";
+    struct { const char *name; void (*run)(void); } parts[] = {
+        {"calls", calls}, {"passing", passing}, {"threads", threads}, {"forks", forks},
+        {"killed", killed}, {"many", many}, {"signals", signals},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(part, parts[i].name) == 0) return parts[i].run(), 0;
+    return 2;
+}

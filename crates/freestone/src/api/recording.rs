@@ -1,0 +1,109 @@
+//! Calls that are recorded: the call itself, and its event.
+//!
+//! The slow paths come here first ([`recorded`]), and pass what is to be done. That takes the same way as in a thread that is not recorded, with
+//! the thread's real heap (`thread::recorded`).
+//!
+//! Not recorded are explicit heaps, what a thread does after its heap has ended, what a signal handler or the callback for memory pressure does while its thread is in the
+//! allocator, and questions for a block's size.
+
+use crate::api::local_heap::with_heap;
+use crate::api::process::PROCESS;
+use crate::record::recorder::{Asked, Destination, Resized};
+use crate::span::family::Family;
+use crate::thread::recorded::RecordedThread;
+use crate::thread::{current, recorded as threads};
+use freestone_trace::Kind;
+
+/// The record of this thread, if its calls are recorded. The first call of a thread begins that.
+#[inline(always)]
+pub(super) fn recorded() -> Option<&'static RecordedThread> {
+    if current::get().own().is_some() { None } else { threads::recorded().or_else(begun) }
+}
+
+/// Makes this thread's heap, if it has made no call yet, which begins its recording.
+#[cold]
+#[inline(never)]
+fn begun() -> Option<&'static RecordedThread> {
+    if !current::is_new() {
+        return None;
+    }
+    with_heap(|_| ());
+    threads::recorded()
+}
+
+fn destination() -> Destination<'static> {
+    Destination { trace: &PROCESS.recordings.trace, path: PROCESS.shared.settings().record_path() }
+}
+
+/// How a function of `family` allocates.
+pub(super) fn kind(family: Family, is_zeroed: bool) -> Kind {
+    match (family, is_zeroed) {
+        (Family::C, false) => Kind::C,
+        (Family::C, true) => Kind::CZeroed,
+        (Family::Rust, false) => Kind::Rust,
+        (Family::Rust, true) => Kind::RustZeroed,
+        (Family::New, _) => Kind::New,
+        (Family::NewArray, _) => Kind::NewArray,
+    }
+}
+
+/// Allocates with `call`, and records that.
+pub(super) fn allocate(record: &RecordedThread, kind: Kind, asked: Asked, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+    record.enter();
+    let block = call();
+    record.leave(record.recorder().allocated(destination(), kind, asked, block));
+    block
+}
+
+/// Allocates less than 2^15 bytes with `call`, and records that; null, and nothing is recorded, if it returns null.
+#[inline(always)]
+pub(super) fn allocate_small(
+    record: &RecordedThread,
+    kind: Kind,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    record.enter();
+    let block = call();
+    let is_recording = block.is_null() || record.recorder().allocated_small(destination(), kind, size, block);
+    record.leave(is_recording);
+    block
+}
+
+/// Frees `block`, and records that: with `own` if it is a small block of this thread, which returns whether it was; else with `other`.
+#[inline(always)]
+pub(super) fn free(record: &RecordedThread, block: *mut u8, own: impl FnOnce() -> bool, other: impl FnOnce()) {
+    record.enter();
+    if own() {
+        record.leave(record.recorder().freed(destination(), None, block));
+        return;
+    }
+    // The number has to be taken before another thread can be given the block.
+    let ticket = PROCESS.recordings.trace.take_sequence();
+    let is_recording = record.recorder().freed(destination(), Some(ticket), block);
+    other();
+    record.leave(is_recording);
+}
+
+/// Resizes `block` with `call`, and records that.
+pub(super) fn reallocate(
+    record: &RecordedThread,
+    block: *mut u8,
+    asked: Asked,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    record.enter();
+    let from = Resized { block, ticket: ticket(block) };
+    let moved = call();
+    record.leave(record.recorder().resized(destination(), from, asked, moved));
+    moved
+}
+
+/// The sequence number of a call that resizes `block`: only if it is a block of another thread's heap, or a large one, as only these get
+/// from one thread to another.
+fn ticket(block: *mut u8) -> Option<u64> {
+    match current::get().own_class(block.addr()) {
+        Some(_) => None,
+        None => Some(PROCESS.recordings.trace.take_sequence()),
+    }
+}

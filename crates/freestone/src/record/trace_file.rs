@@ -1,0 +1,262 @@
+//! The file of a trace: its header, where the next chunk is, and the sequence number that orders threads.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  off ─▶ wanted ─▶ opening ─▶ open ─▶ over        wanted: the file is made when there is something to write
+//!           ▲                   │
+//!           └───── fork ────────┘                  the child has a file of its own
+//! ```
+//!
+//! No locks: the state changes by compare-and-swap, and a chunk's place is taken from a counter. While one thread opens the file, another loses what it does
+//! meanwhile. So a signal handler never waits, and neither does a forked child.
+//!
+//! # Safety
+//! Parts of the file are mapped and unmapped here; each belongs to one recorder, or to one function while it writes the header.
+
+use crate::config::path_value::PathValue;
+use crate::record::trace_name::TraceName;
+use core::ptr;
+use freestone_base::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use freestone_os::growing_file::{self, FileId};
+use freestone_os::{Errno, clock, process, report};
+use freestone_trace::chunk::{self, Header};
+use freestone_trace::file;
+
+const OFF: u8 = 0;
+const WANTED: u8 = 1;
+const OPENING: u8 = 2;
+const OPEN: u8 = 3;
+const OVER: u8 = 4;
+
+/// The file of this process's trace.
+pub(crate) struct TraceFile {
+    state: AtomicU8,
+    /// How many names are taken by files of others: which one is this file's.
+    attempt: AtomicU32,
+    id: [AtomicU64; 2],
+    /// Where the next chunk begins.
+    end: AtomicU64,
+    /// The number that the next event takes which orders threads.
+    sequence: AtomicU64,
+    n_recorders: AtomicU32,
+    n_threads: AtomicU32,
+    /// The clock at the start.
+    began_us: AtomicU64,
+    is_child: AtomicBool,
+}
+
+/// A chunk that is mapped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MappedChunk {
+    pub(super) start: *mut u8,
+    pub(super) bytes: usize,
+}
+
+impl TraceFile {
+    /// Nothing is recorded.
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: AtomicU8::new(OFF),
+            attempt: AtomicU32::new(0),
+            id: [const { AtomicU64::new(0) }; 2],
+            end: AtomicU64::new(file::HEADER_BYTES as u64),
+            sequence: AtomicU64::new(0),
+            n_recorders: AtomicU32::new(0),
+            n_threads: AtomicU32::new(0),
+            began_us: AtomicU64::new(0),
+            is_child: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins to record. The file is made at once, so that a path that cannot be written is reported now.
+    pub(crate) fn begin(&self, path: &PathValue) {
+        if path.is_set() {
+            self.began_us.store(clock::monotonic_us(), Ordering::Relaxed);
+            self.state.store(WANTED, Ordering::Relaxed);
+            self.open(path);
+        }
+    }
+
+    /// Whether calls are recorded.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        matches!(self.state.load(Ordering::Relaxed), WANTED | OPENING | OPEN)
+    }
+
+    /// The sequence number.
+    #[inline(always)]
+    pub(crate) fn sequence(&self) -> u64 {
+        // The threads that pass a block to one another order what they see of this counter.
+        self.sequence.load(Ordering::Relaxed)
+    }
+
+    /// Takes a sequence number.
+    #[inline]
+    pub(crate) fn take_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// A number for a recorder.
+    pub(super) fn number_recorder(&self) -> u32 {
+        self.n_recorders.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number for a thread.
+    pub(crate) fn number_thread(&self) -> u32 {
+        self.n_threads.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Microseconds since the recording began.
+    pub(super) fn now_us(&self) -> u64 {
+        clock::monotonic_us().saturating_sub(self.began_us.load(Ordering::Relaxed))
+    }
+
+    /// The next chunk, mapped, with its header; `header` lacks nothing. `None` if there is none: for now, if another thread opens the file.
+    pub(super) fn next_chunk(&self, path: &PathValue, header: Header) -> Option<MappedChunk> {
+        match self.state.load(Ordering::Acquire) {
+            WANTED => self.open(path),
+            OPEN => {}
+            _ => return None,
+        }
+        if self.state.load(Ordering::Acquire) != OPEN {
+            return None;
+        }
+        let bytes = header.len as usize;
+        let offset = self.end.fetch_add(bytes as u64, Ordering::Relaxed);
+        match self.map(path, offset, bytes) {
+            Ok(start) => {
+                // SAFETY: the chunk is mapped, longer than a header, and the caller's alone.
+                unsafe { start.cast::<[u8; chunk::HEADER_BYTES]>().write(header.to_bytes()) };
+                Some(MappedChunk { start, bytes })
+            }
+            Err(errno) => {
+                self.stop(path, errno);
+                None
+            }
+        }
+    }
+
+    /// Writes how the recording ended.
+    pub(crate) fn finish(&self, path: &PathValue) {
+        if self.state.load(Ordering::Acquire) == OPEN {
+            self.with_header(path, |header| {
+                header.put(file::END_AT, file::end::EXITED);
+                header.put(file::PEAK_RSS_AT, process::peak_resident_bytes().unwrap_or(0));
+                header.put(file::END_US_AT, self.now_us());
+            });
+        }
+    }
+
+    /// In a forked child: what follows goes into a file of its own, which is made when there is something to write.
+    pub(crate) fn forked(&self) {
+        if self.is_on() {
+            self.end.store(file::HEADER_BYTES as u64, Ordering::Relaxed);
+            self.sequence.store(0, Ordering::Relaxed);
+            self.n_recorders.store(0, Ordering::Relaxed);
+            self.n_threads.store(0, Ordering::Relaxed);
+            self.began_us.store(clock::monotonic_us(), Ordering::Relaxed);
+            self.is_child.store(true, Ordering::Relaxed);
+            self.state.store(WANTED, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn open(&self, path: &PathValue) {
+        if self.state.compare_exchange(WANTED, OPENING, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return;
+        }
+        match self.create(path) {
+            Ok(()) => self.state.store(OPEN, Ordering::Release),
+            Err(errno) => {
+                self.state.store(OVER, Ordering::Relaxed);
+                let path = path.load();
+                let name = path.as_ref().and_then(|path| path.to_str().ok()).unwrap_or("?");
+                report(format_args!(
+                    "cannot record to {name}: error {}; the program goes on without; give another path",
+                    errno.0
+                ));
+            }
+        }
+    }
+
+    fn create(&self, path: &PathValue) -> Result<(), Errno> {
+        let first = u32::from(self.is_child.load(Ordering::Relaxed));
+        for attempt in first.. {
+            let name = name(path, attempt).ok_or(Errno::INVAL)?;
+            let id = match growing_file::create(name.as_c()) {
+                Ok(id) => id,
+                Err(Errno::EXIST) => continue,
+                Err(errno) => return Err(errno),
+            };
+            self.attempt.store(attempt, Ordering::Relaxed);
+            for (stored, number) in self.id.iter().zip(id.to_numbers()) {
+                stored.store(number, Ordering::Relaxed);
+            }
+            return self.write_header(path);
+        }
+        Err(Errno::EXIST)
+    }
+
+    fn write_header(&self, path: &PathValue) -> Result<(), Errno> {
+        let mut buffer = [0; file::COMMAND_BYTES];
+        let header = file::Header {
+            pid: process::id() as u32,
+            began_ns: clock::since_1970_ns(),
+            end: 0,
+            peak_rss: 0,
+            end_us: 0,
+            command: process::command_line(&mut buffer),
+        };
+        let start = self.map(path, 0, file::HEADER_BYTES)?;
+        // SAFETY: the header is mapped, zero, and this function's alone until it is unmapped below.
+        header.write(unsafe { &mut *start.cast::<[u8; file::HEADER_BYTES]>() });
+        // SAFETY: it was mapped above, with this length, and the reference to it is gone.
+        unsafe { growing_file::unmap(start, file::HEADER_BYTES) };
+        Ok(())
+    }
+
+    /// Maps a part of the file.
+    fn map(&self, path: &PathValue, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+        let id = FileId::of_numbers([0, 1].map(|at: usize| self.id.get(at).map_or(0, |id| id.load(Ordering::Relaxed))));
+        let name = name(path, self.attempt.load(Ordering::Relaxed)).ok_or(Errno::INVAL)?;
+        growing_file::map(name.as_c(), id, offset, bytes)
+    }
+
+    /// Ends the recording for good, because the file cannot grow.
+    #[cold]
+    fn stop(&self, path: &PathValue, errno: Errno) {
+        if self.state.swap(OVER, Ordering::Relaxed) != OPEN {
+            return;
+        }
+        self.with_header(path, |header| header.put(file::END_AT, file::end::CUT_OFF));
+        let name = name(path, self.attempt.load(Ordering::Relaxed));
+        let name = name.as_ref().map_or("?", TraceName::as_text);
+        report(format_args!(
+            "cannot record more to {name}: error {}; the program goes on, and the trace ends here",
+            errno.0
+        ));
+    }
+
+    fn with_header(&self, path: &PathValue, change: impl FnOnce(&MappedHeader)) {
+        if let Ok(start) = self.map(path, 0, file::HEADER_BYTES) {
+            change(&MappedHeader(start));
+            // SAFETY: it was mapped above, with this length, and `change` is done with it.
+            unsafe { growing_file::unmap(start, file::HEADER_BYTES) };
+        }
+    }
+}
+
+/// The file's header, mapped.
+struct MappedHeader(*mut u8);
+
+impl MappedHeader {
+    fn put(&self, at: usize, number: u64) {
+        let place = self.0.wrapping_add(at).cast::<[u8; 8]>();
+        // SAFETY: `at` is one of the offsets of `freestone_trace::file`, so the number lies inside the header, which is mapped.
+        unsafe { ptr::write(place, number.to_le_bytes()) };
+    }
+}
+
+fn name(path: &PathValue, attempt: u32) -> Option<TraceName> {
+    TraceName::of(path.load()?.to_bytes(), attempt)
+}

@@ -1,0 +1,84 @@
+//! The names that a process tries for its trace.
+//!
+//! ```text
+//!  PATH ─▶ exists ─▶ PATH.PID ─▶ exists ─▶ PATH.PID.2 … PATH.PID.9
+//! ```
+//!
+//! The option is inherited by every program that the process starts. The first to start has the name itself; a process that replaces its program
+//! keeps its number. No existing file is overwritten.
+
+use core::ffi::CStr;
+use core::fmt::Write;
+use core::str;
+use freestone_base::text::FixedText;
+use freestone_os::{growing_file, process};
+
+/// Longest name in bytes, with its final zero.
+pub(super) const NAME_BYTES: usize = 2304;
+
+/// Names tried with the process's number.
+const ATTEMPTS: u32 = 9;
+
+/// A name as a C string.
+pub(super) struct TraceName(FixedText<NAME_BYTES>);
+
+impl TraceName {
+    /// The name that attempt number `attempt` tries: `path` from the working directory on, and the process's number unless this is the first attempt.
+    /// `None` if there are no more, the name is too long, or it is not UTF-8.
+    pub(super) fn of(path: &[u8], attempt: u32) -> Option<Self> {
+        let mut text = FixedText::new();
+        if path.first() != Some(&b'/') {
+            let mut buffer = [0; NAME_BYTES / 2];
+            let folder = str::from_utf8(growing_file::working_directory(&mut buffer)).ok()?;
+            let _ = write!(text, "{folder}/");
+        }
+        let _ = text.write_str(str::from_utf8(path).ok()?);
+        let _ = match attempt {
+            0 => Ok(()),
+            1 => write!(text, ".{}", process::id()),
+            2..=ATTEMPTS => write!(text, ".{}.{attempt}", process::id()),
+            _ => return None,
+        };
+        let _ = text.write_str("\0");
+        let is_whole = text.as_bytes().ends_with(b"\0");
+        is_whole.then_some(Self(text))
+    }
+
+    /// As the kernel takes it.
+    pub(super) fn as_c(&self) -> &CStr {
+        CStr::from_bytes_until_nul(self.0.as_bytes()).unwrap_or(c"")
+    }
+
+    /// As people read it.
+    pub(super) fn as_text(&self) -> &str {
+        self.as_c().to_str().unwrap_or("?")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+    use std::format;
+
+    fn name(path: &[u8], attempt: u32) -> std::string::String {
+        TraceName::of(path, attempt).map(|name| name.as_text().into()).unwrap_or_default()
+    }
+
+    #[test]
+    fn later_attempts_have_the_process_in_their_names() {
+        let pid = std::process::id();
+        assert_eq!(name(b"/a/b", 0), "/a/b");
+        assert_eq!(name(b"/a/b", 1), format!("/a/b.{pid}"));
+        assert_eq!(name(b"/a/b", 9), format!("/a/b.{pid}.9"));
+        assert_eq!(name(b"/a/b", 10), "");
+    }
+
+    #[test]
+    fn a_relative_name_counts_from_the_working_directory_and_a_long_one_is_refused() {
+        let folder = std::env::current_dir().unwrap();
+        assert_eq!(name(b"t", 0), format!("{}/t", folder.display()));
+        assert_eq!(name(&[b'x'; NAME_BYTES - 1], 0), "");
+        assert_eq!(name(b"\xff", 0), "");
+    }
+}

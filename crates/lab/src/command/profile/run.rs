@@ -1,0 +1,126 @@
+//! `freestone profile -- CMD`: a command with the profiler on, and what its processes held.
+//!
+//! Each process writes two dumps when it exits: what was live at its peak, and what is live then. The one that held most is shown.
+
+use crate::allocator::{preloading, selection};
+use crate::command::profile::output::{Output, Shown};
+use crate::heap_profile::dump;
+use crate::heap_profile::named::NamedProfile;
+use crate::heap_profile::page::Titled;
+use crate::heap_profile::sampled::HeapProfile;
+use crate::process::scratch_file::ScratchFolder;
+use crate::process::{command_file, command_run, interrupt};
+use crate::show::command_line;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The options of a run.
+#[derive(clap::Args)]
+pub(super) struct RunOptions {
+    /// Another build of Freestone to run under: NAME=PATH
+    #[arg(short, long = "allocator", value_name = "NAME=PATH", default_value = "freestone")]
+    allocator: String,
+    /// One byte in so many is sampled, on average; 1 samples all
+    #[arg(long, value_name = "BYTES", default_value = "512k")]
+    interval: String,
+    /// Keep the dumps of all processes in this folder
+    #[arg(long, value_name = "FOLDER")]
+    dumps: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+    /// The command and its arguments
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// The dumps of one process.
+#[derive(Default)]
+struct Dumps {
+    at_peak: HeapProfile,
+    at_end: HeapProfile,
+}
+
+impl Dumps {
+    /// Bytes that were live at the peak, or allocated in total if none was.
+    fn weight(&self) -> (i64, i64) {
+        let sum = |of: fn(&crate::heap_profile::usage::Usage) -> i64| -> i64 {
+            self.at_peak.samples.iter().map(|sample| of(&sample.usage)).sum()
+        };
+        (sum(|usage| usage.live.bytes), sum(|usage| usage.total.bytes))
+    }
+}
+
+/// Runs the command; returns its exit status.
+///
+/// # Errors
+/// The command cannot be run, or left no profile.
+pub(super) fn run(options: &RunOptions) -> Result<u8> {
+    let Some(program) = options.command.first() else { bail!("no command was given") };
+    let path = command_file::find(program)?;
+    let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
+    let mut allocator = selection.allocators.remove(0);
+    let scratch = ScratchFolder::new("profile")?;
+    let folder = match &options.dumps {
+        Some(folder) => {
+            fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+            fs::canonicalize(folder)?
+        }
+        None => scratch.path().to_path_buf(),
+    };
+    let variable = |name: &str, value: &str| (format!("FREESTONE_HEAP_PROFILE{name}"), value.to_owned());
+    let file = folder.join("%p.%n.%w.heap");
+    allocator.environment.extend([
+        variable("", "on"),
+        variable("_INTERVAL", &options.interval),
+        variable("_FILE", &file.display().to_string()),
+    ]);
+    interrupt::keep_for_the_command();
+    let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
+    let processes = read_all(&folder)?;
+    let Some((pid, dumps)) = processes.iter().max_by_key(|(_, dumps)| dumps.weight()) else {
+        let why = match preloading::obstacle(&path) {
+            Some(obstacle) => obstacle.to_string(),
+            None if record.exit > 128 => format!("{}, before it could write one", record.ending()),
+            None => "none of its processes left through exit with the library in it".to_owned(),
+        };
+        bail!("{} left no profile: {why}", path.display());
+    };
+    interrupt::continue_when_the_reader_is_gone();
+    if processes.len() > 1 {
+        eprintln!("freestone: {} processes left profiles; this is process {pid}, which held most", processes.len());
+    }
+    let [peak, end] = [&dumps.at_peak, &dumps.at_end].map(NamedProfile::new);
+    options.output.present(&Shown {
+        of: command_line::quoted(&options.command),
+        main: Titled { title: "At the peak", profile: &peak },
+        other: Some(Titled { title: "At the end", profile: &end }),
+        change: None,
+        timeline: Vec::new(),
+    })?;
+    Ok(record.exit.clamp(0, 255) as u8)
+}
+
+/// The dumps in a folder, by process. A dump that cannot be read is named on stderr.
+fn read_all(folder: &Path) -> Result<BTreeMap<u32, Dumps>> {
+    let mut processes = BTreeMap::<u32, Dumps>::new();
+    for entry in fs::read_dir(folder)?.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let parts: Vec<&str> = name.split('.').collect();
+        let [pid, _, which, "heap"] = parts[..] else { continue };
+        let (Ok(pid), Ok(profile)) =
+            (pid.parse(), dump::read(&path).inspect_err(|error| eprintln!("freestone: {error:#}")))
+        else {
+            continue;
+        };
+        let dumps = processes.entry(pid).or_default();
+        match which {
+            "peak" => dumps.at_peak = profile,
+            _ => dumps.at_end = profile,
+        }
+    }
+    Ok(processes)
+}

@@ -1,0 +1,134 @@
+//! A trace that was read.
+
+use anyhow::{Context, Result, bail};
+use flate2::read::GzDecoder;
+use freestone_trace::{Damage, Event, file};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+/// What a file that is compressed begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// A trace.
+pub(crate) struct Recording {
+    /// The command line, its arguments separated by spaces.
+    pub(crate) command: String,
+    /// Number of the process.
+    pub(crate) pid: u32,
+    /// Start of the recording, in nanoseconds since 1970.
+    pub(crate) began_ns: u64,
+    /// How the recording ended: bits of [`file::end`].
+    pub(crate) end: u64,
+    /// Peak resident memory of the process in bytes; 0 if not known.
+    pub(crate) peak_rss: u64,
+    /// Time of the end in microseconds; 0 if not known.
+    pub(crate) end_us: u64,
+    /// The events of each recorder, in their order.
+    pub(crate) streams: Vec<Vec<Event>>,
+    /// Bytes of words and of chunks' headers.
+    pub(crate) used_bytes: u64,
+    /// What could not be read.
+    pub(crate) damage: Vec<Damage>,
+    /// Whether the file ends inside a chunk.
+    pub(crate) is_cut: bool,
+}
+
+impl Recording {
+    /// Reads the trace in the file at `path`, which may be compressed with gzip.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no trace of this version.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).with_context(|| format!("the trace {} cannot be read", path.display()))?;
+        Self::read(&bytes).with_context(|| format!("the trace {} cannot be read", path.display()))
+    }
+
+    /// Reads a trace, which may be compressed with gzip.
+    ///
+    /// # Errors
+    /// It is no trace of this version.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
+        if !bytes.starts_with(&GZIP) {
+            return Self::decode(bytes);
+        }
+        let mut plain = Vec::new();
+        let unpacked = GzDecoder::new(bytes).read_to_end(&mut plain);
+        if plain.is_empty() {
+            unpacked.context("the compressed file is damaged")?;
+            bail!("the compressed file is empty");
+        }
+        // What was unpacked before the damage is read; the trace is cut short there.
+        Self::decode(&plain)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let header = file::Header::read(bytes)?;
+        let mut chunks = Vec::new();
+        let mut damage = Vec::new();
+        for chunk in file::chunks(bytes) {
+            match chunk {
+                Ok(chunk) => chunks.push(chunk),
+                Err(reason) => damage.push(reason),
+            }
+        }
+        let is_cut = chunks.iter().any(|chunk| chunk.is_cut);
+        // A recorder's chunks are not always in the order of the file.
+        chunks.sort_by_key(|chunk| (chunk.header.recorder, chunk.header.place));
+        let mut streams: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
+        let mut used_bytes = file::HEADER_BYTES as u64;
+        for chunk in &chunks {
+            let stream = streams.entry(chunk.header.recorder).or_default();
+            used_bytes += chunk.used_bytes() as u64;
+            for event in chunk.events() {
+                match event {
+                    Ok(event) => stream.push(event),
+                    // The cut goes through a word.
+                    Err(_) if chunk.is_cut => {}
+                    Err(reason) => damage.push(reason),
+                }
+            }
+        }
+        let command =
+            header.command.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ");
+        Ok(Self {
+            command,
+            pid: header.pid,
+            began_ns: header.began_ns,
+            end: header.end,
+            peak_rss: header.peak_rss,
+            end_us: header.end_us,
+            streams: streams.into_values().collect(),
+            used_bytes,
+            damage,
+            is_cut,
+        })
+    }
+
+    /// Number of events.
+    pub(crate) fn n_events(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.len() as u64).sum()
+    }
+
+    /// What is missing, in a sentence for each reason.
+    pub(crate) fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        if self.end & file::end::CUT_OFF != 0 {
+            doubts.push("the file could not grow any more while the program ran: later events are missing".to_owned());
+        } else if self.end & file::end::EXITED == 0 {
+            doubts.push("the program was killed, replaced itself by another, or is still running: the trace goes on to its last calls".to_owned());
+        }
+        if self.is_cut {
+            doubts.push("the file is cut short: later events are missing".to_owned());
+        }
+        if let Some(first) = self.damage.first() {
+            let n = self.damage.len();
+            doubts.push(format!("{n} parts of the file are damaged ({first}): their events are missing"));
+        }
+        doubts
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

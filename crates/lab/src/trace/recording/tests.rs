@@ -1,0 +1,57 @@
+use super::*;
+use crate::trace::strip::encode;
+use freestone_trace::{Kind, What};
+use std::io::Write;
+
+/// Two blocks, one of which is freed.
+pub(crate) fn small() -> Recording {
+    let event = |time_us, what| Event { thread: 0, time_us, sequence: 1, ticket: None, what };
+    let allocate = |size, block| What::Allocate { kind: Kind::C, size, align_log2: 0, block };
+    let events =
+        vec![event(1, allocate(100, 0x10)), event(2, allocate(50, 0x80)), event(3, What::Free { block: 0x10 })];
+    Recording {
+        command: "/bin/program --secret".into(),
+        pid: 1,
+        began_ns: 2,
+        end: file::end::EXITED,
+        peak_rss: 4096,
+        end_us: 9,
+        streams: vec![events],
+        used_bytes: 0,
+        damage: Vec::new(),
+        is_cut: false,
+    }
+}
+
+#[test]
+fn a_trace_reads_back_plain_and_compressed() {
+    let bytes = encode(&small());
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&bytes).unwrap();
+    for bytes in [bytes, packed.finish().unwrap()] {
+        let read = Recording::read(&bytes).unwrap();
+        assert_eq!(read.streams, small().streams);
+        assert_eq!((read.command.as_str(), read.peak_rss, read.doubts()), ("/bin/program --secret", 4096, vec![]));
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_refused_in_one_sentence() {
+    let text = |bytes: &[u8]| Recording::read(bytes).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(text(b"hello"), "this is no trace of Freestone");
+    assert_eq!(text(&encode(&small())[..9]), "the trace ends inside its header");
+    let mut other = encode(&small());
+    other[8] = 7;
+    assert_eq!(text(&other), "the trace has version 7 of the format, and this program reads version 1");
+}
+
+#[test]
+fn a_trace_that_is_cut_or_damaged_is_read_as_far_as_possible() {
+    let bytes = encode(&small());
+    let cut = Recording::read(&bytes[..file::HEADER_BYTES + 64 + 6]).unwrap();
+    assert!(cut.is_cut && cut.n_events() >= 1 && cut.doubts().len() == 1, "{:?}", cut.doubts());
+    let mut damaged = bytes;
+    damaged[file::HEADER_BYTES + 3] = b'?';
+    let damaged = Recording::read(&damaged).unwrap();
+    assert_eq!((damaged.n_events(), damaged.doubts().len()), (0, 1));
+}

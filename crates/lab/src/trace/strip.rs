@@ -1,0 +1,132 @@
+//! Writing traces: without addresses, so that they can be shared.
+//!
+//! A stripped trace has numbers for addresses, numbers of threads in the order of their beginning, and of the command line only the name of the program. Sizes, times, threads and
+//! order stay.
+
+use crate::trace::recording::Recording;
+use freestone_trace::chunk::{self, Header, UNIT_BYTES};
+use freestone_trace::encoder::EVENT_BYTES_MAX;
+use freestone_trace::{Encoder, Event, What, file};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Longest chunk that is written.
+const CHUNK_BYTES: usize = 64 << 10;
+
+impl Recording {
+    /// Replaces addresses by numbers, and leaves only the program's name of its command line.
+    pub(crate) fn strip(&mut self) {
+        let program = self.command.split(' ').next().unwrap_or_default();
+        self.command = Path::new(program).file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        self.end |= file::end::STRIPPED;
+        self.pid = 0;
+        self.began_ns = 0;
+        let mut numbers = HashMap::new();
+        for event in self.streams.iter_mut().flatten() {
+            renumber(event, &mut numbers);
+        }
+    }
+}
+
+/// Gives each address of `event` a number, in the order in which addresses appear. They stay multiples of 16, and 0 stays 0.
+fn renumber(event: &mut Event, numbers: &mut HashMap<u64, u64>) {
+    let mut number = |address: &mut u64| {
+        if *address != 0 {
+            let next = 16 * (numbers.len() as u64 + 1);
+            *address = *numbers.entry(*address).or_insert(next);
+        }
+    };
+    match &mut event.what {
+        What::Begin | What::End => {}
+        What::Allocate { block, .. } | What::Free { block } => number(block),
+        What::Resize { from, block, .. } => {
+            number(from);
+            number(block);
+        }
+    }
+}
+
+/// The bytes of a trace.
+pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
+    let mut bytes = vec![0; file::HEADER_BYTES];
+    let command = recording.command.replace(' ', "\0");
+    let header = file::Header {
+        pid: recording.pid,
+        began_ns: recording.began_ns,
+        end: recording.end,
+        peak_rss: recording.peak_rss,
+        end_us: recording.end_us,
+        command: command.as_bytes(),
+    };
+    if let Some(first) = bytes.first_chunk_mut() {
+        header.write(first);
+    }
+    for (recorder, stream) in recording.streams.iter().enumerate() {
+        encode_stream(recorder as u32, stream, &mut bytes);
+    }
+    bytes
+}
+
+fn encode_stream(recorder: u32, mut events: &[Event], bytes: &mut Vec<u8>) {
+    let mut place = 0;
+    while let Some(&first) = events.first() {
+        let sequence = first.ticket.map_or(first.sequence, |ticket| ticket.min(first.sequence));
+        let encoder = Encoder::new(sequence, first.time_us);
+        let mut words = Vec::new();
+        let mut taken = 0;
+        for event in events {
+            if words.len() + EVENT_BYTES_MAX > CHUNK_BYTES - chunk::HEADER_BYTES {
+                break;
+            }
+            encoder.event(event, |word| words.extend_from_slice(&word.bits.to_le_bytes()[..word.len]));
+            taken += 1;
+        }
+        let len = (chunk::HEADER_BYTES + words.len()).next_multiple_of(UNIT_BYTES);
+        let header =
+            Header { len: len as u32, recorder, thread: first.thread, place, time_us: first.time_us, sequence };
+        let mut head = header.to_bytes();
+        head[chunk::SEAL_AT..chunk::SEAL_AT + 8].copy_from_slice(&chunk::seal(&words).to_le_bytes());
+        let end = bytes.len() + len;
+        bytes.extend_from_slice(&head);
+        bytes.extend_from_slice(&words);
+        bytes.resize(end, 0);
+        events = &events[taken..];
+        place += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trace::recording::Recording;
+    use crate::trace::recording::tests::small;
+    use crate::trace::strip::encode;
+    use crate::trace::timeline::Timeline;
+
+    #[test]
+    fn a_stripped_trace_has_no_addresses_and_no_arguments_and_the_same_steps() {
+        let mut stripped = small();
+        stripped.strip();
+        let read = Recording::read(&encode(&stripped)).unwrap();
+        assert_eq!(read.command, "program");
+        assert_eq!(Timeline::of(&read).steps, Timeline::of(&small()).steps);
+        let mut numbers: Vec<u64> = Vec::new();
+        for event in read.streams.iter().flatten() {
+            if let freestone_trace::What::Allocate { block, .. } = event.what {
+                numbers.push(block);
+            }
+        }
+        assert_eq!(numbers, [16, 32]);
+    }
+
+    #[test]
+    fn a_stream_longer_than_a_chunk_reads_back() {
+        let mut long = small();
+        let events = long.streams[0].clone();
+        long.streams[0] = events.iter().copied().cycle().take(90_000).collect();
+        for (at, event) in long.streams[0].iter_mut().enumerate() {
+            event.time_us = at as u64;
+        }
+        let read = Recording::read(&encode(&long)).unwrap();
+        assert_eq!(read.streams, long.streams);
+    }
+}

@@ -1,0 +1,124 @@
+//! Traces of real programs that are part of the lab.
+//!
+//! | workload | what was recorded |
+//! |---|---|
+//! | `trace_python` | `python3` turning objects into JSON and back, with its own small-block allocator switched off |
+//! | `trace_sqlite` | `sqlite3` filling, indexing and querying a table |
+//! | `trace_gcc` | gcc's compiler of C, `cc1`, optimising a file |
+//!
+//! `testdata/traces/README.md` has the commands. They were recorded under Freestone, and have sizes, order, threads and times, and no addresses.
+
+use super::{plan_path, run};
+use crate::trace::plan::{Order, Plan};
+use crate::trace::recording::Recording;
+use crate::trace::timeline::Timeline;
+use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
+use crate::workload::failure::broken;
+use crate::workload::meter::Meter;
+use crate::workload::params::{Param, Params};
+use anyhow::{Context, Result};
+use std::process::{Command, ExitCode};
+
+const PARAMS: &[Param] = &[
+    Param::scaled("ops", [2, 8, 40], "times that the trace is repeated"),
+    Param::fixed("touch", 2, "what is written into a block: 0 nothing, 1 its first byte, 2 all of it"),
+];
+
+const HIDES: &str = "what the program does between its calls";
+
+pub(crate) static PYTHON: Workload = Workload {
+    name: "trace_python",
+    models: "python3 turning objects into JSON and back, call by call",
+    hides: HIDES,
+    shows: PrimaryFigure::Time,
+    params: PARAMS,
+    run: |params, meter| run_shipped("trace_python", params, meter),
+    run_on_null: None,
+};
+
+pub(crate) static SQLITE: Workload = Workload {
+    name: "trace_sqlite",
+    models: "sqlite3 filling and querying a table, call by call",
+    hides: HIDES,
+    shows: PrimaryFigure::Time,
+    params: PARAMS,
+    run: |params, meter| run_shipped("trace_sqlite", params, meter),
+    run_on_null: None,
+};
+
+pub(crate) static GCC: Workload = Workload {
+    name: "trace_gcc",
+    models: "gcc's cc1 optimising a file, call by call",
+    hides: HIDES,
+    shows: PrimaryFigure::Time,
+    params: PARAMS,
+    run: |params, meter| run_shipped("trace_gcc", params, meter),
+    run_on_null: None,
+};
+
+/// The trace of a workload.
+fn trace(name: &str) -> Option<&'static [u8]> {
+    Some(match name {
+        "trace_python" => include_bytes!("../../../../../testdata/traces/python.trace.gz").as_slice(),
+        "trace_sqlite" => include_bytes!("../../../../../testdata/traces/sqlite.trace.gz").as_slice(),
+        "trace_gcc" => include_bytes!("../../../../../testdata/traces/gcc.trace.gz").as_slice(),
+        _ => return None,
+    })
+}
+
+/// Runs the workload called `name`. Another process makes the plan, so that this one's heap holds nothing of it.
+fn run_shipped(name: &str, params: &Params, meter: &mut Meter) -> Outcome {
+    let number = u64::from(std::process::id());
+    let path = plan_path(number);
+    let made = std::env::current_exe().and_then(|lab| {
+        let mut command = Command::new(lab);
+        command.args(["plan", name, &number.to_string()]).env_remove("LD_PRELOAD").status()
+    });
+    if !made.is_ok_and(|status| status.success()) {
+        broken(&format!("the plan of {name} could not be made"));
+    }
+    let outcome = run(&path, params, meter);
+    // A file that cannot be removed stays in the system's temporary folder, where it does no harm.
+    let _ = std::fs::remove_file(path);
+    outcome
+}
+
+/// The process that makes the plan of a workload: `freestone plan NAME NUMBER`.
+pub(crate) fn main(arguments: &[String]) -> ExitCode {
+    match make_plan(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("freestone plan: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn make_plan(arguments: &[String]) -> Result<()> {
+    let [name, number] = arguments else { anyhow::bail!("write: plan NAME NUMBER") };
+    let trace = trace(name).with_context(|| format!("there is no trace {name}"))?;
+    let timeline = Timeline::of(&Recording::read(trace)?);
+    let path = plan_path(number.parse()?);
+    // One that another process left behind.
+    let _ = std::fs::remove_file(&path);
+    Plan::of(&timeline, Order::Turns).write(&path).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::analysis::Analysis;
+
+    #[test]
+    fn every_shipped_trace_is_whole_stripped_and_at_most_a_mebibyte() {
+        for name in ["trace_python", "trace_sqlite", "trace_gcc"] {
+            let bytes = trace(name).unwrap();
+            assert!(bytes.len() <= 1 << 20, "{name}: {} bytes", bytes.len());
+            let recording = Recording::read(bytes).unwrap();
+            assert_eq!(recording.doubts(), Vec::<String>::new(), "{name}");
+            assert!(recording.end & freestone_trace::file::end::STRIPPED != 0, "{name}");
+            let figures = Analysis::of(&Timeline::of(&recording));
+            assert!(figures.allocations > 10_000 && figures.peak_live_bytes > 100_000, "{name}: {figures:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `freestone record`, `trace` and `replay` from a user's point of view, with C programs.
+
+mod harness;
+
+use harness::{command, file, freestone, holds, installed, refuses, said, succeeded};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Compiles a C program; `None` if there is no compiler.
+fn program(name: &str, source: &str) -> Option<String> {
+    if !installed("cc") {
+        return None;
+    }
+    let (text, path) = (file(&format!("{name}.c")), file(name));
+    fs::write(&text, source).expect("the folder can be written");
+    let compiled = Command::new("cc").args(["-O1", "-fno-builtin", "-pthread", "-o", &path, &text]).status();
+    assert!(compiled.expect("a compiler").success());
+    Some(path)
+}
+
+/// The standard output of a command that must have succeeded.
+fn printed(arguments: &[&str]) -> String {
+    let output = freestone(arguments);
+    succeeded(&output);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn figures(trace: &str) -> Value {
+    serde_json::from_str(&printed(&["trace", trace, "--json"])).expect("JSON")
+}
+
+/// A queue of blocks between two threads.
+const PASSING: &str = r"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+static void *passed[1000];
+static pthread_barrier_t barrier;
+static void *frees(void *unused) {
+    for (int round = 0; round < 20; round++) {
+        pthread_barrier_wait(&barrier);
+        for (int i = 0; i < 1000; i++) free(passed[i]);
+        pthread_barrier_wait(&barrier);
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_create(&thread, NULL, frees, NULL);
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 1000; i++) passed[i] = malloc(3000 + i);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+    }
+    pthread_join(thread, NULL);
+    return 7;
+}";
+
+#[test]
+fn a_program_is_recorded_looked_at_and_replayed_with_the_same_peak() {
+    let Some(program) = program("passing", PASSING) else { return };
+    let trace = file("passing.trace");
+    let recorded = command(&["record", "-o", &trace, "--", &program]).output().expect("the lab runs");
+    assert_eq!(recorded.status.code(), Some(7), "the command's status: {}", said(&recorded));
+    holds(&said(&recorded), &["recorded ", " calls of ", "live"]);
+
+    let seen = figures(&trace);
+    let of = |name: &str| seen["figures"][name].as_u64().expect("a number");
+    assert!(of("passed_blocks") >= 20_000 && of("allocations") >= 20_000);
+    assert!(of("peak_live_bytes") >= 3_000_000 && of("live_at_end_bytes") < 100_000, "{seen}");
+    assert_eq!((seen["frees_of_unrecorded_blocks"].as_u64(), seen["unrecorded_frees"].as_u64()), (Some(0), Some(0)));
+    holds(&printed(&["trace", &trace]), &["peak live", "Sizes", "Lifetimes", "Threads"]);
+
+    for order in ["turns", "free"] {
+        let out = file(&format!("passing-{order}.jsonl"));
+        let arguments = ["replay", &trace, "-a", "system", "-r", "2", "--no-report", "--order", order, "--out", &out];
+        holds(&printed(&arguments), &["passing.trace", "calls, at most"]);
+        if order == "turns" {
+            let peak = format!("\"replayed_peak_live_bytes\":{}.0", of("peak_live_bytes"));
+            holds(&fs::read_to_string(&out).expect("results"), &[&peak]);
+        }
+    }
+}
+
+#[test]
+fn a_stripped_trace_has_the_same_figures_and_a_plot_is_a_picture() {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/traces/sqlite.trace.gz");
+    let (stripped, plot) = (file("stripped.trace"), file("live.svg"));
+    succeeded(&freestone(&["trace", trace, "--strip", &stripped, "--plot", &plot]));
+    assert_eq!(figures(trace)["figures"], figures(&stripped)["figures"]);
+    holds(&fs::read_to_string(&plot).expect("a plot"), &["<svg", "Live memory of sqlite3"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_trace_is_one_sentence() {
+    let whole = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/traces/sqlite.trace.gz"));
+    let stripped = file("whole.trace");
+    let packed = file("packed.gz");
+    fs::write(&packed, whole.expect("the trace")).expect("the folder can be written");
+    succeeded(&freestone(&["trace", &packed, "--strip", &stripped]));
+    let bytes = fs::read(&stripped).expect("the trace");
+    let written = |name: &str, bytes: &[u8]| {
+        let path = file(name);
+        fs::write(&path, bytes).expect("the folder can be written");
+        path
+    };
+    refuses(&["trace", "/no/such.trace"], &["/no/such.trace", "cannot be read"]);
+    refuses(&["replay", &written("text", b"hello"), "-a", "system"], &["this is no trace of Freestone"]);
+    refuses(&["trace", &written("head", &bytes[..100])], &["ends inside its header"]);
+    let mut other = bytes.clone();
+    other[8] = 9;
+    refuses(&["trace", &written("other", &other)], &["version 9", "version 1"]);
+    let cut = freestone(&["trace", &written("cut", &bytes[..100_000])]);
+    holds(&said(&cut), &["the file is cut short"]);
+    let mut damaged = bytes;
+    damaged[50_000] ^= 0x55;
+    let damaged = freestone(&["trace", &written("damaged", &damaged)]);
+    holds(&said(&damaged), &["damaged"]);
+    for shown in [&cut, &damaged] {
+        holds(&String::from_utf8_lossy(&shown.stdout), &["peak live"]);
+    }
+    assert!(cut.status.success() && damaged.status.success(), "what there is is shown");
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_not_replaced() {
+    let path = file("letter");
+    fs::write(&path, "dear reader").expect("the folder can be written");
+    refuses(&["record", "-o", &path, "--", "true"], &["exists and is no trace"]);
+    assert_eq!(fs::read(Path::new(&path)).expect("it exists"), b"dear reader");
+}
+
+#[test]
+fn a_shipped_trace_is_a_workload() {
+    let text = printed(&["workload", "trace_sqlite", "--quick", "ops=1"]);
+    let record: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(record["operations"].as_u64().expect("a number") > 100_000, "{record}");
+    assert!(record["figures"]["replayed_peak_live_bytes"].as_f64().expect("a number") > 1e6, "{record}");
+}

@@ -1,0 +1,122 @@
+//! A new file that grows, and whose new parts are mapped: what is written there stays, whatever becomes of the process.
+#![allow(unsafe_code)]
+//!
+//! No descriptor stays open: programs close descriptors that they do not know. So each part opens the file by its name, and goes on only if it is the same
+//! file still.
+//!
+//! Memory is allocated for a part before it is mapped, so that a full disk is an error here, and not a signal at a write. (Only if another
+//! program cuts the file is there a SIGBUS.)
+//!
+//! # Safety
+//! A mapping is new, and its only user is the caller, who returns it once.
+
+use crate::Errno;
+use core::ffi::CStr;
+use core::ptr;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fstat, open};
+use rustix::io::Errno as KernelErrno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn of(file: &OwnedFd) -> Result<Self, Errno> {
+        let status = fstat(file)?;
+        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+            return Err(Errno::INVAL);
+        }
+        Ok(Self { device: status.st_dev, inode: status.st_ino })
+    }
+
+    /// As two numbers.
+    #[must_use]
+    pub fn to_numbers(self) -> [u64; 2] {
+        [self.device, self.inode]
+    }
+
+    /// From what [`FileId::to_numbers`] returned.
+    #[must_use]
+    pub fn of_numbers([device, inode]: [u64; 2]) -> Self {
+        Self { device, inode }
+    }
+}
+
+/// Makes an empty file that only its user can read.
+///
+/// # Errors
+/// [`Errno::EXIST`] if there is a file of this name, and the kernel's other errors.
+pub fn create(path: &CStr) -> Result<FileId, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    FileId::of(&open(path, flags, Mode::RUSR | Mode::WUSR)?)
+}
+
+/// Maps `bytes` at `offset` of the file, both multiples of an OS page, which it allocates if the file is not that long. What is new is zero.
+///
+/// # Errors
+/// [`Errno::INVAL`] if the name is another file's now; the kernel's: the disk is full, or a limit is reached.
+pub fn map(path: &CStr, id: FileId, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+    let file = open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
+    if FileId::of(&file)? != id {
+        return Err(Errno::INVAL);
+    }
+    let end = offset + bytes as u64;
+    // Beyond this limit the kernel sends a signal that ends the program.
+    if end > file_limit_bytes() {
+        return Err(Errno(libc::EFBIG));
+    }
+    match fallocate(&file, FallocateFlags::empty(), offset, bytes as u64) {
+        Err(KernelErrno::OPNOTSUPP) => write_zeros(&file, offset, end)?,
+        other => other?,
+    }
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED | MapFlags::POPULATE, &file, offset) }?;
+    Ok(at.cast())
+}
+
+/// Unmaps a part; it stays in the file.
+///
+/// # Safety
+/// - [`map`] returned `at` for as many bytes, and no code uses the memory any more.
+pub unsafe fn unmap(at: *mut u8, bytes: usize) {
+    // SAFETY: the range is one mapping that no code uses any more (this function's contract). The kernel cannot refuse that.
+    let _ = unsafe { munmap(at.cast(), bytes) };
+}
+
+/// Where the file system cannot allocate in advance: writes zeros, unless there is something already.
+fn write_zeros(file: &OwnedFd, offset: u64, end: u64) -> Result<(), Errno> {
+    let zeros = [0; 4096];
+    let mut at = offset.max(fstat(file)?.st_size as u64);
+    while at < end {
+        let len = zeros.len().min((end - at) as usize);
+        at += rustix::io::pwrite(file, zeros.get(..len).unwrap_or_default(), at)? as u64;
+    }
+    Ok(())
+}
+
+/// How long a file of this process may get.
+fn file_limit_bytes() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is a local one.
+    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
+        0 => limit.rlim_cur,
+        _ => u64::MAX,
+    }
+}
+
+/// The process's working directory, in `buffer`; empty if it is not known, or is longer.
+pub fn working_directory(buffer: &mut [u8]) -> &[u8] {
+    match rustix::fs::readlinkat_raw(rustix::fs::CWD, c"/proc/self/cwd", &mut *buffer) {
+        Ok(len) if len < buffer.len() => buffer.get(..len).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests;
