@@ -210,6 +210,9 @@ pub(super) fn start_profile() -> bool {
 fn begin_profile() {
     let Some(profiling) = PROCESS.shared.settings().heap_profile() else { return };
     PROCESS.profile_files.expect_exit();
+    if profiling == HeapProfiling::On {
+        PROCESS.shared.profile.expect_rust();
+    }
     if profiling == HeapProfiling::On && !start_profile() {
         freestone_os::report(format_args!("heap_profile: there is no memory for it; nothing is sampled"));
     }

@@ -30,6 +30,8 @@ struct Tables {
 pub(crate) const PLACES: [usize; 3] = [offset_of!(Tables, stacks), offset_of!(Tables, live), size_of::<Tables>()];
 
 /// See the module header.
+///
+/// Wide because: it is what a thread may ask at any time, each a number by itself.
 pub(crate) struct HeapProfile {
     tables: AtomicUsize,
     /// One byte in so many is sampled; 0: none is.
@@ -37,6 +39,12 @@ pub(crate) struct HeapProfile {
     /// The last interval that was not 0.
     last_interval: AtomicU64,
     session: AtomicU32,
+    /// Whether slow paths have to ask: allocations are sampled, or frees of Rust's global allocator are noticed.
+    is_asked: AtomicBool,
+    /// Whether frees of Rust's global allocator are noticed.
+    notices_rust: AtomicBool,
+    /// Whether that can still begin.
+    may_notice_rust: AtomicBool,
     /// The heap that sampled small blocks come from, and its generation.
     heap: AtomicPtr<c_void>,
     generation: AtomicU32,
@@ -56,6 +64,9 @@ impl HeapProfile {
             interval: AtomicU64::new(0),
             last_interval: AtomicU64::new(0),
             session: AtomicU32::new(0),
+            is_asked: AtomicBool::new(false),
+            notices_rust: AtomicBool::new(false),
+            may_notice_rust: AtomicBool::new(false),
             heap: AtomicPtr::new(ptr::null_mut()),
             generation: AtomicU32::new(NO_GENERATION),
             live_bytes: AtomicU64::new(0),
@@ -71,10 +82,34 @@ impl HeapProfile {
         &raw const self.tables
     }
 
-    /// Whether allocations are sampled.
+    /// Whether slow paths have to ask what is to be done: allocations are sampled, or frees of Rust's global allocator are noticed.
     #[inline(always)]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether allocations are sampled.
     pub(crate) fn is_on(&self) -> bool {
         self.interval.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether frees of Rust's global allocator are noticed.
+    #[inline]
+    pub(crate) fn notices_rust(&self) -> bool {
+        self.notices_rust.load(Ordering::Relaxed)
+    }
+
+    /// Lets frees of Rust's global allocator be noticed from its first allocation on. To be called before any thread has freed a block.
+    pub(crate) fn expect_rust(&self) {
+        self.may_notice_rust.store(true, Ordering::Relaxed);
+    }
+
+    /// Rust's global allocator allocates. Returns whether its frees are noticed.
+    pub(crate) fn meet_rust(&self) -> bool {
+        if self.may_notice_rust.load(Ordering::Relaxed) {
+            self.notices_rust.store(true, Ordering::Relaxed);
+        }
+        self.notices_rust()
     }
 
     /// Draws how many bytes of large blocks are left until the next sample, from a random number: that block is sampled in which they end.
@@ -102,12 +137,14 @@ impl HeapProfile {
         self.session.fetch_add(1, Ordering::Relaxed);
         self.last_interval.store(interval, Ordering::Relaxed);
         self.interval.store(interval, Ordering::Release);
+        self.is_asked.store(true, Ordering::Relaxed);
         true
     }
 
     /// Samples no more. What is live stays known, and is forgotten as it is freed.
     pub(crate) fn stop(&self) {
         self.interval.store(0, Ordering::Relaxed);
+        self.is_asked.store(self.notices_rust(), Ordering::Relaxed);
     }
 
     /// Whether it was ever started.

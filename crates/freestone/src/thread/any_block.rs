@@ -191,8 +191,8 @@ impl<O: Os + 'static> Own<'_, O> {
         if self.watch().is_some() || (self.is_hardened() && block.is_marked()) {
             // SAFETY: no code uses the block any more, which is what the value says.
             unsafe { self.free_as(block.into_node().cast(), Claim::layout(size, align)) }
-        } else {
-            flush::push(self, block);
+        } else if let Err(block) = profiling::free_of_rust(self, block) {
+            free_unnoticed(self, block);
         }
     }
 
@@ -244,6 +244,14 @@ impl<O: Os + 'static> Own<'_, O> {
     }
 }
 
+/// Frees a small block of Rust's global allocator that did not come into its bin: it was sampled, or the bin has no room.
+fn free_unnoticed<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+    match own.renew_view().entry(block.address()) {
+        Some(entry) if profiling::is_sampled(own, entry.generation()) => free_small(own, block, entry),
+        _ => flush::push(own, block),
+    }
+}
+
 /// Frees a small block whose page has this entry.
 pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry) {
     let is_suspect = own.is_hardened() && block.is_marked();
@@ -254,7 +262,7 @@ pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry)
             return own.report(Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
         }
     }
-    profiling::forget_small(own, entry, block.address());
+    profiling::forget_small(own, entry.generation(), block.address());
     match entry.generation() {
         generation if generation == own.generation() => flush::push(own, block),
         _ if is_suspect => flush::free_suspect(own, block),

@@ -425,6 +425,36 @@ impl Bins {
         self.room[class].store(frees, Ordering::Relaxed);
     }
 
+    /// Withholds the room of a bin, `frees`, from the hot paths, which find none.
+    pub(crate) fn withhold(&self, class: usize, frees: i64) {
+        self.grant(class, 0);
+        self.classes[class].withheld.set(frees);
+    }
+
+    /// Frees until the slow path checks a bin, whether or not the hot paths see them.
+    pub(crate) fn room_or_withheld(&self, class: usize) -> i64 {
+        match self.room(class) {
+            0 => self.classes[class].withheld.get(),
+            room => room,
+        }
+    }
+
+    /// Puts a freed block into its bin if it has room that is withheld from the hot paths; else gives it back.
+    ///
+    /// # Errors
+    /// The block.
+    pub(crate) fn push_withheld(&self, block: FreeBlock) -> Result<(), FreeBlock> {
+        let state = &self.classes[block.class()];
+        let withheld = state.withheld.get();
+        if withheld <= 0 {
+            return Err(block);
+        }
+        state.withheld.set(withheld - 1);
+        state.granted.store(state.granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.link(block);
+        Ok(())
+    }
+
     /// Counts blocks that came into a bin (or, negative, left it) other than by allocation and free.
     pub(crate) fn count_moved(&self, class: usize, blocks: i64) {
         let moved = &self.classes[class].moved;
@@ -470,7 +500,7 @@ impl Bins {
 
     /// Resets an empty bin for the next heap of this record; the counters continue.
     pub(crate) fn reset(&self, class: usize) {
-        self.grant(class, 0);
+        self.withhold(class, 0);
         self.set_capacity(class, 0);
         self.restart_flushed(class);
     }

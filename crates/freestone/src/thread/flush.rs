@@ -10,7 +10,7 @@ use crate::span::{Generation, PageIndex, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::remote_frees::Slot;
-use crate::thread::{capacity, returns, route, sampling, spans};
+use crate::thread::{capacity, profiling, returns, route, sampling, spans};
 use freestone_os::Os;
 
 /// The most blocks that a bin should hold, given how many heaps the process has.
@@ -141,7 +141,10 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
 /// Sends the first block of a chain, which has another owner.
 fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
     match chain.pop(view, own.lookup().tag()) {
-        Some(Found::Other(block, generation)) => route::send(own, block, generation),
+        Some(Found::Other(block, generation)) => {
+            profiling::forget_small(own, generation, block.address());
+            route::send(own, block, generation);
+        }
         Some(Found::Own(block)) => route::route(own, block),
         // The block was freed again after its span went to the page heap.
         Some(Found::Lost(address)) => {

@@ -15,8 +15,11 @@
 //! A sampled small block comes from a heap of its own, an explicit one: no thread owns it, so each free of it leaves the hot path, and is handed over to
 //! that heap at once, as those of all explicit heaps are. A sampled large block has a mark in its record.
 //!
-//! Not sampled are blocks of explicit heaps; small blocks of Rust's global allocator unless the heap is watched, because its free trusts the layout and
-//! puts the block into a bin without a look; and what a thread allocates while another, or a signal handler that interrupted it there, is in the heap
+//! **Rust.** The free of Rust's global allocator trusts the layout and puts a block into a bin without a look, if there is room. So where it allocates while
+//! the profile is on, bins get no room that the hot paths see: each free takes the slow path, which looks, and then uses the room that was withheld.
+//! This has to begin before any block is freed: with the option `heap_profile=on`. Otherwise small blocks of that allocator are not sampled.
+//!
+//! Not sampled are blocks of explicit heaps, and what a thread allocates while another, or a signal handler that interrupted it there, is in the heap
 //! of sampled blocks (counted as lost).
 
 use crate::heap_profile::live_table::Sample;
@@ -24,8 +27,9 @@ use crate::heap_profile::recorder::{FRAMES_MOST, HeapProfile};
 use crate::shared::Shared;
 use crate::size_class::block_bytes;
 use crate::span::family::Family;
-use crate::span::{Entry, PageIndex, Span};
+use crate::span::{Entry, Generation, PageIndex, Span};
 use crate::thread::explicit::sampled_heap;
+use crate::thread::free_block::FreeBlock;
 use crate::thread::gated::Entered;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
@@ -35,10 +39,10 @@ use freestone_base::sync::spin_hint;
 use freestone_os::Os;
 use freestone_os::stack::Stack;
 
-/// Whether allocations are sampled: all that slow paths pay if none is.
+/// Whether allocations are sampled, or were and their frees are to be noticed: all that slow paths pay if not.
 #[inline(always)]
-pub(super) fn is_on<O: Os>(own: Own<'_, O>) -> bool {
-    own.shared().profile.is_on()
+pub(super) fn is_asked<O: Os>(own: Own<'_, O>) -> bool {
+    own.shared().profile.is_asked()
 }
 
 /// The profile and the heap's countdowns, those of this session; `None` if the heap's blocks are not sampled.
@@ -82,6 +86,7 @@ fn draw<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
 /// A sampled block, if the allocation is due to be one.
 #[cold]
 pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    let takes = request.family != Family::Rust || own.watch().is_some() || own.shared().profile.meet_rust();
     let left = left(own, class)?;
     let at = &own.heap().profile_countdowns().at[class];
     if left > 0 {
@@ -91,7 +96,7 @@ pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) ->
         return None;
     }
     draw(own, class);
-    let block = allocate(own, class, request);
+    let block = if takes { allocate(own, class, request) } else { None };
     if block.is_none() {
         // This allocation is not sampled, so it is not the one that the new countdown chose.
         at.set(at.get() + 1);
@@ -105,7 +110,7 @@ pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) ->
 #[inline(always)]
 fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     let profile = &own.shared().profile;
-    if (request.family == Family::Rust && own.watch().is_none()) || !profile.has_room() {
+    if !profile.has_room() {
         return None;
     }
     let stack = Stack::<FRAMES_MOST>::here();
@@ -129,16 +134,36 @@ pub(super) fn batch(n: u32, left: u64) -> u32 {
 /// Lets the hot paths allocate no more of a class than `left`: shortens the bin's room, and sets blocks aside.
 pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize, left: u64) {
     let (bins, left) = (own.bins(), i64::try_from(left).unwrap_or(i64::MAX));
-    if bins.len(class).saturating_add(bins.room(class)) <= left {
-        return;
-    }
-    if bins.len(class) > left - left / 4 {
+    let notices_rust = own.shared().profile.notices_rust();
+    let room = bins.room_or_withheld(class);
+    if bins.len(class).saturating_add(room) > left && bins.len(class) > left - left / 4 {
         bins.set_aside_behind(class, share(left), &own.renew_view());
     }
-    let room = (left - bins.len(class)).max(0);
-    if bins.room(class) > room {
+    let room = room.min((left - bins.len(class)).max(0));
+    if notices_rust {
+        bins.withhold(class, room);
+    } else if bins.room(class) > room {
         bins.grant(class, room);
     }
+}
+
+/// Frees a small block of Rust's global allocator if its frees are noticed: forgets it if it was sampled, and puts it into its bin otherwise.
+///
+/// # Errors
+/// The block, if it was sampled, or the slow path has to check the bin.
+#[inline]
+pub(super) fn free_of_rust<O: Os>(own: Own<'_, O>, block: FreeBlock) -> Result<(), FreeBlock> {
+    if !own.shared().profile.notices_rust() {
+        return Err(block);
+    }
+    let entry = own.renew_view().entry(block.address()).unwrap_or(Entry::NONE);
+    if is_sampled(own, entry.generation()) { Err(block) } else { own.bins().push_withheld(block) }
+}
+
+/// Whether blocks of this owner were sampled.
+#[inline(always)]
+pub(super) fn is_sampled<O: Os>(own: Own<'_, O>, generation: Generation) -> bool {
+    generation.is_explicit() && own.shared().profile.is_generation(generation.number())
 }
 
 /// Blocks that stay in a bin of which `left` may be allocated: few, because the others are room for frees, and each of these is looked at when the
@@ -151,7 +176,7 @@ fn share(left: i64) -> i64 {
 /// Counts a large block with this record that was just handed out, and samples it if it is due.
 #[inline(always)]
 pub(super) fn count_large<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) {
-    if is_on(own) {
+    if is_asked(own) {
         count_large_slow(own, page, record);
     }
 }
@@ -172,11 +197,10 @@ fn count_large_slow<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) {
     }
 }
 
-/// Forgets a small block that is freed, if it was sampled. `entry` is that of its page. Before the block can be handed out again.
+/// Forgets a small block that is freed, of this owner, if it was sampled. Before the block can be handed out again.
 #[inline(always)]
-pub(super) fn forget_small<O: Os>(own: Own<'_, O>, entry: Entry, address: usize) {
-    let generation = entry.generation();
-    if generation.is_explicit() && own.shared().profile.is_generation(generation.number()) {
+pub(super) fn forget_small<O: Os>(own: Own<'_, O>, generation: Generation, address: usize) {
+    if is_sampled(own, generation) {
         own.shared().profile.forget(address);
     }
 }

@@ -42,7 +42,7 @@ const ROOM_LEAST: i64 = 16;
 /// Whether some allocations are guarded, or the heap profile samples some: all that slow paths pay if none is.
 #[inline(always)]
 pub(super) fn is_on<O: Os>(own: Own<'_, O>) -> bool {
-    guards(own) || profiling::is_on(own)
+    guards(own) || profiling::is_asked(own)
 }
 
 fn guards<O: Os>(own: Own<'_, O>) -> bool {
@@ -78,7 +78,7 @@ fn random<O: Os>(own: Own<'_, O>) -> u64 {
 /// A guarded block, or one that the heap profile samples, if a countdown of the class has ended. Puts back what was set aside for it.
 #[inline(always)]
 pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    if profiling::is_on(own) {
+    if profiling::is_asked(own) {
         sample_or_guard(own, class, request)
     } else if guards(own) {
         sample_slow(own, class, request)
@@ -142,7 +142,7 @@ pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
 
 #[cold]
 fn batch_slow<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
-    if profiling::is_on(own) {
+    if profiling::is_asked(own) {
         return left_to_any(own, class).map_or(n, |left| profiling::batch(n, left));
     }
     rate(own).map_or(n, |rate| n.min(u32::try_from(share(rate)).unwrap_or(n)).max(1))
@@ -158,7 +158,7 @@ pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
 
 #[cold]
 fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_on(own) {
+    if profiling::is_asked(own) {
         return settle(own, class);
     }
     if let Some(rate) = rate(own) {
@@ -176,7 +176,7 @@ fn shorten_to<O: Os>(own: Own<'_, O>, class: usize, most: i64) {
 /// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
 #[inline(always)]
 pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_on(own) && own.watch().is_none() {
+    if profiling::is_asked(own) && own.watch().is_none() {
         if let Some(left) = left_to_any(own, class) {
             profiling::settle(own, class, left);
         }
@@ -193,7 +193,7 @@ fn left_to_any<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
 /// aside already, they come back until the next time.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_on(own) {
+    if profiling::is_asked(own) {
         settle(own, class);
     } else if guards(own) && !own.bins().counts_down(class) {
         after_overflow_slow(own, class);

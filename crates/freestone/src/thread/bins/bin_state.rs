@@ -30,6 +30,8 @@ pub(super) struct BinState {
     pub(super) aside: Cell<*mut Node>,
     /// See `aside`.
     pub(super) n_aside: Cell<i64>,
+    /// Room that the hot paths do not see, so that each free leaves them.
+    pub(super) withheld: Cell<i64>,
 }
 
 impl BinState {
@@ -47,6 +49,7 @@ impl BinState {
             aside_at: Cell::new(0),
             aside: Cell::new(ptr::null_mut()),
             n_aside: Cell::new(0),
+            withheld: Cell::new(0),
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::heap_profile::stack_table::StackCounts;
-use crate::testing::{LEVELS, World, free};
+use crate::testing::{LEVELS, World, free, reallocate};
 use crate::thread::explicit::make_sampled_heap;
 use freestone_base::sync::AtomicUsize;
 use freestone_os::fake::Fake;
@@ -75,4 +75,125 @@ fn of_blocks_that_come_and_go_as_many_are_sampled_as_of_those_that_stay() {
             world.check().unwrap();
         }
     }
+}
+
+/// Allocates `n` blocks of `size` bytes, of which every second one is freed at once, and frees the others with the next call.
+fn churn(heap: Own<'_, Fake>, size: usize, n: usize) -> Vec<*mut u8> {
+    let mut kept = Vec::new();
+    for at in 0..n {
+        let block = allocate(heap, size);
+        if at % 2 == 0 { free(heap, block) } else { kept.push(block) }
+    }
+    kept
+}
+
+#[test]
+fn over_many_seeds_estimates_are_right_on_average_at_every_size() {
+    const SEEDS: u64 = if cfg!(miri) { 1 } else { 200 };
+    let interval = 1 << 19;
+    // Sizes, how many blocks, and what a block of that size takes.
+    let cases = [
+        (1, 4000, 16),
+        (16, 4000, 16),
+        (100, 3000, 112),
+        (1000, 2000, 1024),
+        (5000, 600, 5120),
+        (30_000, 200, 32_768),
+        (60_000, 60, 65_536),
+        (300_000, 20, 327_680),
+        (1 << 20, 10, 1 << 20),
+        (64 << 20, 2, 64 << 20),
+    ];
+    for (size, n, block_bytes) in cases {
+        let mut sums = (0.0, 0.0);
+        let world = world(interval, "default", size as u64);
+        let heap = world.heap();
+        for _ in 0..SEEDS {
+            let before = estimates(&world);
+            let kept = churn(heap, size, n);
+            let after = estimates(&world);
+            sums.0 += after.0 - before.0;
+            sums.1 += after.1 - before.1;
+            kept.into_iter().for_each(|block| free(heap, block));
+        }
+        let exact = (n * block_bytes) as f64 * SEEDS as f64;
+        assert!(is_near(sums.1, exact, block_bytes, interval), "{size}: {} of {exact}", sums.1);
+        assert!(is_near(sums.0, exact / 2.0, block_bytes, interval), "{size}: {} of {}", sums.0, exact / 2.0);
+        assert_eq!(estimates(&world).0, 0.0);
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_large_block_that_grows_or_moves_stays_one_sample_at_most() {
+    for level in LEVELS {
+        let world = world(1, level, 9);
+        let heap = world.heap();
+        let mut block = allocate(heap, 100_000);
+        for size in [200_000, 700_000, 90_000, 3 << 20, 5 << 20, 300_000] {
+            block = reallocate(heap, block, size);
+            assert!(!block.is_null());
+            let usable = heap.usable_bytes(block).expect("the block is live") as f64;
+            let live = estimates(&world).0;
+            // A watched heap has room for a canary behind what was asked for.
+            assert!((usable - 1.0..usable + 65_552.0).contains(&live), "{level} {size}: {live} of {usable}");
+        }
+        free(heap, block);
+        assert_eq!(estimates(&world).0, 0.0);
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn what_another_thread_frees_and_what_an_explicit_heap_allocates_is_counted_as_it_should_be() {
+    let world = world(1, "default", 3);
+    let [one, other] = [world.heap(), world.heap()];
+    let blocks: Vec<_> = (0..100).map(|n| allocate(one, 10 * n + 1)).collect();
+    assert!(estimates(&world).0 > 0.0);
+    let before = estimates(&world).1;
+    let explicit = world.explicit_heap();
+    let of_explicit = allocate(explicit.enter().own(), 100);
+    assert_eq!(estimates(&world).1, before, "blocks of explicit heaps are not sampled");
+    blocks.into_iter().for_each(|block| free(other, block));
+    assert_eq!(estimates(&world).0, 0.0);
+    free(other, of_explicit);
+    world.check().unwrap();
+}
+
+#[test]
+fn a_small_block_that_is_resized_is_counted_once() {
+    let world = world(1, "default", 3);
+    let heap = world.heap();
+    let mut block = allocate(heap, 10);
+    for size in [10, 20, 500, 40, 30_000, 100_000, 60] {
+        block = reallocate(heap, block, size);
+        assert!(!block.is_null());
+        let n = {
+            let mut n = 0.0;
+            let visit = |_: &[AtomicUsize], counts: StackCounts| {
+                n += counts.live.estimate().0;
+                Ok::<_, ()>(())
+            };
+            world.shared.profile.for_each(visit).expect("no error");
+            n
+        };
+        assert!((n - 1.0).abs() < 0.01, "{size}: {n} blocks");
+    }
+    free(heap, block);
+    assert_eq!(estimates(&world).0, 0.0);
+}
+
+#[test]
+fn a_sample_that_is_due_while_the_heap_of_samples_is_busy_is_lost_and_counted() {
+    let world = world(1, "default", 3);
+    let heap = world.heap();
+    let busy = sampled_heap(&world.shared).expect("the heap was made").enter();
+    let block = allocate(heap, 100);
+    assert_eq!((world.shared.profile.n_dropped(), estimates(&world)), (1, (0.0, 0.0)));
+    drop(busy);
+    free(heap, block);
+    assert!(estimates(&world).0 == 0.0);
+    free(heap, allocate(heap, 100));
+    assert_eq!(world.shared.profile.n_dropped(), 1);
+    world.check().unwrap();
 }

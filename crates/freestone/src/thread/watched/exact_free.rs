@@ -80,7 +80,7 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
     let Examined { block, fields, class, entry, is_own } = *examined;
     block.end(fields, is_own);
     let generation = entry.generation();
-    profiling::forget_small(own, entry, block.start().addr());
+    profiling::forget_small(own, generation, block.start().addr());
     if is_own || generation == Generation::ABANDONED {
         own.bins().count_single_free(class);
     } else {

@@ -1,0 +1,137 @@
+/* Heap profiles of a program that does what makes profilers hang. Arguments: what to do, and how often. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "expect.h"
+
+int freestone_profile_start(void) __attribute__((weak));
+void freestone_profile_stop(void) __attribute__((weak));
+int freestone_profile_dump(const char *, int) __attribute__((weak));
+int freestone_profile_dump_fd(int, int) __attribute__((weak));
+
+static long n_times;
+static int null_file;
+
+/* Blocks of many sizes that come and go. */
+static void *churn(void *argument) {
+    enum { N = 64 };
+    void *blocks[N] = {0};
+    unsigned state = (unsigned)(size_t)argument * 2654435761u + 1;
+    for (long n = 0; n < n_times; n++) {
+        state = state * 1664525u + 1013904223u;
+        unsigned at = (state >> 8) % N;
+        free(blocks[at]);
+        blocks[at] = malloc((state >> 16) % 700);
+        EXPECT(blocks[at]);
+    }
+    for (int at = 0; at < N; at++) free(blocks[at]);
+    return NULL;
+}
+
+static void *load(void *argument) {
+    (void)argument;
+    for (long n = 0; n < n_times / 200 + 1; n++) {
+        void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+        if (library) dlclose(library);
+    }
+    return NULL;
+}
+
+static void *fork_often(void *argument) {
+    (void)argument;
+    for (long n = 0; n < n_times / 2000 + 1; n++) {
+        pid_t child = fork();
+        EXPECT(child >= 0);
+        if (child == 0) {
+            for (int at = 0; at < 100; at++) free(malloc((size_t)at * 16));
+            _exit(freestone_profile_dump_fd(null_file, 0) ? 1 : 0);
+        }
+        int status;
+        EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    }
+    return NULL;
+}
+
+/* A thread with the smallest stack there is. */
+static void *tiny(void *argument) {
+    for (size_t n = 0; n < 50; n++) free(malloc(n * 20));
+    return argument;
+}
+
+static void *threads_often(void *argument) {
+    (void)argument;
+    pthread_attr_t attributes;
+    EXPECT(!pthread_attr_init(&attributes) && !pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)));
+    for (long n = 0; n < n_times / 2000 + 1; n++) {
+        pthread_t thread;
+        EXPECT(!pthread_create(&thread, &attributes, tiny, NULL) && !pthread_join(thread, NULL));
+    }
+    return NULL;
+}
+
+/* A dump allocates nothing and takes no lock: it may come from a handler. */
+static void on_signal(int number) {
+    (void)number;
+    freestone_profile_dump_fd(null_file, 1);
+}
+
+static void stress(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    EXPECT(!sigaction(SIGALRM, &action, NULL));
+    struct itimerval often = {{0, 20000}, {0, 20000}};
+    EXPECT(!setitimer(ITIMER_REAL, &often, NULL));
+    void *(*work[])(void *) = {churn, churn, load, fork_often, threads_often};
+    pthread_t threads[5];
+    for (size_t n = 0; n < 5; n++) EXPECT(!pthread_create(&threads[n], NULL, work[n], (void *)n));
+    for (size_t n = 0; n < 5; n++) EXPECT(!pthread_join(threads[n], NULL));
+}
+
+/* Code without call frame information: calls `function` with 100, and returns. */
+static void *generated(void *(*function)(size_t)) {
+#ifdef __x86_64__
+    /* sub rsp, 8; mov edi, 100; mov rax, function; call rax; add rsp, 8; ret */
+    unsigned char code[] = {0x48, 0x83, 0xec, 8, 0xbf, 100, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
+    memcpy(code + 11, &function, 8);
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(page != MAP_FAILED);
+    memcpy(page, code, sizeof code);
+    EXPECT(!mprotect(page, 4096, PROT_READ | PROT_EXEC));
+    return ((void *(*)(void))page)();
+#else
+    return function(100);
+#endif
+}
+
+__attribute__((noinline)) void *site_small(void) { return malloc(100); }
+__attribute__((noinline)) void *site_large(void) { return malloc(3 << 20); }
+
+int main(int argc, char **argv) {
+    EXPECT(argc == 3);
+    n_times = atol(argv[2]);
+    null_file = open("/dev/null", O_WRONLY);
+    if (!strcmp(argv[1], "stress")) stress();
+    if (!strcmp(argv[1], "generated"))
+        for (long n = 0; n < n_times; n++) free(generated(malloc));
+    if (!strcmp(argv[1], "sites")) {
+        for (long n = 0; n < n_times; n++) EXPECT(site_small());
+        for (int n = 0; n < 20; n++) EXPECT(site_large());
+    }
+    if (!strcmp(argv[1], "dump")) {
+        EXPECT(!freestone_profile_start());
+        EXPECT(freestone_profile_dump("/dev/full", 0) == -1);
+        EXPECT(freestone_profile_dump("/no/such/folder", 0) == -1);
+        EXPECT(freestone_profile_dump(NULL, 7) == -1);
+        EXPECT(freestone_profile_dump_fd(99, 0) == -1);
+        freestone_profile_stop();
+        EXPECT(!freestone_profile_dump_fd(1, 1));
+    }
+    return 0;
+}
