@@ -53,6 +53,7 @@
 //! | [`records`] | the storage of heaps |
 //! | [`keys`] | the keys that encode links in free blocks |
 //! | [`spare`] | heaps without a thread, kept whole for the next threads |
+//! | [`emptying`] | what a heap that ends does last |
 //! | [`life`] | creation and end of heaps, and the list of all |
 //! | [`watched`] | heaps that take the slow way in every operation, where it is checked |
 //! | [`recorded`] | threads whose calls are recorded |
@@ -67,6 +68,7 @@ pub(crate) mod countdown;
 pub(crate) mod current;
 pub(crate) mod double_free;
 pub(crate) mod drain;
+pub(crate) mod emptying;
 pub(crate) mod explicit;
 pub(crate) mod extent;
 pub(crate) mod flush;

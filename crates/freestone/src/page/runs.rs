@@ -1,5 +1,4 @@
-//! Runs of pages and their states. Bookkeeping only: no page is touched, and the kernel is called only for
-//! metadata.
+//! Runs of pages and their states. Bookkeeping only: no page is touched, and the kernel is called only for metadata.
 //!
 //! ```text
 //! page 0 │ 1 … high_water-1                                              │ high_water …

@@ -34,14 +34,14 @@ use crate::thread::records::{Record, RecordLinks};
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
-use crate::thread::spare::{Spare, ThreadEnd};
+use crate::thread::spare::{Spare, ThreadNote};
 use crate::thread::ticks::Ticks;
 use crate::thread::watched::seat::WatchSeat;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
 use freestone_base::inbox::LinkKey;
-use freestone_base::sync::{AtomicU32, Ordering};
+use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
 /// A heap of one thread, or of the threads that take turns behind a gate. See the module header.
@@ -60,8 +60,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     shared: Cell<*const Shared<O>>,
     generation: Cell<Generation>,
     number: Cell<u32>,
-    thread_id: AtomicU32,
-    end: ThreadEnd,
+    thread: ThreadNote,
     links: RecordLinks<Self>,
 }
 
@@ -80,8 +79,8 @@ impl<O: Os + 'static> Record for ThreadHeap<O> {
 }
 
 impl<O: Os + 'static> Spare for ThreadHeap<O> {
-    fn thread_end(&self) -> &ThreadEnd {
-        &self.end
+    fn thread_note(&self) -> &ThreadNote {
+        &self.thread
     }
 }
 
@@ -118,8 +117,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             shared: Cell::new(ptr::null()),
             generation: Cell::new(Generation::NONE),
             number: Cell::new(0),
-            thread_id: AtomicU32::new(0),
-            end: ThreadEnd::new(),
+            thread: ThreadNote::new(),
             links: RecordLinks::new(),
         }
     }
@@ -136,12 +134,12 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// The kernel's number of its thread, or 0.
     pub(crate) fn thread_id(&self) -> u32 {
-        self.thread_id.load(Ordering::Relaxed)
+        self.thread.kernel_id.load(Ordering::Relaxed)
     }
 
     /// Notes the kernel's number of its thread; 0 if that is not known.
     pub(crate) fn set_thread_id(&self, id: u32) {
-        self.thread_id.store(id, Ordering::Relaxed);
+        self.thread.kernel_id.store(id, Ordering::Relaxed);
     }
 
     /// Pages of spans that it has taken from the page heap and not given back.
@@ -194,7 +192,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// Goes on with another thread, which has not called its exit hook. For the holder of the registry's lock.
     pub(crate) fn change_thread(&self) {
-        self.end.exit_rounds.set(0);
+        self.thread.exit_rounds.set(0);
     }
 
     /// What the heap has if it is watched. Any thread may read its counters.

@@ -37,8 +37,7 @@ use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, Records};
 use crate::thread::spare::SpareHeaps;
-use crate::thread::watched::release;
-use crate::thread::{drain, flush, large, route, span_owner, upkeep};
+use crate::thread::{emptying, large, span_owner, upkeep};
 use core::ptr;
 use freestone_base::inbox::LinkKey;
 use freestone_base::lock::{Forker, Lock};
@@ -193,7 +192,7 @@ impl<O: Os + 'static> Threads<O> {
     /// # Safety
     /// - No copy of `own` is used afterwards, and its heap was created here.
     pub(crate) unsafe fn end(&self, own: Own<'_, O>) {
-        give_all_back(own);
+        emptying::give_all_back(own);
         self.retire(own.heap(), &self.threads, own.heap());
     }
 
@@ -202,7 +201,7 @@ impl<O: Os + 'static> Threads<O> {
     /// # Safety
     /// - No code uses the heap any more, and it was created here.
     pub(crate) unsafe fn end_fallback(&self, heap: &GatedHeap<O>) {
-        give_all_back(heap.enter().own());
+        emptying::give_all_back(heap.enter().own());
         self.retire(heap.heap(), &self.fallbacks, heap);
     }
 
@@ -216,7 +215,7 @@ impl<O: Os + 'static> Threads<O> {
         let entered = heap.enter();
         // SAFETY: no code uses a block of the heap any more (this function's contract).
         unsafe { delete_blocks(entered.own()) };
-        give_all_back(entered.own());
+        emptying::give_all_back(entered.own());
         drop(entered);
         self.retire(heap.gated().heap(), &self.explicit, heap);
     }
@@ -292,31 +291,6 @@ fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
             span_owner::keep_orphaned(shared, block, key);
         }
     }
-}
-
-/// Empties a heap that ends: everything that it cached goes to spans and owners, and spans with blocks still out are abandoned.
-fn give_all_back<O: Os>(own: Own<'_, O>) {
-    let shared = own.shared();
-    drain::drain(own);
-    release::release_all(own);
-    for class in 0..N_CLASSES {
-        flush::flush(own, class, 0);
-        own.publish_live(class);
-        own.bins().reset(class);
-    }
-    shared.pages.empty_cache(own.cache());
-    own.cache().tick();
-    large::publish(own, 0);
-    route::send_all(own);
-    own.accounts().publish_free(&shared.usage);
-    for class in 0..N_CLASSES {
-        while let Some(span) = own.spans().of(class).pop(own.layout()) {
-            shared.central.abandon(&shared.pages, &shared.usage, span);
-        }
-    }
-    // From here on handovers are refused, and no span belongs to this heap.
-    let late = own.heap().mailbox().inbox().close(own.remote().key());
-    route::route_all(own, late);
 }
 
 /// Frees every large block of an explicit heap, and every span with what is out of it: the blocks count as freed.

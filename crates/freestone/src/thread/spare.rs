@@ -14,6 +14,7 @@
 
 use crate::thread::records::{Record, RecordStack};
 use core::cell::Cell;
+use freestone_base::sync::AtomicU32;
 
 /// The most bytes in the bins of all spare heaps together.
 pub(crate) const BYTES_OF_ALL: usize = 2 << 20;
@@ -21,9 +22,11 @@ pub(crate) const BYTES_OF_ALL: usize = 2 << 20;
 /// The most spare heaps.
 pub(crate) const HEAPS_MOST: u32 = 64;
 
-/// What a heap notes about the end of its thread.
+/// What a heap notes about its thread.
 #[derive(Debug)]
-pub(crate) struct ThreadEnd {
+pub(crate) struct ThreadNote {
+    /// The kernel's number of the thread; 0 if it was not asked for. Any thread may read it.
+    pub(crate) kernel_id: AtomicU32,
     /// Calls of the thread's exit hook.
     pub(crate) exit_rounds: Cell<u32>,
     /// Since when the heap is spare.
@@ -32,17 +35,17 @@ pub(crate) struct ThreadEnd {
     bytes: Cell<usize>,
 }
 
-impl ThreadEnd {
+impl ThreadNote {
     /// Nothing yet.
     pub(crate) const fn new() -> Self {
-        Self { exit_rounds: Cell::new(0), since_ms: Cell::new(0), bytes: Cell::new(0) }
+        Self { kernel_id: AtomicU32::new(0), exit_rounds: Cell::new(0), since_ms: Cell::new(0), bytes: Cell::new(0) }
     }
 }
 
 /// A heap that can be spare.
 pub(crate) trait Spare: Record {
-    /// What it notes about the end of its thread.
-    fn thread_end(&self) -> &ThreadEnd;
+    /// What it notes about its thread.
+    fn thread_note(&self) -> &ThreadNote;
 }
 
 /// See the module header.
@@ -71,8 +74,8 @@ impl<T: Spare> SpareHeaps<T> {
         if self.n == HEAPS_MOST || self.bytes + bytes > BYTES_OF_ALL {
             return false;
         }
-        heap.thread_end().since_ms.set(now_ms);
-        heap.thread_end().bytes.set(bytes);
+        heap.thread_note().since_ms.set(now_ms);
+        heap.thread_note().bytes.set(bytes);
         self.heaps.push(heap);
         self.n += 1;
         self.bytes += bytes;
@@ -89,10 +92,10 @@ impl<T: Spare> SpareHeaps<T> {
         self.take_if(|end| now_ms.saturating_sub(end.since_ms.get()) >= u64::from(decay_ms))
     }
 
-    fn take_if(&mut self, is_wanted: impl Fn(&ThreadEnd) -> bool) -> Option<&T> {
-        let heap = self.heaps.remove_first(|heap| is_wanted(heap.thread_end()))?;
+    fn take_if(&mut self, is_wanted: impl Fn(&ThreadNote) -> bool) -> Option<&T> {
+        let heap = self.heaps.remove_first(|heap| is_wanted(heap.thread_note()))?;
         self.n -= 1;
-        self.bytes -= heap.thread_end().bytes.get();
+        self.bytes -= heap.thread_note().bytes.get();
         Some(heap)
     }
 }

@@ -336,8 +336,8 @@ impl<'a, O: Os + 'static> Own<'a, O> {
 
     /// Counts a call of the thread's exit hook. Returns how many there were before.
     pub(crate) fn count_exit_round(self) -> u32 {
-        let round = self.heap.end.exit_rounds.get();
-        self.heap.end.exit_rounds.set(round + 1);
+        let round = self.heap.thread.exit_rounds.get();
+        self.heap.thread.exit_rounds.set(round + 1);
         round
     }
 

@@ -1,0 +1,34 @@
+//! The last thing that a heap does: it gives back everything that it has.
+
+use crate::size_class::N_CLASSES;
+use crate::thread::drain::drain;
+use crate::thread::flush::flush;
+use crate::thread::heap::own::Own;
+use crate::thread::watched::release::release_all;
+use crate::thread::{large, route};
+use freestone_os::Os;
+
+/// Empties a heap that ends: everything that it cached goes to spans and owners, and spans with blocks still out are abandoned.
+pub(crate) fn give_all_back<O: Os>(own: Own<'_, O>) {
+    let shared = own.shared();
+    drain(own);
+    release_all(own);
+    for class in 0..N_CLASSES {
+        flush(own, class, 0);
+        own.publish_live(class);
+        own.bins().reset(class);
+    }
+    shared.pages.empty_cache(own.cache());
+    own.cache().tick();
+    large::publish(own, 0);
+    route::send_all(own);
+    own.accounts().publish_free(&shared.usage);
+    for class in 0..N_CLASSES {
+        while let Some(span) = own.spans().of(class).pop(own.layout()) {
+            shared.central.abandon(&shared.pages, &shared.usage, span);
+        }
+    }
+    // From here on handovers are refused, and no span belongs to this heap.
+    let late = own.heap().mailbox().inbox().close(own.remote().key());
+    route::route_all(own, late);
+}
