@@ -1,5 +1,7 @@
 //! Runs of pages and their states. Bookkeeping only: no page is touched, and the kernel is called only for metadata.
 //!
+//! Long because: each change of a run touches its record, the sets and the counts together.
+//!
 //! ```text
 //! page 0 │ 1 … high_water-1                                              │ high_water …
 //! (none) │ runs in use, dirty, clean, stuck, reserved, purging, in a row │ never used

@@ -45,6 +45,8 @@ use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
 /// A heap of one thread, or of the threads that take turns behind a gate. See the module header.
+///
+/// Wide because: each part that a heap is composed of is a field.
 #[repr(C, align(64))]
 pub(crate) struct ThreadHeap<O: Os + 'static> {
     bins: Bins,

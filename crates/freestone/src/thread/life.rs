@@ -1,4 +1,6 @@
 //! Creation and end of heaps, and the records of all of them.
+//!
+//! Long because: creation and end of every kind of heap go through the one registry.
 #![allow(unsafe_code)]
 //!
 //! ```text
