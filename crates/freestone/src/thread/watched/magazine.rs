@@ -22,7 +22,7 @@ use core::ptr;
 const BLOCKS_MOST: usize = 16;
 
 /// Most bytes.
-const BYTES_MOST: usize = 16 * 1024;
+const BYTES_MOST: usize = 8 * 1024;
 
 /// How many blocks the magazine of each class may have.
 static CAPACITY: [u8; N_CLASSES] = {

@@ -29,11 +29,11 @@ pub(crate) struct WatchedHeap {
     os_page_bytes: Cell<usize>,
     /// Blocks that the heap handed out, less those that its thread freed.
     live: Cell<i64>,
-    quarantine: Quarantine,
-    magazines: [Magazine; N_CLASSES],
     random: Cell<u64>,
     /// Blocks that came from spans since nothing was live.
     burst: Cell<u32>,
+    quarantine: Quarantine,
+    magazines: [Magazine; N_CLASSES],
 }
 
 /// Of a congruential sequence of numbers, the upper halves of which choose where blocks go in a magazine: Knuth's.
