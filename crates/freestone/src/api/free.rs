@@ -186,7 +186,8 @@ unsafe fn free_checked(block: *mut u8, claim: Claim) {
     if unsafe { heap.free_watched(block, claim) } {
         return;
     }
-    if heap.own().is_none() {
+    // A thread may end with a free of null, as the background thread does: it gets no heap for that.
+    if heap.own().is_none() && !block.is_null() {
         if let Some(record) = recording::recorded() {
             return free_recorded(record, block, claim);
         }
