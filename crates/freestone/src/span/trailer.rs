@@ -4,15 +4,15 @@
 //!  start                     size                    bytes - 4     bytes
 //!  │ what the program asked for │ canary (`canary`)        │ trailer  │
 //!
-//!  trailer   31      22 21    18 17   15 14          0     xored with 32 bits made of the secret and the block's address
-//!           │ 0        │ align  │ state │ size        │    align: logarithm
+//!  trailer   31         17 16    13 12   10 9         0    xored with 32 bits made of the secret and the block's address
+//!           │ size        │ align  │ state │ 0         │    align: logarithm
 //! ```
 //!
 //! Every block of a watched span has a trailer from the moment its OS page is carved: an overflow that reaches it is seen, and a block that is
 //! free, or waits in a quarantine, is told from one that is out.
 //!
 //! Whoever writes over a trailer and does not know the number that it is mixed with passes for its author once in a thousand times: ten bits are
-//! zero.
+//! zero. They are in the bytes that an overflow reaches first: else one that stops there would make up a size without a canary.
 
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX};
 use crate::span::family::Family;
@@ -62,7 +62,7 @@ impl Trailer {
             State::Freed => FREED,
             State::Live(family) => family as u32,
         };
-        (self.size as u32 | state << STATE_AT | self.align_log2 << ALIGN_AT) ^ word
+        ((self.size as u32) << SIZE_AT | state << STATE_AT | self.align_log2 << ALIGN_AT) ^ word
     }
 
     /// What is stored; `None` if it was written over.
@@ -87,14 +87,15 @@ const FRESH: u32 = 0;
 const FREED: u32 = 1;
 
 /// Where the fields begin.
-const STATE_AT: u32 = 15;
-const ALIGN_AT: u32 = 18;
+const STATE_AT: u32 = 10;
+const ALIGN_AT: u32 = 13;
 /// See [`STATE_AT`].
-const ZERO_AT: u32 = 22;
+const SIZE_AT: u32 = 17;
 
-const SIZE: u32 = (1 << STATE_AT) - 1;
+const ZERO: u32 = (1 << STATE_AT) - 1;
 const STATE: u32 = 7 << STATE_AT;
 const ALIGN: u32 = 15 << ALIGN_AT;
+const SIZE: u32 = u32::MAX << SIZE_AT;
 
 impl Fields {
     /// Those of a trailer.
@@ -111,7 +112,7 @@ impl Fields {
     #[inline(always)]
     pub(super) fn decode(stored: u32, word: u32) -> Option<Self> {
         let fields = stored ^ word;
-        (fields >> ZERO_AT == 0).then_some(Self(fields))
+        (fields & ZERO == 0).then_some(Self(fields))
     }
 
     /// As [`Fields::decode`], of a block that functions of `family` allocated.
@@ -147,7 +148,7 @@ impl Fields {
     /// Bytes that the program asked for.
     #[inline(always)]
     pub(crate) fn size(self) -> usize {
-        (self.0 & SIZE) as usize
+        (self.0 >> SIZE_AT) as usize
     }
 
     /// Logarithm of the alignment that the program asked for.

@@ -39,11 +39,11 @@ fn few_of_the_numbers_that_are_no_trailer_pass_for_one() {
 }
 
 #[test]
-fn a_trailer_with_one_of_the_highest_bits_wrong_is_none() {
+fn a_trailer_whose_first_byte_is_wrong_is_none() {
     for state in [State::Fresh, State::Freed, State::Live(Family::C)] {
         for size in (0..32_000).step_by(97) {
             let stored = Trailer { state, size, align_log2: 4 }.encode(WORD);
-            let passed = (ZERO_AT..32).filter(|bit| Trailer::decode(stored ^ 1 << bit, WORD).is_some()).count();
+            let passed = (1..256).filter(|wrong| Trailer::decode(stored ^ wrong, WORD).is_some()).count();
             assert_eq!(passed, 0, "{state:?} of {size} bytes");
         }
     }
