@@ -22,7 +22,7 @@ const LEAST_BYTES: usize = 256;
 const BYTES_MOST: usize = 128 * 1024;
 
 /// Most bytes in all quarantines of a process of many threads: those that sleep keep theirs.
-const BYTES_OF_ALL: usize = 2 << 20;
+const BYTES_OF_ALL: usize = 3 << 19;
 
 /// Only the ends of a large block are looked at, so it counts as one part in this many of its bytes.
 const LARGE_PART: usize = 4;
