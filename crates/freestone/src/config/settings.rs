@@ -36,9 +36,17 @@ pub enum Harden {
 impl Harden {
     /// The level that a word names.
     pub(crate) fn of_word(word: &[u8]) -> Result<Self, Mistake> {
-        let settings = Settings::new();
-        settings.set(key::HARDEN, word)?;
-        Ok(settings.harden())
+        parse::value(OPTIONS[key::HARDEN].unit, word).map(Self::of_number)
+    }
+
+    /// The level with this number: that of its word.
+    fn of_number(number: usize) -> Self {
+        match number {
+            0 => Self::Off,
+            1 => Self::Default,
+            2 => Self::Checks,
+            _ => Self::Full,
+        }
     }
 }
 
@@ -67,6 +75,9 @@ const DIRTY_SHARE: u64 = 10;
 
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
+
+/// The defaults: in no function's stack frame, for the paths beside the values are long.
+static DEFAULTS: Settings = Settings::new();
 
 /// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The paths are beside them.
 pub struct Settings {
@@ -230,12 +241,7 @@ impl Settings {
     /// How much heap misuse is detected. The same from the first allocation on.
     #[must_use]
     pub fn harden(&self) -> Harden {
-        match self.get(key::HARDEN) {
-            0 => Harden::Off,
-            1 => Harden::Default,
-            2 => Harden::Checks,
-            _ => Harden::Full,
-        }
+        Harden::of_number(self.get(key::HARDEN))
     }
 
     /// Of how many small allocations one is guarded; `None`: none is.
@@ -312,9 +318,8 @@ impl Settings {
 
     /// Sets the options that `profile` names, and those that only other profiles name to their defaults.
     fn apply(&self, profile: &Profile) {
-        let defaults = Self::new();
         for &(index, _) in PROFILES.iter().flat_map(|profile| profile.options) {
-            self.store(index, defaults.get(index));
+            self.store(index, DEFAULTS.get(index));
         }
         for &(index, value) in profile.options {
             // A test checks that every value is valid.
