@@ -17,7 +17,7 @@
 //! | [`encoder`] | from calls to words |
 //! | [`events`] | from words to events |
 //! | [`chunk`] | a chunk: header, checksum |
-//! | [`file`] | a file: header, finding the chunks |
+//! | [`mod@file`] | a file: header, finding the chunks |
 //!
 //! Layer: below everything; it names no other crate.
 #![no_std]
