@@ -8,7 +8,7 @@
 //! | the C interface | [`allocate`], [`free`] and their like, inlined into the C functions |
 //! | the library of checked memory functions | [`checked_range`], [`check_access`], through the C interface |
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
-//! | the lab | [`live`], to read the page of statistics of another process |
+//! | the lab | [`live`] and [`profile_page`], to read and ask another process |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
 //! Layer: above `api`.
@@ -51,6 +51,11 @@ pub mod live {
     pub fn open(path: &CStr) -> Result<&'static [AtomicU64; PAGE_WORDS], Errno> {
         SharedWords::open(path)
     }
+}
+
+/// The page of a process with the option `heap_profile=ready`.
+pub mod profile_page {
+    pub use crate::api::profile_page::{MAGIC, PAGE_WORDS, Request};
 }
 
 /// An allocator of its own, over any operating system.
