@@ -58,6 +58,7 @@ pub(crate) mod heap_map;
 mod live;
 mod local_heap;
 mod options;
+pub(crate) mod owner;
 mod pin;
 pub(crate) mod pressure;
 mod process;

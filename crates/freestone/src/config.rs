@@ -180,7 +180,7 @@ pub static OPTIONS: [OptionSpec; 26] = [
         unit: Unit::Milliseconds,
         default: "1000",
         bounds: (0, NEVER_MS),
-        effect: "free memory that has not been used for this long is returned to the operating system; 4294967295: never",
+        effect: "free memory that has not been used for this long is returned to the operating system, a little of it after a fiftieth of that; 4294967295: never",
     },
     OptionSpec {
         key: "dirty_max",
