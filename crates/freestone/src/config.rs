@@ -153,6 +153,9 @@ pub mod key {
 /// ```
 pub const NEVER_MS: usize = u32::MAX as usize;
 
+/// The largest interval in bytes.
+const SIZE_MOST: usize = 1 << if usize::BITS == 64 { 40 } else { 30 };
+
 /// Every option.
 ///
 /// ```
@@ -300,7 +303,7 @@ pub static OPTIONS: [OptionSpec; 22] = [
         key: "heap_profile_interval",
         unit: Unit::Bytes,
         default: "512k",
-        bounds: (1, 1 << 40),
+        bounds: (1, SIZE_MOST),
         effect: "with heap_profile: one byte in this many is sampled, on average; takes effect when profiling starts",
     },
     OptionSpec {

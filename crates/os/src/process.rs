@@ -7,6 +7,10 @@
 use crate::file;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(target_os = "android")]
+use libc::__errno as errno_location;
+#[cfg(not(target_os = "android"))]
+use libc::__errno_location as errno_location;
 use rustix::fd::BorrowedFd;
 
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
@@ -71,7 +75,7 @@ pub fn abort() -> ! {
 /// Sets the C library's `errno` of this thread.
 pub fn set_errno(errno: crate::Errno) {
     // SAFETY: the function may be called at any time.
-    let location = unsafe { libc::__errno_location() };
+    let location = unsafe { errno_location() };
     // SAFETY: the location is this thread's own.
     unsafe { *location = errno.0 }
 }
@@ -147,7 +151,7 @@ pub fn at_fork(before: ForkHandler, in_parent: ForkHandler, in_child: ForkHandle
 #[must_use]
 pub fn errno() -> crate::Errno {
     // SAFETY: the function may be called at any time.
-    let location = unsafe { libc::__errno_location() };
+    let location = unsafe { errno_location() };
     // SAFETY: the location is this thread's own.
     crate::Errno(unsafe { *location })
 }
@@ -156,5 +160,5 @@ pub fn errno() -> crate::Errno {
 #[cfg(not(shuttle))]
 pub(crate) fn errno_address() -> usize {
     // SAFETY: the function may be called at any time, and the memory is not accessed.
-    unsafe { libc::__errno_location() }.addr()
+    unsafe { errno_location() }.addr()
 }
