@@ -32,6 +32,17 @@ impl OutputFile {
         Err(ABSENT)
     }
 
+    /// Creates no file.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn create_private(_path: &CStr) -> Result<Self, Errno> {
+        Err(ABSENT)
+    }
+
+    /// Removes nothing.
+    pub fn remove(_path: &CStr) {}
+
     /// Writes nothing.
     ///
     /// # Errors

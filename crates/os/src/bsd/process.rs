@@ -155,6 +155,14 @@ pub fn thread_id() -> i32 {
     }
 }
 
+/// The numbers of the two signals that are the program's to use, if there were any here.
+pub const USER_SIGNALS: [c_int; 2] = [1, 2];
+
+/// Has nothing called: no signal is served here.
+pub fn handle_signal(_number: i32, _handler: extern "C" fn(c_int)) -> bool {
+    false
+}
+
 /// A function that the C library calls around a fork.
 pub type ForkHandler = extern "C" fn();
 

@@ -35,6 +35,7 @@ pub mod clock {
 /// Facts about the instance, and its end.
 pub mod process {
     use crate::Errno;
+    use core::ffi::c_int;
 
     /// Whether the environment must not be trusted: the host made it for the program.
     #[must_use]
@@ -94,6 +95,14 @@ pub mod process {
     #[must_use]
     pub fn thread_id() -> i32 {
         1
+    }
+
+    /// The numbers of the two signals that are the program's to use, if there were any here.
+    pub const USER_SIGNALS: [c_int; 2] = [1, 2];
+
+    /// Has nothing called: no signal is served here.
+    pub fn handle_signal(_number: i32, _handler: extern "C" fn(c_int)) -> bool {
+        false
     }
 
     /// A function that is called around a fork.

@@ -7,7 +7,7 @@
 //! The functions of the system are declared as its documentation has them. The block of environment variables is the caller's until it is given back.
 
 use crate::Errno;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 #[link(name = "kernel32")]
@@ -194,6 +194,14 @@ pub fn command_line(_buffer: &mut [u8]) -> &[u8] {
 pub fn thread_id() -> i32 {
     // SAFETY: the call has no arguments.
     unsafe { GetCurrentThreadId() as i32 }
+}
+
+/// The numbers of the two signals that are the program's to use, if there were any here.
+pub const USER_SIGNALS: [c_int; 2] = [1, 2];
+
+/// Has nothing called: no signal is served here.
+pub fn handle_signal(_number: i32, _handler: extern "C" fn(c_int)) -> bool {
+    false
 }
 
 /// A function that is called around a fork.
