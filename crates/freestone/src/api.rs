@@ -7,8 +7,8 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_files  report
-//!                  snapshot  pin  weak_symbols
+//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_control  profile_files
+//!                  profile_page  report  snapshot  pin  weak_symbols
 //! ```
 //!
 //! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
@@ -36,6 +36,8 @@
 //! | `live` | the page of statistics that `freestone top` reads |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
+//! | `profile_control` | requests for heap profiles, and when one is due |
+//! | [`profile_page`] | the page that `freestone profile PID` writes to |
 //! | `profile_files` | the files of heap profiles |
 //! | `report` | the lines that `freestone run` reads |
 //! | `snapshot` | statistics |
@@ -56,11 +58,14 @@ pub(crate) mod heap_map;
 mod live;
 mod local_heap;
 mod options;
+pub(crate) mod owner;
 mod pin;
 pub(crate) mod pressure;
 mod process;
 pub(crate) mod profile;
+mod profile_control;
 mod profile_files;
+pub(crate) mod profile_page;
 pub(crate) mod realloc;
 mod recording;
 mod report;

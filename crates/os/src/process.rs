@@ -7,6 +7,7 @@
 use crate::file;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use core::{mem, ptr};
 use rustix::fd::BorrowedFd;
 
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
@@ -121,6 +122,21 @@ pub fn command_line(buffer: &mut [u8]) -> &[u8] {
 pub(crate) fn borrow_descriptor<'a>(number: i32) -> Option<BorrowedFd<'a>> {
     // SAFETY: the number is not -1; if no file is open under it, the kernel says so.
     (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) })
+}
+
+/// Has `handler` called for the signal `number` from now on, if the process does with it what the kernel does by default. `false` if it handles or ignores the signal,
+/// or there is none of this number. The handler must only do what is safe in a signal handler. A handler that the program installs later replaces it.
+pub fn handle_signal(number: i32, handler: extern "C" fn(c_int)) -> bool {
+    // SAFETY: every field of the structure is a number, a pointer or a set of bits, of which zero is a value.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    // SAFETY: the call writes what is installed now to a local structure.
+    if unsafe { libc::sigaction(number, ptr::null(), &mut action) } != 0 || action.sa_sigaction != libc::SIG_DFL {
+        return false;
+    }
+    action.sa_sigaction = handler as *const () as usize;
+    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+    // SAFETY: without `SA_SIGINFO` a handler is a function of a number, as this one is; functions of this library exist as long as the process.
+    unsafe { libc::sigaction(number, &action, ptr::null_mut()) == 0 }
 }
 
 /// The kernel's number of the calling thread.

@@ -162,6 +162,8 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
         if let syn::Type::Path(path) = &*item.self_ty
             && let Some(last) = path.path.segments.last()
+            // A trait for `u32` does not say all that `u32` has.
+            && last.ident.to_string().starts_with(char::is_uppercase)
         {
             self.within(last.ident.to_string(), true, |reader| visit::visit_item_impl(reader, item));
         }

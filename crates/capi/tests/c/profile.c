@@ -110,6 +110,74 @@ static void *generated(void *(*function)(size_t)) {
 #endif
 }
 
+/* Whether a profile with this number is there, where the environment says. */
+static int is_written(int number) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%d", getenv("PROFILE"), number);
+    return access(path, F_OK) == 0;
+}
+
+static void wait_for(int number) {
+    for (int n = 0; !is_written(number); n++) {
+        EXPECT(n < 6000);
+        usleep(10000);
+    }
+}
+
+/* Signals until a profile is there: the first of them starts profiling. Nothing is allocated meanwhile. */
+static void signals(void) {
+    free(malloc(100));
+    for (int n = 0; !is_written(1); n++) {
+        EXPECT(n < 6000 && !kill(getpid(), SIGUSR1));
+        usleep(10000);
+    }
+    /* A child of one thread. */
+    pid_t child = fork();
+    if (child == 0) {
+        free(malloc(5000));
+        for (int n = 0, was = !is_written(3); was && !is_written(3); n++) {
+            EXPECT(n < 6000 && !kill(getpid(), SIGUSR1));
+            usleep(10000);
+        }
+        _exit(0);
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static int n_handled;
+static void on_own_signal(int number) { n_handled += number == SIGUSR1; }
+
+/* A handler of the program's own. */
+static void handled(void) {
+    free(malloc(100));
+    signal(SIGUSR1, on_own_signal);
+    EXPECT(!raise(SIGUSR1) && n_handled == 1);
+}
+
+/* 10 MiB, of which little is live at any time. */
+static void pass(void) {
+    for (int n = 0; n < 10 << 10; n++) free(malloc(1024));
+}
+
+/* 10 MiB, twice. */
+static void *grow(void *argument) {
+    void *blocks[20];
+    for (int round = 0; round < 2; round++) {
+        for (int n = 0; n < 20; n++) EXPECT(blocks[n] = malloc(512 << 10));
+        for (int n = 0; n < 20; n++) free(blocks[n]);
+    }
+    return argument;
+}
+
+/* On the smallest stack there is. */
+static void grow_on_tiny(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    EXPECT(!pthread_attr_init(&attributes) && !pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)));
+    EXPECT(!pthread_create(&thread, &attributes, grow, NULL) && !pthread_join(thread, NULL));
+}
+
 __attribute__((noinline)) void *site_small(void) { return malloc(100); }
 __attribute__((noinline)) void *site_large(void) { return malloc(3 << 20); }
 
@@ -118,6 +186,15 @@ int main(int argc, char **argv) {
     n_times = atol(argv[2]);
     null_file = open("/dev/null", O_WRONLY);
     if (!strcmp(argv[1], "stress")) stress();
+    if (!strcmp(argv[1], "signals")) signals();
+    if (!strcmp(argv[1], "handled")) handled();
+    if (!strcmp(argv[1], "pass")) pass();
+    if (!strcmp(argv[1], "grow")) grow(NULL);
+    if (!strcmp(argv[1], "grow_on_tiny")) grow_on_tiny();
+    if (!strcmp(argv[1], "wait")) {
+        free(malloc(100));
+        wait_for(3);
+    }
     if (!strcmp(argv[1], "generated"))
         for (long n = 0; n < n_times; n++) free(generated(malloc));
     if (!strcmp(argv[1], "sites")) {

@@ -19,7 +19,7 @@
 //! A program that starts and joins one thread after the other would start and join it with each of them: after a few ends in a short time, it is not
 //! started again for a while.
 
-use crate::api::live;
+use crate::api::{live, profile_control};
 use crate::config::{Background, Settings};
 use crate::shared::Shared;
 use crate::thread::life::Threads;
@@ -116,7 +116,8 @@ impl BackgroundThread {
         fence(Ordering::SeqCst);
         let n_threads = self.n_threads.load(Ordering::Relaxed);
         let settings = shared.settings();
-        let samples = settings.report_ms().is_some() || live_ms(settings).is_some();
+        let samples =
+            settings.report_ms().is_some() || live_ms(settings).is_some() || profile_control::needs_thread(settings);
         match settings.background() {
             Background::Auto => n_threads > 1 || (n_threads > 0 && samples),
             Background::On => n_threads > 0,
@@ -221,7 +222,8 @@ impl BackgroundThread {
                 sample();
             }
             update();
-            let step_ms = [check_ms, settings.report_ms(), live_ms(settings)].into_iter().flatten().min();
+            let rounds = [check_ms, settings.report_ms(), live_ms(settings), profile_control::round_ms(settings)];
+            let step_ms = rounds.into_iter().flatten().min();
             pages.sleep(seen, step_ms, || threads.has_spare());
         }
     }

@@ -129,6 +129,11 @@ impl Heap {
         self.record.set_limit(limit_pages).map_err(|_| Mistake::BelowUse)
     }
 
+    /// Its record.
+    pub(super) fn record(&self) -> &'static ExplicitHeap<Linux> {
+        self.record
+    }
+
     /// What the heap holds now. Blocks that other threads have freed go back to the heap first. In a heap that is hardened with
     /// [`Harden::Checks`] or more, freed blocks that wait in its quarantine count as live.
     ///

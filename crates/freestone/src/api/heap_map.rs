@@ -79,20 +79,7 @@ static HEAP_MAP: HeapMap = HeapMap {
     os_page_bytes: AtomicU64::new(0),
     harden: AtomicU64::new(0),
     profile: AtomicU64::new(0),
-    profile_places: [
-        recorder::PLACES[0] as u64,
-        recorder::PLACES[1] as u64,
-        recorder::PLACES[2] as u64,
-        stack_table::PLACES[0] as u64,
-        stack_table::PLACES[1] as u64,
-        stack_table::PLACES[2] as u64,
-        stack_table::PLACES[3] as u64,
-        live_table::PLACES[0] as u64,
-        live_table::PLACES[1] as u64,
-        live_table::PLACES[2] as u64,
-        live_table::PLACES[3] as u64,
-        live_table::PLACES[4] as u64,
-    ],
+    profile_places: profile_places(),
     constants: [
         PAGE_BYTES as u64,
         size_of::<Span>() as u64,
@@ -118,6 +105,22 @@ static HEAP_MAP: HeapMap = HeapMap {
         bytes
     },
 };
+
+/// The places of the heap profile's tables and of what is in them: the recorder's, the stack table's, the live table's.
+const fn profile_places() -> [u64; N_PROFILE] {
+    let tables: [&[usize]; 3] = [&recorder::PLACES, &stack_table::PLACES, &live_table::PLACES];
+    let mut places = [0; N_PROFILE];
+    let (mut table, mut at, mut n) = (0, 0, 0);
+    while table < tables.len() {
+        while at < tables[table].len() {
+            places[n] = tables[table][at] as u64;
+            (at, n) = (at + 1, n + 1);
+        }
+        (at, table) = (0, table + 1);
+    }
+    assert!(n == N_PROFILE);
+    places
+}
 
 /// Enters the address range, which has been opened, and the level of hardening.
 pub(super) fn publish<O: Os>(shared: &Shared<O>) {

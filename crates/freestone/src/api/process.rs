@@ -12,6 +12,8 @@
 //! This is the only module that relies on there being one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
 //! get what they need from their callers. The entry points above take the parts from [`PROCESS`].
 //!
+//! Long because: it wires every part.
+//!
 //! Any entry point may be the first call, on any thread: before `main`, after `exit`, in a destructor of thread-local storage, in a signal
 //! handler. A thread is marked as starting while [`start`] runs in it (`thread::current`), and gets no memory meanwhile.
 //!
@@ -23,6 +25,7 @@ use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
 use crate::api::live::LivePage;
 use crate::api::pressure::Pressure;
+use crate::api::profile_control::ProfileControl;
 use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
 use crate::api::{faults, heap_map, options, pin, report, snapshot};
@@ -37,7 +40,7 @@ use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
 use crate::thread::life::succession::Which;
 use crate::thread::recorded::{self, Recordings};
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::ptr;
 use freestone_base::inbox::Inbox;
 use freestone_base::lock::Forker;
@@ -55,6 +58,7 @@ pub(super) struct Process {
     pub(super) pressure: Pressure,
     pub(super) live: LivePage,
     pub(super) profile_files: ProfileFiles,
+    profile_control: ProfileControl,
     /// The heap of the threads that have none of their own; null before one is needed.
     pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
     /// Blocks freed by signal handlers in threads that were starting.
@@ -76,6 +80,7 @@ pub(super) static PROCESS: Process = Process {
     pressure: Pressure::new(),
     live: LivePage::new(),
     profile_files: ProfileFiles::new(),
+    profile_control: ProfileControl::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
     freed_early: Inbox::new(),
     exit_key: AtomicU32::new(NO_KEY),
@@ -119,7 +124,7 @@ pub(super) fn start() -> bool {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
         begin_profile();
-        update_live_page();
+        update_pages();
         watch_faults();
     }
     true
@@ -164,11 +169,14 @@ pub(super) fn stats_of_heap(heap: &ExplicitHeap<Linux>) -> HeapStats {
     HeapStats { kind: HeapKind::Explicit, ..row }
 }
 
-/// Writes a state to the page of statistics if one is due. The thread holds no lock.
+/// Writes a state to the page of statistics if one is due, and serves requests for heap profiles. The thread holds no lock.
 #[inline]
-fn update_live_page() {
+fn update_pages() {
     if PROCESS.live.is_on() {
         PROCESS.live.update_if_due(&PROCESS.shared, &PROCESS.threads);
+    }
+    if PROCESS.profile_control.is_on() {
+        PROCESS.profile_control.serve(&PROCESS.shared, &PROCESS.profile_files, start_profile);
     }
 }
 
@@ -187,7 +195,7 @@ pub(super) fn upkeep() {
     if PROCESS.threads.n_spare() > 0 && !current::is_starting() {
         PROCESS.threads.end_spare(&PROCESS.shared, Which::Expired);
     }
-    update_live_page();
+    update_pages();
 }
 
 /// Appends the last line of the report, if there is one, ends the trace, if calls are recorded, and removes the page of statistics.
@@ -195,12 +203,19 @@ pub(super) fn report_exit() {
     append_stats(Event::Exit);
     PROCESS.recordings.trace.finish(PROCESS.shared.settings().record_path());
     PROCESS.live.end(&PROCESS.shared, &PROCESS.threads);
+    PROCESS.profile_control.end();
 }
 
 /// Starts to sample allocations; `false` without memory for it, or in a sandbox.
 pub(super) fn start_profile() -> bool {
     let (shared, settings) = (&PROCESS.shared, PROCESS.shared.settings());
     let interval = settings.get(key::HEAP_PROFILE_INTERVAL) as u64;
+    let [allocated, growth] =
+        [key::HEAP_PROFILE_ALLOCATED, key::HEAP_PROFILE_GROWTH].map(|index| settings.get(index) as u64);
+    shared.profile.set_triggers(allocated, growth);
+    if shared.profile.triggers().is_set() {
+        PROCESS.profile_control.serve_triggers();
+    }
     !settings.sandbox()
         && (sampled_heap(shared).is_some() || make_sampled_heap(shared, || PROCESS.explicit_heap(Harden::Off)))
         && shared.profile.start(interval)
@@ -216,6 +231,13 @@ fn begin_profile() {
     if profiling == HeapProfiling::On && !start_profile() {
         freestone_os::report(format_args!("heap_profile: there is no memory for it; nothing is sampled"));
     }
+    PROCESS.profile_control.begin(PROCESS.shared.settings(), on_profile_signal, PROCESS.shared.os().now_ms());
+}
+
+/// The signal of the option `heap_profile_signal` has come.
+extern "C" fn on_profile_signal(_: c_int) {
+    PROCESS.profile_control.note_signal();
+    PROCESS.shared.pages.wake();
 }
 
 /// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
@@ -283,7 +305,7 @@ pub(super) fn set_exit_value(heap: &Heap) -> bool {
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
     let sample = || append_stats(Event::Sample);
-    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, sample, update_live_page);
+    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, sample, update_pages);
     ptr::null_mut()
 }
 
@@ -342,6 +364,7 @@ extern "C" fn after_fork_in_child() {
     PROCESS.background.forked(&PROCESS.shared, own.is_some());
     PROCESS.pressure.forked();
     PROCESS.live.forked(&PROCESS.shared);
+    PROCESS.profile_control.forked(PROCESS.shared.os().now_ms());
     if let Some(own) = own {
         note_thread(own.heap());
     }

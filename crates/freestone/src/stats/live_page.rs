@@ -185,127 +185,92 @@ fn copy(words: &Words, process: u32, number: u64) -> LiveState {
     LiveState { process, number, at_ms, interval_ms, stats, classes, heaps, n_heap_rows, n_heaps }
 }
 
-fn stats_to_words(stats: &Stats) -> [u64; STATS] {
-    let Stats { live, cached, fragmented, dirty, metadata, committed, peak_committed, peak_live, purged, .. } = *stats;
-    let Stats { dirty_by_age, fresh, n_allocations, n_frees, n_remote_frees, n_handovers, n_threads, .. } = *stats;
-    let [quarter, half, whole, longer] = dirty_by_age;
-    [
-        live,
-        cached,
-        fragmented,
-        dirty,
-        metadata,
-        committed,
-        peak_committed,
-        peak_live,
-        purged,
-        quarter,
-        half,
-        whole,
-        longer,
-        fresh,
-        n_allocations,
-        n_frees,
-        n_remote_frees,
-        n_handovers,
-        u64::from(n_threads),
-    ]
+/// Defines how a row is written to words and read from them. One list of its fields, in the order of their words, serves both: so neither
+/// direction can miss a field or have another order.
+macro_rules! row {
+    ($row:ident in $words:ident: $to_words:ident, $of_words:ident, $($field:ident),+) => {
+        fn $to_words(row: &$row) -> [u64; $words] {
+            let mut words = [0; $words];
+            let mut at = 0;
+            $(at = row.$field.put(&mut words, at);)+
+            debug_assert!(at == $words);
+            words
+        }
+
+        fn $of_words(words: [u64; $words]) -> $row {
+            let mut words = words.into_iter();
+            // In the order in which they are written here.
+            $row { $($field: Field::take(&mut words)),+ }
+        }
+    };
 }
 
-fn stats_of_words(words: [u64; STATS]) -> Stats {
-    let [
-        live,
-        cached,
-        fragmented,
-        dirty,
-        metadata,
-        committed,
-        peak_committed,
-        peak_live,
-        purged,
-        quarter,
-        half,
-        whole,
-        longer,
-        fresh,
-        n_allocations,
-        n_frees,
-        n_remote_frees,
-        n_handovers,
-        n_threads,
-    ] = words;
-    let (dirty_by_age, n_threads) = ([quarter, half, whole, longer], n_threads as u32);
-    Stats {
-        live,
-        cached,
-        fragmented,
-        dirty,
-        metadata,
-        committed,
-        peak_committed,
-        peak_live,
-        purged,
-        dirty_by_age,
-        fresh,
-        n_allocations,
-        n_frees,
-        n_remote_frees,
-        n_handovers,
-        n_threads,
+row! { Stats in STATS: stats_to_words, stats_of_words,
+    live, cached, fragmented, dirty, metadata, committed, peak_committed, peak_live, purged, dirty_by_age, fresh, n_allocations, n_frees,
+    n_remote_frees, n_handovers, n_threads
+}
+
+row! { ClassStats in CLASS: class_to_words, class_of_words,
+    block_bytes, live, cached, n_allocations, n_frees, n_remote_frees
+}
+
+row! { HeapStats in HEAP: heap_to_words, heap_of_words,
+    number, kind, thread_id, spans, cached, live, large, limit, n_allocations, n_frees, n_remote_frees, n_handovers
+}
+
+/// A field of a row as words.
+trait Field: Sized {
+    /// Writes the field from the word `at` on; returns the number of the word behind it.
+    fn put(&self, words: &mut [u64], at: usize) -> usize;
+
+    /// Reads the field from the next words.
+    fn take(words: &mut impl Iterator<Item = u64>) -> Self;
+}
+
+impl Field for u64 {
+    fn put(&self, words: &mut [u64], at: usize) -> usize {
+        if let Some(word) = words.get_mut(at) {
+            *word = *self;
+        }
+        at + 1
+    }
+
+    fn take(words: &mut impl Iterator<Item = u64>) -> Self {
+        words.next().unwrap_or(0)
     }
 }
 
-fn class_to_words(row: &ClassStats) -> [u64; CLASS] {
-    let ClassStats { block_bytes, live, cached, n_allocations, n_frees, n_remote_frees } = *row;
-    [block_bytes, live, cached, n_allocations, n_frees, n_remote_frees]
+impl Field for u32 {
+    fn put(&self, words: &mut [u64], at: usize) -> usize {
+        u64::from(*self).put(words, at)
+    }
+
+    fn take(words: &mut impl Iterator<Item = u64>) -> Self {
+        u64::take(words) as u32
+    }
 }
 
-fn class_of_words(words: [u64; CLASS]) -> ClassStats {
-    let [block_bytes, live, cached, n_allocations, n_frees, n_remote_frees] = words;
-    ClassStats { block_bytes, live, cached, n_allocations, n_frees, n_remote_frees }
+impl<const N: usize> Field for [u64; N] {
+    fn put(&self, words: &mut [u64], at: usize) -> usize {
+        self.iter().fold(at, |at, number| number.put(words, at))
+    }
+
+    fn take(words: &mut impl Iterator<Item = u64>) -> Self {
+        core::array::from_fn(|_| u64::take(words))
+    }
 }
 
-fn heap_to_words(row: &HeapStats) -> [u64; HEAP] {
-    let HeapStats { number, kind, thread_id, spans, cached, live, .. } = *row;
-    let HeapStats { large, limit, n_allocations, n_frees, n_remote_frees, n_handovers, .. } = *row;
-    let (number, kind, thread_id) = (u64::from(number), kind as u64, u64::from(thread_id));
-    [number, kind, thread_id, spans, cached, live, large, limit, n_allocations, n_frees, n_remote_frees, n_handovers]
-}
+impl Field for HeapKind {
+    fn put(&self, words: &mut [u64], at: usize) -> usize {
+        (*self as u64).put(words, at)
+    }
 
-fn heap_of_words(words: [u64; HEAP]) -> HeapStats {
-    let [
-        number,
-        kind,
-        thread_id,
-        spans,
-        cached,
-        live,
-        large,
-        limit,
-        n_allocations,
-        n_frees,
-        n_remote_frees,
-        n_handovers,
-    ] = words;
-    let (number, thread_id) = (number as u32, thread_id as u32);
-    let kind = match kind {
-        0 => HeapKind::Thread,
-        1 => HeapKind::Shared,
-        _ => HeapKind::Explicit,
-    };
-    HeapStats {
-        number,
-        kind,
-        thread_id,
-        spans,
-        cached,
-        live,
-        large,
-        limit,
-        n_allocations,
-        n_frees,
-        n_remote_frees,
-        n_handovers,
+    fn take(words: &mut impl Iterator<Item = u64>) -> Self {
+        match u64::take(words) {
+            0 => Self::Thread,
+            1 => Self::Shared,
+            _ => Self::Explicit,
+        }
     }
 }
 

@@ -194,8 +194,7 @@ impl Bins {
             }
         }
         self.end_behind(class, blocks.before);
-        // SAFETY: the blocks behind the cut are linked, free, and in no bin any more; the bin counted `n` of them.
-        Ok(Some(unsafe { FreeChain::new(blocks.at, n, class, self.key()) }))
+        Ok(Some(self.chain(blocks.at, n, class)))
     }
 
     /// Ends a bin behind a block in it; empties the bin if the block is null.
@@ -203,21 +202,31 @@ impl Bins {
         if last.is_null() {
             self.heads[class].set(END_OF_BIN);
         } else {
-            // SAFETY: the block is in the bin: free, and its first word is its link.
-            unsafe { (*last).next = self.key().apply(END_OF_BIN) };
+            self.link_behind(last, END_OF_BIN);
         }
+    }
+
+    /// Links a block of a bin to `next`, a block or the end.
+    fn link_behind(&self, block: *mut Node, next: *mut Node) {
+        // SAFETY: the block is in the bin: free, and its first word is its link.
+        unsafe { (*block).next = self.key().apply(next) };
+    }
+
+    /// The `n` blocks from `first` on, which were in the bin and are in it no more.
+    fn chain(&self, first: *mut Node, n: u32, class: usize) -> FreeChain {
+        // SAFETY: what was cut off the bin is linked with its key, free, and in no bin; the bin counted `n` blocks of it.
+        unsafe { FreeChain::new(first, n, class, self.key()) }
     }
 
     /// The blocks of a bin, up to its end or a damaged link. `view` covers them. The bin does not change meanwhile.
     fn iter<'a>(&self, class: usize, view: &'a View) -> Linked<'a> {
-        // SAFETY: the blocks in the bin are free, and linked with its key.
-        unsafe { Linked::new(self.heads[class].get(), class, self.key(), view) }
+        self.linked(self.heads[class].get(), class, view)
     }
 
-    /// The blocks that are set aside; take no more than are.
-    fn iter_aside<'a>(&self, class: usize, view: &'a View) -> Linked<'a> {
-        // SAFETY: the blocks are free, and linked with the bin's key.
-        unsafe { Linked::new(self.classes[class].aside.get(), class, self.key(), view) }
+    /// The blocks of a bin, or of those set aside, from `first` on. `view` covers them.
+    fn linked<'a>(&self, first: *mut Node, class: usize, view: &'a View) -> Linked<'a> {
+        // SAFETY: the blocks in the bin and beside it are free, and linked with its key.
+        unsafe { Linked::new(first, class, self.key(), view) }
     }
 
     /// Whether a block is in a bin, or set aside. `view` covers the bin's blocks.
@@ -256,116 +265,6 @@ impl Bins {
     /// The first block of a bin, or null: for checks.
     pub(crate) fn first(&self, class: usize) -> *mut Node {
         if self.is_empty(class) { ptr::null_mut() } else { self.heads[class].get() }
-    }
-
-    /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, if blocks are kept so
-    /// already, or if they were and nothing was allocated since: a thread that only frees gains nothing by it.
-    pub(crate) fn set_aside(&self, class: usize) {
-        let (state, n, allocs) = (&self.classes[class], self.len(class), self.allocs(class));
-        if state.n_aside.get() == 0 && n > 0 && state.aside_at.replace(allocs) != allocs {
-            state.aside.set(self.heads[class].replace(END_OF_BIN));
-            state.n_aside.set(n);
-            self.count_moved(class, -n);
-        }
-    }
-
-    /// Leaves the first `keep` blocks in a bin, and sets those behind them aside, before those that are aside already. Nothing if a link is damaged
-    /// that this follows. `view` covers the blocks.
-    pub(crate) fn set_aside_behind(&self, class: usize, keep: i64, view: &View) {
-        let (state, n) = (&self.classes[class], self.len(class) - keep);
-        let mut blocks = self.iter(class, view);
-        if n <= 0 || (0..keep).any(|_| blocks.next().is_none()) {
-            return;
-        }
-        let (last_kept, first) = (blocks.before, blocks.at);
-        if state.n_aside.get() > 0 {
-            blocks.by_ref().for_each(drop);
-            if blocks.at != END_OF_BIN {
-                return;
-            }
-            // SAFETY: the block is the last in the bin: free, and its first word is its link.
-            unsafe { (*blocks.before).next = self.key().apply(state.aside.get()) };
-        }
-        self.end_behind(class, last_kept);
-        state.aside.set(first);
-        state.n_aside.set(state.n_aside.get() + n);
-        self.count_moved(class, -n);
-    }
-
-    /// Blocks in a bin and set aside.
-    pub(crate) fn len_with_aside(&self, class: usize) -> i64 {
-        self.len(class) + self.classes[class].n_aside.get()
-    }
-
-    /// Whether blocks of a bin are set aside.
-    #[inline]
-    pub(crate) fn has_aside(&self, class: usize) -> bool {
-        self.classes[class].n_aside.get() != 0
-    }
-
-    /// Puts blocks that were set aside back into their bin. Returns those that came into the bin meanwhile: they are in it no more. `None` if no
-    /// block was set aside.
-    pub(crate) fn put_back(&self, class: usize) -> Option<FreeChain> {
-        let (state, n_newer) = (&self.classes[class], self.len(class));
-        let n = state.n_aside.replace(0);
-        if n == 0 {
-            return None;
-        }
-        let newer = self.heads[class].replace(state.aside.get());
-        self.count_moved(class, n - n_newer);
-        // SAFETY: the bin's blocks are linked and free, and in the bin no more; it counted so many.
-        Some(unsafe { FreeChain::new(newer, u32::try_from(n_newer).unwrap_or(0), class, self.key()) })
-    }
-
-    /// The countdown to the next sample, in allocations of all classes.
-    pub(crate) fn countdown(&self) -> &Countdown {
-        &self.countdown
-    }
-
-    /// Blocks of a class that were handed out since the countdown was told of them last.
-    pub(crate) fn uncounted(&self, class: usize) -> u64 {
-        self.allocs(class).saturating_sub(self.classes[class].counted_down.get())
-    }
-
-    /// As [`Bins::uncounted`]. From now on the countdown knows of them, and of `more`.
-    pub(crate) fn take_uncounted(&self, class: usize, more: u64) -> u64 {
-        let n = self.uncounted(class);
-        self.classes[class].counted_down.set(self.allocs(class) + more);
-        n
-    }
-
-    /// Tells the countdown of the blocks of a class that were handed out. `false`, and nothing is changed, if that may end it before the bin's
-    /// room runs out again, if an allocation is due, or if blocks are set aside.
-    #[inline]
-    pub(crate) fn counts_down(&self, class: usize) -> bool {
-        let (state, allocs) = (&self.classes[class], self.allocs(class));
-        let units = allocs.wrapping_sub(state.counted_down.get());
-        let is_quiet = !state.is_due.get() && state.n_aside.get() == 0;
-        let counts = is_quiet && self.countdown.skip(units, u64::try_from(self.room(class)).unwrap_or(0));
-        if counts {
-            state.counted_down.set(allocs);
-        }
-        counts
-    }
-
-    /// How many blocks of a bin are set aside.
-    pub(crate) fn n_aside(&self, class: usize) -> i64 {
-        self.classes[class].n_aside.get()
-    }
-
-    /// Notes that the next allocation of a class that takes a slow path is sampled.
-    pub(crate) fn set_due(&self, class: usize) {
-        self.classes[class].is_due.set(true);
-    }
-
-    /// Whether that was noted.
-    pub(crate) fn is_due(&self, class: usize) -> bool {
-        self.classes[class].is_due.get()
-    }
-
-    /// Returns whether that was noted, and takes it back.
-    pub(crate) fn take_due(&self, class: usize) -> bool {
-        self.classes[class].is_due.replace(false)
     }
 
     /// Blocks handed out of a bin, ever.
@@ -506,7 +405,9 @@ impl Bins {
     }
 }
 
+mod aside;
 mod bin_state;
+mod sampling;
 use bin_state::BinState;
 
 #[cfg(test)]

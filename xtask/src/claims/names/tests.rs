@@ -2,10 +2,11 @@ use super::*;
 
 fn index() -> Index {
     let mut index = Index { files: vec!["crates/x/src/thread/bins.rs".into()], ..Index::default() };
-    let file =
-        syn::parse_file("struct Bins { len: u8 } impl Bins { fn pop(&self) {} } enum E { A } mod m { fn f() {} }");
+    let file = syn::parse_file(
+        "struct Bins { len: u8 } impl Bins { fn pop(&self) {} } impl Word for u32 { fn put(&self) {} } enum E { A } mod m { fn f() {} }",
+    );
     index.add_file("crates/x/src/thread/bins.rs", &file.expect("the sample parses"));
-    index.words.extend(["Bins", "pop", "len", "E", "A", "m", "f", "push", "madvise"].map(str::to_owned));
+    index.words.extend(["Bins", "pop", "len", "E", "A", "m", "f", "push", "madvise", "u32", "MAX"].map(str::to_owned));
     index
 }
 
@@ -21,6 +22,7 @@ fn what_exists_may_be_named() {
         "Bins::len",
         "E::A",
         "m::f",
+        "u32::MAX",
         "madvise",
         "x",
         "a+b",

@@ -24,47 +24,32 @@ const PARAMS: &[Param] = &[
     Param::fixed("touch", 2, "what is written into a block: 0 nothing, 1 its first byte, 2 all of it"),
 ];
 
-const HIDES: &str = "what the program does between its calls";
-
-pub(crate) static PYTHON: Workload = Workload {
-    name: "trace_python",
-    models: "python3 turning objects into JSON and back, call by call",
-    hides: HIDES,
-    shows: PrimaryFigure::Time,
-    params: PARAMS,
-    run: |params, meter| run_shipped("trace_python", params, meter),
-    run_on_null: None,
-};
-
-pub(crate) static SQLITE: Workload = Workload {
-    name: "trace_sqlite",
-    models: "sqlite3 filling and querying a table, call by call",
-    hides: HIDES,
-    shows: PrimaryFigure::Time,
-    params: PARAMS,
-    run: |params, meter| run_shipped("trace_sqlite", params, meter),
-    run_on_null: None,
-};
-
-pub(crate) static GCC: Workload = Workload {
-    name: "trace_gcc",
-    models: "gcc's cc1 optimising a file, call by call",
-    hides: HIDES,
-    shows: PrimaryFigure::Time,
-    params: PARAMS,
-    run: |params, meter| run_shipped("trace_gcc", params, meter),
-    run_on_null: None,
-};
-
-/// The trace of a workload.
-fn trace(name: &str) -> Option<&'static [u8]> {
-    Some(match name {
-        "trace_python" => include_bytes!("../../../../../testdata/traces/python.trace.gz").as_slice(),
-        "trace_sqlite" => include_bytes!("../../../../../testdata/traces/sqlite.trace.gz").as_slice(),
-        "trace_gcc" => include_bytes!("../../../../../testdata/traces/gcc.trace.gz").as_slice(),
-        _ => return None,
-    })
+/// A workload that replays a shipped trace.
+macro_rules! shipped {
+    ($name:literal, $models:literal) => {
+        Workload {
+            name: $name,
+            models: $models,
+            hides: "what the program does between its calls",
+            shows: PrimaryFigure::Time,
+            params: PARAMS,
+            run: |params, meter| run_shipped($name, params, meter),
+            run_on_null: None,
+        }
+    };
 }
+
+pub(crate) static PYTHON: Workload =
+    shipped!("trace_python", "python3 turning objects into JSON and back, call by call");
+pub(crate) static SQLITE: Workload = shipped!("trace_sqlite", "sqlite3 filling and querying a table, call by call");
+pub(crate) static GCC: Workload = shipped!("trace_gcc", "gcc's cc1 optimising a file, call by call");
+
+/// The traces, by the names of their workloads.
+const TRACES: [(&str, &[u8]); 3] = [
+    ("trace_python", include_bytes!("../../../../../testdata/traces/python.trace.gz")),
+    ("trace_sqlite", include_bytes!("../../../../../testdata/traces/sqlite.trace.gz")),
+    ("trace_gcc", include_bytes!("../../../../../testdata/traces/gcc.trace.gz")),
+];
 
 /// Runs the workload called `name`. Another process makes the plan, so that this one's heap holds nothing of it.
 fn run_shipped(name: &str, params: &Params, meter: &mut Meter) -> Outcome {
@@ -96,7 +81,7 @@ pub(crate) fn main(arguments: &[String]) -> ExitCode {
 
 fn make_plan(arguments: &[String]) -> Result<()> {
     let [name, number] = arguments else { anyhow::bail!("write: plan NAME NUMBER") };
-    let trace = trace(name).with_context(|| format!("there is no trace {name}"))?;
+    let (_, trace) = TRACES.iter().find(|(of, _)| of == name).with_context(|| format!("there is no trace {name}"))?;
     let timeline = Timeline::of(&Recording::read(trace)?);
     let path = plan_path(number.parse()?);
     // One that another process left behind.
@@ -111,8 +96,7 @@ mod tests {
 
     #[test]
     fn every_shipped_trace_is_whole_stripped_and_at_most_a_mebibyte() {
-        for name in ["trace_python", "trace_sqlite", "trace_gcc"] {
-            let bytes = trace(name).unwrap();
+        for (name, bytes) in TRACES {
             assert!(bytes.len() <= 1 << 20, "{name}: {} bytes", bytes.len());
             let recording = Recording::read(bytes).unwrap();
             assert_eq!(recording.doubts(), Vec::<String>::new(), "{name}");

@@ -7,16 +7,24 @@ use core::fmt;
 use freestone_pool::Error;
 
 /// The Rust pool's errors, and those that only C programs can get.
-#[derive(Clone, Copy)]
-pub(crate) enum Refusal {
+#[derive(Clone, Copy, Debug)]
+pub enum Refusal {
     /// The Rust pool's own reason.
     Of(Error),
     /// The process's allocator has no memory for the pool.
-    NoMemory { bytes: usize },
+    NoMemory {
+        /// How many.
+        bytes: usize,
+    },
     /// Magazines of the pool still exist.
-    MagazinesExist { n_magazines: usize },
+    MagazinesExist {
+        /// How many.
+        n_magazines: usize,
+    },
     /// A magazine was requested from a pool that is not shared.
     NotShared,
+    /// A shared pool was requested where the processor has no atomic operations of 64 bits.
+    NoAtomics,
 }
 
 impl fmt::Display for Refusal {
@@ -30,18 +38,16 @@ impl fmt::Display for Refusal {
             Self::NotShared => {
                 write!(out, "the pool is not shared: create it with .shared = 1 to have magazines")
             }
+            Self::NoAtomics => {
+                write!(out, "this processor has no atomic operations of 64 bits, which a shared pool needs")
+            }
         }
     }
 }
 
 impl Refusal {
-    /// Whether memory was lacking, so that `errno` is ENOMEM; for every other refusal it is EINVAL.
-    pub(super) fn is_out_of_memory(self) -> bool {
-        matches!(self, Self::NoMemory { .. } | Self::Of(Error::Exhausted { .. } | Error::TooLarge { .. }))
-    }
-
     /// The refusal as C programs read it.
-    pub(crate) fn to_c(self) -> FreestoneError {
+    pub fn to_c(self) -> FreestoneError {
         let of = |code, address, block, value, limit| FreestoneError { code, address, block, value, limit };
         match self {
             Self::Of(Error::ZeroBlockSize) => of(101, 0, 0, 0, 0),
@@ -60,11 +66,12 @@ impl Refusal {
             Self::NoMemory { bytes } => of(114, 0, 0, bytes, 0),
             Self::MagazinesExist { n_magazines } => of(115, 0, 0, n_magazines, 0),
             Self::NotShared => of(116, 0, 0, 0, 0),
+            Self::NoAtomics => of(117, 0, 0, 0, 0),
         }
     }
 
     /// The refusal that [`Refusal::to_c`] made `error` of; `None` for every other code.
-    pub(crate) fn from_c(error: FreestoneError) -> Option<Self> {
+    fn from_c(error: FreestoneError) -> Option<Self> {
         let FreestoneError { code, address, block, value, limit } = error;
         Some(Self::Of(match code {
             101 => Error::ZeroBlockSize,
@@ -83,7 +90,13 @@ impl Refusal {
             114 => return Some(Self::NoMemory { bytes: value }),
             115 => return Some(Self::MagazinesExist { n_magazines: value }),
             116 => return Some(Self::NotShared),
+            117 => return Some(Self::NoAtomics),
             _ => return None,
         }))
     }
+}
+
+/// Writes the message of an error; `None` if its code is not that of a pool.
+pub fn describe(error: FreestoneError, out: &mut dyn fmt::Write) -> Option<fmt::Result> {
+    Some(write!(out, "{}", Refusal::from_c(error)?))
 }

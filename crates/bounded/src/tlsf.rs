@@ -7,8 +7,8 @@
 //!  ^ the handle
 //! ```
 //!
-//! The control structure lies at the start of the caller's memory, so nothing is allocated anywhere. A call that is refused changes
-//! nothing but the last error.
+//! The control structure lies at the start of the caller's memory, so nothing is allocated anywhere. A call that is refused returns null or a code,
+//! and changes nothing but the last error.
 //!
 //! # Safety
 //! Every function's contract begins with that of a **live handle**: `freestone_tlsf_new` returned it, `freestone_tlsf_delete` has not
@@ -16,13 +16,13 @@
 //! into a reference, and relies on this contract alone.
 
 pub mod inspect;
-pub(crate) mod refusal;
+pub mod refusal;
 
 use crate::error::{FreestoneError, OK};
-use core::ffi::{c_int, c_void};
+use crate::message;
+use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{self, NonNull};
 use freestone_base::align;
-use freestone_os::{Errno, process};
 use freestone_tlsf::{Error, GRANULE, LEAST_REGION_BYTES, Tlsf};
 
 /// Bytes at the start of a heap's memory that its control structure takes.
@@ -61,31 +61,19 @@ impl Control {
         result.map_or_else(|error| self.refuse(error), |()| OK)
     }
 
-    /// The block; or null, with the refusal stored and `errno` set.
+    /// The block; or null, with the refusal stored.
     fn block(&mut self, result: Result<NonNull<u8>, Error>) -> *mut c_void {
         match result {
             Ok(block) => block.as_ptr().cast(),
             Err(error) => {
                 self.refuse(error);
-                process::set_errno(errno(error));
                 ptr::null_mut()
             }
         }
     }
 }
 
-/// `ENOMEM` where memory is lacking, else `EINVAL`.
-fn errno(error: Error) -> Errno {
-    match error {
-        Error::Exhausted { .. } | Error::TooLarge { .. } => Errno::NOMEM,
-        _ => Errno::INVAL,
-    }
-}
-
-/// The error for a null pointer where a block is needed.
-const NO_BLOCK: Error = Error::Foreign { address: 0 };
-
-/// Creates a heap in the `bytes` at `memory`. Null, `EINVAL` and the reason in `*error` if they are misaligned or too few.
+/// Creates a heap in the `bytes` at `memory`. Null, and the reason in `*error` if they are misaligned or too few.
 ///
 /// # Safety
 /// - The `bytes` at `memory` are the heap's alone until it is destroyed.
@@ -102,7 +90,6 @@ pub unsafe extern "C" fn freestone_tlsf_new(
         Err(refused) => {
             // SAFETY: `error` is null or writable (this function's contract).
             unsafe { refusal::to_c(refused).store(error) };
-            process::set_errno(errno(refused));
             ptr::null_mut()
         }
     }
@@ -221,12 +208,40 @@ pub unsafe extern "C" fn freestone_tlsf_aligned_alloc(heap: *mut Control, align:
     control.block(result)
 }
 
-/// Resizes a block to `size` bytes at a multiple of `align`. If that is refused, null, with the error stored and the block unchanged.
+/// Allocates `count * size` zero bytes aligned to 16. Null, with the error stored, if there are none or the product overflows.
+///
+/// # Safety
+/// - `heap` is a live handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_calloc(heap: *mut Control, count: usize, size: usize) -> *mut c_void {
+    // SAFETY: the handle is live.
+    let control = unsafe { Control::of(heap) };
+    // A product that overflows is more than any region holds.
+    let bytes = count.saturating_mul(size);
+    let result = control.heap.allocate(bytes, GRANULE);
+    if let Ok(block) = result {
+        // SAFETY: the block was allocated with that many bytes just now, and no other code has it.
+        unsafe { block.write_bytes(0, bytes) };
+    }
+    control.block(result)
+}
+
+/// Resizes a block to `size` bytes aligned to 16. If that is refused, null, with the error stored and the block unchanged. A null block allocates.
+///
+/// # Safety
+/// - As for [`freestone_tlsf_aligned_realloc`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_realloc(heap: *mut Control, block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: this function's contract is that of `freestone_tlsf_aligned_realloc`.
+    unsafe { freestone_tlsf_aligned_realloc(heap, block, GRANULE, size) }
+}
+
+/// As [`freestone_tlsf_realloc`], at a multiple of `align`.
 ///
 /// # Safety
 /// - `heap` is a live handle; `block` is null or an address that no other code uses if the call succeeds.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_realloc(
+pub unsafe extern "C" fn freestone_tlsf_aligned_realloc(
     heap: *mut Control,
     block: *mut c_void,
     align: usize,
@@ -256,4 +271,19 @@ pub unsafe extern "C" fn freestone_tlsf_free(heap: *mut Control, block: *mut c_v
         Ok(()) => OK,
         Err(error) => control.refuse(error),
     }
+}
+
+/// Writes the message of an error of a TLSF heap, as `freestone_error_text` does for every error.
+///
+/// # Safety
+/// - `error` points to a `freestone_error_t`.
+/// - `buffer` points to `size` writable bytes; it may be null if `size` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freestone_tlsf_error_text(
+    error: *const FreestoneError,
+    buffer: *mut c_char,
+    size: usize,
+) -> usize {
+    // SAFETY: this function's contract is that of `message::write`.
+    unsafe { message::write(error, (buffer, size), refusal::describe) }
 }

@@ -4,29 +4,23 @@
 //! # Safety
 //! "Live handle" is defined in [`crate::tlsf`]. Structures that C programs pass have the size in their member `size`.
 
-use super::{Control, NO_BLOCK};
+use super::Control;
 use crate::error::FreestoneError;
+use crate::sized::{self, SizedStruct};
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
-use freestone_os::{Errno, process};
 
-/// Bytes of a block that may be used. 0, with the error stored, if it is not a block in use.
+/// Bytes of a block that may be used; 0 if it is not a block in use.
 ///
 /// # Safety
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_tlsf_usable_size(heap: *mut Control, block: *mut c_void) -> usize {
+pub unsafe extern "C" fn freestone_tlsf_usable_size(heap: *const Control, block: *const c_void) -> usize {
+    let Some(block) = NonNull::new(block.cast_mut().cast()) else { return 0 };
     // SAFETY: the handle is live.
-    let control = unsafe { Control::of(heap) };
-    let result = match NonNull::new(block.cast()) {
-        // SAFETY: the heap looks only at its own regions, and refuses what is no block in them.
-        Some(block) => unsafe { control.heap.usable_size(block) },
-        None => Err(NO_BLOCK),
-    };
-    result.unwrap_or_else(|error| {
-        control.refuse(error);
-        0
-    })
+    let control = unsafe { &*heap };
+    // SAFETY: the heap looks only at its own regions, and refuses what is no block in them.
+    unsafe { control.heap.usable_size(block) }.unwrap_or(0)
 }
 
 /// Checks every invariant. The code of the first that is broken.
@@ -58,36 +52,35 @@ pub struct TlsfStats {
     numbers: [u64; 8],
 }
 
-/// Fills the first `size` bytes of `stats`. Returns 0; -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
+// SAFETY: it is `repr(C)`, starts with a `usize`, and consists of integers.
+unsafe impl SizedStruct for TlsfStats {
+    const LEAST: usize = size_of::<usize>();
+}
+
+/// Fills the first `stats->size` bytes of `*stats`. Returns a code.
 ///
 /// # Safety
 /// - `heap` is a live handle.
 /// - `stats` is null or points to as many writable bytes as its member `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_stats(heap: *const Control, stats: *mut TlsfStats) -> c_int {
-    // SAFETY: `stats` is not null where it is read, and its first member is there whatever its size (this function's contract).
-    let asked = if stats.is_null() { 0 } else { unsafe { (*stats).size } };
-    if asked < size_of::<usize>() {
-        process::set_errno(Errno::INVAL);
-        return -1;
-    }
-    // SAFETY: the handle is live.
-    let now = unsafe { &*heap }.heap.stats();
-    let filled = asked.min(size_of::<TlsfStats>());
-    let numbers = [
-        now.region_bytes,
-        now.used_blocks,
-        now.used_bytes,
-        now.free_blocks,
-        now.free_bytes,
-        now.largest_free_bytes,
-        now.overhead_bytes,
-        now.fragmentation_permille,
-    ];
-    let full = TlsfStats { size: filled, numbers: numbers.map(|number| number as u64) };
-    // SAFETY: `filled` bytes are in `full`, and in the caller's structure, whose `size` is no less.
-    unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const full).cast(), filled) };
-    0
+    let all = |size| {
+        // SAFETY: the handle is live.
+        let now = unsafe { &*heap }.heap.stats();
+        let numbers = [
+            now.region_bytes,
+            now.used_blocks,
+            now.used_bytes,
+            now.free_blocks,
+            now.free_bytes,
+            now.largest_free_bytes,
+            now.overhead_bytes,
+            now.fragmentation_permille,
+        ];
+        TlsfStats { size, numbers: numbers.map(|number| number as u64) }
+    };
+    // SAFETY: the structure has as many writable bytes as it says (this function's contract).
+    unsafe { sized::fill(stats, all) }
 }
 
 /// `freestone_tlsf_block_t`.

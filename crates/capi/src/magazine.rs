@@ -1,26 +1,26 @@
 //! Magazines of shared pools, for C.
 #![allow(unsafe_code)]
 //!
-//! A `freestone_magazine_t` is opaque: a [`PoolMagazine`] in a block of the process's own allocator.
+//! A `freestone_magazine_t` is opaque: a [`PoolMagazine`] in a block of the process's own allocator. What it refuses, its pool keeps as the last error.
 //!
 //! # Safety
 //! A **live magazine** is one that `freestone_magazine_new` returned and `freestone_magazine_delete` has not ended, and that no other
 //! thread is in a call on. Its pool outlives it: `freestone_pool_delete` refuses while it exists.
 
-use super::place::{Blocks, Pool};
-use super::refusal::Refusal;
-use super::{block_or_null, code, refused};
-use crate::error::{FreestoneError, OK};
+use crate::failure::refused;
 use core::ffi::{c_int, c_void};
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
+use freestone_bounded::error::{FreestoneError, OK};
+use freestone_bounded::pool::place::Pool;
+use freestone_bounded::pool::refusal::Refusal;
 use freestone_pool::Magazine;
 use heap::door;
 
 /// What a `freestone_magazine_t` points to.
 pub struct PoolMagazine {
     magazine: Magazine<'static, 'static>,
-    n_magazines: &'static AtomicUsize,
+    pool: &'static Pool,
 }
 
 /// Creates an empty magazine of a shared pool. Null, `errno` and the reason in `*error` if that is refused.
@@ -34,17 +34,17 @@ pub unsafe extern "C" fn freestone_magazine_new(pool: *mut Pool, error: *mut Fre
     match create(pool) {
         Ok(magazine) => magazine.as_ptr(),
         // SAFETY: `error` is null or writable (this function's contract).
-        Err(refusal) => unsafe { refused(error, refusal) },
+        Err(refusal) => unsafe { refused(error, refusal.to_c()) },
     }
 }
 
 fn create(pool: &'static Pool) -> Result<NonNull<PoolMagazine>, Refusal> {
-    let Blocks::Shared(blocks) = &pool.blocks else { return Err(Refusal::NotShared) };
+    let blocks = pool.shared().ok_or(Refusal::NotShared)?;
     let bytes = size_of::<PoolMagazine>();
     let place = NonNull::new(door::allocate(bytes).cast::<PoolMagazine>()).ok_or(Refusal::NoMemory { bytes })?;
-    pool.n_magazines.fetch_add(1, Ordering::Relaxed);
+    pool.n_magazines().fetch_add(1, Ordering::Relaxed);
     // SAFETY: the block was just allocated: large enough, aligned to 16, and no other code has its address.
-    unsafe { place.write(PoolMagazine { magazine: blocks.magazine(), n_magazines: &pool.n_magazines }) };
+    unsafe { place.write(PoolMagazine { magazine: blocks.magazine(), pool }) };
     Ok(place)
 }
 
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn freestone_magazine_delete(magazine: *mut PoolMagazine) 
         return;
     }
     // SAFETY: the magazine is live, so its pool is, and with it the count.
-    let n_magazines = unsafe { (*magazine).n_magazines };
+    let n_magazines = unsafe { (*magazine).pool }.n_magazines();
     // SAFETY: the magazine is live, and is not used after this.
     unsafe { magazine.drop_in_place() };
     // From here on the pool may end: release makes what the magazine gave back visible to the thread that ends it.
@@ -75,10 +75,10 @@ pub unsafe extern "C" fn freestone_magazine_delete(magazine: *mut PoolMagazine) 
 pub unsafe extern "C" fn freestone_magazine_malloc(magazine: *mut PoolMagazine) -> *mut c_void {
     // SAFETY: the magazine is live.
     let magazine = unsafe { &mut *magazine };
-    block_or_null(magazine.magazine.allocate())
+    magazine.pool.block(magazine.magazine.allocate())
 }
 
-/// Allocates a block of zeroes, as `freestone_pool_calloc`.
+/// Allocates a block of zeros, as `freestone_pool_calloc`.
 ///
 /// # Safety
 /// - `magazine` is live.
@@ -86,24 +86,19 @@ pub unsafe extern "C" fn freestone_magazine_malloc(magazine: *mut PoolMagazine) 
 pub unsafe extern "C" fn freestone_magazine_calloc(magazine: *mut PoolMagazine) -> *mut c_void {
     // SAFETY: the magazine is live.
     let magazine = unsafe { &mut *magazine };
-    block_or_null(magazine.magazine.allocate_zeroed())
+    magazine.pool.block(magazine.magazine.allocate_zeroed())
 }
 
 /// Frees a block, as `freestone_pool_free`.
 ///
 /// # Safety
-/// - `magazine` is live; no code uses the block any more; `error` is null or points to a writable `freestone_error_t`.
+/// - `magazine` is live; no code uses the block any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_magazine_free(
-    magazine: *mut PoolMagazine,
-    block: *mut c_void,
-    error: *mut FreestoneError,
-) -> c_int {
+pub unsafe extern "C" fn freestone_magazine_free(magazine: *mut PoolMagazine, block: *mut c_void) -> c_int {
     let Some(block) = NonNull::new(block.cast::<u8>()) else { return OK };
     // SAFETY: the magazine is live.
     let magazine = unsafe { &mut *magazine };
     // SAFETY: no code uses the block (this function's contract); the pool refuses what is no block of its own.
     let freed = unsafe { magazine.magazine.deallocate(block) };
-    // SAFETY: `error` is null or writable (this function's contract).
-    unsafe { code(error, freed) }
+    magazine.pool.code(freed)
 }

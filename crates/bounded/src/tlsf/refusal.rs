@@ -1,7 +1,13 @@
 //! Why a TLSF heap refused a call: conversion to the code and numbers that C programs get, and back.
 
 use crate::error::FreestoneError;
+use core::fmt;
 use freestone_tlsf::Error;
+
+/// Writes the message of an error; `None` if its code is not that of a TLSF heap.
+pub fn describe(error: FreestoneError, out: &mut dyn fmt::Write) -> Option<fmt::Result> {
+    Some(write!(out, "{}", from_c(error)?))
+}
 
 /// The refusal as C programs read it.
 pub(super) fn to_c(error: Error) -> FreestoneError {
@@ -27,7 +33,7 @@ pub(super) fn to_c(error: Error) -> FreestoneError {
 }
 
 /// The refusal that [`to_c`] made `error` of; `None` for every other code.
-pub(crate) fn from_c(error: FreestoneError) -> Option<Error> {
+fn from_c(error: FreestoneError) -> Option<Error> {
     let FreestoneError { code, address, block, value: bytes, limit } = error;
     Some(match code {
         1 => Error::RegionMisaligned { address, bytes },

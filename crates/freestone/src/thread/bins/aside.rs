@@ -1,0 +1,77 @@
+//! Blocks set aside: those of a bin that the hot path is not to hand out, because the next allocation is to take the slow path.
+//!
+//! They stay linked with the bin's key, and are counted by the bin's state until they are put back.
+
+use super::Bins;
+use crate::span::View;
+use crate::span::free_node::{END_OF_BIN, Linked};
+use crate::thread::free_block::FreeChain;
+
+impl Bins {
+    /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, if blocks are kept so
+    /// already, or if they were and nothing was allocated since: a thread that only frees gains nothing by it.
+    pub(crate) fn set_aside(&self, class: usize) {
+        let (state, n, allocs) = (&self.classes[class], self.len(class), self.allocs(class));
+        if state.n_aside.get() == 0 && n > 0 && state.aside_at.replace(allocs) != allocs {
+            state.aside.set(self.heads[class].replace(END_OF_BIN));
+            state.n_aside.set(n);
+            self.count_moved(class, -n);
+        }
+    }
+
+    /// Leaves the first `keep` blocks in a bin, and sets those behind them aside, before those that are aside already. Nothing if a link is damaged
+    /// that this follows. `view` covers the blocks.
+    pub(crate) fn set_aside_behind(&self, class: usize, keep: i64, view: &View) {
+        let (state, n) = (&self.classes[class], self.len(class) - keep);
+        let mut blocks = self.iter(class, view);
+        if n <= 0 || (0..keep).any(|_| blocks.next().is_none()) {
+            return;
+        }
+        let (last_kept, first) = (blocks.before, blocks.at);
+        if state.n_aside.get() > 0 {
+            blocks.by_ref().for_each(drop);
+            if blocks.at != END_OF_BIN {
+                return;
+            }
+            self.link_behind(blocks.before, state.aside.get());
+        }
+        self.end_behind(class, last_kept);
+        state.aside.set(first);
+        state.n_aside.set(state.n_aside.get() + n);
+        self.count_moved(class, -n);
+    }
+
+    /// Blocks in a bin and set aside.
+    pub(crate) fn len_with_aside(&self, class: usize) -> i64 {
+        self.len(class) + self.classes[class].n_aside.get()
+    }
+
+    /// Whether blocks of a bin are set aside.
+    #[inline]
+    pub(crate) fn has_aside(&self, class: usize) -> bool {
+        self.classes[class].n_aside.get() != 0
+    }
+
+    /// Puts blocks that were set aside back into their bin. Returns those that came into the bin meanwhile: they are in it no more. `None` if no
+    /// block was set aside.
+    pub(crate) fn put_back(&self, class: usize) -> Option<FreeChain> {
+        let (state, n_newer) = (&self.classes[class], self.len(class));
+        let n = state.n_aside.replace(0);
+        if n == 0 {
+            return None;
+        }
+        let newer = self.heads[class].replace(state.aside.get());
+        self.count_moved(class, n - n_newer);
+        Some(self.chain(newer, u32::try_from(n_newer).unwrap_or(0), class))
+    }
+
+    /// How many blocks of a bin are set aside.
+    pub(crate) fn n_aside(&self, class: usize) -> i64 {
+        self.classes[class].n_aside.get()
+    }
+
+    /// The blocks that are set aside; take no more than are.
+    pub(super) fn iter_aside<'a>(&self, class: usize, view: &'a View) -> Linked<'a> {
+        self.linked(self.classes[class].aside.get(), class, view)
+    }
+}
