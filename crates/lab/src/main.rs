@@ -12,6 +12,7 @@
 //! | [`measure`] | rounds, statistics, comparisons, reasons for doubt |
 //! | [`results`] | the results file: what it holds, writing and reading it |
 //! | [`allocator`] | allocators: finding them, building them, proving that they answer `malloc` |
+//! | [`program_suite`] | real programs with generated inputs |
 //! | [`process`] | child processes: starting, watching and ending them |
 //! | [`workload`] | the built-in workloads and the process each of them runs in |
 //! | [`trace`] | traces of programs: reading them, putting them in order |
@@ -23,6 +24,7 @@ mod heap_profile;
 mod leaks;
 mod measure;
 mod process;
+mod program_suite;
 mod progress;
 mod results;
 mod show;

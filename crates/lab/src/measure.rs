@@ -3,12 +3,14 @@
 //! | module | owns |
 //! |---|---|
 //! | [`measurement`] | one measurement under way: results file, runs, warnings |
+//! | [`commands`] | rounds of commands: real programs, servers and their clients |
 //! | [`rounds`], [`order`] | runs of workloads, round by round; the order within a round |
 //! | [`instructions`] | instruction counts under callgrind |
 //! | [`summary`], [`statistics`] | medians, ratios, and which differences may be claimed |
 //! | [`ranking`] | which allocator needs least, and where Freestone is not the best |
 //! | [`doubts`] | reasons for doubt: in the machine, the figures, the files |
 
+pub(crate) mod commands;
 pub(crate) mod doubts;
 pub(crate) mod instructions;
 pub(crate) mod measurement;

@@ -12,6 +12,7 @@
 use crate::heap_profile::exponential::{allocations_until, bytes_until, weight_of};
 use crate::heap_profile::live_table::{LiveTable, Sample};
 use crate::heap_profile::stack_table::{StackCounts, StackTable};
+use crate::heap_profile::triggers::Triggers;
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
@@ -54,6 +55,7 @@ pub(crate) struct HeapProfile {
     peak: AtomicU64,
     n_dropped: AtomicU64,
     has_said_full: AtomicBool,
+    triggers: Triggers,
 }
 
 impl HeapProfile {
@@ -74,6 +76,7 @@ impl HeapProfile {
             peak: AtomicU64::new(0),
             n_dropped: AtomicU64::new(0),
             has_said_full: AtomicBool::new(false),
+            triggers: Triggers::new(),
         }
     }
 
@@ -141,6 +144,16 @@ impl HeapProfile {
         true
     }
 
+    /// Makes a profile due whenever `allocated` bytes were allocated, and whenever `growth` bytes more are live than ever before; 0: never.
+    pub(crate) fn set_triggers(&self, allocated: u64, growth: u64) {
+        self.triggers.set(allocated, growth, self.peak_bytes.load(Ordering::Relaxed));
+    }
+
+    /// What makes a profile due.
+    pub(crate) fn triggers(&self) -> &Triggers {
+        &self.triggers
+    }
+
     /// Samples no more. What is live stays known, and is forgotten as it is freed.
     pub(crate) fn stop(&self) {
         self.interval.store(0, Ordering::Relaxed);
@@ -197,6 +210,7 @@ impl HeapProfile {
             return false;
         };
         tables.stacks.count_allocation(stack, weight);
+        self.triggers.note_allocated(weight);
         self.add(tables, Sample { stack, weight });
         true
     }
@@ -207,6 +221,7 @@ impl HeapProfile {
         if live > self.peak_bytes.load(Ordering::Relaxed) {
             self.peak_bytes.fetch_max(live, Ordering::Relaxed);
             self.peak.fetch_add(1, Ordering::Relaxed);
+            self.triggers.note_live(live);
         }
     }
 

@@ -1,8 +1,10 @@
 //! `freestone bench`: the built-in workloads under every allocator at hand, in interleaved rounds.
 //!
 //! Workloads run one after the other, each in rounds; within a round every allocator runs once, in a random order, so that changes of the
-//! machine over time favour none. Before the rounds, each allocator proves that it answers `malloc`.
+//! machine over time favour none. Before the rounds, each allocator proves that it answers `malloc`. With `--programs`, real programs run in place
+//! of the workloads.
 
+mod programs;
 mod self_test;
 
 use crate::allocator::selection;
@@ -12,9 +14,10 @@ use crate::measure::rounds::{self, Contender, Job};
 use crate::process::{command_file, interrupt};
 use crate::show::{summary_tables, workload_list};
 use crate::suggestion;
+use crate::workload::catalogue;
 use crate::workload::definition::Workload;
 use crate::workload::params::{Params, Scale};
-use crate::workload::{catalogue, programs};
+use crate::workload::programs as installed_programs;
 use anyhow::{Context, Result, bail};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
@@ -22,7 +25,7 @@ use std::time::Duration;
 /// The options of `freestone bench`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Workloads to run; all of them when none is named (with --quick, a dozen)
+    /// Workloads (with --programs: programs) to run; all of them when none is named (with --quick, a dozen workloads)
     workloads: Vec<String>,
     /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so, and then :OPTION=VALUE for each option; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
@@ -33,6 +36,9 @@ pub(crate) struct Options {
     /// Short runs of a dozen workloads: one minute for two allocators, three minutes for all peers
     #[arg(long, conflicts_with = "full")]
     quick: bool,
+    /// Real programs (compilers, interpreters, servers) in place of the built-in workloads; --list shows them and how to install what is missing
+    #[arg(long, conflicts_with_all = ["params", "instructions"])]
+    programs: bool,
     /// Long runs and many rounds, for figures that are to be published
     #[arg(long)]
     full: bool,
@@ -50,7 +56,7 @@ pub(crate) struct Options {
     self_test: bool,
     #[command(flatten)]
     output: Output,
-    /// List the workloads and their parameters
+    /// List the workloads and their parameters, or the programs
     #[arg(short, long)]
     list: bool,
 }
@@ -115,6 +121,13 @@ impl Options {
 /// # Errors
 /// A name does not exist, nothing can be measured, or results cannot be written.
 pub(crate) fn main(options: &Options) -> Result<u8> {
+    if options.programs {
+        return if options.list {
+            programs::list(&options.workloads).map(|()| 0)
+        } else {
+            programs::main(&request(options))
+        };
+    }
     if options.list {
         workload_list::print();
         return Ok(0);
@@ -138,11 +151,23 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     Ok(if options.self_test { self_test::judge(&summary) } else { 0 })
 }
 
+/// What `options` ask of the suite of programs.
+fn request(options: &Options) -> programs::Request<'_> {
+    programs::Request {
+        names: &options.workloads,
+        allocators: &options.allocators,
+        rounds: options.rounds(),
+        limit: Duration::from_secs(options.timeout.get()),
+        self_test: options.self_test,
+        output: &options.output,
+    }
+}
+
 /// The jobs whose programs are installed, and a sentence about each of the others.
 fn installed(jobs: Vec<Job>) -> (Vec<Job>, Vec<String>) {
     let mut absent = Vec::new();
     let is_there = |job: &Job| {
-        let Some((program, package)) = programs::needs(job.workload.name) else { return true };
+        let Some((program, package)) = installed_programs::needs(job.workload.name) else { return true };
         let found = command_file::find(program).is_ok();
         if !found {
             absent.push(format!("{} is left out: {program} is not installed (apt install {package})", job.subject));

@@ -21,6 +21,8 @@ pub(crate) enum Figure {
     Cpu,
     /// Largest resident size in bytes.
     PeakRss,
+    /// Bytes that a server holds a second after its load has ended.
+    Settled,
     /// Page faults of the process.
     Faults,
     /// Instructions per operation, counted by callgrind.
@@ -40,6 +42,7 @@ impl Figure {
             Self::Time => "time",
             Self::Cpu => "processor time",
             Self::PeakRss => "peak memory",
+            Self::Settled => "memory after the load",
             Self::Faults => "page faults",
             Self::Instructions => "instructions",
             Self::Cycles => "cycles",
@@ -255,7 +258,7 @@ fn of_workload(record: &WorkloadRecord, figure: Figure) -> Option<f64> {
         Figure::Cpu => Some((record.user_ns + record.system_ns) as f64 / operations),
         Figure::PeakRss => record.peak_rss_bytes.map(|bytes| bytes as f64),
         Figure::Faults => Some(record.process_faults as f64),
-        Figure::Instructions => None,
+        Figure::Settled | Figure::Instructions => None,
         Figure::Cycles | Figure::Retired | Figure::CacheMisses => match record.counters {
             Counters::Counted { cycles, .. } if figure == Figure::Cycles => Some(cycles as f64 / operations),
             Counters::Counted { instructions, .. } if figure == Figure::Retired => {
@@ -272,6 +275,7 @@ fn of_command(launched: &CommandRecord, figure: Figure) -> Option<f64> {
         Figure::Time => Some(launched.wall_ns as f64),
         Figure::Cpu => Some((launched.user_ns + launched.system_ns) as f64),
         Figure::PeakRss => Some(launched.peak_rss_bytes as f64),
+        Figure::Settled => launched.settled_bytes.map(|bytes| bytes as f64),
         Figure::Faults => Some(launched.minor_faults as f64),
         Figure::Instructions | Figure::Cycles | Figure::Retired | Figure::CacheMisses => None,
     }

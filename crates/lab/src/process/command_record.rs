@@ -24,6 +24,9 @@ pub(crate) struct CommandRecord {
     pub(crate) peak_rss_bytes: u64,
     /// Whether the preloaded library was mapped when the command exited; `None` if the command was not watched.
     pub(crate) was_mapped: Option<bool>,
+    /// What the processes of a server held a second after its client had ended, shared memory in proportion; `None` for a command.
+    #[serde(default)]
+    pub(crate) settled_bytes: Option<u64>,
 }
 
 impl CommandRecord {
@@ -39,6 +42,7 @@ impl CommandRecord {
             minor_faults: 0,
             peak_rss_bytes: 0,
             was_mapped: None,
+            settled_bytes: None,
         }
     }
 

@@ -56,18 +56,20 @@ pub(crate) fn read_record(report: &Path) -> Result<CommandRecord> {
     }
 }
 
-/// Runs `arguments` with its output captured.
+/// Runs `arguments` with its output captured, in `folder` or else in the lab's own.
 ///
 /// # Errors
 /// The command cannot be started, or takes longer than `limit`.
 pub(crate) fn run_captured(
     arguments: &[OsString],
     preload: Preload<'_>,
+    folder: Option<&Path>,
     limit: Duration,
     watch: bool,
 ) -> Result<CommandRun> {
     let report = ScratchFile::new("launch");
     let mut command = launcher(arguments, preload, report.path(), watch)?;
+    folder.map(|folder| command.current_dir(folder));
     let finished = child::run(&mut command, limit).context("the measuring process could not be started")?;
     match finished.end {
         End::Exited(_) => {}

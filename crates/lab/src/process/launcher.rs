@@ -108,6 +108,7 @@ fn launch(program: Program, watched: Option<&str>, awaited: AwaitedSignals) -> C
         minor_faults,
         peak_rss_bytes,
         was_mapped,
+        settled_bytes: None,
     }
 }
 

@@ -23,6 +23,7 @@ mod trend;
 use crate::measure::doubts;
 use crate::measure::summary::Summary;
 use crate::results::results_file::{self, Results};
+use crate::show::program_tables;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,12 +49,28 @@ pub(crate) fn write(files: &[PathBuf], page: &Path) -> Result<()> {
     fs::write(page, html).with_context(|| format!("page {} cannot be written; name another with --out", page.display()))
 }
 
+/// The programs of a results file as a Markdown table.
+///
+/// # Errors
+/// The file cannot be read, or holds no run of the suite of programs.
+pub(crate) fn markdown(file: &Path) -> Result<String> {
+    let results = results_file::read(file)?;
+    program_tables::markdown(&summary_of(&results), &results.header)
+        .with_context(|| format!("{} holds no run of `freestone bench --programs`", file.display()))
+}
+
+fn summary_of(results: &Results) -> Summary {
+    let baseline = results.header.allocators.first().map_or("system", |allocator| allocator.name.as_str());
+    Summary::of(&results.runs, baseline).with_versions(&results.header.allocators)
+}
+
 fn render(latest: &Results, all: &[(PathBuf, Results)]) -> Result<String> {
     let baseline = latest.header.allocators.first().map_or("system", |allocator| allocator.name.as_str());
-    let summary = Summary::of(&latest.runs, baseline).with_versions(&latest.header.allocators);
+    let summary = summary_of(latest);
     let mut warnings = latest.warnings.clone();
     warnings.extend(doubts::between_files(all.iter().map(|(_, results)| results)));
     let mut body = String::new();
+    body.push_str(&details::programs_section(&summary));
     body.push_str(&first_screen::section(&summary, &latest.header, &warnings));
     body.push_str(&details::published_section(&summary));
     body.push_str(&ratio_charts::section(&summary));

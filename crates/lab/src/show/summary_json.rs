@@ -16,6 +16,7 @@ pub(crate) fn print(summary: &Summary, header: &Header, warnings: &[Warning], re
         Figure::Time,
         Figure::Cpu,
         Figure::PeakRss,
+        Figure::Settled,
         Figure::Faults,
         Figure::Instructions,
         Figure::Cycles,

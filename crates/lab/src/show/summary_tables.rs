@@ -47,7 +47,7 @@ pub(crate) fn print_ranking(summary: &Summary) {
 }
 
 /// Prints the table with intervals if they fit the terminal, and without them otherwise.
-fn print_figure(summary: &Summary, figure: Figure, show: fn(f64) -> String) {
+pub(crate) fn print_figure(summary: &Summary, figure: Figure, show: fn(f64) -> String) {
     let (header, rows) = figure_table(summary, figure, show, verdict_text::verdict);
     let kept = header.len() - summary.allocators().len() + 1;
     let (figures, header, rows) = if table::fits(&header, &rows) {
@@ -82,7 +82,9 @@ fn figure_table(
         row.extend(others().map(|name| summary.cell(subject, name, figure).map_or_else(failed, multiple)));
         row
     };
-    (header, summary.subjects().iter().map(row).collect())
+    let is_measured =
+        |subject: &&String| summary.allocators().iter().any(|name| summary.cell(subject, name, figure).is_some());
+    (header, summary.subjects().iter().filter(is_measured).map(row).collect())
 }
 
 fn failed() -> String {

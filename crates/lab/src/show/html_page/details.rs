@@ -5,7 +5,7 @@ use crate::measure::summary::{Cell, Figure, Summary};
 use crate::results::file_header::{Header, Seed};
 use crate::results::warning::{self, Warning};
 use crate::show::html_page::skeleton::{escape, section, table};
-use crate::show::{command_line, published, quantity, verdict_text};
+use crate::show::{command_line, program_tables, published, quantity, verdict_text};
 use std::ffi::OsString;
 
 /// The figures that the workloads report.
@@ -82,12 +82,47 @@ pub(super) fn machine_section(header: &Header) -> String {
 /// How a figure is shown.
 type Show = fn(f64) -> String;
 
+/// The programs of the suite, if some were measured: this is what their page begins with.
+pub(super) fn programs_section(summary: &Summary) -> String {
+    let programs = program_tables::programs(summary);
+    let mut content = String::new();
+    for (figure, title, show) in program_tables::FIGURES {
+        let rows = raw_rows(summary, programs.iter().copied(), figure, show);
+        if !rows.is_empty() {
+            content.push_str(&format!("<h3>{title}</h3>{}", table(&header_of(summary), &rows)));
+        }
+    }
+    let note = format!(
+        "Median, and ratio to the first column with its interval ({}: no difference seen).",
+        verdict_text::SAME
+    );
+    section("Real programs", &note, &content)
+}
+
+/// A row for each of `subjects` that has the figure.
+fn raw_rows<'a>(
+    summary: &Summary,
+    subjects: impl Iterator<Item = &'a String>,
+    figure: Figure,
+    show: Show,
+) -> Vec<Vec<String>> {
+    subjects
+        .filter(|subject| summary.allocators().iter().any(|name| summary.cell(subject, name, figure).is_some()))
+        .map(|subject| {
+            let cells = summary.allocators().iter().map(|name| summary.cell(subject, name, figure));
+            let cells = cells.map(|cell| cell.map_or_else(|| "–".into(), |cell| raw_cell(&cell, show)));
+            std::iter::once(escape(subject)).chain(cells).collect()
+        })
+        .collect()
+}
+
 /// Medians and ratios of every figure, in sections that are closed at first.
 pub(super) fn raw_section(summary: &Summary) -> String {
-    let kinds: [(Figure, &str, Show); 8] = [
+    let kinds: [(Figure, &str, Show); 9] = [
         (Figure::Time, "Time", quantity::time),
         (Figure::Cpu, "Processor time", quantity::time),
         (Figure::PeakRss, "Peak memory", quantity::bytes),
+        (Figure::Settled, "Memory a second after the load", quantity::bytes),
         (Figure::Faults, "Page faults", |faults| quantity::count(faults as u64)),
         (Figure::Instructions, "Instructions per operation, counted by callgrind", quantity::digits),
         (Figure::Cycles, "Cycles per operation", quantity::digits),
@@ -96,16 +131,7 @@ pub(super) fn raw_section(summary: &Summary) -> String {
     ];
     let mut content = String::new();
     for (figure, title, show) in kinds {
-        let rows: Vec<Vec<String>> = summary
-            .subjects()
-            .iter()
-            .filter(|subject| summary.allocators().iter().any(|name| summary.cell(subject, name, figure).is_some()))
-            .map(|subject| {
-                let cells = summary.allocators().iter().map(|name| summary.cell(subject, name, figure));
-                let cells = cells.map(|cell| cell.map_or_else(|| "–".into(), |cell| raw_cell(&cell, show)));
-                std::iter::once(escape(subject)).chain(cells).collect()
-            })
-            .collect();
+        let rows = raw_rows(summary, summary.subjects().iter(), figure, show);
         if !rows.is_empty() {
             content.push_str(&format!(
                 "<details><summary>{title}</summary>{}</details>",

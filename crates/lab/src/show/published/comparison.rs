@@ -42,7 +42,7 @@ pub(crate) fn has(summary: &Summary, subject: &str) -> bool {
 pub(crate) fn shown(summary: &Summary, subject: &str, allocator: &str, figure: Figure) -> String {
     let show = match figure {
         Figure::Time | Figure::Cpu => quantity::time,
-        Figure::PeakRss => quantity::bytes,
+        Figure::PeakRss | Figure::Settled => quantity::bytes,
         Figure::Faults => |faults: f64| quantity::count(faults as u64),
         Figure::Instructions | Figure::Cycles | Figure::Retired | Figure::CacheMisses => quantity::digits,
     };
