@@ -1,4 +1,5 @@
 //! Rules that were found, so that the next stack with the same code address does not search.
+#![allow(unsafe_code)]
 //!
 //! ```text
 //!  entry   check    code address, exclusive-or the rule
@@ -9,9 +10,16 @@
 //! A code address has two places. A new rule takes the first, and what was there goes to the second: so two addresses of one stack that share
 //! a place do not drive each other out, which would cost a search for each stack. After an object was unloaded and another loaded in its place, a rule may be
 //! wrong: then a stack is.
+//!
+//! The entries are mapped when the first rule is kept: most processes take no stack. Without memory for them no rule is kept.
+//!
+//! # Safety
+//! The mapping is as long as the entries, zero at first, which is no rule, and never unmapped.
 
 use super::rule::RuleWord;
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::scratch::map_for_good;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// Entries, a power of two: programs allocate in some hundreds of places.
 const ENTRIES: usize = 1024;
@@ -22,27 +30,42 @@ struct Entry {
 }
 
 /// See the module header.
-pub(super) struct RuleCache([Entry; ENTRIES]);
+pub(super) struct RuleCache(AtomicPtr<[Entry; ENTRIES]>);
 
 /// The process's.
 pub(super) static RULES: RuleCache = RuleCache::new();
 
 impl RuleCache {
     const fn new() -> Self {
-        Self([const { Entry { check: AtomicU64::new(0), rule: AtomicU64::new(0) } }; ENTRIES])
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    fn entries(&self) -> Option<&[Entry; ENTRIES]> {
+        // SAFETY: null, or a mapping with room for the entries, which are atomics, were zero at first and are never unmapped.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The entries, mapped if they are not yet.
+    fn entries_mapped(&self) -> Option<&[Entry; ENTRIES]> {
+        if self.entries().is_none() {
+            let mapped = map_for_good(size_of::<[Entry; ENTRIES]>())?.cast();
+            // Of two threads that map them at once, one has mapped for nothing.
+            let _ = self.0.compare_exchange(ptr::null_mut(), mapped, Ordering::Release, Ordering::Relaxed);
+        }
+        self.entries()
     }
 
     /// The place that a new rule takes, and the one that an older rule moves to.
-    fn places(&self, code: usize) -> [&Entry; 2] {
+    fn places(entries: &[Entry; ENTRIES], code: usize) -> [&Entry; 2] {
         let mixed = (code as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let first = mixed as usize % ENTRIES;
-        [&self.0[first], &self.0[first ^ 1]]
+        [&entries[first], &entries[first ^ 1]]
     }
 
     /// The rule of a code address, which is not 0; `None` if the cache does not know.
     #[inline]
     pub(super) fn get(&self, code: usize) -> Option<RuleWord> {
-        self.places(code).into_iter().find_map(|entry| {
+        Self::places(self.entries()?, code).into_iter().find_map(|entry| {
             let (check, rule) = (entry.check.load(Ordering::Relaxed), entry.rule.load(Ordering::Relaxed));
             (check ^ rule == code as u64).then_some(RuleWord(rule))
         })
@@ -50,7 +73,8 @@ impl RuleCache {
 
     /// Keeps what was found.
     pub(super) fn put(&self, code: usize, rule: RuleWord) {
-        let [first, second] = self.places(code);
+        let Some(entries) = self.entries_mapped() else { return };
+        let [first, second] = Self::places(entries, code);
         second.check.store(first.check.load(Ordering::Relaxed), Ordering::Relaxed);
         second.rule.store(first.rule.load(Ordering::Relaxed), Ordering::Relaxed);
         first.check.store(code as u64 ^ rule.0, Ordering::Relaxed);
@@ -76,8 +100,9 @@ mod tests {
     #[test]
     fn two_addresses_that_share_a_place_are_both_known() {
         let cache = RuleCache::new();
-        let first = cache.places(0x1000)[0];
-        let same = |code: &usize| core::ptr::eq(cache.places(*code)[0], first);
+        let entries = cache.entries_mapped().unwrap();
+        let first = RuleCache::places(entries, 0x1000)[0];
+        let same = |code: &usize| ptr::eq(RuleCache::places(entries, *code)[0], first);
         let other = (0x1001..0x0100_0000).find(same).unwrap();
         cache.put(0x1000, RuleWord(16));
         cache.put(other, RuleWord(24));
@@ -88,7 +113,7 @@ mod tests {
     fn an_entry_half_written_is_no_entry() {
         let cache = RuleCache::new();
         cache.put(0x1000, RuleWord::NONE);
-        cache.places(0x1000)[0].rule.store(5, Ordering::Relaxed);
+        RuleCache::places(cache.entries().unwrap(), 0x1000)[0].rule.store(5, Ordering::Relaxed);
         assert_eq!(cache.get(0x1000), None);
     }
 }
