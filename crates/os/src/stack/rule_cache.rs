@@ -1,5 +1,4 @@
 //! Rules that were found, so that the next stack with the same code address does not search.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  entry   check    code address, exclusive-or the rule
@@ -12,60 +11,47 @@
 //! wrong: then a stack is.
 //!
 //! The entries are mapped when the first rule is kept: most processes take no stack. Without memory for them no rule is kept.
-//!
-//! # Safety
-//! The mapping is as long as the entries, zero at first, which is no rule, and never unmapped.
 
 use super::rule::RuleWord;
-use crate::scratch::map_for_good;
-use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::scratch::LateWords;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Entries, a power of two: programs allocate in some hundreds of places.
 const ENTRIES: usize = 1024;
 
-struct Entry {
-    check: AtomicU64,
-    rule: AtomicU64,
+/// Words of an entry.
+const WORDS: usize = 2;
+
+struct Entry<'a> {
+    check: &'a AtomicU64,
+    rule: &'a AtomicU64,
 }
 
+/// The words of all entries.
+type Words = [AtomicU64; ENTRIES * WORDS];
+
 /// See the module header.
-pub(super) struct RuleCache(AtomicPtr<[Entry; ENTRIES]>);
+pub(super) struct RuleCache(LateWords<{ ENTRIES * WORDS }>);
 
 /// The process's.
 pub(super) static RULES: RuleCache = RuleCache::new();
 
 impl RuleCache {
     const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    fn entries(&self) -> Option<&[Entry; ENTRIES]> {
-        // SAFETY: null, or a mapping with room for the entries, which are atomics, were zero at first and are never unmapped.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// The entries, mapped if they are not yet.
-    fn entries_mapped(&self) -> Option<&[Entry; ENTRIES]> {
-        if self.entries().is_none() {
-            let mapped = map_for_good(size_of::<[Entry; ENTRIES]>())?.cast();
-            // Of two threads that map them at once, one has mapped for nothing.
-            let _ = self.0.compare_exchange(ptr::null_mut(), mapped, Ordering::Release, Ordering::Relaxed);
-        }
-        self.entries()
+        Self(LateWords::new())
     }
 
     /// The place that a new rule takes, and the one that an older rule moves to.
-    fn places(entries: &[Entry; ENTRIES], code: usize) -> [&Entry; 2] {
+    fn places(words: &Words, code: usize) -> [Entry<'_>; 2] {
         let mixed = (code as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let first = mixed as usize % ENTRIES;
-        [&entries[first], &entries[first ^ 1]]
+        [first, first ^ 1].map(|entry| Entry { check: &words[entry * WORDS], rule: &words[entry * WORDS + 1] })
     }
 
     /// The rule of a code address, which is not 0; `None` if the cache does not know.
     #[inline]
     pub(super) fn get(&self, code: usize) -> Option<RuleWord> {
-        Self::places(self.entries()?, code).into_iter().find_map(|entry| {
+        Self::places(self.0.get()?, code).into_iter().find_map(|entry| {
             let (check, rule) = (entry.check.load(Ordering::Relaxed), entry.rule.load(Ordering::Relaxed));
             (check ^ rule == code as u64).then_some(RuleWord(rule))
         })
@@ -73,8 +59,8 @@ impl RuleCache {
 
     /// Keeps what was found.
     pub(super) fn put(&self, code: usize, rule: RuleWord) {
-        let Some(entries) = self.entries_mapped() else { return };
-        let [first, second] = Self::places(entries, code);
+        let Some(words) = self.0.get_mapped() else { return };
+        let [first, second] = Self::places(words, code);
         second.check.store(first.check.load(Ordering::Relaxed), Ordering::Relaxed);
         second.rule.store(first.rule.load(Ordering::Relaxed), Ordering::Relaxed);
         first.check.store(code as u64 ^ rule.0, Ordering::Relaxed);
@@ -100,9 +86,9 @@ mod tests {
     #[test]
     fn two_addresses_that_share_a_place_are_both_known() {
         let cache = RuleCache::new();
-        let entries = cache.entries_mapped().unwrap();
-        let first = RuleCache::places(entries, 0x1000)[0];
-        let same = |code: &usize| ptr::eq(RuleCache::places(entries, *code)[0], first);
+        let words = cache.0.get_mapped().unwrap();
+        let first = |code: usize| core::ptr::from_ref(RuleCache::places(words, code)[0].check);
+        let same = |code: &usize| first(*code) == first(0x1000);
         let other = (0x1001..0x0100_0000).find(same).unwrap();
         cache.put(0x1000, RuleWord(16));
         cache.put(other, RuleWord(24));
@@ -113,7 +99,7 @@ mod tests {
     fn an_entry_half_written_is_no_entry() {
         let cache = RuleCache::new();
         cache.put(0x1000, RuleWord::NONE);
-        RuleCache::places(cache.entries().unwrap(), 0x1000)[0].rule.store(5, Ordering::Relaxed);
+        RuleCache::places(cache.0.get().unwrap(), 0x1000)[0].rule.store(5, Ordering::Relaxed);
         assert_eq!(cache.get(0x1000), None);
     }
 }
