@@ -10,7 +10,7 @@ use crate::thread::drain::drain;
 use crate::thread::explicit::make_sampled_heap;
 use crate::thread::upkeep;
 use freestone_base::sync::AtomicUsize;
-use freestone_os::Linux;
+use freestone_os::System;
 use freestone_testkit::ops::{Player, any_stream};
 use proptest::prelude::*;
 use std::boxed::Box;
@@ -122,7 +122,7 @@ fn resident_bytes(layout: &Layout) -> u64 {
 #[test]
 #[cfg_attr(miri, ignore = "asks the kernel")]
 fn statistics_add_up_to_what_the_kernel_says_is_resident() {
-    let (shared, threads) = (Box::new(Shared::new(Linux)), Threads::new());
+    let (shared, threads) = (Box::new(Shared::new(System)), Threads::new());
     shared.settings().set(key::THP, b"off").unwrap();
     // SAFETY: what the heaps share is boxed and outlives them; each is used by this thread, and not after its end.
     let heaps: Vec<_> = (0..3).map(|_| unsafe { threads.create(&shared) }.unwrap()).collect();
