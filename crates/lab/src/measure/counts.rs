@@ -187,8 +187,11 @@ fn collected(messages: &str) -> Option<(u64, CacheModel)> {
 }
 
 /// The lines of the program itself, without valgrind's.
-fn own_lines(messages: &str) -> String {
-    let own: Vec<&str> = messages.lines().filter(|line| !line.starts_with("==") && !line.trim().is_empty()).collect();
+pub(crate) fn own_lines(messages: &str) -> String {
+    let own: Vec<&str> = messages
+        .lines()
+        .filter(|line| !line.starts_with("==") && !line.starts_with("--") && !line.trim().is_empty())
+        .collect();
     own.join(" | ")
 }
 
@@ -213,7 +216,8 @@ mod tests {
 
     #[test]
     fn the_count_is_read_and_the_programs_lines_are_separated_from_valgrinds() {
-        let messages = "==7== Callgrind\nworkload: broken\n\n==7== Collected : 900 30 20 1 2 3 4 5 6\n";
+        let messages =
+            "==7== Callgrind\n--7-- warning: L3\nworkload: broken\n\n==7== Collected : 900 30 20 1 2 3 4 5 6\n";
         let (instructions, model) = collected(messages).unwrap();
         assert_eq!((instructions, model.data_references), (900, 50));
         assert_eq!((model.first_level_misses, model.last_level_misses), (6, 15));

@@ -216,7 +216,7 @@ fn run(command: &mut Command) -> Result<()> {
     let finished = child::run(command, LIMIT).context("it could not be started")?;
     match finished.end {
         End::Exited(status) if status.success() => Ok(()),
-        End::Exited(status) => bail!("{status}: {}", String::from_utf8_lossy(&finished.stderr).trim()),
+        End::Exited(status) => bail!("{status}: {}", counts::own_lines(&String::from_utf8_lossy(&finished.stderr))),
         End::TimedOut => bail!("took longer than {} minutes", LIMIT.as_secs() / 60),
         End::Interrupted => bail!("interrupted"),
     }
