@@ -29,6 +29,12 @@ pub(crate) enum Command {
         #[arg(long)]
         bless: bool,
     },
+    /// Count the instructions of twelve workloads, and compare them with counts.golden.
+    Count {
+        /// Write counts.golden from what was counted.
+        #[arg(long)]
+        bless: bool,
+    },
     /// Find the longest path through TLSF's allocate and deallocate in their machine code.
     TlsfBound {
         /// Also execute this many random calls in single steps and count them: a sample, since 10000000 take hours.

@@ -3,6 +3,7 @@
 mod alarms;
 mod arguments;
 mod claims;
+mod counts;
 mod crimes;
 mod embedded;
 mod entropy;
@@ -39,6 +40,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test { only, list } => steps::test(only.as_deref(), list),
         Command::Hotpath { bless } => hotpath::run(bless),
+        Command::Count { bless } => counts::run(bless),
         Command::TlsfBound { operations } => tlsf_bound::check(operations),
         Command::TlsfSequences { length } => proofs::tlsf_sequences(length),
         Command::Circles => layers::list_circles(),
