@@ -7,6 +7,7 @@ mod claims;
 mod crimes;
 mod embedded;
 mod entropy;
+mod guide;
 mod hotpath;
 mod install;
 mod interpreted;

@@ -2,8 +2,8 @@
 
 use crate::process::{self, build_library, cargo, run};
 use crate::{
-    claims, embedded, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes, tlsf_bound,
-    tuning,
+    claims, embedded, guide, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes,
+    tlsf_bound, tuning,
 };
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 19] = [
+const STEPS: [Step; 20] = [
     Step { name: "fmt", what: "formatting", beside: None, run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step {
         name: "layers",
@@ -75,6 +75,12 @@ const STEPS: [Step; 19] = [
     Step { name: "doc", what: "documentation builds without a warning", beside: None, run: doc },
     Step { name: "go", what: "the Go module", beside: Some("tests"), run: go },
     Step { name: "programs", what: "real programs under preload", beside: Some("platforms"), run: programs::run_short },
+    Step {
+        name: "guide",
+        what: "what the guide shows runs, and the options it names exist",
+        beside: None,
+        run: guide::check,
+    },
     // The last, because it measures times and nothing may run beside it.
     Step {
         name: "lab",
