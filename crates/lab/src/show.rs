@@ -5,12 +5,14 @@
 //! | [`quantity`], [`verdict_text`], [`command_line`] | figures, ratios and commands as text |
 //! | [`table`], [`plot`] | tables on a terminal; line plots as SVG |
 //! | [`summary_tables`], [`summary_json`], [`workload_list`] | what `freestone bench` prints |
+//! | [`count_tables`] | what `freestone bench --count` prints |
 //! | [`program_tables`] | what `freestone bench --programs` prints |
 //! | [`timeline_plot`] | memory over time, as CSV and as a plot |
 //! | [`published`] | the experiments' published figures beside the measured ones |
 //! | [`html_page`] | the HTML page |
 
 pub(crate) mod command_line;
+pub(crate) mod count_tables;
 pub(crate) mod html_page;
 pub(crate) mod plot;
 pub(crate) mod program_tables;
