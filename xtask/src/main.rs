@@ -7,6 +7,7 @@ mod counts;
 mod crimes;
 mod embedded;
 mod entropy;
+mod guide;
 mod hotpath;
 mod install;
 mod interpreted;

@@ -2,7 +2,7 @@
 
 use crate::process::{self, build_library, cargo, run};
 use crate::{
-    claims, counts, embedded, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes,
+    claims, counts, embedded, guide, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes,
     tlsf_bound, tuning,
 };
 use anyhow::{Context, Result, bail};
@@ -21,7 +21,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     Step { name: "fmt", what: "formatting", beside: None, run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step {
         name: "layers",
@@ -81,6 +81,12 @@ const STEPS: [Step; 20] = [
         beside: None,
         run: || counts::run(false),
     },
+    Step {
+        name: "guide",
+        what: "what the guide shows runs, and the options it names exist",
+        beside: None,
+        run: guide::check,
+    },
     // The last, because it measures times and nothing may run beside it.
     Step {
         name: "lab",
@@ -113,8 +119,10 @@ fn tests() -> Result<()> {
 /// Runs TLSF's tests as a 32-bit program, where one can be built.
 fn i686() -> Result<()> {
     const TARGET: &str = "i686-unknown-linux-gnu";
-    if !process::has_target(TARGET) || run(&mut process::command("gcc", &["-m32", "-print-libgcc-file-name"])).is_err()
-    {
+    // gcc answers with a path if it has the file, else with the name.
+    let start =
+        process::output(&mut process::command("gcc", &["-m32", "-print-file-name=Scrt1.o"])).unwrap_or_default();
+    if !process::has_target(TARGET) || !start.contains('/') {
         println!("skipped: `rustup target add {TARGET}` and a 32-bit C library (gcc-multilib) are needed");
         return Ok(());
     }

@@ -19,7 +19,7 @@ enum { MOST_CONNECTIONS = 8 };
 static _Alignas(16) unsigned char memory[2048];
 
 static freestone_pool_t *open_table(void) {
-    freestone_pool_shape_t shape = {.block_size = sizeof(connection_t), .count = MOST_CONNECTIONS};
+    freestone_pool_shape_t shape = {.size = sizeof shape, .block_size = sizeof(connection_t), .count = MOST_CONNECTIONS};
     freestone_error_t error;
     freestone_pool_t *table = freestone_pool_new_at(memory, sizeof memory, &shape, &error);
     if (!table) {
@@ -55,9 +55,9 @@ int main(void) {
         printf("%d connections open, the %dth is turned away\n", MOST_CONNECTIONS, MOST_CONNECTIONS + 1);
     }
 
-    freestone_pool_free(table, open[3], NULL);
-    freestone_error_t error;
-    if (freestone_pool_free(table, open[3], &error) != FREESTONE_OK) {
+    freestone_pool_free(table, open[3]);
+    if (freestone_pool_free(table, open[3]) != FREESTONE_OK) {
+        freestone_error_t error = freestone_pool_last_error(table);
         char text[200];
         freestone_error_text(&error, text, sizeof text);
         printf("connection 3 closed; closing it again: %s\n", text);
@@ -70,9 +70,9 @@ int main(void) {
     printf("a new connection takes its place: %zu bytes sent\n", open[3]->bytes_sent);
 
     for (int i = 0; i < MOST_CONNECTIONS; i++) {
-        freestone_pool_free(table, open[i], NULL);
+        freestone_pool_free(table, open[i]);
     }
-    if (freestone_pool_delete(table, &error) == FREESTONE_OK) {
+    if (freestone_pool_delete(table) == FREESTONE_OK) {
         printf("all closed, the table is gone\n");
     }
     return 0;

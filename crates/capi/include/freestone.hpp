@@ -31,8 +31,11 @@
 
 namespace freestone {
 
-/* The C interface's error: code, addresses, sizes. `code` is FREESTONE_OK after success. */
+/* The C interface's error: code, addresses, sizes. `code` is FREESTONE_OK if no call was refused. */
 using error = freestone_error_t;
+
+/* FREESTONE_OK, or why a call was refused. */
+using code = freestone_code_t;
 
 /* The process's own allocator: what malloc and free call. It holds nothing, and all its values are one. */
 class process {
@@ -84,7 +87,7 @@ inline void end_heap(freestone_heap_t *raw) noexcept { freestone_heap_delete(raw
 inline void end_tlsf(freestone_tlsf_t *raw) noexcept { freestone_tlsf_delete(raw); }
 
 /* A pool with blocks in use cannot end: whoever holds one would write to memory of others. Its memory stays. */
-inline void end_pool(freestone_pool_t *raw) noexcept { (void)freestone_pool_delete(raw, nullptr); }
+inline void end_pool(freestone_pool_t *raw) noexcept { (void)freestone_pool_delete(raw); }
 
 [[noreturn]] inline void fail() {
 #if defined(__cpp_exceptions)
@@ -102,11 +105,25 @@ class heap : public detail::handle<freestone_heap_t, detail::end_heap> {
     /* A new heap; empty when memory runs out. */
     heap() noexcept : handle(freestone_heap_new()) {}
 
-    /* A new heap hardened as the word `level` of the option `harden` says; empty if there is no such level. */
-    explicit heap(const char *level) noexcept : handle(freestone_heap_new_hardened(level)) {}
+    /* A new heap hardened as the word `level` of the option `harden` says (nullptr: as the process is), and limited to `limit` bytes (0: without a limit);
+     * empty if that is refused, and `*why` says why. */
+    explicit heap(const char *level, std::size_t limit = 0, error *why = nullptr) noexcept : handle(create(level, limit, why)) {}
 
-    /* Limits the heap to `bytes`, in whole pages of 64 KiB; 0 removes the limit. False if it has more already. */
-    bool set_limit(std::size_t bytes) noexcept { return *this && freestone_heap_set_limit(get(), bytes) == 0; }
+    /* Limits the heap to `bytes`, in whole pages of 64 KiB; 0 removes the limit. FREESTONE_BAD_LIMIT if it has more already. */
+    [[nodiscard]] code set_limit(std::size_t bytes) noexcept {
+        return *this ? freestone_heap_set_limit(get(), bytes) : FREESTONE_BAD_LIMIT;
+    }
+
+    /* What the heap has; all zero for an empty handle. */
+    [[nodiscard]] freestone_heap_stats_t stats() const noexcept {
+        freestone_heap_stats_t all{};
+        all.size = sizeof all;
+        if (*this) (void)freestone_heap_stats(get(), &all);
+        return all;
+    }
+
+    /* The error of the last call that was refused. */
+    [[nodiscard]] error last_error() const noexcept { return *this ? freestone_heap_last_error(get()) : error{}; }
 
     /* A block, or nullptr when memory runs out. `align` is a power of two. */
     [[nodiscard]] void *allocate(std::size_t bytes, std::size_t align = alignof(std::max_align_t)) noexcept {
@@ -115,6 +132,15 @@ class heap : public detail::handle<freestone_heap_t, detail::end_heap> {
 
     /* Frees a block of the heap; nullptr does nothing. */
     void deallocate(void *block, std::size_t = 0, std::size_t = 0) noexcept { ::free(block); }
+
+  private:
+    static freestone_heap_t *create(const char *level, std::size_t limit, error *why) noexcept {
+        freestone_heap_shape_t shape{};
+        shape.size = sizeof shape;
+        shape.harden = level;
+        shape.limit = limit;
+        return freestone_heap_new_with(&shape, why);
+    }
 };
 
 /* A TLSF heap in memory of the caller: a bounded number of instructions a call. One thread at a time may use it. */
@@ -123,8 +149,8 @@ class tlsf : public detail::handle<freestone_tlsf_t, detail::end_tlsf> {
     /* A heap in the `bytes` at `memory`, both multiples of 16; empty if they are refused, and `*why` says why. */
     tlsf(void *memory, std::size_t bytes, error *why = nullptr) noexcept : handle(freestone_tlsf_new(memory, bytes, why)) {}
 
-    /* Adds the `bytes` at `start`. FREESTONE_OK, or a freestone_tlsf_code_t. */
-    [[nodiscard]] int add_region(void *start, std::size_t bytes) noexcept {
+    /* Adds the `bytes` at `start`. */
+    [[nodiscard]] code add_region(void *start, std::size_t bytes) noexcept {
         return freestone_tlsf_add_region(get(), start, bytes);
     }
 
@@ -161,6 +187,7 @@ class pool : public detail::handle<freestone_pool_t, detail::end_pool> {
     template <class T>
     [[nodiscard]] static pool of(std::size_t count, bool shared = false) noexcept {
         freestone_pool_shape_t shape{};
+        shape.size = sizeof shape;
         shape.block_size = sizeof(T);
         shape.count = count;
         shape.align = alignof(T);
@@ -175,8 +202,11 @@ class pool : public detail::handle<freestone_pool_t, detail::end_pool> {
 
     /* Frees a block; nullptr does nothing. Anything else than a block of this pool in use is refused, and changes nothing. */
     void deallocate(void *block, std::size_t = 0, std::size_t = 0) noexcept {
-        if (*this) (void)freestone_pool_free(get(), block, nullptr);
+        if (*this) (void)freestone_pool_free(get(), block);
     }
+
+    /* The error of the last call that was refused. */
+    [[nodiscard]] error last_error() const noexcept { return *this ? freestone_pool_last_error(get()) : error{}; }
 
   private:
     static std::size_t align_of(const freestone_pool_shape_t &shape) noexcept {

@@ -4,9 +4,13 @@
 //! # Safety
 //! Strings that C programs pass end with a zero byte. Each function repeats this.
 
+use crate::failure::Failure;
+use core::alloc::Layout;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use freestone_os::{Errno, process};
-use heap::{Callback, Freestone};
+use freestone_base::align;
+use freestone_base::units::PAGE_BYTES;
+use freestone_bounded::error::OK;
+use heap::{Callback, Freestone, Heap, door};
 
 /// Gives all free memory back to the operating system now. Returns the bytes given back.
 #[unsafe(no_mangle)]
@@ -24,41 +28,49 @@ pub unsafe extern "C" fn freestone_on_pressure(callback: Option<Callback>, argum
     unsafe { Freestone.on_pressure(callback, argument) }
 }
 
-/// Sets an option by name. Returns 0; -1 and `EINVAL` if there is no such option or the value is not valid for it.
+/// Sets an option by name. Returns a code.
 ///
 /// # Safety
 /// - Both are null or C strings. Null is refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_option_set(name: *const c_char, value: *const c_char) -> c_int {
     // SAFETY: `name` is null or a C string (this function's contract), and outlives this call.
-    let name = unsafe { text(name) };
-    // SAFETY: so is `value`.
-    let value = unsafe { text(value) };
-    let set = match (name, value) {
-        (Some(name), Some(value)) => Freestone.set_option(name, value).is_ok(),
-        _ => false,
+    let Some(name) = (unsafe { text(name) }).filter(|name| Freestone.option(name).is_some()) else {
+        return Failure::NoSuchOption.code();
     };
-    if !set {
-        process::set_errno(Errno::INVAL);
-        return -1;
+    // SAFETY: so is `value`.
+    match unsafe { text(value) }.map(|value| Freestone.set_option(name, value)) {
+        Some(Ok(())) => OK,
+        _ => Failure::BadValue.code(),
     }
-    0
 }
 
-/// The value of an option as a number: in its unit, or the index of its word. -1 and `EINVAL` if there is no option of that name.
+/// Stores the value of an option in `*value`: in its unit, or the index of its word. Returns a code.
 ///
 /// # Safety
 /// - `name` is null or a C string. Null is refused.
+/// - `value` points to a writable number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_option_get(name: *const c_char) -> i64 {
+pub unsafe extern "C" fn freestone_option_get(name: *const c_char, value: *mut u64) -> c_int {
     // SAFETY: `name` is null or a C string (this function's contract), and outlives this call.
     match unsafe { text(name) }.and_then(|name| Freestone.option(name)) {
-        Some(value) => i64::try_from(value).unwrap_or(i64::MAX),
-        None => {
-            process::set_errno(Errno::INVAL);
-            -1
+        Some(now) => {
+            // SAFETY: `value` points to a writable number (this function's contract).
+            unsafe { value.write(now as u64) };
+            OK
         }
+        None => Failure::NoSuchOption.code(),
     }
+}
+
+/// Bytes that a block of `malloc(size)` has.
+#[unsafe(no_mangle)]
+pub extern "C" fn freestone_good_size(size: usize) -> usize {
+    if size < door::SMALL_BOUND {
+        return Layout::from_size_align(size, 1).map_or(size, Heap::block_bytes);
+    }
+    // A large block is whole pages.
+    align::checked_up(size, PAGE_BYTES).unwrap_or(size)
 }
 
 /// The text of a C string; `None` if it is null or not UTF-8.

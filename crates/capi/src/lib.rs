@@ -6,14 +6,13 @@
 //! | `operators` | the C++ operators `new` and `delete` |
 //! | [`malloc_info`] | glibc's functions that describe the heap: `mallinfo2`, `malloc_stats`, `malloc_info`, `mallopt`, `malloc_trim` |
 //! | [`heap`] | explicit heaps |
-//! | [`pool`] | pools of equal blocks |
-//! | [`tlsf`] | bounded-time heaps over memory that the caller provides |
+//! | [`pool`], [`magazine`] | pools in memory of the process, and magazines; the rest of pools, and TLSF, is in the crate `freestone-bounded` |
 //! | [`access`] | what the library of checked memory functions asks |
 //! | [`stats`] | statistics, as numbers and as text |
 //! | [`profile`] | the heap profile |
 //! | [`pieces`] | text on its way to a C program |
 //! | [`control`] | options, purging; the line of statistics at exit |
-//! | [`error`], [`error_text`] | why a pool or a TLSF heap refused a call; the error's message |
+//! | `failure`, [`error_text`] | why a function of the process or an explicit heap was refused; the message of any error |
 //! | `personality` | on AArch64, a symbol that the linker requires |
 //!
 //! Layer: the highest. `include/freestone.h` declares and documents every symbol but the operators; `tests/elf.rs` compares the two.
@@ -21,9 +20,10 @@
 
 pub mod access;
 pub mod control;
-pub mod error;
 pub mod error_text;
+mod failure;
 pub mod heap;
+pub mod magazine;
 pub mod malloc;
 pub mod malloc_info;
 mod operators;
@@ -33,7 +33,6 @@ pub mod pieces;
 pub mod pool;
 pub mod profile;
 pub mod stats;
-pub mod tlsf;
 
 /// The library allocates nothing for itself. Tests built together with it enable the fake kernel, which does.
 #[global_allocator]

@@ -4,10 +4,12 @@
 //! # Safety
 //! Structures are as large as their member `size` says. Each function repeats this.
 
+use crate::failure::Failure;
+use crate::heap::Handle;
 use crate::pieces::{Pieces, Writer};
 use core::ffi::{c_int, c_void};
-use freestone_os::{Errno, process};
-use heap::{Freestone, Heap};
+use freestone_bounded::sized::{self, SizedStruct};
+use heap::Freestone;
 
 /// `freestone_stats_t` of `freestone.h`. Bytes unless the header says otherwise. New fields come at the end: `size` is the number of bytes
 /// that the caller's version has.
@@ -49,27 +51,17 @@ pub struct FreestoneHeapStats {
     n_allocations: u64,
 }
 
-/// Copies as much of `all`, whose first member is `size`, as the caller's structure has room for. Returns 0; -1 and `EINVAL` if that is less than the
-/// member itself, or `place` is null.
-///
-/// # Safety
-/// - `place` is null or points to a structure that starts with its size in bytes, all of them writable.
-/// - `T` is `repr(C)` and starts with a `usize`.
-unsafe fn fill<T>(place: *mut T, all: impl FnOnce(usize) -> T) -> c_int {
-    // SAFETY: `place` is not null where it is read, and its first member is there whatever its size (this function's contract).
-    let size = if place.is_null() { 0 } else { unsafe { place.cast::<usize>().read() } };
-    if size < size_of::<usize>() {
-        process::set_errno(Errno::INVAL);
-        return -1;
-    }
-    let size = size.min(size_of::<T>());
-    let all = all(size);
-    // SAFETY: `size` bytes are in `all`, and in the caller's structure, whose size is no less.
-    unsafe { place.cast::<u8>().copy_from_nonoverlapping((&raw const all).cast(), size) };
-    0
+// SAFETY: it is `repr(C)`, starts with a `usize`, and consists of integers.
+unsafe impl SizedStruct for FreestoneStats {
+    const LEAST: usize = size_of::<usize>();
 }
 
-/// Fills the first `stats->size` bytes of `*stats`. Returns 0; -1 and `EINVAL` if that is less than the member itself, or `stats` is null.
+// SAFETY: as above.
+unsafe impl SizedStruct for FreestoneHeapStats {
+    const LEAST: usize = size_of::<usize>();
+}
+
+/// Fills the first `stats->size` bytes of `*stats`. Returns a code.
 ///
 /// # Safety
 /// - `stats` is null or points to as many writable bytes as its member `size` says.
@@ -98,19 +90,19 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
         }
     };
     // SAFETY: the structure has as many writable bytes as it says (this function's contract), and starts with its size.
-    unsafe { fill(stats, all) }
+    unsafe { sized::fill(stats, all) }
 }
 
-/// Fills the first `stats->size` bytes of `*stats` with what `heap` has. Returns 0; -1 and `EINVAL` as [`freestone_stats`].
+/// Fills the first `stats->size` bytes of `*stats` with what `heap` has. Returns a code.
 ///
 /// # Safety
-/// - `heap` was returned by `freestone_heap_new` and not ended by `freestone_heap_delete`.
+/// - `heap` was returned by `freestone_heap_new` or `freestone_heap_new_with` and not ended by `freestone_heap_delete`.
 /// - `stats` is null or points to as many writable bytes as its member `size` says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn freestone_heap_stats(heap: *mut Heap, stats: *mut FreestoneHeapStats) -> c_int {
+pub unsafe extern "C" fn freestone_heap_stats(heap: *const Handle, stats: *mut FreestoneHeapStats) -> c_int {
     let all = |size| {
         // SAFETY: the handle is live (this function's contract).
-        let now = unsafe { &*heap }.stats();
+        let now = unsafe { &*heap }.heap().stats();
         FreestoneHeapStats {
             size,
             live: now.live,
@@ -123,7 +115,7 @@ pub unsafe extern "C" fn freestone_heap_stats(heap: *mut Heap, stats: *mut Frees
         }
     };
     // SAFETY: the structure has as many writable bytes as it says (this function's contract), and starts with its size.
-    unsafe { fill(stats, all) }
+    unsafe { sized::fill(stats, all) }
 }
 
 /// `freestone_stats_format_t`: OpenMetrics.
@@ -131,16 +123,14 @@ const OPEN_METRICS: c_int = 0;
 /// `freestone_stats_format_t`: JSON.
 const JSON: c_int = 1;
 
-/// Calls `writer` with the figures as text, piece by piece. Returns 0; what `writer` returned, if that is anything else; -1 and `EINVAL` for an unknown
-/// format or a null `writer`, -1 and `ENOMEM` if the kernel has no memory for the snapshot.
+/// Calls `writer` with the figures as text, piece by piece. Returns a code; what `writer` returned, if that is anything but 0.
 ///
 /// # Safety
 /// - `writer` is null or may be called with any bytes and `context`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_stats_write(format: c_int, writer: Option<Writer>, context: *mut c_void) -> c_int {
     let Some(writer) = writer.filter(|_| [OPEN_METRICS, JSON].contains(&format)) else {
-        process::set_errno(Errno::INVAL);
-        return -1;
+        return Failure::BadFormat.code();
     };
     // SAFETY: `writer` may be called with any bytes and `context` (this function's contract).
     let mut pieces = unsafe { Pieces::new(writer, context) };
@@ -148,8 +138,5 @@ pub unsafe extern "C" fn freestone_stats_write(format: c_int, writer: Option<Wri
         OPEN_METRICS => pieces.write_all(format_args!("{}", details.open_metrics())),
         _ => pieces.write_all(format_args!("{}\n", details.json())),
     });
-    written.unwrap_or_else(|| {
-        process::set_errno(Errno::NOMEM);
-        -1
-    })
+    written.unwrap_or(Failure::NoMemory { bytes: 0 }.code())
 }

@@ -39,3 +39,13 @@ fn a_heap_has_its_own_level_of_hardening() {
         assert!(!output.status.success() && said.contains("write behind the end of a block"), "{way:?}: {said}");
     }
 }
+
+#[test]
+fn a_refused_call_of_a_heap_says_why_by_code_and_details() {
+    run("refusals");
+}
+
+#[test]
+fn the_owner_of_a_block_is_known_and_no_other_heap_frees_it() {
+    run("owners");
+}

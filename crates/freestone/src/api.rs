@@ -7,8 +7,8 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_files  report
-//!                  snapshot  pin  weak_symbols
+//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_control  profile_files
+//!                  profile_page  report  snapshot
 //! ```
 //!
 //! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
@@ -28,7 +28,7 @@
 //! | `recording` | calls that are recorded |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
-//! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
+//! | `process` | the process's one allocator: its parts, how they start, and the hooks of the system |
 //! | `background` | the allocator's own thread |
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
@@ -36,11 +36,11 @@
 //! | `live` | the page of statistics that `freestone top` reads |
 //! | `options` | applying options from environment, symbol and API |
 //! | `pressure` | the function the program has called when memory is short |
+//! | `profile_control` | requests for heap profiles, and when one is due |
+//! | [`profile_page`] | the page that `freestone profile PID` writes to |
 //! | `profile_files` | the files of heap profiles |
 //! | `report` | the lines that `freestone run` reads |
 //! | `snapshot` | statistics |
-//! | `pin` | keeping the shared object that contains the allocator loaded |
-//! | `weak_symbols` | what the program or its C library may define |
 
 pub(crate) mod access;
 pub(crate) mod alloc;
@@ -56,14 +56,15 @@ pub(crate) mod heap_map;
 mod live;
 mod local_heap;
 mod options;
-mod pin;
+pub(crate) mod owner;
 pub(crate) mod pressure;
 mod process;
 pub(crate) mod profile;
+mod profile_control;
 mod profile_files;
+pub(crate) mod profile_page;
 pub(crate) mod realloc;
 mod recording;
 mod report;
 mod shortage;
 mod snapshot;
-mod weak_symbols;

@@ -13,6 +13,8 @@
 //! | [`report_file`] | the file of the report |
 //!
 //! Layer: beside `size_class`; independent of memory.
+//!
+//! Long because: the table has a row for each option.
 
 use core::fmt;
 
@@ -28,7 +30,7 @@ pub(crate) use nearest::nearest;
 pub use parse::Mistake;
 pub use profile::PROFILES;
 pub use settings::{Harden, Settings};
-pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, Purge, Thp};
+pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, ProfileSignal, Purge, Thp};
 
 /// What an option's value looks like.
 ///
@@ -137,8 +139,12 @@ pub mod key {
     pub const HEAP_PROFILE: usize = 17;
     pub const HEAP_PROFILE_INTERVAL: usize = 18;
     pub const HEAP_PROFILE_FILE: usize = 19;
-    pub const RECORD: usize = 20;
-    pub const LIVE: usize = 21;
+    pub const HEAP_PROFILE_SIGNAL: usize = 20;
+    pub const HEAP_PROFILE_MS: usize = 21;
+    pub const HEAP_PROFILE_ALLOCATED: usize = 22;
+    pub const HEAP_PROFILE_GROWTH: usize = 23;
+    pub const RECORD: usize = 24;
+    pub const LIVE: usize = 25;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -153,6 +159,11 @@ pub mod key {
 /// ```
 pub const NEVER_MS: usize = u32::MAX as usize;
 
+/// The largest number of bytes that some options take, or what there is of it in an address space of 32 bits.
+const fn at_most(log2: u32) -> usize {
+    if log2 < usize::BITS { 1 << log2 } else { 1 << (usize::BITS - 2) }
+}
+
 /// Every option.
 ///
 /// ```
@@ -161,7 +172,7 @@ pub const NEVER_MS: usize = u32::MAX as usize;
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 22] = [
+pub static OPTIONS: [OptionSpec; 26] = [
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
@@ -174,7 +185,7 @@ pub static OPTIONS: [OptionSpec; 22] = [
         unit: Unit::Milliseconds,
         default: "1000",
         bounds: (0, NEVER_MS),
-        effect: "free memory that has not been used for this long is returned to the operating system; 4294967295: never",
+        effect: "free memory that has not been used for this long is returned to the operating system, a little of it after a fiftieth of that; 4294967295: never",
     },
     OptionSpec {
         key: "dirty_max",
@@ -294,13 +305,13 @@ pub static OPTIONS: [OptionSpec; 22] = [
         default: "off",
         bounds: (0, 0),
         effect: "on: samples allocations with their stacks from the start on, and writes a heap profile at exit (docs/profiling.md); ready: \
-                 as on, but samples only once the program asks for it; not in a sandbox; set only at the start",
+                 as on, but samples only once the program, a signal or `freestone profile PID` asks for it; not in a sandbox; set only at the start",
     },
     OptionSpec {
         key: "heap_profile_interval",
         unit: Unit::Bytes,
         default: "512k",
-        bounds: (1, 1 << 40),
+        bounds: (1, at_most(40)),
         effect: "with heap_profile: one byte in this many is sampled, on average; takes effect when profiling starts",
     },
     OptionSpec {
@@ -311,6 +322,37 @@ pub static OPTIONS: [OptionSpec; 22] = [
         effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit \
                  if it is there; by default \
                  freestone.%p.%n.heap in the current directory",
+    },
+    OptionSpec {
+        key: "heap_profile_signal",
+        unit: Unit::Words(&["off", "usr1", "usr2"]),
+        default: "off",
+        bounds: (0, 0),
+        effect: "with heap_profile: this signal starts profiling if it is not started, and writes a profile otherwise; only if the program does not \
+                 handle the signal; set only at the start",
+    },
+    OptionSpec {
+        key: "heap_profile_ms",
+        unit: Unit::Milliseconds,
+        default: "0",
+        bounds: (0, 86_400_000),
+        effect: "with heap_profile: writes a profile at this interval as well, while profiling is on; 0: never; set only at the start",
+    },
+    OptionSpec {
+        key: "heap_profile_allocated",
+        unit: Unit::Bytes,
+        default: "0",
+        bounds: (0, at_most(50)),
+        effect: "with heap_profile: writes a profile as well whenever so many bytes were allocated since the last time; 0: never; takes effect when \
+                 profiling starts",
+    },
+    OptionSpec {
+        key: "heap_profile_growth",
+        unit: Unit::Bytes,
+        default: "0",
+        bounds: (0, at_most(50)),
+        effect: "with heap_profile: writes a profile as well whenever live memory exceeds, by so many bytes, what was live the last time; 0: never; \
+                 takes effect when profiling starts",
     },
     OptionSpec {
         key: "record",

@@ -8,7 +8,7 @@
 //! | the C interface | [`allocate`], [`free`] and their like, inlined into the C functions |
 //! | the library of checked memory functions | [`checked_range`], [`check_access`], through the C interface |
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
-//! | the lab | [`live`], to read the page of statistics of another process |
+//! | the lab | [`live`] and [`profile_page`], to read and ask another process |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
 //! Layer: above `api`.
@@ -30,6 +30,7 @@ pub use crate::api::free::{
     CLASS_BOUND, free, free_aligned_sized, free_below, free_sized, free_slow_as, try_usable_size, usable_size,
 };
 pub use crate::api::heap_map::{MAGIC as HEAP_MAP_MAGIC, VERSION as HEAP_MAP_VERSION};
+pub use crate::api::owner::{Owner, owner, set_handle};
 pub use crate::api::realloc::reallocate;
 pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};
@@ -51,6 +52,11 @@ pub mod live {
     pub fn open(path: &CStr) -> Result<&'static [AtomicU64; PAGE_WORDS], Errno> {
         SharedWords::open(path)
     }
+}
+
+/// The page of a process with the option `heap_profile=ready`.
+pub mod profile_page {
+    pub use crate::api::profile_page::{MAGIC, PAGE_WORDS, Request};
 }
 
 /// An allocator of its own, over any operating system.

@@ -18,6 +18,7 @@
 //! | [`stack_table`] | the stacks, and what was counted of each |
 //! | [`live_table`] | the samples that are live |
 //! | [`recorder`] | [`HeapProfile`](recorder::HeapProfile): starting, recording, forgetting |
+//! | [`triggers`] | when a profile is written without a request |
 //! | [`text`] | the profile as `pprof` reads it |
 //!
 //! Layer: beside `guarded`, below `span`. `thread::profiling` decides which allocations come here.
@@ -31,3 +32,4 @@ pub(crate) mod recorder;
 pub(crate) mod stack_table;
 pub(crate) mod tally;
 pub(crate) mod text;
+pub(crate) mod triggers;

@@ -119,7 +119,9 @@ fn a_reader_that_closes_the_pipe_causes_no_panic() {
 fn ctrl_c_keeps_what_was_measured() {
     let out = file("interrupted.jsonl");
     let _ = fs::remove_file(&out);
-    let mut long = command(&["bench", "tiny_hot", "larson", "-a", "system", "--rounds", "10000", "-o", &out]);
+    // Many short rounds: however slow the machine is, a round is over long before its time limit, and the last one far away.
+    let rounds = ["--rounds", "100000", "-p", "tiny_hot.ops=20000", "--timeout", "3600"];
+    let mut long = command(&[&["bench", "tiny_hot", "larson", "-a", "system", "-o", &out], &rounds[..]].concat());
     let mut lab = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let lines = || fs::read_to_string(&out).unwrap_or_default().matches("\"round\":").count();
     while lines() < 3 {

@@ -100,8 +100,8 @@ fn write_zeros(file: &OwnedFd, offset: u64, end: u64) -> Result<(), Errno> {
     Ok(())
 }
 
-/// How long a file of this process may get.
-fn file_limit_bytes() -> u64 {
+/// How long a file of this process may get. At a write beyond that the kernel sends a signal that ends the program.
+pub(crate) fn file_limit_bytes() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is a local one.
     match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {

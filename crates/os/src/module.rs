@@ -1,8 +1,8 @@
-//! Which loaded object an address is in, without a lock: glibc's `_dl_find_object` (2.35 and later).
+//! Which loaded object an address is in, without a lock: by glibc's `_dl_find_object` (2.35 and later), or by a table of the process's mappings.
 #![allow(unsafe_code)]
 //!
-//! Where the C library has no such function (musl, older glibc), no object is found: addresses are written without the name of an object.
-//! The older way to ask the loader takes a lock that the thread may hold.
+//! Where the C library has no such function (musl, older glibc), the [`table`] knows the object, but not its name: the older way to ask the loader takes a lock that
+//! the thread may hold.
 //!
 //! # Safety
 //! The function fills in the structure that the C library documents. A `link_map`, and the name in it, stay as they are as long as the object is
@@ -11,8 +11,11 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt;
 use core::mem::MaybeUninit;
+use core::ptr;
 use freestone_base::ptr as address;
 use rustix::fs::{CWD, readlinkat_raw};
+
+mod table;
 
 core::arch::global_asm!(
     ".weak _dl_find_object",
@@ -62,10 +65,34 @@ pub(crate) struct Module {
     name: *const c_char,
     /// Address of its `.eh_frame_hdr`; 0 if it has none.
     pub(crate) frame_info: usize,
+    /// Whether it is the program, and no shared object.
+    is_program: bool,
 }
 
 /// The loaded object that `at` is in.
 pub(crate) fn find(at: usize) -> Option<Module> {
+    if has_loader() { find_by_loader(at) } else { find_in_table(at) }
+}
+
+fn has_loader() -> bool {
+    // SAFETY: the assembler has laid the table out as `Addresses` is, and nothing changes it once the object is loaded.
+    unsafe { ADDRESSES.find_object }.is_some()
+}
+
+fn find_in_table(at: usize) -> Option<Module> {
+    let found = table::TABLE.find(at)?;
+    Some(Module { bias: found.bias, name: ptr::null(), frame_info: found.frame_info, is_program: is_program(&found) })
+}
+
+/// Whether it is the program, which the kernel has loaded.
+fn is_program(found: &table::Found) -> bool {
+    // SAFETY: getauxval takes any key and touches only the auxiliary vector.
+    let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
+    (found.start..found.end).contains(&entry)
+}
+
+/// As [`find`], where the C library has the function.
+fn find_by_loader(at: usize) -> Option<Module> {
     // SAFETY: the assembler has laid the table out as `Addresses` is, and nothing changes it once the object is loaded.
     let find_object = unsafe { ADDRESSES.find_object }?;
     let mut found = MaybeUninit::<FoundObject>::uninit();
@@ -77,7 +104,9 @@ pub(crate) fn find(at: usize) -> Option<Module> {
     let found = unsafe { found.assume_init() };
     // SAFETY: null, or the record of a loaded object.
     let map = unsafe { found.link_map.as_ref() }?;
-    Some(Module { bias: map.bias, name: map.name, frame_info: found.frame_info })
+    // SAFETY: a name that is not null is a C string as long as the object is loaded.
+    let is_program = map.name.is_null() || unsafe { CStr::from_ptr(map.name) }.is_empty();
+    Some(Module { bias: map.bias, name: map.name, frame_info: found.frame_info, is_program })
 }
 
 /// A code address as people and `addr2line` read it: `0x7f12345678ab /usr/lib/libm.so.6+0x1234`, the address in the object's file.
@@ -98,22 +127,19 @@ impl CodeAddress {
     #[must_use]
     pub fn is_of_this_library(self) -> bool {
         let here = find(find as fn(usize) -> Option<Module> as usize);
-        let is_same = |module: Module| here.is_some_and(|here| here.bias == module.bias && here.is_shared());
+        let is_same = |module: Module| here.is_some_and(|here| here.bias == module.bias && !here.is_program);
         find(self.0).is_some_and(is_same)
     }
 }
 
 impl Module {
-    /// Whether it is a shared object: the program itself has no name.
-    fn is_shared(&self) -> bool {
-        // SAFETY: a name that is not null is a C string as long as the object is loaded.
-        !self.name.is_null() && !unsafe { CStr::from_ptr(self.name) }.is_empty()
-    }
-
     /// The object's file; the program's own name is asked of the kernel.
     fn name<'a>(&self, buffer: &'a mut [u8]) -> &'a str {
         const UNKNOWN: &str = "?";
-        if self.is_shared() {
+        if !self.is_program && self.name.is_null() {
+            return UNKNOWN;
+        }
+        if !self.is_program {
             // SAFETY: the name of a shared object is a C string as long as the object is loaded.
             return unsafe { CStr::from_ptr(self.name) }.to_str().unwrap_or(UNKNOWN);
         }

@@ -1,13 +1,19 @@
 //! Writing a file piece by piece, and reading one of the kernel's.
 
+use crate::growing_file::file_limit_bytes;
 use crate::{Errno, process};
+use core::cell::Cell;
 use core::ffi::CStr;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, unlink};
 
 /// A file that is written from its start on, and closed when this is dropped.
 #[derive(Debug)]
-pub struct OutputFile(OwnedFd);
+pub struct OutputFile {
+    file: OwnedFd,
+    /// Bytes that may still be written to a regular file of this process.
+    left: Cell<u64>,
+}
 
 impl OutputFile {
     /// Creates the file at `path`, or empties it.
@@ -25,16 +31,37 @@ impl OutputFile {
     /// # Errors
     /// The kernel's error.
     pub fn create(path: &CStr) -> Result<Self, Errno> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
-        Ok(Self(open(path, flags, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)?))
+        Self::open(path, OFlags::TRUNC, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)
+    }
+
+    /// Creates a file at `path`, where nothing is, that only its user may open.
+    ///
+    /// # Errors
+    /// The kernel's error: [`Errno::EXIST`] if something is there, a symbolic link included.
+    pub fn create_private(path: &CStr) -> Result<Self, Errno> {
+        Self::open(path, OFlags::EXCL | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// Removes the file at `path`, if it can be removed.
+    pub fn remove(path: &CStr) {
+        let _ = unlink(path);
+    }
+
+    fn open(path: &CStr, how: OFlags, mode: Mode) -> Result<Self, Errno> {
+        let file = open(path, how | OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC, mode)?;
+        let is_regular = FileType::from_raw_mode(fstat(&file)?.st_mode).is_file();
+        Ok(Self { file, left: Cell::new(if is_regular { file_limit_bytes() } else { u64::MAX }) })
     }
 
     /// Writes all `bytes`.
     ///
     /// # Errors
-    /// The kernel's error; a part may be written then.
+    /// The kernel's error; a part may be written then. `EFBIG` at the process's limit on the length of files, instead of the signal that a write beyond it
+    /// would send.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
-        write_all(self.0.as_fd(), bytes)
+        let left = self.left.get().checked_sub(bytes.len() as u64).ok_or(Errno(libc::EFBIG))?;
+        self.left.set(left);
+        write_all(self.file.as_fd(), bytes)
     }
 }
 

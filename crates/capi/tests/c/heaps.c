@@ -165,14 +165,19 @@ static void limit_and_realloc(void) {
     free(block);
 }
 
+static freestone_heap_t *hardened_heap(const char *level, freestone_error_t *error) {
+    freestone_heap_shape_t shape = {.size = sizeof shape, .harden = level};
+    return freestone_heap_new_with(&shape, error);
+}
+
 /* Blocks of a hardened heap are checked, whatever the level of the process, and those of another heap are as they were. */
 static void hardened(void) {
-    EXPECT(!freestone_heap_new_hardened("very") && errno == EINVAL);
+    freestone_error_t error;
     errno = 0;
-    EXPECT(!freestone_heap_new_hardened(NULL) && errno == EINVAL);
+    EXPECT(!hardened_heap("very", &error) && errno == EINVAL && error.code == FREESTONE_NO_SUCH_LEVEL);
     for (int i = 0; i < 4; i++) {
         static const char *const levels[] = {"off", "default", "checks", "full"};
-        freestone_heap_t *heap = freestone_heap_new_hardened(levels[i]);
+        freestone_heap_t *heap = hardened_heap(levels[i], NULL);
         EXPECT(heap);
         for (size_t size = 0; size < 300000; size = size * 2 + 7) {
             char *block = freestone_heap_malloc(heap, size);
@@ -186,11 +191,65 @@ static void hardened(void) {
 
 /* One byte behind a block of a hardened heap is written, and the block freed. */
 static void overflow(void) {
-    freestone_heap_t *heap = freestone_heap_new_hardened("checks");
+    freestone_heap_t *heap = hardened_heap("checks", NULL);
     char *block = freestone_heap_malloc(heap, 20);
     HIDE(block)[20] ^= 0x5a;
     free(HIDE(block));
     EXPECT(!"an overflow that was reported");
+}
+
+/* A refused call returns NULL or a code, and the heap says the rest. */
+static void refusals(void) {
+    freestone_error_t error;
+    freestone_heap_shape_t shape = {.size = sizeof shape, .limit = 1000};
+    errno = 0;
+    EXPECT(!freestone_heap_new_with(&shape, &error) && errno == EINVAL && error.code == FREESTONE_BAD_LIMIT && error.value == 1000);
+    freestone_heap_shape_t none = {.size = 0};
+    EXPECT(!freestone_heap_new_with(&none, &error) && error.code == FREESTONE_BAD_STRUCT && error.limit == sizeof none);
+    shape.limit = 1 << 20;
+    freestone_heap_t *heap = freestone_heap_new_with(&shape, NULL);
+    EXPECT(heap && freestone_heap_last_error(heap).code == FREESTONE_OK);
+    EXPECT(!freestone_heap_malloc(heap, HIDE((size_t)2 << 20)) && errno == ENOMEM);
+    error = freestone_heap_last_error(heap);
+    EXPECT(error.code == FREESTONE_NO_MEMORY && error.value == 2 << 20);
+    EXPECT(!freestone_heap_aligned_alloc(heap, HIDE((size_t)24), 1) && errno == EINVAL);
+    EXPECT(freestone_heap_last_error(heap).code == FREESTONE_BAD_ALIGNMENT && freestone_heap_last_error(heap).value == 24);
+    EXPECT(!freestone_heap_calloc(heap, HIDE(SIZE_MAX), 2) && freestone_heap_last_error(heap).value == SIZE_MAX);
+    char text[200];
+    error = freestone_heap_last_error(heap);
+    EXPECT(freestone_error_text(&error, text, sizeof text) == strlen(text) && strstr(text, "18446744073709551615 bytes"));
+    char *block = freestone_heap_malloc(heap, 100);
+    errno = 77;
+    EXPECT(freestone_heap_set_limit(heap, 65536 - 1) == FREESTONE_BAD_LIMIT && errno == 77);
+    EXPECT(freestone_heap_free(heap, block) == FREESTONE_OK && freestone_heap_free(heap, NULL) == FREESTONE_OK);
+    freestone_heap_delete(heap);
+}
+
+/* Whose a block is, small or large; and what a block of a size has. */
+static void owners(void) {
+    freestone_heap_t *first = freestone_heap_new(), *second = freestone_heap_new(), *owner = first;
+    char on_stack[64];
+    EXPECT(freestone_owner(on_stack, &owner) == FREESTONE_FOREIGN && freestone_owner(NULL, &owner) == FREESTONE_FOREIGN);
+    for (size_t size = 1; size < 300000; size = size * 2 + 7) {
+        char *of_first = freestone_heap_malloc(first, size), *of_second = freestone_heap_malloc(second, size);
+        char *of_none = malloc(size);
+        EXPECT(freestone_owner(of_first, &owner) == FREESTONE_OK && owner == first);
+        EXPECT(freestone_owner(of_second, &owner) == FREESTONE_OK && owner == second);
+        EXPECT(freestone_owner(of_none, &owner) == FREESTONE_OK && owner == NULL);
+        EXPECT(freestone_heap_usable_size(first, of_first) >= size && freestone_heap_usable_size(first, of_second) == 0);
+        EXPECT(freestone_heap_free(first, of_second) == FREESTONE_FOREIGN && freestone_heap_free(first, of_none) == FREESTONE_FOREIGN);
+        EXPECT(freestone_heap_last_error(first).address == of_none);
+        EXPECT(freestone_heap_free(first, of_first) == FREESTONE_OK && freestone_heap_free(second, of_second) == FREESTONE_OK);
+        EXPECT(freestone_good_size(size) >= size);
+        uint64_t level = 0;
+        EXPECT(freestone_option_get("harden", &level) == FREESTONE_OK);
+        EXPECT(level >= 2 || freestone_good_size(size) == malloc_usable_size(of_none));
+        free(of_none);
+    }
+    EXPECT(freestone_good_size(0) == malloc_usable_size(malloc(0)) || freestone_good_size(0) == 16);
+    EXPECT(freestone_good_size(SIZE_MAX) == SIZE_MAX);
+    freestone_heap_delete(first);
+    freestone_heap_delete(second);
 }
 
 int main(int argc, char **argv) {
@@ -202,6 +261,8 @@ int main(int argc, char **argv) {
     else if (strcmp(part, "limit_and_realloc") == 0) limit_and_realloc();
     else if (strcmp(part, "hardened") == 0) hardened();
     else if (strcmp(part, "overflow") == 0) overflow();
+    else if (strcmp(part, "refusals") == 0) refusals();
+    else if (strcmp(part, "owners") == 0) owners();
     else EXPECT(!"a part of this program");
     return 0;
 }

@@ -1,13 +1,10 @@
-/* Heap profiles of a program that does what makes profilers hang. Arguments: what to do, and how often. */
-#include <dlfcn.h>
-#include <fcntl.h>
+/* Heap profiles. Arguments: what to do, and how often. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "expect.h"
@@ -18,81 +15,6 @@ int freestone_profile_dump(const char *, int) __attribute__((weak));
 int freestone_profile_dump_fd(int, int) __attribute__((weak));
 
 static long n_times;
-static int null_file;
-
-/* Blocks of many sizes that come and go. */
-static void *churn(void *argument) {
-    enum { N = 64 };
-    void *blocks[N] = {0};
-    unsigned state = (unsigned)(size_t)argument * 2654435761u + 1;
-    for (long n = 0; n < n_times; n++) {
-        state = state * 1664525u + 1013904223u;
-        unsigned at = (state >> 8) % N;
-        free(blocks[at]);
-        blocks[at] = malloc((state >> 16) % 700);
-        EXPECT(blocks[at]);
-    }
-    for (int at = 0; at < N; at++) free(blocks[at]);
-    return NULL;
-}
-
-static void *load(void *argument) {
-    (void)argument;
-    for (long n = 0; n < n_times / 200 + 1; n++) {
-        void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-        if (library) dlclose(library);
-    }
-    return NULL;
-}
-
-static void *fork_often(void *argument) {
-    (void)argument;
-    for (long n = 0; n < n_times / 2000 + 1; n++) {
-        pid_t child = fork();
-        EXPECT(child >= 0);
-        if (child == 0) {
-            for (int at = 0; at < 100; at++) free(malloc((size_t)at * 16));
-            _exit(freestone_profile_dump_fd(null_file, 0) ? 1 : 0);
-        }
-        int status;
-        EXPECT(waitpid(child, &status, 0) == child && status == 0);
-    }
-    return NULL;
-}
-
-/* A thread with the smallest stack there is. */
-static void *tiny(void *argument) {
-    for (size_t n = 0; n < 50; n++) free(malloc(n * 20));
-    return argument;
-}
-
-static void *threads_often(void *argument) {
-    (void)argument;
-    pthread_attr_t attributes;
-    EXPECT(!pthread_attr_init(&attributes) && !pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)));
-    for (long n = 0; n < n_times / 2000 + 1; n++) {
-        pthread_t thread;
-        EXPECT(!pthread_create(&thread, &attributes, tiny, NULL) && !pthread_join(thread, NULL));
-    }
-    return NULL;
-}
-
-/* A dump allocates nothing and takes no lock: it may come from a handler. */
-static void on_signal(int number) {
-    (void)number;
-    freestone_profile_dump_fd(null_file, 1);
-}
-
-static void stress(void) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    EXPECT(!sigaction(SIGALRM, &action, NULL));
-    struct itimerval often = {{0, 20000}, {0, 20000}};
-    EXPECT(!setitimer(ITIMER_REAL, &often, NULL));
-    void *(*work[])(void *) = {churn, churn, load, fork_often, threads_often};
-    pthread_t threads[5];
-    for (size_t n = 0; n < 5; n++) EXPECT(!pthread_create(&threads[n], NULL, work[n], (void *)n));
-    for (size_t n = 0; n < 5; n++) EXPECT(!pthread_join(threads[n], NULL));
-}
 
 /* Code without call frame information: calls `function` with 100, and returns. */
 static void *generated(void *(*function)(size_t)) {
@@ -110,14 +32,89 @@ static void *generated(void *(*function)(size_t)) {
 #endif
 }
 
+/* Whether a profile with this number is there, where the environment says. */
+static int is_written(int number) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%d", getenv("PROFILE"), number);
+    return access(path, F_OK) == 0;
+}
+
+static void wait_for(int number) {
+    for (int n = 0; !is_written(number); n++) {
+        EXPECT(n < 6000);
+        usleep(10000);
+    }
+}
+
+/* Signals until a profile is there: the first of them starts profiling. Nothing is allocated meanwhile. */
+static void signals(void) {
+    free(malloc(100));
+    for (int n = 0; !is_written(1); n++) {
+        EXPECT(n < 6000 && !kill(getpid(), SIGUSR1));
+        usleep(10000);
+    }
+    /* A child of one thread. */
+    pid_t child = fork();
+    if (child == 0) {
+        free(malloc(5000));
+        for (int n = 0, was = !is_written(3); was && !is_written(3); n++) {
+            EXPECT(n < 6000 && !kill(getpid(), SIGUSR1));
+            usleep(10000);
+        }
+        _exit(0);
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static int n_handled;
+static void on_own_signal(int number) { n_handled += number == SIGUSR1; }
+
+/* A handler of the program's own. */
+static void handled(void) {
+    free(malloc(100));
+    signal(SIGUSR1, on_own_signal);
+    EXPECT(!raise(SIGUSR1) && n_handled == 1);
+}
+
+/* 10 MiB, of which little is live at any time. */
+static void pass(void) {
+    for (int n = 0; n < 10 << 10; n++) free(malloc(1024));
+}
+
+/* 10 MiB, twice. */
+static void *grow(void *argument) {
+    void *blocks[20];
+    for (int round = 0; round < 2; round++) {
+        for (int n = 0; n < 20; n++) EXPECT(blocks[n] = malloc(512 << 10));
+        for (int n = 0; n < 20; n++) free(blocks[n]);
+    }
+    return argument;
+}
+
+/* On the smallest stack there is. */
+static void grow_on_tiny(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    EXPECT(!pthread_attr_init(&attributes) && !pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)));
+    EXPECT(!pthread_create(&thread, &attributes, grow, NULL) && !pthread_join(thread, NULL));
+}
+
 __attribute__((noinline)) void *site_small(void) { return malloc(100); }
 __attribute__((noinline)) void *site_large(void) { return malloc(3 << 20); }
 
 int main(int argc, char **argv) {
     EXPECT(argc == 3);
     n_times = atol(argv[2]);
-    null_file = open("/dev/null", O_WRONLY);
-    if (!strcmp(argv[1], "stress")) stress();
+    if (!strcmp(argv[1], "signals")) signals();
+    if (!strcmp(argv[1], "handled")) handled();
+    if (!strcmp(argv[1], "pass")) pass();
+    if (!strcmp(argv[1], "grow")) grow(NULL);
+    if (!strcmp(argv[1], "grow_on_tiny")) grow_on_tiny();
+    if (!strcmp(argv[1], "wait")) {
+        free(malloc(100));
+        wait_for(3);
+    }
     if (!strcmp(argv[1], "generated"))
         for (long n = 0; n < n_times; n++) free(generated(malloc));
     if (!strcmp(argv[1], "sites")) {

@@ -10,7 +10,12 @@
 #pragma weak free_sized
 #pragma weak free_aligned_sized
 #pragma weak freestone_heap_new
-#pragma weak freestone_heap_new_hardened
+#pragma weak freestone_heap_new_with
+#pragma weak freestone_heap_free
+#pragma weak freestone_heap_usable_size
+#pragma weak freestone_heap_last_error
+#pragma weak freestone_owner
+#pragma weak freestone_good_size
 #pragma weak freestone_heap_delete
 #pragma weak freestone_heap_malloc
 #pragma weak freestone_heap_calloc
@@ -25,6 +30,8 @@
 #pragma weak freestone_error_text
 #pragma weak freestone_pool_bytes
 #pragma weak freestone_pool_new
+#pragma weak freestone_pool_last_error
+#pragma weak freestone_pool_error_text
 #pragma weak freestone_pool_new_at
 #pragma weak freestone_pool_delete
 #pragma weak freestone_pool_malloc
@@ -45,7 +52,10 @@
 #pragma weak freestone_tlsf_remove_region
 #pragma weak freestone_tlsf_malloc
 #pragma weak freestone_tlsf_aligned_alloc
+#pragma weak freestone_tlsf_calloc
 #pragma weak freestone_tlsf_realloc
+#pragma weak freestone_tlsf_aligned_realloc
+#pragma weak freestone_tlsf_error_text
 #pragma weak freestone_tlsf_free
 #pragma weak freestone_tlsf_usable_size
 #pragma weak freestone_tlsf_check

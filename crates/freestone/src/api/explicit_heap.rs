@@ -29,7 +29,7 @@ use crate::thread::{any_block, upkeep};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use freestone_base::units::PAGE_BYTES_LOG2;
-use freestone_os::Linux;
+use freestone_os::System;
 
 /// An explicit heap: blocks allocated from it are freed one by one or, when it is dropped, all at once.
 ///
@@ -52,7 +52,7 @@ use freestone_os::Linux;
 /// ```
 #[derive(Debug)]
 pub struct Heap {
-    record: &'static ExplicitHeap<Linux>,
+    record: &'static ExplicitHeap<System>,
 }
 
 // SAFETY: the record is only used under its lock.
@@ -127,6 +127,11 @@ impl Heap {
             return Err(Mistake::OutOfRange);
         }
         self.record.set_limit(limit_pages).map_err(|_| Mistake::BelowUse)
+    }
+
+    /// Its record.
+    pub(super) fn record(&self) -> &'static ExplicitHeap<System> {
+        self.record
     }
 
     /// What the heap holds now. Blocks that other threads have freed go back to the heap first. In a heap that is hardened with

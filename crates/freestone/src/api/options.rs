@@ -4,10 +4,10 @@
 //! environment and symbol can raise the option `harden`, and nothing else.
 
 use crate::api::live;
-use crate::api::weak_symbols::linked_options;
 use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
 use core::str;
+use freestone_os::weak_symbols::linked_options;
 use freestone_os::{Os, process};
 
 /// How messages call the environment.
@@ -99,7 +99,9 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
 /// or it is a limit below what is in use. Nothing has changed then.
 pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<(), Mistake> {
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
-    if matches!(index, key::REPORT | key::LIVE | key::HEAP_PROFILE | key::HEAP_PROFILE_FILE | key::RECORD) {
+    let is_of_profile =
+        matches!(index, key::HEAP_PROFILE | key::HEAP_PROFILE_FILE | key::HEAP_PROFILE_SIGNAL | key::HEAP_PROFILE_MS);
+    if is_of_profile || matches!(index, key::REPORT | key::LIVE | key::RECORD) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

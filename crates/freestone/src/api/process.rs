@@ -1,9 +1,9 @@
-//! The process's one allocator: its parts, how they start, and the hooks that the C library calls.
+//! The process's one allocator: its parts, how they start, and the hooks that the system calls.
 #![allow(unsafe_code)]
 //!
 //! ```text
 //!  the object is loaded ─▶ register fork handlers
-//!  first slow path      ─▶ start (once): reserve addresses, create the thread-exit key, read the options
+//!  first slow path      ─▶ start (once): reserve addresses, set the thread-exit hook, read the options
 //!  a thread's end       ─▶ its heap becomes spare, or ends
 //!  fork                 ─▶ lock everything, fork, unlock
 //!  background thread    ─▶ purge what has expired, and end spare heaps that have, a few times in a decay time
@@ -12,20 +12,23 @@
 //! This is the only module that relies on there being one of each part; the parts (`background`, `fork`, `options`, `pressure`, `report`, `snapshot`)
 //! get what they need from their callers. The entry points above take the parts from [`PROCESS`].
 //!
+//! Long because: it wires every part.
+//!
 //! Any entry point may be the first call, on any thread: before `main`, after `exit`, in a destructor of thread-local storage, in a signal
 //! handler. A thread is marked as starting while [`start`] runs in it (`thread::current`), and gets no memory meanwhile.
 //!
 //! # Safety
-//! [`PROCESS`] is the one mutable static of the crate; it lives as long as the process. `pthread_setspecific` may allocate, and is called only
-//! when the allocator has started. The hooks are passed to the C library, which calls each as its documentation says.
+//! [`PROCESS`] is the one mutable static of the crate; it lives as long as the process. Setting a thread's value for
+//! the exit hook may allocate, and is done only when the allocator has started. The C library, or the loader, calls each hook as `os` says.
 
 use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
 use crate::api::live::LivePage;
 use crate::api::pressure::Pressure;
+use crate::api::profile_control::ProfileControl;
 use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
-use crate::api::{faults, heap_map, options, pin, report, snapshot};
+use crate::api::{faults, heap_map, options, report, snapshot};
 use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
 use crate::stats::rows::{HeapKind, HeapStats};
@@ -37,30 +40,31 @@ use crate::thread::gated::GatedHeap;
 use crate::thread::life::Threads;
 use crate::thread::life::succession::Which;
 use crate::thread::recorded::{self, Recordings};
-use core::ffi::c_void;
-use core::ptr;
+use core::ffi::{c_int, c_void};
+use core::ptr::{self, NonNull};
 use freestone_base::inbox::Inbox;
 use freestone_base::lock::Forker;
 use freestone_base::once::Once;
-use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
-use freestone_os::{Futex, Linux, Os};
+use freestone_os::{ExitHook, Futex, Os, System, pin};
 
 /// The parts of the process's allocator.
 pub(super) struct Process {
-    pub(super) shared: Shared<Linux>,
-    pub(super) threads: Threads<Linux>,
+    pub(super) shared: Shared<System>,
+    pub(super) threads: Threads<System>,
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
     pub(super) live: LivePage,
     pub(super) profile_files: ProfileFiles,
+    profile_control: ProfileControl,
     /// The heap of the threads that have none of their own; null before one is needed.
-    pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
+    pub(super) fallback: AtomicPtr<GatedHeap<System>>,
     /// Blocks freed by signal handlers in threads that were starting.
     pub(super) freed_early: Inbox,
-    /// The key whose destructor is [`on_thread_exit`], or [`NO_KEY`].
-    pub(super) exit_key: AtomicU32,
+    /// Has [`on_thread_exit`] called in each thread that has a heap of its own.
+    pub(super) exit_hook: ExitHook,
     started: Once<Futex>,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
@@ -70,15 +74,16 @@ pub(super) struct Process {
 
 /// The process's allocator.
 pub(super) static PROCESS: Process = Process {
-    shared: Shared::new(Linux),
+    shared: Shared::new(System),
     threads: Threads::new(),
     background: BackgroundThread::new(background_main),
     pressure: Pressure::new(),
     live: LivePage::new(),
     profile_files: ProfileFiles::new(),
+    profile_control: ProfileControl::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
     freed_early: Inbox::new(),
-    exit_key: AtomicU32::new(NO_KEY),
+    exit_hook: ExitHook::new(),
     started: Once::new(),
     announced: AtomicBool::new(false),
     recordings: Recordings::new(),
@@ -87,18 +92,11 @@ pub(super) static PROCESS: Process = Process {
 
 impl Process {
     /// A new explicit heap; `None` when memory runs out. Its blocks stay until it is destroyed, which nobody does before that.
-    pub(super) fn explicit_heap(&'static self, level: Harden) -> Option<&'static ExplicitHeap<Linux>> {
+    pub(super) fn explicit_heap(&'static self, level: Harden) -> Option<&'static ExplicitHeap<System>> {
         // SAFETY: `shared` is a static, and all heaps of `threads` use it.
         unsafe { self.threads.create_explicit(&self.shared, level) }
     }
 }
-
-/// The value of `exit_key` if the C library had no key left: no thread can have a heap of its own.
-pub(super) const NO_KEY: u32 = u32::MAX;
-
-/// A thread's heap ends in the third round of the destructors of thread-specific data, so that other destructors, which may
-/// free and allocate, run before that.
-const EXIT_ROUNDS: u32 = 2;
 
 /// Starts the allocator unless it has started. `false` if there is no memory for it, or this thread is the one that is starting it.
 pub(super) fn start() -> bool {
@@ -119,7 +117,7 @@ pub(super) fn start() -> bool {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
         begin_profile();
-        update_live_page();
+        update_pages();
         watch_faults();
     }
     true
@@ -129,11 +127,7 @@ fn try_start() -> bool {
     if PROCESS.shared.pages.open().is_none() {
         return false;
     }
-    let mut key = 0;
-    // SAFETY: `key` is a valid place for the result, and the destructor a function of the required type. Creating a key does not allocate.
-    if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
-        PROCESS.exit_key.store(key, Ordering::Relaxed);
-    }
+    PROCESS.exit_hook.set(on_thread_exit);
     let settings = PROCESS.shared.settings();
     options::apply_all(settings);
     if !settings.sandbox() {
@@ -157,18 +151,21 @@ pub(super) fn with_details<R>(visit: impl FnOnce(&Details<'_>) -> R) -> Option<R
 
 /// What an explicit heap holds now. First it takes back what other threads have freed.
 #[must_use]
-pub(super) fn stats_of_heap(heap: &ExplicitHeap<Linux>) -> HeapStats {
+pub(super) fn stats_of_heap(heap: &ExplicitHeap<System>) -> HeapStats {
     let entered = heap.enter();
     drain(entered.own());
     let row = snapshot::heap_row(&PROCESS.shared, entered.own().heap(), Some(heap.holdings()));
     HeapStats { kind: HeapKind::Explicit, ..row }
 }
 
-/// Writes a state to the page of statistics if one is due. The thread holds no lock.
+/// Writes a state to the page of statistics if one is due, and serves requests for heap profiles. The thread holds no lock.
 #[inline]
-fn update_live_page() {
+fn update_pages() {
     if PROCESS.live.is_on() {
         PROCESS.live.update_if_due(&PROCESS.shared, &PROCESS.threads);
+    }
+    if PROCESS.profile_control.is_on() {
+        PROCESS.profile_control.serve(&PROCESS.shared, &PROCESS.profile_files, start_profile);
     }
 }
 
@@ -187,7 +184,7 @@ pub(super) fn upkeep() {
     if PROCESS.threads.n_spare() > 0 && !current::is_starting() {
         PROCESS.threads.end_spare(&PROCESS.shared, Which::Expired);
     }
-    update_live_page();
+    update_pages();
 }
 
 /// Appends the last line of the report, if there is one, ends the trace, if calls are recorded, and removes the page of statistics.
@@ -195,12 +192,19 @@ pub(super) fn report_exit() {
     append_stats(Event::Exit);
     PROCESS.recordings.trace.finish(PROCESS.shared.settings().record_path());
     PROCESS.live.end(&PROCESS.shared, &PROCESS.threads);
+    PROCESS.profile_control.end();
 }
 
 /// Starts to sample allocations; `false` without memory for it, or in a sandbox.
 pub(super) fn start_profile() -> bool {
     let (shared, settings) = (&PROCESS.shared, PROCESS.shared.settings());
     let interval = settings.get(key::HEAP_PROFILE_INTERVAL) as u64;
+    let [allocated, growth] =
+        [key::HEAP_PROFILE_ALLOCATED, key::HEAP_PROFILE_GROWTH].map(|index| settings.get(index) as u64);
+    shared.profile.set_triggers(allocated, growth);
+    if shared.profile.triggers().is_set() {
+        PROCESS.profile_control.serve_triggers();
+    }
     !settings.sandbox()
         && (sampled_heap(shared).is_some() || make_sampled_heap(shared, || PROCESS.explicit_heap(Harden::Off)))
         && shared.profile.start(interval)
@@ -216,6 +220,13 @@ fn begin_profile() {
     if profiling == HeapProfiling::On && !start_profile() {
         freestone_os::report(format_args!("heap_profile: there is no memory for it; nothing is sampled"));
     }
+    PROCESS.profile_control.begin(PROCESS.shared.settings(), on_profile_signal, PROCESS.shared.os().now_ms());
+}
+
+/// The signal of the option `heap_profile_signal` has come.
+extern "C" fn on_profile_signal(_: c_int) {
+    PROCESS.profile_control.note_signal();
+    PROCESS.shared.pages.wake();
 }
 
 /// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
@@ -263,7 +274,7 @@ pub(super) fn option(name: &str) -> Option<usize> {
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     let Some(own) = recorded::own() else { return };
-    if own.count_exit_round() < EXIT_ROUNDS && set_exit_value(own.heap()) {
+    if own.count_exit_round() < ExitHook::ROUNDS_MOST && set_exit_value(own.heap()) {
         return;
     }
     PROCESS.recordings.end(PROCESS.shared.settings().record_path());
@@ -274,23 +285,19 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     PROCESS.background.thread_gone(&PROCESS.shared);
 }
 
-/// Has [`on_thread_exit`] called when this thread exits. `false` if the C library cannot.
+/// Has [`on_thread_exit`] called when this thread exits. `false` if the system cannot.
 pub(super) fn set_exit_value(heap: &Heap) -> bool {
-    // SAFETY: the key was created in `try_start`, and is never deleted: who has a heap, or is about to have one, has seen that it exists.
-    unsafe { libc::pthread_setspecific(PROCESS.exit_key.load(Ordering::Relaxed), ptr::from_ref(heap).cast()) == 0 }
+    PROCESS.exit_hook.set_value(NonNull::from(heap).cast())
 }
 
 /// The background thread's start function.
 extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
     let sample = || append_stats(Event::Sample);
-    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, sample, update_live_page);
+    PROCESS.background.run(&PROCESS.shared, &PROCESS.threads, sample, update_pages);
     ptr::null_mut()
 }
 
-/// One of the first constructors of the object that contains the allocator.
-#[used]
-#[unsafe(link_section = ".init_array.00000")]
-static AT_LOAD: extern "C" fn() = at_load;
+freestone_os::constructors!(AT_LOAD: at_load, AT_UNLOAD: at_unload);
 
 /// Allocates nothing and reads no environment: the C library may not be initialised.
 extern "C" fn at_load() {
@@ -298,11 +305,7 @@ extern "C" fn at_load() {
     pin::pin();
 }
 
-/// Among the last destructors of the object that contains the allocator: what a program does at exit is profiled.
-#[used]
-#[unsafe(link_section = ".fini_array.00000")]
-static AT_UNLOAD: extern "C" fn() = at_unload;
-
+/// After the program's own destructors: what a program does at exit is profiled.
 extern "C" fn at_unload() {
     if PROCESS.started.is_done() {
         PROCESS.profile_files.write_at_exit(PROCESS.shared.settings(), &PROCESS.shared.profile);
@@ -342,6 +345,7 @@ extern "C" fn after_fork_in_child() {
     PROCESS.background.forked(&PROCESS.shared, own.is_some());
     PROCESS.pressure.forked();
     PROCESS.live.forked(&PROCESS.shared);
+    PROCESS.profile_control.forked(PROCESS.shared.os().now_ms());
     if let Some(own) = own {
         note_thread(own.heap());
     }

@@ -21,12 +21,14 @@ pub(super) struct ProfileFiles {
     n_files: AtomicU32,
     /// Whether one is written at exit.
     at_exit: AtomicBool,
+    /// Whether one that nobody asked for could not be written.
+    has_failed: AtomicBool,
 }
 
 impl ProfileFiles {
     /// None.
     pub(super) const fn new() -> Self {
-        Self { n_files: AtomicU32::new(0), at_exit: AtomicBool::new(false) }
+        Self { n_files: AtomicU32::new(0), at_exit: AtomicBool::new(false), has_failed: AtomicBool::new(false) }
     }
 
     /// Has one written at exit.
@@ -37,7 +39,7 @@ impl ProfileFiles {
     /// Writes the one that is to be written at exit, if profiling was started at all.
     pub(super) fn write_at_exit(&self, settings: &Settings, profile: &HeapProfile) {
         if self.at_exit.swap(false, Ordering::Relaxed) && profile.has_tables() {
-            let _ = self.write(settings, profile, Snapshot::Live);
+            self.write_unasked(settings, profile);
             let name = settings.heap_profile_file().load();
             // With `%w` in the name there is room for both.
             if name.is_some_and(|name| name.as_c().to_bytes().windows(2).any(|pair| pair == b"%w")) {
@@ -46,11 +48,29 @@ impl ProfileFiles {
         }
     }
 
+    /// Writes one that is due. That this fails is said the first time.
+    pub(super) fn write_unasked(&self, settings: &Settings, profile: &HeapProfile) {
+        let is_said = !self.has_failed.load(Ordering::Relaxed);
+        if self.write_numbered(settings, profile, Snapshot::Live, is_said).is_err() {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Writes the profile to the file that the options name.
     ///
     /// # Errors
     /// The kernel's error, which was said on standard error.
     pub(super) fn write(&self, settings: &Settings, profile: &HeapProfile, of: Snapshot) -> Result<(), Errno> {
+        self.write_numbered(settings, profile, of, true)
+    }
+
+    fn write_numbered(
+        &self,
+        settings: &Settings,
+        profile: &HeapProfile,
+        of: Snapshot,
+        is_said: bool,
+    ) -> Result<(), Errno> {
         let number = self.n_files.fetch_add(1, Ordering::Relaxed) + 1;
         let name = match settings.heap_profile_file().load() {
             Some(path) => expand(path.to_str().unwrap_or(DEFAULT_FILE), number, of),
@@ -58,11 +78,13 @@ impl ProfileFiles {
         };
         let path = CStr::from_bytes_until_nul(name.as_bytes()).map_err(|_| Errno::INVAL)?;
         text::write_to(profile, path, of).inspect_err(|errno| {
-            freestone_os::report(format_args!(
-                "cannot write the heap profile to {}: error {}; give another path with heap_profile_file",
-                path.to_str().unwrap_or("?"),
-                errno.0
-            ));
+            if is_said {
+                freestone_os::report(format_args!(
+                    "cannot write the heap profile to {}: error {}; give another path with heap_profile_file",
+                    path.to_str().unwrap_or("?"),
+                    errno.0
+                ));
+            }
         })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct PathValue {
 
 impl PathValue {
     /// No path.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { path: [const { AtomicU8::new(0) }; PATH_BYTES], is_set: AtomicBool::new(false) }
     }
 

@@ -5,7 +5,7 @@
 use crate::config::path_value::PathValue;
 use crate::config::profile::Profile;
 use crate::config::report_file::ReportFile;
-use crate::config::words::{Background, HeapProfiling, MisusePolicy, Prefault, Purge, Thp};
+use crate::config::words::{Background, HeapProfiling, MisusePolicy, Prefault, ProfileSignal, Purge, Thp};
 use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
 use core::fmt;
 use core::str::FromStr;
@@ -119,6 +119,10 @@ impl Settings {
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
                 AtomicUsize::new(512 << 10),
+                AtomicUsize::new(0),
+                AtomicUsize::new(0),
+                AtomicUsize::new(0),
+                AtomicUsize::new(0),
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
                 AtomicUsize::new(0),
@@ -276,6 +280,23 @@ impl Settings {
             1 => Some(HeapProfiling::Ready),
             _ => Some(HeapProfiling::On),
         }
+    }
+
+    /// The signal that starts profiling or has a profile written; `None`: no signal does.
+    #[must_use]
+    pub fn heap_profile_signal(&self) -> Option<ProfileSignal> {
+        match (self.heap_profile()?, self.get(key::HEAP_PROFILE_SIGNAL)) {
+            (_, 0) => None,
+            (_, 1) => Some(ProfileSignal::Usr1),
+            _ => Some(ProfileSignal::Usr2),
+        }
+    }
+
+    /// Milliseconds between two profiles; `None`: time has none written.
+    #[must_use]
+    pub fn heap_profile_ms(&self) -> Option<u32> {
+        self.heap_profile()?;
+        u32::try_from(self.get(key::HEAP_PROFILE_MS)).ok().filter(|&ms| ms > 0)
     }
 
     /// The path of the page of statistics, in which `%p` stands for the process's number.

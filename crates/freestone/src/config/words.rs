@@ -40,6 +40,15 @@ pub enum HeapProfiling {
     On,
 }
 
+/// The signal that starts profiling, or has a profile written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileSignal {
+    /// `SIGUSR1`.
+    Usr1,
+    /// `SIGUSR2`.
+    Usr2,
+}
+
 /// What huge pages are requested for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thp {

@@ -12,6 +12,7 @@
 use crate::heap_profile::exponential::{allocations_until, bytes_until, weight_of};
 use crate::heap_profile::live_table::{LiveTable, Sample};
 use crate::heap_profile::stack_table::{StackCounts, StackTable};
+use crate::heap_profile::triggers::Triggers;
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
@@ -54,6 +55,7 @@ pub(crate) struct HeapProfile {
     peak: AtomicU64,
     n_dropped: AtomicU64,
     has_said_full: AtomicBool,
+    triggers: Triggers,
 }
 
 impl HeapProfile {
@@ -74,6 +76,7 @@ impl HeapProfile {
             peak: AtomicU64::new(0),
             n_dropped: AtomicU64::new(0),
             has_said_full: AtomicBool::new(false),
+            triggers: Triggers::new(),
         }
     }
 
@@ -129,16 +132,26 @@ impl HeapProfile {
 
     /// Starts to sample one byte in `interval`, which is not 0. `false` without memory for the tables.
     pub(crate) fn start(&self, interval: u64) -> bool {
-        if self.tables.load(Ordering::Acquire) == 0 {
+        if self.tables.load(Ordering::Relaxed) == 0 {
             let Some(start) = freestone_os::map_for_good(size_of::<Tables>()) else { return false };
             // Of two threads that start at once, one has mapped for nothing.
             let _ = self.tables.compare_exchange(0, address::expose(start), Ordering::Release, Ordering::Relaxed);
         }
         self.session.fetch_add(1, Ordering::Relaxed);
         self.last_interval.store(interval, Ordering::Relaxed);
-        self.interval.store(interval, Ordering::Release);
+        self.interval.store(interval, Ordering::Relaxed);
         self.is_asked.store(true, Ordering::Relaxed);
         true
+    }
+
+    /// Makes a profile due whenever `allocated` bytes were allocated, and whenever `growth` bytes more are live than ever before; 0: never.
+    pub(crate) fn set_triggers(&self, allocated: u64, growth: u64) {
+        self.triggers.set(allocated, growth, self.peak_bytes.load(Ordering::Relaxed));
+    }
+
+    /// What makes a profile due.
+    pub(crate) fn triggers(&self) -> &Triggers {
+        &self.triggers
     }
 
     /// Samples no more. What is live stays known, and is forgotten as it is freed.
@@ -197,6 +210,7 @@ impl HeapProfile {
             return false;
         };
         tables.stacks.count_allocation(stack, weight);
+        self.triggers.note_allocated(weight);
         self.add(tables, Sample { stack, weight });
         true
     }
@@ -207,6 +221,7 @@ impl HeapProfile {
         if live > self.peak_bytes.load(Ordering::Relaxed) {
             self.peak_bytes.fetch_max(live, Ordering::Relaxed);
             self.peak.fetch_add(1, Ordering::Relaxed);
+            self.triggers.note_live(live);
         }
     }
 

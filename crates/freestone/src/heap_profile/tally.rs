@@ -23,6 +23,11 @@ impl Weight {
         Self { blocks: (blocks * BLOCK_PARTS + 0.5) as u64, bytes: (bytes * BYTE_PARTS + 0.5) as u64 }
     }
 
+    /// Bytes in the unit of `bytes`.
+    pub(crate) const fn parts_of(bytes: u64) -> u64 {
+        bytes.saturating_mul(BYTE_PARTS as u64)
+    }
+
     /// Blocks, and bytes.
     pub(crate) fn estimate(self) -> (f64, f64) {
         (self.blocks as f64 / BLOCK_PARTS, self.bytes as f64 / BYTE_PARTS)

@@ -95,6 +95,15 @@ pub(crate) fn write_to(profile: &HeapProfile, path: &CStr, of: Snapshot) -> Resu
     write(profile, of, &mut |piece| file.write(piece))
 }
 
+/// Writes the profile to a new file that only its user may open.
+///
+/// # Errors
+/// The kernel's error: that something is at `path` included. No file of this call is left then.
+pub(crate) fn write_private(profile: &HeapProfile, path: &CStr, of: Snapshot) -> Result<(), Errno> {
+    let file = OutputFile::create_private(path)?;
+    write(profile, of, &mut |piece| file.write(piece)).inspect_err(|_| OutputFile::remove(path))
+}
+
 fn stacks(profile: &HeapProfile, of: Snapshot, text: &mut Pieces<'_>) -> fmt::Result {
     let interval = profile.last_interval();
     let mut sum = [Shown::default(); 2];

@@ -86,11 +86,12 @@ impl<O: Os> PageHeap<O> {
         is_open
     }
 
-    /// Frees quarantined runs, because address space is short, until there is a clean run of at least `pages`. `None` if there is none then.
-    pub(super) fn clean_of_quarantine(&self, state: &mut State, pages: Pages) -> Option<()> {
+    /// Frees quarantined runs, and then guards, because address space is short, until there is a clean run of at least `pages`. `None` if there is
+    /// none then.
+    pub(super) fn clean_of_closed(&self, state: &mut State, pages: Pages) -> Option<()> {
         while state.runs.find_clean(pages).is_none() {
-            if !self.let_go(state) {
-                return self.make_clean(state, pages);
+            if !self.let_go(state) && self.make_clean(state, pages).is_none() {
+                self.end_guards(state)?;
             }
         }
         Some(())

@@ -169,7 +169,7 @@ impl<O: Os> PageHeap<O> {
                 let with_guard = searched.saturating_add(guard);
                 let made = self.make_clean(&mut state, with_guard).or_else(|| self.make_clean(&mut state, searched));
                 if made.is_none() {
-                    self.clean_of_quarantine(&mut state, searched)?;
+                    self.clean_of_closed(&mut state, searched)?;
                 }
                 state.runs.find_clean(with_guard).or_else(|| state.runs.find_clean(searched))?
             }

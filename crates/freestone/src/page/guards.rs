@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A guard has no memory, is not in use, and counts against no limit. It costs one call of the kernel when it is made, and one when its page is
-//! needed for something else. A block that is placed before a guard of an earlier block, or that comes out of a large-run cache, has one for
+//! needed for something else. Where address space is short, guards give way to spans. A block that is placed before a guard of an earlier block, or that comes out of a large-run cache, has one for
 //! nothing. A guard that cannot be had is missing, and nothing else is.
 //!
 //! The option `harden` decides, as it was when the block is placed: see [`PageHeap::guards_wanted`]. The lock is held for the calls, because
@@ -28,6 +28,9 @@ use freestone_os::{Errno, GuardBy, Os};
 
 /// A guard's length.
 const ONE: Pages = Pages(1);
+
+/// So many guards give way at once: they are looked for among all runs.
+const ENDED_AT_ONCE: usize = 64;
 
 /// How a page was made inaccessible; `None` if it was not.
 fn guarded_by(access: PageAccess) -> Option<GuardBy> {
@@ -119,7 +122,8 @@ impl<O: Os> PageHeap<O> {
     /// whether the run's memory is new.
     pub(super) fn guard_behind(&self, state: &mut State, kind: Kind, block: Extent, is_fresh: bool) {
         let wanted = self.guards_wanted(kind);
-        if wanted == Wanted::Never || self.keep_guard(state, block) {
+        if wanted == Wanted::Never || kind == Kind::Small && state.guarding.is_short() || self.keep_guard(state, block)
+        {
             return;
         }
         state.guarding.draw_lot(self.start(block).addr());
@@ -156,6 +160,27 @@ impl<O: Os> PageHeap<O> {
             Err(_) => state.runs.free(page, was),
         }
         made
+    }
+
+    /// Makes guards clean pages, because address space is short; from then on spans get no more of them. `None` if there is no guard that the
+    /// kernel makes accessible.
+    pub(super) fn end_guards(&self, state: &mut State) -> Option<()> {
+        state.guarding.note_shortage();
+        let mut ended = None;
+        for page in state.runs.first_guards::<ENDED_AT_ONCE>().into_iter().flatten() {
+            let guard = Extent::new(page, ONE);
+            let is_guard = state.runs.record(page).kind.get() == Kind::Guard;
+            let is_open = is_guard
+                && for_each_guard(state, guard, |_, by| {
+                    // SAFETY: The page is a guard by these means: no code uses it.
+                    unsafe { self.os.unguard(self.start(guard), guard.bytes(), by) }.is_ok()
+                });
+            if is_open {
+                state.runs.free(page, FreeState::CLEAN);
+                ended = Some(());
+            }
+        }
+        ended
     }
 
     /// Gives back the memory of a page that was just taken for a guard, so that it reads as zero when it is one no more.

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`churn`] | whether large blocks come and go, and how much dirty memory may stay for them |
 //! | [`density`] | whether large blocks are written densely enough for huge pages |
+//! | [`early_purge`] | how much dirty memory goes back long before the decay time |
 //! | [`growth`] | how much address space and memory to take ahead of need |
 //! | [`guarding`] | which large blocks and spans get a guard behind them, and how |
 //! | [`held_back`] | how many freed large blocks keep their addresses |
@@ -15,6 +16,7 @@
 
 pub(super) mod churn;
 pub(super) mod density;
+pub(super) mod early_purge;
 pub(super) mod growth;
 pub(super) mod guarding;
 pub(super) mod held_back;

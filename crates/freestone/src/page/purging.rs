@@ -47,8 +47,13 @@ impl<O: Os> PageHeap<O> {
             let record = state.runs.record(oldest.first);
             (now.since(record.dirty_since()), record.is_huge.get())
         };
-        match purge_bound::due(age, self.decay(), state.runs.counts().of(Kind::Dirty), bound)? {
-            Due::Expired => Some(oldest),
+        // Huge pages stay: a purge would split them.
+        let decay = if is_huge { self.decay() } else { state.early_purge.decay(oldest.pages, now, self.decay()) };
+        match purge_bound::due(age, decay, state.runs.counts().of(Kind::Dirty), bound)? {
+            Due::Expired => {
+                state.early_purge.note(oldest.pages.min(PIECE_MOST), age, self.decay());
+                Some(oldest)
+            }
             Due::Excess(pages) => {
                 state.churn.note_purge_for_amount(now);
                 let piece = Extent::new(oldest.first, pages);

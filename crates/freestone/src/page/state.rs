@@ -7,6 +7,7 @@ use crate::page::large_list::LargeList;
 use crate::page::page_stats::{Events, PageStats};
 use crate::page::policy::churn::Churn;
 use crate::page::policy::density::Density;
+use crate::page::policy::early_purge::EarlyPurge;
 use crate::page::policy::guarding::Guarding;
 use crate::page::policy::held_back::HeldBack;
 use crate::page::policy::large_cache_share;
@@ -27,6 +28,8 @@ pub(crate) struct State {
     pub(super) caches: CacheList,
     /// Whether large blocks come and go.
     pub(super) churn: Churn,
+    /// What was purged before the decay time.
+    pub(super) early_purge: EarlyPurge,
     /// How densely recent large blocks were written.
     pub(super) density: Density,
     /// The large block allocated last, if its density was not sampled since.
@@ -52,6 +55,7 @@ impl State {
             runs: Runs::empty(),
             caches: CacheList::empty(),
             churn: Churn::NONE,
+            early_purge: EarlyPurge::NONE,
             density: Density::FULL,
             unsampled: None,
             guarding: Guarding::NEW,

@@ -37,6 +37,8 @@ impl<O: Os> PageHeap<O> {
 
     /// Commits the next `pages` beyond the high-water mark. They are clean, and the mark is behind them.
     pub(super) fn commit_next(&self, state: &mut State, pages: Pages) -> Result<(), Errno> {
+        // First: metadata that was committed for pages that the kernel refuses is counted, and serves others; the other way round pages would be lost if
+        // the kernel does not take them back.
         self.commit_metadata(state, pages)?;
         let next = Extent::new(state.runs.high_water(), pages);
         // SAFETY: The pages lie beyond the high-water mark: nothing of ours is mapped there. Metadata was committed for them, so they are in the

@@ -73,9 +73,10 @@ impl<O: Os + 'static> ExplicitHeap<O> {
         self.holdings.set_limit(&own.shared().pages, own.spans().n_pages(), limit_pages)
     }
 
-    /// Removes the limit left in the record from its last use, or from being zero. Called at creation, before other threads can reach the heap.
-    pub(crate) fn lift_limit(&self) {
-        self.holdings.lift_limit();
+    /// Removes the limit and the handle left in the record from its last use, or from being zero. Called at creation, before other threads can reach
+    /// the heap.
+    pub(crate) fn reset(&self) {
+        self.holdings.reset();
     }
 }
 

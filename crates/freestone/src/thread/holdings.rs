@@ -1,9 +1,10 @@
-//! What an explicit heap has beside its thread heap: the list of its large blocks, and a limit to all its pages.
+//! What an explicit heap has beside its thread heap: the list of its large blocks, a limit to all its pages, and the handle that a C program has of it.
 //!
 //! Threads: only the thread that holds the heap's gate uses it. Any thread may read how much there is.
 
 use crate::page::{LargeList, PageHeap};
-use freestone_base::sync::{AtomicU64, Ordering};
+use core::ptr;
+use freestone_base::sync::{AtomicPtr, AtomicU64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
@@ -12,6 +13,8 @@ use freestone_os::Os;
 pub(crate) struct Holdings {
     large: LargeList,
     limit_pages: AtomicU64,
+    /// Null, if it is of no C program.
+    handle: AtomicPtr<()>,
 }
 
 /// The limit of a heap that has none.
@@ -57,8 +60,19 @@ impl Holdings {
         Ok(())
     }
 
-    /// Removes the limit.
-    pub(crate) fn lift_limit(&self) {
+    /// What a new heap has: no limit and no handle.
+    pub(crate) fn reset(&self) {
         self.limit_pages.store(UNLIMITED, Ordering::Relaxed);
+        self.handle.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// The handle; null if there is none.
+    pub(crate) fn handle(&self) -> *mut () {
+        self.handle.load(Ordering::Relaxed)
+    }
+
+    /// Notes a handle.
+    pub(crate) fn set_handle(&self, handle: *mut ()) {
+        self.handle.store(handle, Ordering::Relaxed);
     }
 }

@@ -8,6 +8,7 @@
 //! A page that is passed in starts a large block that the program holds, so it has a record, and the run is the block's.
 
 use crate::page::{Moved, OwnedRun, Run, check_interval};
+use crate::shared::Shared;
 use crate::span::{Kind, PageIndex};
 use crate::thread::heap::own::{Current, Own};
 use crate::thread::holdings::Holdings;
@@ -18,7 +19,7 @@ use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
-pub(crate) const ALIGN_MAX: usize = 1 << 40;
+pub(crate) const ALIGN_MAX: usize = 1 << if usize::BITS == 64 { 40 } else { 28 };
 
 /// Bytes of a run.
 fn run_bytes(pages: Pages) -> i64 {
@@ -97,6 +98,14 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
         freestone_os::report(format_args!("large blocks get no more guards: the kernel allows no more mappings"));
     }
     NewBlock { start: pages.layout().page_start(run.page), zero: run.zero }
+}
+
+/// Whether the large block that starts at `page`, as the page map says, is of the explicit heap with these holdings.
+#[must_use]
+pub(crate) fn is_of<O: Os>(shared: &Shared<O>, page: PageIndex, holdings: &Holdings) -> bool {
+    // SAFETY: a large block starts at the page (this function's parameter), so the page has a record, and that alone is read.
+    let run = unsafe { OwnedRun::at(page) };
+    shared.pages.is_listed(&run, Some(holdings.large()))
 }
 
 /// Publishes what the program holds now in large blocks: what was counted, and a change.

@@ -137,7 +137,7 @@ impl<O: Os + 'static> Threads<O> {
         let level = level.max(shared.settings().harden());
         // SAFETY: `shared` outlives the heap (this function's contract).
         let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), (Half::Explicit, level)) }?;
-        heap.lift_limit();
+        heap.reset();
         Some(heap)
     }
 

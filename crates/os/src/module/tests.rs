@@ -5,10 +5,6 @@ use std::string::ToString;
 #[test]
 fn code_of_the_program_is_in_the_programs_file() {
     let here = code_of_the_program_is_in_the_programs_file as fn() as usize;
-    if find(here).is_none() {
-        std::println!("skipped: the C library cannot find objects without a lock");
-        return;
-    }
     let text = CodeAddress(here).to_string();
     let exe = std::env::current_exe().unwrap();
     let (address, rest) = text.split_once(' ').unwrap();

@@ -34,10 +34,10 @@ static int print_list() {
 static bool is_at_level() {
     static const char *const levels[] = {"off", "default", "checks", "full"};
     const char *asked = getenv("FREESTONE_HARDEN");
-    auto get = (int64_t(*)(const char *))dlsym(RTLD_DEFAULT, "freestone_option_get");
+    auto get = (int (*)(const char *, uint64_t *))dlsym(RTLD_DEFAULT, "freestone_option_get");
     if (!asked || !get) return !asked;
-    int64_t level = get("harden");
-    return level >= 0 && level < 4 && !strcmp(levels[level], asked);
+    uint64_t level = 4;
+    return get("harden", &level) == 0 && level < 4 && !strcmp(levels[level], asked);
 }
 
 int main(int n_words, char **words) {

@@ -6,6 +6,7 @@ use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::GuardBy;
 use freestone_os::fake::Fake;
+use std::vec::Vec;
 
 const BLOCK: usize = 4 * PAGE_BYTES;
 
@@ -107,4 +108,21 @@ fn the_quarantine_gives_way_when_address_space_is_short() {
     let next = allocate(heap, 50 * MIB);
     assert!(!world.os().is_guarded(next) && next.addr().abs_diff(block.addr()) < 10 * MIB);
     world.check().unwrap();
+}
+
+#[test]
+fn guards_give_way_to_spans_when_address_space_is_short() {
+    let filled = |level| {
+        let world = World::hardened(1024, level);
+        let heap = world.heap();
+        let blocks: Vec<_> =
+            core::iter::from_fn(|| Some(heap.allocate(4000, 1).start)).take_while(|at| !at.is_null()).collect();
+        assert!(blocks.iter().all(|block| !world.os().is_guarded(*block)), "{level}");
+        world.check().unwrap();
+        blocks.iter().for_each(|&block| free(heap, block));
+        world.check().unwrap();
+        blocks.len()
+    };
+    let (checks, full) = (filled("checks"), filled("full"));
+    assert!(full * 100 >= checks * 97, "{full} blocks at full, {checks} at checks");
 }

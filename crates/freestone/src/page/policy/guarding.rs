@@ -43,12 +43,20 @@ pub(in crate::page) struct Guarding {
     was_said: bool,
     /// Decides which spans have a guard by access rights.
     lot: u64,
+    /// Guards had to give way because address space was short.
+    is_short: bool,
 }
 
 impl Guarding {
     /// The kernel was not asked yet.
-    pub(in crate::page) const NEW: Self =
-        Self { refuses_markers: false, by_rights: 0, by_rights_most: BY_RIGHTS_MOST, was_said: false, lot: 0 };
+    pub(in crate::page) const NEW: Self = Self {
+        refuses_markers: false,
+        by_rights: 0,
+        by_rights_most: BY_RIGHTS_MOST,
+        was_said: false,
+        lot: 0,
+        is_short: false,
+    };
 
     /// How the guard of a block of `pages` is made; `None` if it gets none. `is_fresh` says whether its memory is new.
     pub(in crate::page) fn choose(&self, wanted: Wanted, pages: Pages, is_fresh: bool) -> Option<GuardBy> {
@@ -103,6 +111,16 @@ impl Guarding {
             GuardBy::Rights if errno == Errno::NOMEM => self.by_rights_most = self.by_rights,
             GuardBy::Rights => {}
         }
+    }
+
+    /// Notes that guards have to give way because address space is short.
+    pub(in crate::page) fn note_shortage(&mut self) {
+        self.is_short = true;
+    }
+
+    /// Whether guards had to give way: they take as many addresses as the spans before them.
+    pub(in crate::page) fn is_short(&self) -> bool {
+        self.is_short
     }
 
     /// Whether it has to be said that blocks lack guards: the first time that there are as many by access rights as there may be, and the kernel

@@ -4,7 +4,7 @@ use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
 use crate::testing::{World, free};
 use freestone_base::lock::Forker;
-use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
+use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
 
 /// Blocks of 8 MiB are replaced one after the other: what was purged is needed again at once, so that purging stops.
@@ -37,16 +37,41 @@ fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_th
 #[test]
 fn dirty_memory_is_counted_by_age() {
     let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
     let heap = world.heap();
-    let walls: Vec<_> = (0..8).map(|_| heap.allocate(MIB, 1).start).collect();
+    // Too long to go back early.
+    let walls: Vec<_> = (0..8).map(|_| heap.allocate(17 * MIB, 1).start).collect();
     for (at, &wall) in walls.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
         free(heap, wall);
         world.os().advance_ms(if at < 6 { 260 } else { 0 });
     }
     // Freed 780, 520, 260 and 0 ms ago, of a decay time of 1000.
-    let mib = MIB as u64;
-    assert_eq!(world.shared.pages.stats_with_ages().1, [mib, mib, 2 * mib, 0]);
+    let wall = 17 * MIB as u64;
+    assert_eq!(world.shared.pages.stats_with_ages().1, [wall, wall, 2 * wall, 0]);
     walls.iter().skip(1).step_by(2).for_each(|&wall| free(heap, wall));
+}
+
+#[test]
+fn at_most_sixteen_mebibytes_in_eight_decay_times_go_back_before_the_decay_time() {
+    let world = World::hardened(4096, "off");
+    let heap = world.heap();
+    for round in 1..=12 {
+        // In two lengths, so that no cache takes them.
+        let blocks = [1, 2].map(|n| heap.allocate(n * MIB + round * PAGE_BYTES, 1).start);
+        blocks.into_iter().for_each(|block| free(heap, block));
+        let before = dirty_bytes(&world);
+        world.os().advance_ms(19);
+        world.shared.pages.purge_due_now();
+        assert_eq!(dirty_bytes(&world), before, "round {round}: it may be needed again at once");
+        world.os().advance_ms(1);
+        world.shared.pages.purge_due_now();
+    }
+    let purged = world.os().purged_bytes();
+    assert!((13 * MIB..=16 * MIB).contains(&(purged as usize)), "{purged}");
+    world.os().advance_ms(1000);
+    world.shared.pages.purge_due_now();
+    assert_eq!(dirty_bytes(&world), 0);
+    world.check().unwrap();
 }
 
 #[test]

@@ -35,6 +35,12 @@ impl Runs {
         self.record(page).kind.get() == Kind::Guard && has_room
     }
 
+    /// The `N` guards with the lowest addresses; fewer if there are no more.
+    pub(in crate::page) fn first_guards<const N: usize>(&self) -> [Option<PageIndex>; N] {
+        let mut guards = self.iter().filter(|(_, run)| run.kind.get() == Kind::Guard).map(|(run, _)| run.first);
+        core::array::from_fn(|_| guards.next())
+    }
+
     /// Makes the guard at `page` a part of the free run behind it; a run of its own if there is none.
     pub(in crate::page) fn end_guard(&mut self, page: PageIndex) {
         let behind = self.record(page + ONE);

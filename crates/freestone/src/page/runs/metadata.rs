@@ -2,14 +2,14 @@
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!  bitmaps   ████████████████░░░░░░···        █ for pages below the high-water mark
-//!  records   ██████░░···                      ░ ahead of it
-//!  page map  █░░░░░···                        · not mapped
+//!  bitmaps   ████████████████░···        █ for pages below the high-water mark
+//!  records   ██████░···                  ░ up to the end of the OS page
+//!  page map  █░░░···                     · not mapped
 //! ```
 //!
-//! Each of the three arrays is committed from its start up to a watermark of its own, in whole OS pages. A step goes half as far again as is
-//! needed, so that the number of steps is logarithmic in the size of the heap: 14 to the first GiB. Where the kernel refuses that, a step
-//! goes just as far as is needed. Metadata is 580 bytes for 65,536, less than a hundredth; ahead of need is less than a two-hundredth.
+//! Each of the three arrays is committed from its start up to a watermark of its own, in whole OS pages, as far as the pages at the high-water
+//! mark need it. The arena grows in steps that lengthen with it (`page::policy::growth`), so these do as well. Metadata is 580 bytes for 65,536, less
+//! than a hundredth. Nothing is committed ahead of need, because it would count against a limit of address space.
 //! `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
 //! # Safety
@@ -19,17 +19,10 @@
 use crate::span::layout::BITMAP_BYTES;
 use crate::span::{Layout, PageIndex, Span};
 use freestone_base::align;
-use freestone_base::units::PAGE_BYTES;
 use freestone_os::{Errno, Os};
 
 /// Metadata is committed for this many pages at first: one OS page of records, 4 MiB of pages.
 const PAGES_FIRST: usize = 64;
-
-/// Metadata is committed ahead for this part of the pages that it is needed for.
-const AHEAD_SHARE: usize = 2;
-
-/// And for at most this many: 1 GiB of pages, 9 MiB of metadata.
-const AHEAD_PAGES_MOST: usize = 16384;
 
 /// The three arrays of an address range, and how much of each is committed: bytes from its start, whole OS pages.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +45,7 @@ impl MetadataArrays {
     /// Commits the first metadata of an unused address range; `None`, and nothing stays mapped, if the kernel refuses.
     pub(in crate::page) fn begin<O: Os>(os: &O, layout: Layout) -> Option<Self> {
         let mut arrays = Self::uncommitted(layout);
-        if arrays.extend_to(os, PAGES_FIRST).is_err() {
+        if arrays.extend(os, PAGES_FIRST).is_err() {
             arrays.release(os);
             return None;
         }
@@ -80,25 +73,12 @@ impl MetadataArrays {
         self.bitmaps + self.records + self.map + self.storage
     }
 
-    /// Commits the metadata of the first `n_pages`, and ahead of that if the kernel allows it.
-    ///
-    /// # Errors
-    /// The kernel's; what was committed stays so, and is counted.
-    pub(super) fn extend<O: Os>(&mut self, os: &O, n_pages: usize) -> Result<(), Errno> {
-        if n_pages <= self.pages() {
-            return Ok(());
-        }
-        let ahead = (n_pages / AHEAD_SHARE).clamp(PAGES_FIRST, AHEAD_PAGES_MOST);
-        let wanted = (n_pages + ahead).min(self.layout.n_pages);
-        self.extend_to(os, wanted).or_else(|_| self.extend_to(os, n_pages))
-    }
-
-    /// Commits the first `bytes` of the storage, in steps of a page.
+    /// Commits the first `bytes` of the storage, in whole OS pages.
     ///
     /// # Errors
     /// The kernel's, or there is no more.
     pub(super) fn extend_storage<O: Os>(&mut self, os: &O, bytes: usize) -> Result<(), Errno> {
-        let ((start, most), wanted) = (self.layout.storage(), align::up(bytes, PAGE_BYTES));
+        let ((start, most), wanted) = (self.layout.storage(), align::up(bytes, os.os_page_bytes()));
         if wanted > most {
             return Err(Errno::NOMEM);
         }
@@ -111,8 +91,14 @@ impl MetadataArrays {
         Ok(())
     }
 
-    /// Commits what is missing for the first `n_pages`, the longest array first: if the kernel refuses that, no other was committed for nothing.
-    fn extend_to<O: Os>(&mut self, os: &O, n_pages: usize) -> Result<(), Errno> {
+    /// Commits the metadata of the first `n_pages`, the longest array first: if the kernel refuses that, no other was committed for nothing.
+    ///
+    /// # Errors
+    /// The kernel's, or the address range has fewer pages; what was committed stays so, and is counted.
+    pub(super) fn extend<O: Os>(&mut self, os: &O, n_pages: usize) -> Result<(), Errno> {
+        if n_pages > self.layout.n_pages {
+            return Err(Errno::NOMEM);
+        }
         let arrays = [
             (&mut self.bitmaps, self.layout.bitmap(PageIndex(0)).cast(), BITMAP_BYTES),
             (&mut self.records, self.layout.record(PageIndex(0)).cast(), size_of::<Span>()),

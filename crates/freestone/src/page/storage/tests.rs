@@ -22,15 +22,17 @@ fn pieces_are_zero_and_aligned_and_do_not_overlap() {
 }
 
 #[test]
-fn storage_is_committed_a_page_at_a_time() {
-    let world = World::new(4096);
-    let pages = &world.shared.pages;
-    assert!(pages.open().is_some());
-    let before = world.os().committed_bytes();
-    (0..PAGE_BYTES / ALIGN_BYTES).for_each(|_| assert!(pages.metadata(1).is_some()));
-    assert_eq!(world.os().committed_bytes(), before + PAGE_BYTES);
-    assert!(pages.metadata(1).is_some());
-    assert_eq!(world.os().committed_bytes(), before + 2 * PAGE_BYTES);
+fn storage_is_committed_an_os_page_at_a_time() {
+    for os_page_bytes in [4096, PAGE_BYTES] {
+        let world = World::new(os_page_bytes);
+        let pages = &world.shared.pages;
+        assert!(pages.open().is_some());
+        let before = world.os().committed_bytes();
+        (0..os_page_bytes / ALIGN_BYTES).for_each(|_| assert!(pages.metadata(1).is_some()));
+        assert_eq!(world.os().committed_bytes(), before + os_page_bytes);
+        assert!(pages.metadata(1).is_some());
+        assert_eq!(world.os().committed_bytes(), before + 2 * os_page_bytes);
+    }
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! Early purges: a small part of dirty memory goes back long before the decay time.
+//!
+//! Memory that a program uses again it mostly uses again within milliseconds. What stays dirty for longer than that is often never used again while
+//! the program grows elsewhere: a Python program that has written JSON maps new arenas of its own, and the buffers of the JSON text count against it until the
+//! decay time has passed. So dirty runs go back after a fiftieth of the decay time, but only as much in eight decay times as costs at most a
+//! thousandth of the time if all of it is wasted: 16 MiB, 4096 page faults of about 2 µs. `docs/decisions/0043-early-purges.md` has the measurements.
+
+use freestone_base::units::{Millis, Moment, Pages};
+
+/// What is purged early has been dirty for the decay time divided by this.
+const SHARE: u32 = 50;
+
+/// Decay times in a period.
+const PERIOD: u32 = 8;
+
+/// Pages that may be purged early in a period: 16 MiB.
+const BUDGET: Pages = Pages(256);
+
+/// What was purged early in the present period.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::page) struct EarlyPurge {
+    began: Moment,
+    spent: Pages,
+}
+
+impl EarlyPurge {
+    /// Nothing was.
+    pub(in crate::page) const NONE: Self = Self { began: Moment(0), spent: Pages::ZERO };
+
+    /// How long a run of `pages` may stay dirty; `None` without a bound. `decay` is the decay time.
+    pub(in crate::page) fn decay(&mut self, pages: Pages, now: Moment, decay: Option<Millis>) -> Option<Millis> {
+        let decay = decay?;
+        if now.since(self.began) >= Millis(decay.0.saturating_mul(PERIOD)) {
+            *self = Self { began: now, spent: Pages::ZERO };
+        }
+        Some(if self.spent + pages <= BUDGET { Millis(decay.0 / SHARE) } else { decay })
+    }
+
+    /// Counts pages that are purged `age` after they became dirty.
+    pub(in crate::page) fn note(&mut self, pages: Pages, age: Millis, decay: Option<Millis>) {
+        if decay.is_some_and(|decay| age < decay) {
+            self.spent += pages;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DECAY: Option<Millis> = Some(Millis(1000));
+
+    #[test]
+    fn runs_are_purged_early_until_the_budget_of_the_period_is_spent() {
+        let mut early = EarlyPurge::NONE;
+        let now = Moment(100_000);
+        assert_eq!(early.decay(Pages(257), now, DECAY), DECAY, "a run longer than the budget");
+        assert_eq!(early.decay(Pages(200), now, DECAY), Some(Millis(20)));
+        early.note(Pages(200), Millis(20), DECAY);
+        assert_eq!(early.decay(Pages(57), now, DECAY), DECAY);
+        assert_eq!(early.decay(Pages(56), now, DECAY), Some(Millis(20)));
+        assert_eq!(early.decay(Pages(57), Moment(107_999), DECAY), DECAY);
+        assert_eq!(early.decay(Pages(57), Moment(108_000), DECAY), Some(Millis(20)), "a new period");
+    }
+
+    #[test]
+    fn what_was_dirty_for_the_decay_time_costs_no_budget() {
+        let mut early = EarlyPurge::NONE;
+        early.note(Pages(256), Millis(1000), DECAY);
+        assert_eq!(early.decay(Pages(256), Moment(1), DECAY), Some(Millis(20)));
+    }
+
+    #[test]
+    fn without_a_decay_time_nothing_is_purged_by_age() {
+        let mut early = EarlyPurge::NONE;
+        assert_eq!(early.decay(Pages(1), Moment(100), None), None);
+    }
+}
