@@ -51,6 +51,15 @@ pub(crate) enum Command {
     Circles,
     /// Write docs/tuning.md from the option table.
     Tuning,
+    /// Build libfreestone_tlsf.a and libfreestone_pool.a, for programs without a C library or an operating system.
+    Archives {
+        /// What they are for, as rustup names it: this machine by default.
+        #[arg(long)]
+        target: Option<String>,
+        /// Where they are written: by default the target's folder of cargo.
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
     /// Install library, header, pkg-config and CMake files, man page and command.
     Install {
         /// Where the files will be used.

@@ -1,6 +1,7 @@
 //! The development commands of Freestone; `cargo xtask --help` lists them.
 
 mod alarms;
+mod archives;
 mod arguments;
 mod claims;
 mod counts;
@@ -45,6 +46,7 @@ fn main() -> Result<()> {
         Command::TlsfSequences { length } => proofs::tlsf_sequences(length),
         Command::Circles => layers::list_circles(),
         Command::Tuning => tuning::write(),
+        Command::Archives { target, out } => archives::build_all(target.as_deref(), out),
         Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
         Command::Loom => proofs::loom(),
         Command::Miri { chosen } => interpreted::miri(&chosen),

@@ -76,16 +76,16 @@ const STEPS: [Step; 21] = [
     Step { name: "go", what: "the Go module", beside: Some("tests"), run: go },
     Step { name: "programs", what: "real programs under preload", beside: Some("platforms"), run: programs::run_short },
     Step {
-        name: "count",
-        what: "workloads take the instructions of counts.golden",
-        beside: None,
-        run: || counts::run(false),
-    },
-    Step {
         name: "guide",
         what: "what the guide shows runs, and the options it names exist",
         beside: None,
         run: guide::check,
+    },
+    Step {
+        name: "count",
+        what: "workloads take the instructions of counts.golden",
+        beside: None,
+        run: || counts::run(false),
     },
     // The last, because it measures times and nothing may run beside it.
     Step {

@@ -108,7 +108,7 @@ const WAITER: &str = r#"
 __attribute__((noinline)) void *held_later(void) { return malloc(1 << 20); }
 int main(void) {
     char byte;
-    printf("%d\\n", (int)getpid());
+    printf("%d\n", (int)getpid());
     fflush(stdout);
     while (read(0, &byte, 1) == 1) {
         for (int n = 0; n < 64; n++) if (!held_later()) return 9;
@@ -175,7 +175,7 @@ fn a_process_that_is_ready_is_sampled_when_its_number_is_given_and_a_second_comm
     let interrupt = Command::new("kill").args(["-INT", &profile.id().to_string()]).status().unwrap();
     assert!(interrupt.success());
     let first: Value = serde_json::from_reader(profile.stdout.take().unwrap()).unwrap();
-    assert!(profile.wait().unwrap().success());
+    assert_eq!(profile.wait().unwrap().code(), Some(130), "as every command that was interrupted");
     assert_eq!((&first["main"]["title"], &first["other"]["title"]), (&"Now".into(), &"At the peak".into()));
     assert!(is_about(live_in(&first["main"], "held_later"), 64), "{first}");
     drop(child.stdin.take());
@@ -193,7 +193,7 @@ fn processes_that_take_no_requests_are_said_and_nothing_is_done_to_them() {
         &["does not run under Freestone", "FREESTONE_HEAP_PROFILE=ready"],
     );
     refuses(&["profile", "4194305"], &["there is no process 4194305"]);
-    refuses(&["profile", "--seconds", "-1", "1"], &["--seconds"]);
+    refuses(&["profile", "--seconds=-1", "1"], &["--seconds"]);
     let (mut child, pid, mut said) = waiter("off");
     let pid = pid.to_string();
     refuses(&["profile", &pid], &["runs under Freestone, but takes no requests"]);

@@ -18,7 +18,7 @@
 //! | clean | mapped: ready again after a purge | none | zero, if [`Os::purge_zeroes`] says so |
 //! | guarded | mapped | none | an access faults, until [`Os::unguard`] makes it ready again |
 //!
-//! Layer: above `base`, below the heap. [`Linux`] is the kernel; `fake::Fake` (feature `fake`) is one for tests, which fails on demand.
+//! Layer: above `base`, below the heap. [`System`] is the kernel; `fake::Fake` (feature `fake`) is one for tests, which fails on demand.
 //! Cost: one system call each, except for [`Os::now_ms`], which makes none, and [`Os::relocate`], which makes several. A call that fails returns the
 //! [`Errno`] and has changed no state, unless its documentation says otherwise.
 #![no_std]

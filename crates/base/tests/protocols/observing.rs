@@ -113,14 +113,16 @@ struct Entry {
 }
 
 impl Entry {
-    fn insert(&self, address: u32) {
+    fn insert(&self, address: u32) -> bool {
         let found = self.address.load(Ordering::Relaxed);
         let (taken, entered) = (stated::SAMPLE_PLACE_TAKEN.ordering(), stated::SAMPLE_ENTERED.ordering());
-        if found <= FREED && self.address.compare_exchange(found, TAKEN, taken, Ordering::Relaxed).is_ok() {
+        let is_taken = found <= FREED && self.address.compare_exchange(found, TAKEN, taken, Ordering::Relaxed).is_ok();
+        if is_taken {
             // SAFETY: this thread took the entry, and no other reads it before it has an address.
             self.stack.with_mut(|stack| unsafe { *stack = address * 10 });
             self.address.store(address, entered);
         }
+        is_taken
     }
 
     fn remove(&self, address: u32) {
@@ -137,13 +139,17 @@ impl Entry {
 fn a_sample_is_removed_with_the_stack_it_was_entered_with_while_its_entry_is_used_again() {
     loom::model(|| {
         let entry = Arc::new(Entry { address: AtomicU32::new(0), stack: UnsafeCell::new(0) });
-        entry.insert(5);
+        assert!(entry.insert(5));
         let other = Arc::clone(&entry);
         let remover = loom::thread::spawn(move || {
             other.remove(5);
+            loom::thread::yield_now();
             other.remove(6);
         });
-        entry.insert(6);
+        // The heap would take another entry: here this one is to be used again.
+        while !entry.insert(6) {
+            loom::thread::yield_now();
+        }
         remover.join().unwrap();
     });
 }

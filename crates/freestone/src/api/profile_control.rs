@@ -116,7 +116,7 @@ impl ProfileControl {
             files.write_unasked(settings, profile);
         }
         if has_come(&self.look_ms, now_ms, PAGE_MS) {
-            let answered = self.page.serve(profile.is_on(), |request, path| answer(profile, start, request, path));
+            let answered = self.page.serve(|| profile.is_on(), |request, path| answer(profile, start, request, path));
             if answered.is_err() {
                 self.look_ms.store(NEVER, Ordering::Relaxed);
             }
