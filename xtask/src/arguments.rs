@@ -29,6 +29,12 @@ pub(crate) enum Command {
         #[arg(long)]
         bless: bool,
     },
+    /// Count the instructions of twelve workloads, and compare them with counts.golden.
+    Count {
+        /// Write counts.golden from what was counted.
+        #[arg(long)]
+        bless: bool,
+    },
     /// Find the longest path through TLSF's allocate and deallocate in their machine code.
     TlsfBound {
         /// Also execute this many random calls in single steps and count them: a sample, since 10000000 take hours.
@@ -45,6 +51,15 @@ pub(crate) enum Command {
     Circles,
     /// Write docs/tuning.md from the option table.
     Tuning,
+    /// Build libfreestone_tlsf.a and libfreestone_pool.a, for programs without a C library or an operating system.
+    Archives {
+        /// What they are for, as rustup names it: this machine by default.
+        #[arg(long)]
+        target: Option<String>,
+        /// Where they are written: by default the target's folder of cargo.
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
     /// Install library, header, pkg-config and CMake files, man page and command.
     Install {
         /// Where the files will be used.

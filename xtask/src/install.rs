@@ -1,5 +1,6 @@
 //! `cargo xtask install`: the files that a package of Freestone consists of.
 
+use crate::archives;
 use crate::process::{cargo, root, run as run_command, target};
 use anyhow::{Context, Result};
 use std::fs;
@@ -65,6 +66,15 @@ pub(crate) fn run(prefix: &Path, destdir: Option<&Path>) -> Result<()> {
         link(&lib, name, &soname)?;
     }
     copy(&built.join("libfreestone.a"), &lib.join("libfreestone.a"), 0o644)?;
+    for name in archives::NAMES {
+        let archive = archives::build(name, None, &built)?;
+        copy(&archive, &lib.join(format!("libfreestone_{name}.a")), 0o644)?;
+        install_filled(
+            &capi.join(format!("pkg/freestone_{name}.pc.in")),
+            &lib.join(format!("pkgconfig/freestone_{name}.pc")),
+            &prefix,
+        )?;
+    }
     copy(&built.join("freestone"), &top.join("bin/freestone"), 0o755)?;
     copy(&beside.join("release/libcounting_clock.so"), &lib.join("freestone/libcounting_clock.so"), 0o755)?;
     for header in files(&capi.join("include"))? {

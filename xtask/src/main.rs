@@ -1,8 +1,10 @@
 //! The development commands of Freestone; `cargo xtask --help` lists them.
 
 mod alarms;
+mod archives;
 mod arguments;
 mod claims;
+mod counts;
 mod crimes;
 mod embedded;
 mod entropy;
@@ -39,10 +41,12 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test { only, list } => steps::test(only.as_deref(), list),
         Command::Hotpath { bless } => hotpath::run(bless),
+        Command::Count { bless } => counts::run(bless),
         Command::TlsfBound { operations } => tlsf_bound::check(operations),
         Command::TlsfSequences { length } => proofs::tlsf_sequences(length),
         Command::Circles => layers::list_circles(),
         Command::Tuning => tuning::write(),
+        Command::Archives { target, out } => archives::build_all(target.as_deref(), out),
         Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
         Command::Loom => proofs::loom(),
         Command::Miri { chosen } => interpreted::miri(&chosen),

@@ -19,8 +19,8 @@ pub(crate) use tree::{Crate, SourceFile};
 pub(crate) const HEAP_CRATES: [&str; 5] = ["base", "os", "freestone", "tlsf", "pool"];
 
 /// Every crate of the workspace.
-pub(crate) const CRATES: [&str; 11] =
-    ["base", "os", "trace", "freestone", "tlsf", "pool", "capi", "memory", "testkit", "lab", "xtask"];
+pub(crate) const CRATES: [&str; 12] =
+    ["base", "os", "trace", "freestone", "tlsf", "pool", "bounded", "capi", "memory", "testkit", "lab", "xtask"];
 
 /// The folder of a crate, from the workspace's.
 pub(crate) fn folder_of(name: &str) -> PathBuf {

@@ -2,7 +2,7 @@
 
 use crate::process::{self, build_library, cargo, run};
 use crate::{
-    claims, embedded, guide, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes,
+    claims, counts, embedded, guide, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes,
     tlsf_bound, tuning,
 };
 use anyhow::{Context, Result, bail};
@@ -80,6 +80,12 @@ const STEPS: [Step; 20] = [
         what: "what the guide shows runs, and the options it names exist",
         beside: None,
         run: guide::check,
+    },
+    Step {
+        name: "count",
+        what: "workloads take the instructions of counts.golden",
+        beside: None,
+        run: || counts::run(false),
     },
     // The last, because it measures times and nothing may run beside it.
     Step {

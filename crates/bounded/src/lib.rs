@@ -6,7 +6,7 @@
 //!  libfreestone_pool.a      this crate, with `pool` and `archive`
 //! ```
 //!
-//! The headers, `freestone_tlsf.h` and `freestone_pool.h` in the folder of `capi`, document every
+//! `cargo xtask archives` builds the two libraries. Their headers, `freestone_tlsf.h` and `freestone_pool.h` in the folder of `capi`, document every
 //! function.
 //!
 //! | file | owns |
@@ -14,6 +14,7 @@
 //! | [`error`], [`last_error`] | why a call was refused; where an object keeps that |
 //! | [`message`] | the text of an error |
 //! | [`sized`] | structures whose first member is their size |
+//! | `memory` | what a compiler calls in a program without a C library |
 //! | [`tlsf`] | bounded-time heaps over memory that the caller provides |
 //! | [`pool`] | pools of equal blocks |
 //!
@@ -22,6 +23,8 @@
 
 pub mod error;
 pub mod last_error;
+#[cfg(all(feature = "archive", panic = "abort", not(target_os = "none")))]
+mod memory;
 pub mod message;
 #[cfg(feature = "pool")]
 pub mod pool;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The error and the buffer are the C caller's; [`write`] states the contract.
+//! The error and the buffer are the C caller's; [`write()`] states the contract.
 
 use crate::error::{BAD_STRUCT, FreestoneError, OK};
 use core::ffi::c_char;

@@ -12,7 +12,7 @@
 //!
 //! # Safety
 //! Every function's contract begins with that of a **live handle**: `freestone_tlsf_new` returned it, `freestone_tlsf_delete` has not
-//! ended it, no other thread is in a call on it, and the memory of its regions is the heap's alone. [`Control::of`] turns such a handle
+//! ended it, no other thread is in a call on it, and the memory of its regions is the heap's alone. `Control::of` turns such a handle
 //! into a reference, and relies on this contract alone.
 
 pub mod inspect;

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{crate_dir, installed, scratch, succeed};
+use harness::{crate_dir, installed, scratch, succeed, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,6 +38,50 @@ fn pkg_config_finds_it_and_the_c_example_runs() {
     succeed(compile.args(flags.split_whitespace()).arg("-o").arg(&program));
     let said = succeed(Command::new(&program).env("LD_LIBRARY_PATH", prefix.join("lib")));
     assert!(said.starts_with("request 0: 18890 characters\n"), "{said}");
+}
+
+#[test]
+fn the_libraries_of_tlsf_and_pools_are_found_each_by_itself() {
+    let prefix = installed_tree();
+    let source = crate_dir().join("tests/c/freestanding.c");
+    if installed("pkg-config") {
+        for (name, define) in [("freestone_tlsf", "-DTLSF"), ("freestone_pool", "-DPOOL")] {
+            let mut ask = Command::new("pkg-config");
+            let flags =
+                succeed(ask.args(["--cflags", "--libs", name]).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+            let program = scratch("examples").join(name);
+            let mut compile = Command::new("cc");
+            compile
+                .args(["-std=gnu11", "-ffreestanding", "-fno-stack-protector", "-static", "-nostdlib", define])
+                .arg(&source);
+            succeed(compile.args(flags.split_whitespace()).arg("-o").arg(&program));
+            succeed(&mut Command::new(&program));
+        }
+    }
+    if installed("cmake") {
+        let folder = scratch("examples").join("parts");
+        fs::create_dir_all(&folder).expect("the folder can be made");
+        let project = |components: &str| {
+            format!(
+                "cmake_minimum_required(VERSION 3.16)\nproject(parts C)\nfind_package(freestone 0.1 REQUIRED COMPONENTS {components})\n\
+                 add_executable(both {})\ntarget_compile_definitions(both PRIVATE TLSF POOL ALL)\n\
+                 target_compile_options(both PRIVATE -ffreestanding -fno-stack-protector)\n\
+                 target_link_libraries(both freestone::tlsf freestone::pool -static -nostdlib)\n",
+                source.display()
+            )
+        };
+        let configure = |components: &str| {
+            fs::write(folder.join("CMakeLists.txt"), project(components)).expect("the project can be written");
+            let mut cmake = Command::new("cmake");
+            cmake.arg("-S").arg(&folder).arg("-B").arg(folder.join("build"));
+            cmake.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display())).output().expect("cmake can be run")
+        };
+        let refused = configure("tlsf nonsense");
+        assert!(!refused.status.success() && text(&refused).contains("no component nonsense"), "{}", text(&refused));
+        assert!(configure("malloc tlsf pool").status.success());
+        succeed(Command::new("cmake").arg("--build").arg(folder.join("build")));
+        succeed(&mut Command::new(folder.join("build/both")));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
 //!  parts          background  faults  fork  heap_map  live  options  pressure  profile_control  profile_files
-//!                  profile_page  report  snapshot  pin  weak_symbols
+//!                  profile_page  report  snapshot
 //! ```
 //!
 //! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
@@ -28,7 +28,7 @@
 //! | `recording` | calls that are recorded |
 //! | `local_heap` | the heap of the calling thread, for slow paths |
 //! | `shortage` | what is done before an allocation fails |
-//! | `process` | the process's one allocator: its parts, how they start, and the hooks of the C library |
+//! | `process` | the process's one allocator: its parts, how they start, and the hooks of the system |
 //! | `background` | the allocator's own thread |
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `fork` | holding every lock while the process is copied |
@@ -41,8 +41,6 @@
 //! | `profile_files` | the files of heap profiles |
 //! | `report` | the lines that `freestone run` reads |
 //! | `snapshot` | statistics |
-//! | `pin` | keeping the shared object that contains the allocator loaded |
-//! | `weak_symbols` | what the program or its C library may define |
 
 pub(crate) mod access;
 pub(crate) mod alloc;
@@ -59,7 +57,6 @@ mod live;
 mod local_heap;
 mod options;
 pub(crate) mod owner;
-mod pin;
 pub(crate) mod pressure;
 mod process;
 pub(crate) mod profile;
@@ -71,4 +68,3 @@ mod recording;
 mod report;
 mod shortage;
 mod snapshot;
-mod weak_symbols;

@@ -159,6 +159,11 @@ pub mod key {
 /// ```
 pub const NEVER_MS: usize = u32::MAX as usize;
 
+/// The largest number of bytes that some options take, or what there is of it in an address space of 32 bits.
+const fn at_most(log2: u32) -> usize {
+    if log2 < usize::BITS { 1 << log2 } else { 1 << (usize::BITS - 2) }
+}
+
 /// Every option.
 ///
 /// ```
@@ -306,7 +311,7 @@ pub static OPTIONS: [OptionSpec; 26] = [
         key: "heap_profile_interval",
         unit: Unit::Bytes,
         default: "512k",
-        bounds: (1, 1 << 40),
+        bounds: (1, at_most(40)),
         effect: "with heap_profile: one byte in this many is sampled, on average; takes effect when profiling starts",
     },
     OptionSpec {
@@ -337,7 +342,7 @@ pub static OPTIONS: [OptionSpec; 26] = [
         key: "heap_profile_allocated",
         unit: Unit::Bytes,
         default: "0",
-        bounds: (0, 1 << 50),
+        bounds: (0, at_most(50)),
         effect: "with heap_profile: writes a profile as well whenever so many bytes were allocated since the last time; 0: never; takes effect when \
                  profiling starts",
     },
@@ -345,7 +350,7 @@ pub static OPTIONS: [OptionSpec; 26] = [
         key: "heap_profile_growth",
         unit: Unit::Bytes,
         default: "0",
-        bounds: (0, 1 << 50),
+        bounds: (0, at_most(50)),
         effect: "with heap_profile: writes a profile as well whenever live memory exceeds, by so many bytes, what was live the last time; 0: never; \
                  takes effect when profiling starts",
     },

@@ -28,11 +28,11 @@ static JUDGE: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// Has a function judge whether the families of functions are told apart in this process. It is asked when a block is freed by another family
 /// than allocated it. Without one they are.
 pub fn judge_families(are_told_apart: fn() -> bool) {
-    JUDGE.store(are_told_apart as *mut (), Ordering::Release);
+    JUDGE.store(are_told_apart as *mut (), Ordering::Relaxed);
 }
 
 fn are_told_apart() -> bool {
-    let judge = JUDGE.load(Ordering::Acquire);
+    let judge = JUDGE.load(Ordering::Relaxed);
     if judge.is_null() {
         return true;
     }

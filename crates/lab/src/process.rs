@@ -19,6 +19,7 @@
 //! | [`command_file`], [`own_executable`], [`scratch_file`] | finding commands and the lab itself; temporary files |
 //! | [`interrupt`] | signals: asking the lab to stop, passing them on to the command |
 //! | [`live_process`] | a process that keeps a page of statistics, read from outside |
+//! | [`profiled_process`] | a process that takes requests for heap profiles |
 //! | [`exit_report`], [`memory_timeline`], [`monotonic_clock`] | what libfreestone reports of its processes; memory over time |
 
 pub(crate) mod child;
@@ -33,6 +34,7 @@ pub(crate) mod memory_timeline;
 pub(crate) mod monotonic_clock;
 pub(crate) mod own_executable;
 pub(crate) mod preload;
+pub(crate) mod profiled_process;
 pub(crate) mod scratch_file;
 pub(crate) mod server;
 pub(crate) mod threads;

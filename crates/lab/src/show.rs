@@ -6,12 +6,14 @@
 //! | [`origin`] | the machine and the date, as every picture says them |
 //! | [`table`], [`plot`] | tables on a terminal; line plots as SVG |
 //! | [`summary_tables`], [`summary_json`], [`workload_list`] | what `freestone bench` prints |
+//! | [`count_tables`] | what `freestone bench --count` prints |
 //! | [`program_tables`] | what `freestone bench --programs` prints |
 //! | [`timeline_files`], [`timeline_picture`] | memory over time, as CSV and as a picture |
 //! | [`published`] | the experiments' published figures beside the measured ones |
 //! | [`html_page`] | the HTML page |
 
 pub(crate) mod command_line;
+pub(crate) mod count_tables;
 pub(crate) mod html_page;
 pub(crate) mod origin;
 pub(crate) mod plot;

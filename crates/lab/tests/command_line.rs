@@ -147,16 +147,8 @@ fn instruction_counts_repeat_exactly() {
         let out = scratch().join(name);
         let output = freestone(
             &[
-                &[
-                    "bench",
-                    "random_mixed",
-                    "web_server",
-                    "-a",
-                    "system,freestone",
-                    "--instructions",
-                    "--json",
-                    "--no-report",
-                ][..],
+                &["bench", "random_mixed", "web_server", "-a", "system,freestone", "--count", "--json", "--no-report"]
+                    [..],
                 &[
                     "--rounds",
                     "1",

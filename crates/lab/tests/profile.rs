@@ -2,11 +2,13 @@
 
 mod harness;
 
-use harness::{file, freestone, holds, installed, refuses, said, scratch, succeeded};
+use harness::{command, file, freestone, holds, installed, refuses, said, scratch, succeeded};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 /// The program of `c/holders.cpp`.
@@ -40,7 +42,7 @@ fn is_about(bytes: i64, mib: i64) -> bool {
 
 #[test]
 fn a_command_shows_what_held_memory_at_the_peak_and_at_the_end() {
-    let output = freestone(&["profile", "--json", "--", program()]);
+    let output = freestone(&["profile", "--json", program()]);
     succeeded(&output);
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&shown["main"]["title"], &shown["other"]["title"]), (&"At the peak".into(), &"At the end".into()));
@@ -95,4 +97,115 @@ fn what_is_no_profile_and_commands_that_leave_none_are_said() {
     refuses(&["profile", "-o", "/no/such/folder/x", "--", "python3", "-c", "pass"], &["/no/such/folder/x"]);
     let status = freestone(&["profile", "--", "python3", "-c", "exit(7)"]);
     assert_eq!(status.status.code(), Some(7), "{}", said(&status));
+}
+
+/// Says its number, then allocates 64 MiB for each line of input, and says so.
+const WAITER: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((noinline)) void *held_later(void) { return malloc(1 << 20); }
+int main(void) {
+    char byte;
+    printf("%d\n", (int)getpid());
+    fflush(stdout);
+    while (read(0, &byte, 1) == 1) {
+        for (int n = 0; n < 64; n++) if (!held_later()) return 9;
+        puts("held");
+        fflush(stdout);
+    }
+    return 0;
+}
+"#;
+
+/// The program above under Freestone, with the option `heap_profile`; its number, and what it says.
+fn waiter(option: &str) -> (Child, u32, impl BufRead) {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let (source, program) = (file("waiter.c"), file("waiter"));
+        fs::write(&source, WAITER).unwrap();
+        let mut compile = Command::new("cc");
+        assert!(compile.args(["-O1", "-g", "-fno-builtin", "-o", &program, &source]).status().unwrap().success());
+        program
+    });
+    let mut run = command(&["run", program]);
+    run.env("FREESTONE_HEAP_PROFILE", option)
+        .env("FREESTONE_HEAP_PROFILE_FILE", "/dev/null")
+        .env("XDG_RUNTIME_DIR", scratch());
+    let mut child = run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    (child, line.trim().parse().unwrap(), said)
+}
+
+/// Lets the program of [`waiter`] allocate 64 MiB.
+fn hold(child: &mut Child, said: &mut impl BufRead) {
+    child.stdin.as_mut().unwrap().write_all(b"+").unwrap();
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n");
+}
+
+#[test]
+fn a_process_that_is_ready_is_sampled_when_its_number_is_given_and_a_second_command_shows_what_it_has() {
+    let (mut child, pid, mut said) = waiter("ready");
+    hold(&mut child, &mut said);
+    // The page is made a tenth of a second after the start.
+    let pid = pid.to_string();
+    let mut tries = 0..600;
+    let mut profile = loop {
+        let mut profile = command(&["profile", "--json", "--seconds", "3600", &pid]);
+        let mut profile = profile.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(profile.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        if line.contains("samples its allocations") {
+            break profile;
+        }
+        assert!(line.contains("takes no requests") && tries.next().is_some(), "{line}");
+        profile.wait().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    hold(&mut child, &mut said);
+    // It is on: a second command does not wait.
+    let output = freestone(&["profile", "--json", "--seconds", "3600", &pid]);
+    let second: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(is_about(live_in(&second["main"], "held_later"), 64), "{second}");
+    let interrupt = Command::new("kill").args(["-INT", &profile.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let first: Value = serde_json::from_reader(profile.stdout.take().unwrap()).unwrap();
+    assert_eq!(profile.wait().unwrap().code(), Some(130), "as every command that was interrupted");
+    assert_eq!((&first["main"]["title"], &first["other"]["title"]), (&"Now".into(), &"At the peak".into()));
+    assert!(is_about(live_in(&first["main"], "held_later"), 64), "{first}");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    refuses(&["profile", &pid], &["there is no process"]);
+    let left = fs::read_dir(scratch()).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+    let left: Vec<String> = left.filter(|name| name.starts_with(&format!("freestone-{pid}."))).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn processes_that_take_no_requests_are_said_and_nothing_is_done_to_them() {
+    refuses(
+        &["profile", &std::process::id().to_string()],
+        &["does not run under Freestone", "FREESTONE_HEAP_PROFILE=ready"],
+    );
+    refuses(&["profile", "4194305"], &["there is no process 4194305"]);
+    refuses(&["profile", "--seconds=-1", "1"], &["--seconds"]);
+    let (mut child, pid, mut said) = waiter("off");
+    let pid = pid.to_string();
+    refuses(&["profile", &pid], &["runs under Freestone, but takes no requests"]);
+    // As another user, if this one may become one.
+    let mut other = command(&["profile", &pid]);
+    if let Ok(output) = other.uid(65_534).gid(65_534).output()
+        && !output.stderr.is_empty()
+    {
+        holds(&String::from_utf8_lossy(&output.stderr), &["belongs to another user"]);
+        assert!(!output.status.success());
+    }
+    hold(&mut child, &mut said);
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
 }

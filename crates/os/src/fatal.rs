@@ -1,15 +1,8 @@
 //! Messages on standard error, without a heap.
-#![allow(unsafe_code)]
-//!
-//! # Safety
-//! Descriptor 2 is borrowed for one write; if it is closed, the write fails, and the error is ignored.
 
+use crate::kernel;
 use core::fmt::{self, Write};
 use freestone_base::text::FixedText;
-use rustix::fd::{BorrowedFd, RawFd};
-
-/// Standard error's descriptor.
-const STDERR: RawFd = 2;
 
 /// Longest message in bytes; the rest is cut.
 const MESSAGE_BYTES: usize = 512;
@@ -28,9 +21,7 @@ pub fn report(message: fmt::Arguments<'_>) {
 
 /// Writes whole lines to standard error with one call. Errors are ignored.
 pub fn report_lines(text: &[u8]) {
-    // SAFETY: the descriptor is used within this statement only. If the program has closed or reused it, the write fails or goes there, and
-    // touches no memory.
-    let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(STDERR) }, text);
+    kernel::write_error(text);
 }
 
 /// Reports `message`, then aborts the process.

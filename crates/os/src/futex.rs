@@ -1,5 +1,7 @@
 //! Waiting for a lock word in the kernel, and which thread is forking.
 
+#[cfg(not(shuttle))]
+use crate::kernel;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use freestone_base::lock::Parking;
 use freestone_base::sync::AtomicU32;
@@ -43,11 +45,11 @@ impl Parking for Futex {
     }
 
     fn wake_one(word: &AtomicU32) {
-        kernel::wake(word, 1);
+        kernel::wake(word, false);
     }
 
     fn wake_all(word: &AtomicU32) {
-        kernel::wake(word, i32::MAX as u32);
+        kernel::wake(word, true);
     }
 
     fn this_thread() -> usize {
@@ -58,27 +60,6 @@ impl Parking for Futex {
         // Relaxed: only this thread writes its own number, and removes it.
         let forking = FORKING.load(Ordering::Relaxed);
         forking != 0 && forking == Self::this_thread()
-    }
-}
-
-#[cfg(not(shuttle))]
-mod kernel {
-    use super::AtomicU32;
-    use crate::process;
-    use rustix::thread::futex::{self, Flags, Timespec};
-
-    pub(super) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
-        let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
-        // The caller reads the word again in every case: woken, interrupted, timed out, or changed before the call.
-        let _ = futex::wait(word, Flags::PRIVATE, expected, timeout.as_ref());
-    }
-
-    pub(super) fn wake(word: &AtomicU32, most: u32) {
-        let _ = futex::wake(word, Flags::PRIVATE, most);
-    }
-
-    pub(super) fn this_thread() -> usize {
-        process::errno_address()
     }
 }
 
@@ -96,8 +77,8 @@ mod kernel {
         }
     }
 
-    pub(super) fn wake(word: &AtomicU32, most: u32) {
-        scheduled::wake(word, most);
+    pub(super) fn wake(word: &AtomicU32, all: bool) {
+        scheduled::wake(word, if all { u32::MAX } else { 1 });
     }
 
     pub(super) fn this_thread() -> usize {

@@ -18,7 +18,7 @@
 //! | clean | mapped: ready again after a purge | none | zero, if [`Os::purge_zeroes`] says so |
 //! | guarded | mapped | none | an access faults, until [`Os::unguard`] makes it ready again |
 //!
-//! Layer: above `base`, below the heap. [`Linux`] is the kernel; `fake::Fake` (feature `fake`) is one for tests, which fails on demand.
+//! Layer: above `base`, below the heap. [`System`] is the kernel; `fake::Fake` (feature `fake`) is one for tests, which fails on demand.
 //! Cost: one system call each, except for [`Os::now_ms`], which makes none, and [`Os::relocate`], which makes several. A call that fails returns the
 //! [`Errno`] and has changed no state, unless its documentation says otherwise.
 #![no_std]
@@ -28,67 +28,106 @@ extern crate alloc;
 #[cfg(all(feature = "fake", shuttle))]
 extern crate std;
 
-mod append;
-pub mod cgroup;
-pub mod clock;
-pub mod closable;
+// Everywhere.
+mod constructors;
+mod errno;
 #[cfg(feature = "fake")]
 pub mod fake;
 mod fatal;
-pub mod fault;
-mod file;
 mod futex;
-pub mod growing_file;
-mod linux;
-mod module;
-mod output;
-pub mod process;
-mod readable;
 mod scratch;
-mod shared_words;
 pub mod stack;
-#[cfg(test)]
-mod test_range;
+mod start_function;
 pub mod thread;
 
+// 64-bit Linux and Android.
+#[cfg(door = "linux")]
+mod append;
+#[cfg(door = "linux")]
+pub mod cgroup;
+#[cfg(door = "linux")]
+pub mod clock;
+#[cfg(door = "linux")]
+pub mod closable;
+#[cfg(door = "linux")]
+pub mod fault;
+#[cfg(door = "linux")]
+mod file;
+#[cfg(door = "linux")]
+pub mod growing_file;
+#[cfg(door = "linux")]
+mod linux;
+#[cfg(door = "linux")]
+mod module;
+#[cfg(door = "linux")]
+mod output;
+#[cfg(door = "linux")]
+pub mod pin;
+#[cfg(door = "linux")]
+pub mod process;
+#[cfg(door = "linux")]
+mod readable;
+#[cfg(door = "linux")]
+mod shared_words;
+#[cfg(all(test, door = "linux"))]
+mod test_range;
+#[cfg(door = "linux")]
+pub mod weak_symbols;
+
+// The C library's threads.
+#[cfg(any(door = "linux", door = "bsd"))]
+mod pthread;
+
+// Other platforms.
+#[cfg(not(door = "linux"))]
+mod absent;
+#[cfg(door = "bsd")]
+mod bsd;
+#[cfg(door = "wasm")]
+mod wasm;
+#[cfg(door = "windows")]
+mod windows;
+
+#[cfg(door = "linux")]
 pub use append::append;
+pub use errno::Errno;
 pub use fatal::{fatal, report, report_lines};
 pub use futex::Futex;
-pub use linux::Linux;
+#[cfg(door = "linux")]
 pub use module::CodeAddress;
+#[cfg(door = "linux")]
 pub use output::{OutputFile, read_pieces, write_descriptor};
+#[cfg(any(door = "linux", door = "bsd"))]
+pub use pthread::ExitHook;
 pub use scratch::{map_for_good, with_long_text, with_rows};
+#[cfg(door = "linux")]
 pub use shared_words::SharedWords;
 
-/// An error number of the operating system.
-///
-/// ```
-/// use freestone_os::Errno;
-///
-/// assert!(Errno::AGAIN.is_passing());
-/// assert!(!Errno::EXIST.is_passing());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errno(pub i32);
+#[cfg(not(door = "linux"))]
+pub use absent::{
+    CodeAddress, OutputFile, SharedWords, append, closable, fault, growing_file, pin, read_pieces, weak_symbols,
+    write_descriptor,
+};
+#[cfg(not(door = "linux"))]
+use absent::{module, readable};
 
-impl Errno {
-    /// Not enough memory, or too many mappings.
-    pub const NOMEM: Self = Self(libc::ENOMEM);
-    /// Something else is mapped there.
-    pub const EXIST: Self = Self(libc::EEXIST);
-    /// The kernel refuses for now (locked pages).
-    pub const AGAIN: Self = Self(libc::EAGAIN);
-    /// The range is not one mapping.
-    pub const FAULT: Self = Self(libc::EFAULT);
-    /// The kernel does not support that.
-    pub const INVAL: Self = Self(libc::EINVAL);
-
-    /// Whether the same call may succeed later.
-    #[must_use]
-    pub fn is_passing(self) -> bool {
-        matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
-    }
-}
+// The door: its parts that are everywhere, under one name.
+#[cfg(door = "bsd")]
+use bsd as kernel;
+#[cfg(door = "bsd")]
+pub use bsd::{Bsd as System, clock, process};
+#[cfg(door = "linux")]
+use linux as kernel;
+#[cfg(door = "linux")]
+pub use linux::Linux as System;
+#[cfg(door = "wasm")]
+use wasm as kernel;
+#[cfg(door = "wasm")]
+pub use wasm::{ExitHook, Wasm as System, clock, process};
+#[cfg(door = "windows")]
+use windows as kernel;
+#[cfg(door = "windows")]
+pub use windows::{ExitHook, Windows as System, clock, process};
 
 /// The kernel did not move memory ([`Os::relocate`]). The source is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +181,12 @@ pub unsafe trait Os: Sync {
     /// The size in bytes of the address range of a process with enough address space. Limits of the process do not matter, because nothing in
     /// the range is mapped.
     fn range_bytes_wanted(&self) -> usize;
+
+    /// Whether memory is one piece that grows at its end: to commit a part is to get what lies before it, too. What is needed first, and whatever other
+    /// things have to be committed with it, then belongs at the beginning of an address range.
+    fn grows_at_its_end(&self) -> bool {
+        false
+    }
 
     /// Proposes the start of `bytes` of address space, aligned to a page, where nothing seems to be mapped. Maps nothing:
     /// [`Os::commit`] finds out. Another `attempt` proposes another place; `None` when there is none left to propose.

@@ -7,25 +7,33 @@
 
 use crate::{Errno, GuardBy, NotMoved, Os, Prefault, cgroup, process};
 use core::ptr;
+#[cfg(not(shuttle))]
+use freestone_base::sync::AtomicU32;
 use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
 use freestone_base::{align, ptr as address};
+use rustix::fd::{BorrowedFd, RawFd};
 use rustix::io::Errno as KernelErrno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+#[cfg(not(shuttle))]
+use rustix::thread::futex::{self, Flags, Timespec};
+
+/// Standard error's descriptor.
+const STDERR: RawFd = 2;
 
 /// The kernel this process runs on.
 ///
 /// ```
-/// use freestone_os::{Linux, Os};
+/// use freestone_os::{Os, System};
 ///
 /// let bytes = 1 << 20;
-/// let mut proposed = (0..).map_while(|attempt| Linux.propose_range(bytes, attempt));
+/// let mut proposed = (0..).map_while(|attempt| System.propose_range(bytes, attempt));
 /// // SAFETY: each place was proposed for as many bytes.
-/// let at = proposed.find(|&at| unsafe { Linux.commit(at, bytes, false) }.is_ok()).expect("1 MiB of address space");
+/// let at = proposed.find(|&at| unsafe { System.commit(at, bytes, false) }.is_ok()).expect("1 MiB of address space");
 /// // SAFETY: the memory was mapped just now, for this code alone; it is not used after it is released.
 /// unsafe {
 ///     at.write(1);
-///     Linux.purge(at, bytes).expect("the range is committed");
-///     Linux.release(at, bytes).expect("the range is committed");
+///     System.purge(at, bytes).expect("the range is committed");
+///     System.release(at, bytes).expect("the range is committed");
 /// }
 /// ```
 #[derive(Debug)]
@@ -229,6 +237,51 @@ unsafe impl Os for Linux {
     }
 }
 
+/// Maps `bytes` that read as zero, where the kernel likes. Only what is written gets memory.
+pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+    // SAFETY: the kernel places the new mapping where nothing is mapped.
+    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
+    address::expose(at);
+    Some(at.cast())
+}
+
+/// Unmaps what [`map`] mapped.
+///
+/// # Safety
+/// - `map` returned `at` for as many bytes, and no code uses the memory any more.
+pub(crate) unsafe fn unmap(at: *mut u8, bytes: usize) {
+    // SAFETY: the range is one mapping that no code uses (this function's contract).
+    let _ = unsafe { munmap(at.cast(), bytes) };
+}
+
+/// Writes text to standard error with one call. Errors are ignored.
+pub(crate) fn write_error(text: &[u8]) {
+    // SAFETY: the descriptor is used within this statement only. If the program has closed or reused it, the write fails or goes there, and
+    // touches no memory.
+    let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(STDERR) }, text);
+}
+
+/// Returns when `word` may have changed from `expected`, or after `ms` milliseconds if that is given; may return early.
+#[cfg(not(shuttle))]
+pub(crate) fn wait(word: &AtomicU32, expected: u32, ms: Option<u32>) {
+    let timeout = ms.map(|ms| Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 });
+    // The caller reads the word again in every case: woken, interrupted, timed out, or changed before the call.
+    let _ = futex::wait(word, Flags::PRIVATE, expected, timeout.as_ref());
+}
+
+/// Wakes threads that wait for `word` to change: one, or all.
+#[cfg(not(shuttle))]
+pub(crate) fn wake(word: &AtomicU32, all: bool) {
+    let _ = futex::wake(word, Flags::PRIVATE, if all { i32::MAX as u32 } else { 1 });
+}
+
+/// A number that no other living thread has, and that the thread keeps in a forked child.
+#[cfg(not(shuttle))]
+pub(crate) fn this_thread() -> usize {
+    process::errno_address()
+}
+
 /// Reads a clock that always exists through the C library, which needs no system call for it.
 pub(crate) fn clock(id: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -266,6 +319,13 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
 pub(crate) mod guards;
 mod huge_pages;
 mod relocate;
+mod scheduling;
+
+/// Threads, and what is said about them to the kernel.
+pub(crate) mod threads {
+    pub use super::scheduling::{schedule_like_the_first, set_name};
+    pub(crate) use crate::pthread::{Handle, join, start};
+}
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,10 @@ use crate::file;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::{mem, ptr};
+#[cfg(target_os = "android")]
+use libc::__errno as errno_location;
+#[cfg(not(target_os = "android"))]
+use libc::__errno_location as errno_location;
 use rustix::fd::BorrowedFd;
 
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
@@ -72,7 +76,7 @@ pub fn abort() -> ! {
 /// Sets the C library's `errno` of this thread.
 pub fn set_errno(errno: crate::Errno) {
     // SAFETY: the function may be called at any time.
-    let location = unsafe { libc::__errno_location() };
+    let location = unsafe { errno_location() };
     // SAFETY: the location is this thread's own.
     unsafe { *location = errno.0 }
 }
@@ -124,6 +128,9 @@ pub(crate) fn borrow_descriptor<'a>(number: i32) -> Option<BorrowedFd<'a>> {
     (number >= 0).then(|| unsafe { BorrowedFd::borrow_raw(number) })
 }
 
+/// The numbers of the two signals that are the program's to use.
+pub const USER_SIGNALS: [c_int; 2] = [libc::SIGUSR1, libc::SIGUSR2];
+
 /// Has `handler` called for the signal `number` from now on, if the process does with it what the kernel does by default. `false` if it handles or ignores the signal,
 /// or there is none of this number. The handler must only do what is safe in a signal handler. A handler that the program installs later replaces it.
 pub fn handle_signal(number: i32, handler: extern "C" fn(c_int)) -> bool {
@@ -163,7 +170,7 @@ pub fn at_fork(before: ForkHandler, in_parent: ForkHandler, in_child: ForkHandle
 #[must_use]
 pub fn errno() -> crate::Errno {
     // SAFETY: the function may be called at any time.
-    let location = unsafe { libc::__errno_location() };
+    let location = unsafe { errno_location() };
     // SAFETY: the location is this thread's own.
     crate::Errno(unsafe { *location })
 }
@@ -172,5 +179,5 @@ pub fn errno() -> crate::Errno {
 #[cfg(not(shuttle))]
 pub(crate) fn errno_address() -> usize {
     // SAFETY: the function may be called at any time, and the memory is not accessed.
-    unsafe { libc::__errno_location() }.addr()
+    unsafe { errno_location() }.addr()
 }

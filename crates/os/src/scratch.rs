@@ -5,11 +5,10 @@
 //! The mapping is new, so no other code has it; zero is a valid text, and rows are written before they are read; no code uses
 //! either once it is unmapped.
 
+use crate::kernel;
 use core::mem::MaybeUninit;
-use core::{ptr, slice};
-use freestone_base::ptr as address;
+use core::slice;
 use freestone_base::text::FixedText;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Calls `write` with an empty text of up to `N` bytes; `None` if there is no memory for it. Takes no lock, and may be called in a signal handler.
 ///
@@ -23,13 +22,12 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 /// assert_eq!(len, Some(9999));
 /// ```
 pub fn with_long_text<const N: usize, R>(write: impl FnOnce(&mut FixedText<N>) -> R) -> Option<R> {
-    let (bytes, access) = (size_of::<FixedText<N>>(), ProtFlags::READ | ProtFlags::WRITE);
-    // SAFETY: the kernel places the new mapping where nothing is mapped.
-    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }.ok()?;
+    let bytes = size_of::<FixedText<N>>();
+    let at = kernel::map(bytes)?;
     // SAFETY: the memory is mapped, aligned to an OS page, zero, and this function's alone; a text of zeros is an empty one.
     let result = write(unsafe { &mut *at.cast::<FixedText<N>>() });
     // SAFETY: the mapping was made above, and the reference to it is gone.
-    let _ = unsafe { munmap(at, bytes) };
+    unsafe { kernel::unmap(at, bytes) };
     Some(result)
 }
 
@@ -46,9 +44,8 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
     if n == 0 {
         return Some(fill(&mut []));
     }
-    let (bytes, access) = (n.checked_mul(size_of::<T>())?, ProtFlags::READ | ProtFlags::WRITE);
-    // SAFETY: the kernel places the new mapping where nothing is mapped.
-    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }.ok()?;
+    let bytes = n.checked_mul(size_of::<T>())?;
+    let at = kernel::map(bytes)?;
     let first = at.cast::<MaybeUninit<T>>();
     // SAFETY: the mapping has room for `n` rows, is aligned to an OS page, and is this function's alone; rows may be uninitialised.
     let rows = unsafe { slice::from_raw_parts_mut(first, n) };
@@ -56,7 +53,7 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
     // SAFETY: every row was written just now.
     let result = fill(unsafe { slice::from_raw_parts_mut(first.cast::<T>(), n) });
     // SAFETY: the mapping was made above, and the reference to it is gone.
-    let _ = unsafe { munmap(at, bytes) };
+    unsafe { kernel::unmap(at, bytes) };
     Some(result)
 }
 
@@ -69,9 +66,5 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
 /// ```
 #[must_use]
 pub fn map_for_good(bytes: usize) -> Option<*mut u8> {
-    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-    // SAFETY: the kernel places the new mapping where nothing is mapped.
-    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
-    address::expose(at);
-    Some(at.cast())
+    kernel::map(bytes)
 }

@@ -61,7 +61,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     ///
     /// # Complexity
     /// O(1); see [`Policy::WALK_MAX`] for the one exception.
-    #[inline(always)]
+    // On a microcontroller the code is once there; elsewhere it is in each caller, without the call.
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     pub fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
         let (mut rare_bytes, mut rare_align) = (bytes, align);
         let below = align.wrapping_sub(1);

@@ -195,7 +195,9 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// # Safety
     /// - The block is in use, with the headers of `used`, which are intact, and nothing uses it any more.
     /// - If its header says PREV_FREE, the free block in front of it is in a list, with its size at its end.
-    #[inline(always)]
+    // On a microcontroller the code is once there; elsewhere it is in each caller, without the call.
+    #[cfg_attr(target_os = "none", inline(never))]
+    #[cfg_attr(not(target_os = "none"), inline(always))]
     pub(crate) unsafe fn release(&mut self, used: Used) {
         let Used { block, header, next, next_header } = used;
         // Read once, or the compiler would read it again after every write to a block. Read here and not where the headers were decoded,

@@ -21,7 +21,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn read() -> Result<Self> {
         let mut of_headers = BTreeSet::new();
-        for header in ["freestone.h", "freestone.hpp"] {
+        for header in ["freestone.h", "freestone.hpp", "freestone_tlsf.h", "freestone_pool.h"] {
             let path = root().join("crates/capi/include").join(header);
             let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             of_headers.extend(identifiers(&text).map(str::to_owned));

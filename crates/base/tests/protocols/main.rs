@@ -9,6 +9,7 @@
 //! | `hand_over` | blocks that are sent to a span's owner while the span changes hands |
 //! | `publication` | what one thread initialises and others find |
 //! | `background` | the start, the sleep and the end of the background thread |
+//! | `observing` | profiles, recordings, guarded blocks, and the page of live statistics |
 //!
 //! `record` is what the first two share.
 
@@ -19,6 +20,8 @@ mod hand_over;
 #[cfg(loom)]
 #[path = "../../src/inbox/tests/nodes.rs"]
 mod nodes;
+#[cfg(loom)]
+mod observing;
 #[cfg(loom)]
 mod publication;
 #[cfg(loom)]

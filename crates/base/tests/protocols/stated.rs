@@ -64,6 +64,37 @@ places! {
     DIRTY_ASLEEP: "wake_for_dirty", "asleep.load(", 0;
     DIRTY_WAKES: "wake_for_dirty", "asleep.swap(", 0;
     FALLS_ASLEEP: "sleep", "asleep.store(", 0;
+    PROFILE_TABLES_MADE: "start", "self.tables.compare_exchange(", 0;
+    PROFILE_TABLES: "tables", "self.tables.load(", 0;
+    PROFILE_HEAP_SET: "set_heap", "self.heap.store(", 0;
+    PROFILE_HEAP: "heap", "self.heap.load(", 0;
+    STACK_STORED: "store", "entry.place.store(", 0;
+    STACK_SEEN: "for_each", "entry.place.load(", 0;
+    SAMPLE_PLACE_TAKEN: "insert", "entry.address.compare_exchange(", 0;
+    SAMPLE_ENTERED: "insert", "entry.address.store(", 0;
+    SAMPLE_FOUND: "remove", "entry.address.load(", 0;
+    SAMPLE_REMOVED: "remove", "entry.address.compare_exchange(", 0;
+    GUARDED_MAPPED: "map", "if is_open {\n            self.start.store(", 0;
+    GUARDED_SLOTS: "slots", "self.start.load(", 0;
+    GUARDED_STATE_SET: "set_state", "self.state.store(", 0;
+    GUARDED_STATE: "state", "self.state.load(", 0;
+    WATCH_BEGUN: "begin", "self.watch.store(", 1;
+    WATCH_SEEN: "get", "self.watch.load(", 0;
+    RECORDED_ADDED: "add", "self.first.compare_exchange(", 0;
+    RECORDED_ALL: "all", "self.first.load(", 0;
+    RECORDED_LEFT: "end", "record.is_taken.store(", 0;
+    RECORDED_TAKEN: "take_unused", "record.is_taken.compare_exchange(", 0;
+    TRACE_OPENED: "open", "self.state.store(OPEN", 0;
+    TRACE_OPEN_FOR_A_CHUNK: "next_chunk", "if self.state.load(", 0;
+    TRACE_OPEN_AT_THE_END: "finish", "self.state.load(", 0;
+    PAGE_WRITER_TAKES: "update", "self.is_writing.swap(", 0;
+    PAGE_WRITER_LEAVES: "update", "self.is_writing.store(", 0;
+    PAGE_MADE: "begin", "words[MAGIC_AT].store(", 0;
+    PAGE_KNOWN: "process_of", "words[MAGIC_AT].load(", 0;
+    PAGE_BEFORE_WORDS: "write", "    fence(", 0;
+    PAGE_WRITTEN: "write", "words[LATEST_AT].store(", 0;
+    PAGE_LATEST: "read", "words[LATEST_AT].load(", 0;
+    PAGE_AFTER_WORDS: "read", "    fence(", 0;
 }
 
 impl Place {

@@ -131,7 +131,7 @@ static void handles() {
 /* Without memory a resource throws; without exceptions it ends the process, which the test expects. */
 static void no_memory() {
     freestone::heap heap;
-    EXPECT(heap.set_limit(1 << 20));
+    EXPECT(heap.set_limit(1 << 20) == FREESTONE_OK);
     freestone::memory_resource resource(heap);
 #if defined(__cpp_exceptions)
     int caught = 0;

@@ -1,13 +1,10 @@
-/* Heap profiles of a program that does what makes profilers hang. Arguments: what to do, and how often. */
-#include <dlfcn.h>
-#include <fcntl.h>
+/* Heap profiles. Arguments: what to do, and how often. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "expect.h"
@@ -18,81 +15,6 @@ int freestone_profile_dump(const char *, int) __attribute__((weak));
 int freestone_profile_dump_fd(int, int) __attribute__((weak));
 
 static long n_times;
-static int null_file;
-
-/* Blocks of many sizes that come and go. */
-static void *churn(void *argument) {
-    enum { N = 64 };
-    void *blocks[N] = {0};
-    unsigned state = (unsigned)(size_t)argument * 2654435761u + 1;
-    for (long n = 0; n < n_times; n++) {
-        state = state * 1664525u + 1013904223u;
-        unsigned at = (state >> 8) % N;
-        free(blocks[at]);
-        blocks[at] = malloc((state >> 16) % 700);
-        EXPECT(blocks[at]);
-    }
-    for (int at = 0; at < N; at++) free(blocks[at]);
-    return NULL;
-}
-
-static void *load(void *argument) {
-    (void)argument;
-    for (long n = 0; n < n_times / 200 + 1; n++) {
-        void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-        if (library) dlclose(library);
-    }
-    return NULL;
-}
-
-static void *fork_often(void *argument) {
-    (void)argument;
-    for (long n = 0; n < n_times / 2000 + 1; n++) {
-        pid_t child = fork();
-        EXPECT(child >= 0);
-        if (child == 0) {
-            for (int at = 0; at < 100; at++) free(malloc((size_t)at * 16));
-            _exit(freestone_profile_dump_fd(null_file, 0) ? 1 : 0);
-        }
-        int status;
-        EXPECT(waitpid(child, &status, 0) == child && status == 0);
-    }
-    return NULL;
-}
-
-/* A thread with the smallest stack there is. */
-static void *tiny(void *argument) {
-    for (size_t n = 0; n < 50; n++) free(malloc(n * 20));
-    return argument;
-}
-
-static void *threads_often(void *argument) {
-    (void)argument;
-    pthread_attr_t attributes;
-    EXPECT(!pthread_attr_init(&attributes) && !pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)));
-    for (long n = 0; n < n_times / 2000 + 1; n++) {
-        pthread_t thread;
-        EXPECT(!pthread_create(&thread, &attributes, tiny, NULL) && !pthread_join(thread, NULL));
-    }
-    return NULL;
-}
-
-/* A dump allocates nothing and takes no lock: it may come from a handler. */
-static void on_signal(int number) {
-    (void)number;
-    freestone_profile_dump_fd(null_file, 1);
-}
-
-static void stress(void) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    EXPECT(!sigaction(SIGALRM, &action, NULL));
-    struct itimerval often = {{0, 20000}, {0, 20000}};
-    EXPECT(!setitimer(ITIMER_REAL, &often, NULL));
-    void *(*work[])(void *) = {churn, churn, load, fork_often, threads_often};
-    pthread_t threads[5];
-    for (size_t n = 0; n < 5; n++) EXPECT(!pthread_create(&threads[n], NULL, work[n], (void *)n));
-    for (size_t n = 0; n < 5; n++) EXPECT(!pthread_join(threads[n], NULL));
-}
 
 /* Code without call frame information: calls `function` with 100, and returns. */
 static void *generated(void *(*function)(size_t)) {
@@ -184,8 +106,6 @@ __attribute__((noinline)) void *site_large(void) { return malloc(3 << 20); }
 int main(int argc, char **argv) {
     EXPECT(argc == 3);
     n_times = atol(argv[2]);
-    null_file = open("/dev/null", O_WRONLY);
-    if (!strcmp(argv[1], "stress")) stress();
     if (!strcmp(argv[1], "signals")) signals();
     if (!strcmp(argv[1], "handled")) handled();
     if (!strcmp(argv[1], "pass")) pass();

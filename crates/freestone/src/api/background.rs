@@ -27,7 +27,7 @@ use crate::thread::life::succession::Which;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use freestone_os::thread::{self, Joinable, Main};
-use freestone_os::{Futex, Linux, Os};
+use freestone_os::{Futex, Os, System};
 
 const NONE: u32 = 0;
 const STARTING: u32 = 1;
@@ -76,13 +76,13 @@ impl BackgroundThread {
     }
 
     /// Notes that a thread got its heap.
-    pub(super) fn thread_created(&self, shared: &Shared<Linux>) {
+    pub(super) fn thread_created(&self, shared: &Shared<System>) {
         self.n_threads.fetch_add(1, Ordering::Relaxed);
         self.set_due_if_wanted(shared);
     }
 
     /// Notes that the calling thread's heap is gone. If too few are left, the background thread has ended when this returns.
-    pub(super) fn thread_gone(&self, shared: &Shared<Linux>) {
+    pub(super) fn thread_gone(&self, shared: &Shared<System>) {
         self.n_threads.fetch_sub(1, Ordering::Relaxed);
         if !self.is_wanted(shared) {
             self.end(shared);
@@ -90,7 +90,7 @@ impl BackgroundThread {
     }
 
     /// In a forked child only the calling thread exists, with its heap if it `has_heap`.
-    pub(super) fn forked(&self, shared: &Shared<Linux>, has_heap: bool) {
+    pub(super) fn forked(&self, shared: &Shared<System>, has_heap: bool) {
         self.thread.forget();
         self.state.store(NONE, Ordering::Relaxed);
         self.n_ends.store(0, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl BackgroundThread {
     }
 
     /// Starts, ends or wakes the thread as the options now say.
-    pub(super) fn option_changed(&self, shared: &Shared<Linux>) {
+    pub(super) fn option_changed(&self, shared: &Shared<System>) {
         if self.is_wanted(shared) {
             self.set_due_if_wanted(shared);
             shared.pages.wake();
@@ -112,7 +112,7 @@ impl BackgroundThread {
     ///
     /// Several threads write `n_threads`, `state` or an option, and then read the other two here or in `set_due_if_wanted`. The fence makes sure
     /// that of two of them at least one sees what the other wrote, and starts or ends the thread.
-    fn is_wanted(&self, shared: &Shared<Linux>) -> bool {
+    fn is_wanted(&self, shared: &Shared<System>) -> bool {
         fence(Ordering::SeqCst);
         let n_threads = self.n_threads.load(Ordering::Relaxed);
         let settings = shared.settings();
@@ -126,7 +126,7 @@ impl BackgroundThread {
     }
 
     /// Notes that the thread is due, if it should exist and does not.
-    fn set_due_if_wanted(&self, shared: &Shared<Linux>) {
+    fn set_due_if_wanted(&self, shared: &Shared<System>) {
         if self.is_wanted(shared) && self.state.load(Ordering::Relaxed) == NONE {
             self.is_due.store(true, Ordering::Relaxed);
         }
@@ -134,14 +134,14 @@ impl BackgroundThread {
 
     /// Starts the thread if it is due. To be called where an allocation has just been served on its slow path, and the thread holds no lock.
     #[inline]
-    pub(super) fn start_if_due(&self, shared: &Shared<Linux>) {
+    pub(super) fn start_if_due(&self, shared: &Shared<System>) {
         if self.is_due.load(Ordering::Relaxed) {
             self.start(shared);
         }
     }
 
     #[cold]
-    fn start(&self, shared: &Shared<Linux>) {
+    fn start(&self, shared: &Shared<System>) {
         if self.has_ended_too_often(shared) || Futex::is_forking() {
             // It stays due.
             return;
@@ -165,7 +165,7 @@ impl BackgroundThread {
 
     /// Ends the thread, if it runs, and waits until it has ended. Not within a fork, whose locks it may wait for.
     #[cold]
-    fn end(&self, shared: &Shared<Linux>) {
+    fn end(&self, shared: &Shared<System>) {
         if Futex::is_forking()
             || self.state.compare_exchange(RUNNING, ENDING, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
@@ -179,7 +179,7 @@ impl BackgroundThread {
         self.set_due_if_wanted(shared);
     }
 
-    fn note_end(&self, shared: &Shared<Linux>) {
+    fn note_end(&self, shared: &Shared<System>) {
         let (now_ms, n_ends) = (shared.os().now_ms(), self.n_ends.load(Ordering::Relaxed));
         if now_ms.saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS {
             self.n_ends.store(n_ends + 1, Ordering::Relaxed);
@@ -190,14 +190,14 @@ impl BackgroundThread {
     }
 
     /// Whether it has ended so often in this period that it is not started again before the period is over.
-    fn has_ended_too_often(&self, shared: &Shared<Linux>) -> bool {
+    fn has_ended_too_often(&self, shared: &Shared<System>) -> bool {
         self.n_ends.load(Ordering::Relaxed) >= MAX_ENDS
             && shared.os().now_ms().saturating_sub(self.period_ms.load(Ordering::Relaxed)) < PERIOD_MS
     }
 
     /// The thread's work, until its state is ending. Calls `sample` at the interval of the option `report_ms`, if it is set, and `update` in each
     /// round.
-    pub(super) fn run(&self, shared: &Shared<Linux>, threads: &Threads<Linux>, sample: impl Fn(), update: impl Fn()) {
+    pub(super) fn run(&self, shared: &Shared<System>, threads: &Threads<System>, sample: impl Fn(), update: impl Fn()) {
         thread::set_name(c"freestone");
         thread::schedule_like_the_first();
         let (pages, settings) = (&shared.pages, shared.settings());

@@ -29,7 +29,7 @@ use crate::thread::{any_block, upkeep};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use freestone_base::units::PAGE_BYTES_LOG2;
-use freestone_os::Linux;
+use freestone_os::System;
 
 /// An explicit heap: blocks allocated from it are freed one by one or, when it is dropped, all at once.
 ///
@@ -52,7 +52,7 @@ use freestone_os::Linux;
 /// ```
 #[derive(Debug)]
 pub struct Heap {
-    record: &'static ExplicitHeap<Linux>,
+    record: &'static ExplicitHeap<System>,
 }
 
 // SAFETY: the record is only used under its lock.
@@ -130,7 +130,7 @@ impl Heap {
     }
 
     /// Its record.
-    pub(super) fn record(&self) -> &'static ExplicitHeap<Linux> {
+    pub(super) fn record(&self) -> &'static ExplicitHeap<System> {
         self.record
     }
 

@@ -18,7 +18,7 @@
 //! **The list of streams.** glibc's `fork` runs the prepare handlers, ours the last, then locks its list of streams, then its own `malloc`: in this
 //! order a thread that holds the list's lock may allocate. Our locks are taken too early for that. While we hold them, `fork` waits for the list,
 //! whose holder (`fflush(NULL)`) waits for a stream, whose holder (`getdelim`) allocates and waits for us (glibc's bug 19431). So our handler
-//! takes the list's lock first, by the functions that glibc exports for that (`weak_symbols`).
+//! takes the list's lock first, by the functions that glibc exports for that (`freestone_os::weak_symbols`).
 //!
 //! | | glibc itself | we |
 //! |---|---|---|
@@ -36,19 +36,19 @@
 //! handlers, too, and it exports no function to lock the list before.
 
 use crate::api::pressure::Pressure;
-use crate::api::weak_symbols::{lock_streams, reset_streams, unlock_streams};
 use crate::shared::Shared;
 use crate::thread::life::Threads;
 use freestone_base::lock::{Forker, Parking};
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::process::{self, ForkHandler};
-use freestone_os::{Futex, Linux};
+use freestone_os::weak_symbols::{lock_streams, reset_streams, unlock_streams};
+use freestone_os::{Futex, System};
 
 /// The parts whose locks are held across a fork, outermost first.
 pub(super) struct Locks<'a> {
     pub(super) pressure: &'a Pressure,
-    pub(super) threads: &'a Threads<Linux>,
-    pub(super) shared: &'a Shared<Linux>,
+    pub(super) threads: &'a Threads<System>,
+    pub(super) shared: &'a Shared<System>,
 }
 
 impl Locks<'_> {

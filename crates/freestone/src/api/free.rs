@@ -21,7 +21,7 @@ use crate::thread::recorded::RecordedThread;
 use crate::thread::watched::request::Claim;
 use crate::thread::{current, flush};
 use core::alloc::Layout;
-use freestone_os::Linux;
+use freestone_os::System;
 
 /// Frees a block; does nothing for null.
 ///
@@ -121,7 +121,7 @@ pub(crate) unsafe fn free_layout(block: *mut u8, class: usize, layout: Layout) {
 /// Flushes a bin that has just run out of room.
 #[cold]
 #[inline(never)]
-fn overflow(heap: Current<'_, Linux>, class: usize) {
+fn overflow(heap: Current<'_, System>, class: usize) {
     if let Some(own) = heap.own() {
         flush::overflow(own, class);
     }

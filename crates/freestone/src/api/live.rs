@@ -20,7 +20,7 @@ use core::ffi::CStr;
 use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering};
 use freestone_base::text::FixedText;
-use freestone_os::{Errno, Linux, Os, SharedWords, process};
+use freestone_os::{Errno, Os, SharedWords, System, process};
 
 /// Milliseconds between two states, or more.
 pub(super) const INTERVAL_MS: u32 = 100;
@@ -78,7 +78,7 @@ impl LivePage {
 
     /// Writes a state if one is due. To be called where the thread holds no lock.
     #[cold]
-    pub(super) fn update_if_due(&self, shared: &Shared<Linux>, threads: &Threads<Linux>) {
+    pub(super) fn update_if_due(&self, shared: &Shared<System>, threads: &Threads<System>) {
         let (now_ms, due_ms) = (shared.os().now_ms(), self.due_ms.load(Ordering::Relaxed));
         if now_ms >= due_ms
             && self.is_on()
@@ -95,7 +95,7 @@ impl LivePage {
     }
 
     /// Writes a state, unless another thread is writing one.
-    fn update(&self, shared: &Shared<Linux>, threads: &Threads<Linux>) {
+    fn update(&self, shared: &Shared<System>, threads: &Threads<System>) {
         if self.is_writing.swap(true, Ordering::Acquire) {
             return;
         }
@@ -140,7 +140,7 @@ impl LivePage {
     }
 
     /// Writes a last state and removes the file: the process ends.
-    pub(super) fn end(&self, shared: &Shared<Linux>, threads: &Threads<Linux>) {
+    pub(super) fn end(&self, shared: &Shared<System>, threads: &Threads<System>) {
         if self.is_on() && self.words.get().is_some() {
             self.update(shared, threads);
             if let Some(path) = path_of(shared.settings()).as_ref().and_then(c_path) {
@@ -152,7 +152,7 @@ impl LivePage {
 
     /// In a forked child, which has no mapping: it gets a page of its own if its path is another one, and not at once, because most children
     /// run another program.
-    pub(super) fn forked(&self, shared: &Shared<Linux>) {
+    pub(super) fn forked(&self, shared: &Shared<System>) {
         self.words.forget();
         self.is_writing.store(false, Ordering::Relaxed);
         if self.is_on() {

@@ -15,7 +15,7 @@
 //! Records of heaps are never unmapped, so a reference to one stays valid. The thread's pointer (`thread::current`) is set to the heap that was
 //! created for the thread, and cleared before that heap ends.
 
-use crate::api::process::{self, NO_KEY, PROCESS};
+use crate::api::process::{self, PROCESS};
 use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
@@ -23,11 +23,11 @@ use crate::thread::{current, recorded, upkeep};
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::Ordering;
-use freestone_os::Linux;
+use freestone_os::System;
 
 /// Calls `f` with this thread's heap, created if necessary, or with the fallback heap. The heap is alive and this thread's while `f` runs. `None`
 /// when the allocator cannot start, or this thread is starting.
-pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, Linux>) -> R) -> Option<R> {
+pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, System>) -> R) -> Option<R> {
     if let Some(own) = recorded::own() {
         return Some(f(own));
     }
@@ -68,7 +68,7 @@ pub(super) unsafe fn keep_freed(block: *mut u8) {
 }
 
 /// Frees what [`keep_freed`] kept.
-fn free_early(own: Own<'_, Linux>) {
+fn free_early(own: Own<'_, System>) {
     let mut block = PROCESS.freed_early.take();
     while !block.is_null() {
         // SAFETY: `keep_freed` put the block into the inbox, which linked its first word to the next.
@@ -80,7 +80,7 @@ fn free_early(own: Own<'_, Linux>) {
 }
 
 /// The heap of threads that cannot have their own, created when first needed; `None` when memory runs out.
-fn fallback() -> Option<&'static GatedHeap<Linux>> {
+fn fallback() -> Option<&'static GatedHeap<System>> {
     loop {
         // SAFETY: the pointer is null or that of a heap's record, which is never unmapped.
         if let Some(fallback) = unsafe { PROCESS.fallback.load(Ordering::Acquire).as_ref() } {
@@ -102,9 +102,8 @@ fn fallback() -> Option<&'static GatedHeap<Linux>> {
 }
 
 /// A heap for this thread, which has none; `None` if it had one, or cannot have one.
-fn created() -> Option<Own<'static, Linux>> {
-    let key = PROCESS.exit_key.load(Ordering::Relaxed);
-    if current::is_gone() || key == NO_KEY {
+fn created() -> Option<Own<'static, System>> {
+    if current::is_gone() || !PROCESS.exit_hook.is_set() {
         return None;
     }
     if let Some(own) = current::get().own() {
@@ -112,11 +111,10 @@ fn created() -> Option<Own<'static, Linux>> {
         return Some(own);
     }
     let before = current::begin_start();
-    // SAFETY: the key is never deleted; its value is null or what `set_exit_value` stored: a heap's record, which is never unmapped.
-    let heap = unsafe { libc::pthread_getspecific(key) };
+    let heap = PROCESS.exit_hook.value();
     if !heap.is_null() {
         // A signal handler ran just before `begin_start`, and got this thread its heap.
-        // SAFETY: the value is this thread's heap, alive: the exit hook, which ends it, comes after all of the thread's code.
+        // SAFETY: `set_exit_value` stored the value, which is this thread's heap, alive: the exit hook, which ends it, comes after all of the thread's code.
         unsafe { current::set(heap.cast()) };
         return current::get().own();
     }

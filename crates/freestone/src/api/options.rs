@@ -4,10 +4,10 @@
 //! environment and symbol can raise the option `harden`, and nothing else.
 
 use crate::api::live;
-use crate::api::weak_symbols::linked_options;
 use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
 use core::str;
+use freestone_os::weak_symbols::linked_options;
 use freestone_os::{Os, process};
 
 /// How messages call the environment.

@@ -1,9 +1,9 @@
-//! The process's one allocator: its parts, how they start, and the hooks that the C library calls.
+//! The process's one allocator: its parts, how they start, and the hooks that the system calls.
 #![allow(unsafe_code)]
 //!
 //! ```text
 //!  the object is loaded ─▶ register fork handlers
-//!  first slow path      ─▶ start (once): reserve addresses, create the thread-exit key, read the options
+//!  first slow path      ─▶ start (once): reserve addresses, set the thread-exit hook, read the options
 //!  a thread's end       ─▶ its heap becomes spare, or ends
 //!  fork                 ─▶ lock everything, fork, unlock
 //!  background thread    ─▶ purge what has expired, and end spare heaps that have, a few times in a decay time
@@ -18,8 +18,8 @@
 //! handler. A thread is marked as starting while [`start`] runs in it (`thread::current`), and gets no memory meanwhile.
 //!
 //! # Safety
-//! [`PROCESS`] is the one mutable static of the crate; it lives as long as the process. `pthread_setspecific` may allocate, and is called only
-//! when the allocator has started. The hooks are passed to the C library, which calls each as its documentation says.
+//! [`PROCESS`] is the one mutable static of the crate; it lives as long as the process. Setting a thread's value for
+//! the exit hook may allocate, and is done only when the allocator has started. The C library, or the loader, calls each hook as `os` says.
 
 use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
@@ -28,7 +28,7 @@ use crate::api::pressure::Pressure;
 use crate::api::profile_control::ProfileControl;
 use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
-use crate::api::{faults, heap_map, options, pin, report, snapshot};
+use crate::api::{faults, heap_map, options, report, snapshot};
 use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
 use crate::stats::rows::{HeapKind, HeapStats};
@@ -41,30 +41,30 @@ use crate::thread::life::Threads;
 use crate::thread::life::succession::Which;
 use crate::thread::recorded::{self, Recordings};
 use core::ffi::{c_int, c_void};
-use core::ptr;
+use core::ptr::{self, NonNull};
 use freestone_base::inbox::Inbox;
 use freestone_base::lock::Forker;
 use freestone_base::once::Once;
-use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
-use freestone_os::{Futex, Linux, Os};
+use freestone_os::{ExitHook, Futex, Os, System, pin};
 
 /// The parts of the process's allocator.
 pub(super) struct Process {
-    pub(super) shared: Shared<Linux>,
-    pub(super) threads: Threads<Linux>,
+    pub(super) shared: Shared<System>,
+    pub(super) threads: Threads<System>,
     pub(super) background: BackgroundThread,
     pub(super) pressure: Pressure,
     pub(super) live: LivePage,
     pub(super) profile_files: ProfileFiles,
     profile_control: ProfileControl,
     /// The heap of the threads that have none of their own; null before one is needed.
-    pub(super) fallback: AtomicPtr<GatedHeap<Linux>>,
+    pub(super) fallback: AtomicPtr<GatedHeap<System>>,
     /// Blocks freed by signal handlers in threads that were starting.
     pub(super) freed_early: Inbox,
-    /// The key whose destructor is [`on_thread_exit`], or [`NO_KEY`].
-    pub(super) exit_key: AtomicU32,
+    /// Has [`on_thread_exit`] called in each thread that has a heap of its own.
+    pub(super) exit_hook: ExitHook,
     started: Once<Futex>,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
@@ -74,7 +74,7 @@ pub(super) struct Process {
 
 /// The process's allocator.
 pub(super) static PROCESS: Process = Process {
-    shared: Shared::new(Linux),
+    shared: Shared::new(System),
     threads: Threads::new(),
     background: BackgroundThread::new(background_main),
     pressure: Pressure::new(),
@@ -83,7 +83,7 @@ pub(super) static PROCESS: Process = Process {
     profile_control: ProfileControl::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
     freed_early: Inbox::new(),
-    exit_key: AtomicU32::new(NO_KEY),
+    exit_hook: ExitHook::new(),
     started: Once::new(),
     announced: AtomicBool::new(false),
     recordings: Recordings::new(),
@@ -92,18 +92,11 @@ pub(super) static PROCESS: Process = Process {
 
 impl Process {
     /// A new explicit heap; `None` when memory runs out. Its blocks stay until it is destroyed, which nobody does before that.
-    pub(super) fn explicit_heap(&'static self, level: Harden) -> Option<&'static ExplicitHeap<Linux>> {
+    pub(super) fn explicit_heap(&'static self, level: Harden) -> Option<&'static ExplicitHeap<System>> {
         // SAFETY: `shared` is a static, and all heaps of `threads` use it.
         unsafe { self.threads.create_explicit(&self.shared, level) }
     }
 }
-
-/// The value of `exit_key` if the C library had no key left: no thread can have a heap of its own.
-pub(super) const NO_KEY: u32 = u32::MAX;
-
-/// A thread's heap ends in the third round of the destructors of thread-specific data, so that other destructors, which may
-/// free and allocate, run before that.
-const EXIT_ROUNDS: u32 = 2;
 
 /// Starts the allocator unless it has started. `false` if there is no memory for it, or this thread is the one that is starting it.
 pub(super) fn start() -> bool {
@@ -134,11 +127,7 @@ fn try_start() -> bool {
     if PROCESS.shared.pages.open().is_none() {
         return false;
     }
-    let mut key = 0;
-    // SAFETY: `key` is a valid place for the result, and the destructor a function of the required type. Creating a key does not allocate.
-    if unsafe { libc::pthread_key_create(&mut key, Some(on_thread_exit)) } == 0 {
-        PROCESS.exit_key.store(key, Ordering::Relaxed);
-    }
+    PROCESS.exit_hook.set(on_thread_exit);
     let settings = PROCESS.shared.settings();
     options::apply_all(settings);
     if !settings.sandbox() {
@@ -162,7 +151,7 @@ pub(super) fn with_details<R>(visit: impl FnOnce(&Details<'_>) -> R) -> Option<R
 
 /// What an explicit heap holds now. First it takes back what other threads have freed.
 #[must_use]
-pub(super) fn stats_of_heap(heap: &ExplicitHeap<Linux>) -> HeapStats {
+pub(super) fn stats_of_heap(heap: &ExplicitHeap<System>) -> HeapStats {
     let entered = heap.enter();
     drain(entered.own());
     let row = snapshot::heap_row(&PROCESS.shared, entered.own().heap(), Some(heap.holdings()));
@@ -285,7 +274,7 @@ pub(super) fn option(name: &str) -> Option<usize> {
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     let Some(own) = recorded::own() else { return };
-    if own.count_exit_round() < EXIT_ROUNDS && set_exit_value(own.heap()) {
+    if own.count_exit_round() < ExitHook::ROUNDS_MOST && set_exit_value(own.heap()) {
         return;
     }
     PROCESS.recordings.end(PROCESS.shared.settings().record_path());
@@ -296,10 +285,9 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     PROCESS.background.thread_gone(&PROCESS.shared);
 }
 
-/// Has [`on_thread_exit`] called when this thread exits. `false` if the C library cannot.
+/// Has [`on_thread_exit`] called when this thread exits. `false` if the system cannot.
 pub(super) fn set_exit_value(heap: &Heap) -> bool {
-    // SAFETY: the key was created in `try_start`, and is never deleted: who has a heap, or is about to have one, has seen that it exists.
-    unsafe { libc::pthread_setspecific(PROCESS.exit_key.load(Ordering::Relaxed), ptr::from_ref(heap).cast()) == 0 }
+    PROCESS.exit_hook.set_value(NonNull::from(heap).cast())
 }
 
 /// The background thread's start function.
@@ -309,10 +297,7 @@ extern "C" fn background_main(_: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// One of the first constructors of the object that contains the allocator.
-#[used]
-#[unsafe(link_section = ".init_array.00000")]
-static AT_LOAD: extern "C" fn() = at_load;
+freestone_os::constructors!(AT_LOAD: at_load, AT_UNLOAD: at_unload);
 
 /// Allocates nothing and reads no environment: the C library may not be initialised.
 extern "C" fn at_load() {
@@ -320,11 +305,7 @@ extern "C" fn at_load() {
     pin::pin();
 }
 
-/// Among the last destructors of the object that contains the allocator: what a program does at exit is profiled.
-#[used]
-#[unsafe(link_section = ".fini_array.00000")]
-static AT_UNLOAD: extern "C" fn() = at_unload;
-
+/// After the program's own destructors: what a program does at exit is profiled.
 extern "C" fn at_unload() {
     if PROCESS.started.is_done() {
         PROCESS.profile_files.write_at_exit(PROCESS.shared.settings(), &PROCESS.shared.profile);

@@ -24,7 +24,7 @@ use crate::heap_profile::text::{self, Snapshot};
 use crate::shared::Shared;
 use core::ffi::{CStr, c_int};
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering};
-use freestone_os::{Errno, Linux, Os, process};
+use freestone_os::{Errno, Os, System, process};
 
 /// Milliseconds between two looks at the page.
 const PAGE_MS: u32 = 100;
@@ -98,7 +98,7 @@ impl ProfileControl {
 
     /// Serves what is due: `start` starts profiling, with `false` for no memory. To be called where the thread holds no lock.
     #[cold]
-    pub(super) fn serve(&self, shared: &Shared<Linux>, files: &ProfileFiles, start: fn() -> bool) {
+    pub(super) fn serve(&self, shared: &Shared<System>, files: &ProfileFiles, start: fn() -> bool) {
         if self.is_serving.swap(true, Ordering::Acquire) {
             return;
         }
@@ -116,7 +116,7 @@ impl ProfileControl {
             files.write_unasked(settings, profile);
         }
         if has_come(&self.look_ms, now_ms, PAGE_MS) {
-            let answered = self.page.serve(profile.is_on(), |request, path| answer(profile, start, request, path));
+            let answered = self.page.serve(|| profile.is_on(), |request, path| answer(profile, start, request, path));
             if answered.is_err() {
                 self.look_ms.store(NEVER, Ordering::Relaxed);
             }
@@ -144,8 +144,8 @@ impl ProfileControl {
 /// The kernel's number of a signal.
 fn number_of(signal: ProfileSignal) -> c_int {
     match signal {
-        ProfileSignal::Usr1 => libc::SIGUSR1,
-        ProfileSignal::Usr2 => libc::SIGUSR2,
+        ProfileSignal::Usr1 => process::USER_SIGNALS[0],
+        ProfileSignal::Usr2 => process::USER_SIGNALS[1],
     }
 }
 

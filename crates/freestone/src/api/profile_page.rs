@@ -72,18 +72,19 @@ impl ProfilePage {
         });
     }
 
-    /// Has `answer` answer the request that is in the page, with the path for a profile, and notes whether profiling is on before. Creates the page first
-    /// if there is none.
+    /// Has `answer` answer the request that is in the page, with the path for a profile, and notes whether profiling is on, before and after that. Creates
+    /// the page first if there is none.
     ///
     /// # Errors
     /// The page cannot be created, which was said.
     pub(super) fn serve(
         &self,
-        is_on: bool,
+        is_on: impl Fn() -> bool,
         answer: impl FnOnce(Request, &CStr) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let Some([_, number, request, answered, error, on]) = self.words.get() else { return self.create() };
-        on.store(u64::from(is_on), Ordering::Relaxed);
+        let note = || on.store(u64::from(is_on()), Ordering::Relaxed);
+        note();
         let asked = request.load(Ordering::Acquire);
         // A child that was made by a raw system call has its parent's page.
         if asked == answered.load(Ordering::Relaxed) || number.load(Ordering::Relaxed) != own_number() {
@@ -95,6 +96,7 @@ impl ProfilePage {
             _ => Err(Errno::INVAL),
         };
         error.store(done.err().map_or(0, |errno| u64::from(errno.0.unsigned_abs())), Ordering::Relaxed);
+        note();
         answered.store(asked, Ordering::Release);
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! with their heap, and those with an alignment beyond 16 are ordinary ones, too. No statistic counts blocks of no bytes.
 //!
 //! Threads: any thread allocates and frees, by a compare-and-swap of the block's state. The lock, of rank [`RANK`], is held while the mapping is made.
+//! No access is ordered: a block has no memory, and its state is one byte.
 //! A signal handler takes no lock.
 
 use crate::misuse::Misuse;
@@ -60,7 +61,7 @@ impl EmptyBlocks {
 
     /// The distance of an address from the first block; `None` outside the mapping.
     fn distance(&self, at: usize) -> Option<usize> {
-        let start = self.start.load(Ordering::Acquire);
+        let start = self.start.load(Ordering::Relaxed);
         let distance = at.checked_sub(start)?;
         (start != 0 && distance < CLOSED_BYTES).then_some(distance)
     }
@@ -72,7 +73,7 @@ impl EmptyBlocks {
 
     /// Allocates a block that the functions with the number `family` free: neither 0 nor 255. `None` if there is none, or no memory.
     pub(crate) fn allocate(&self, family: u8) -> Option<*mut u8> {
-        if self.start.load(Ordering::Acquire) == 0 {
+        if self.start.load(Ordering::Relaxed) == 0 {
             self.map()?;
         }
         for _ in 0..LOOKED_AT_MOST {
@@ -80,9 +81,9 @@ impl EmptyBlocks {
             let state = self.states.get(index)?;
             let was = state.load(Ordering::Relaxed);
             if matches!(was, UNUSED | FREED)
-                && state.compare_exchange(was, family, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+                && state.compare_exchange(was, family, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             {
-                let start = self.start.load(Ordering::Acquire) + index * GRANULE_BYTES;
+                let start = self.start.load(Ordering::Relaxed) + index * GRANULE_BYTES;
                 return Some(address::from_exposed(start));
             }
         }
@@ -92,9 +93,9 @@ impl EmptyBlocks {
     #[cold]
     fn map(&self) -> Option<()> {
         let _mapping = self.mapping.lock();
-        if self.start.load(Ordering::Acquire) == 0 {
+        if self.start.load(Ordering::Relaxed) == 0 {
             let start = closable::map(CLOSED_BYTES)?;
-            self.start.store(address::expose(start), Ordering::Release);
+            self.start.store(address::expose(start), Ordering::Relaxed);
         }
         Some(())
     }
@@ -104,7 +105,7 @@ impl EmptyBlocks {
     /// # Errors
     /// What is wrong with the address.
     pub(crate) fn family_of(&self, at: usize) -> Result<u8, Misuse> {
-        match self.state_at(at).map(|state| state.load(Ordering::Acquire)) {
+        match self.state_at(at).map(|state| state.load(Ordering::Relaxed)) {
             Some(FREED) => Err(Misuse::DoubleFree { block_bytes: 0 }),
             Some(UNUSED) | None => Err(Misuse::Foreign),
             Some(family) => Ok(family),
@@ -118,7 +119,7 @@ impl EmptyBlocks {
     pub(crate) fn free(&self, at: usize) -> Result<(), Misuse> {
         let family = self.family_of(at)?;
         let state = self.state_at(at).ok_or(Misuse::Foreign)?;
-        match state.compare_exchange(family, FREED, Ordering::AcqRel, Ordering::Relaxed) {
+        match state.compare_exchange(family, FREED, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => Ok(()),
             Err(_) => Err(Misuse::DoubleFree { block_bytes: 0 }),
         }
@@ -134,7 +135,7 @@ impl EmptyBlocks {
         let offset = self.distance(at)? % GRANULE_BYTES;
         let block = at - offset;
         let offset = offset as isize;
-        let what = match self.state_at(block)?.load(Ordering::Acquire) {
+        let what = match self.state_at(block)?.load(Ordering::Relaxed) {
             UNUSED => return None,
             FREED => Misuse::FreedBlock { block_bytes: 0, size: Some(0), offset, touch },
             _ => Misuse::BesideBlock { block_bytes: 0, size: Some(0), offset, touch },

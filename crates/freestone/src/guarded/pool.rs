@@ -97,7 +97,7 @@ impl GuardedPool {
 
     /// What an address is in, and its distance from the start; `None` outside the mapping.
     fn spot(&self, at: usize) -> Option<Spot> {
-        let start = self.start.load(Ordering::Acquire);
+        let start = self.start.load(Ordering::Relaxed);
         if start == 0 { None } else { Self::geometry().spot(at.checked_sub(start)?) }
     }
 
@@ -115,7 +115,7 @@ impl GuardedPool {
             return None;
         }
         let index = self.take_slot()?;
-        let start = self.start.load(Ordering::Acquire) + geometry.slot(index);
+        let start = self.start.load(Ordering::Relaxed) + geometry.slot(index);
         let from = geometry.place(wanted.size, align, at_end);
         let block = Block { start: start + from, size: wanted.size, class: wanted.class };
         let (pages, bytes) = Self::pages_of(&block);

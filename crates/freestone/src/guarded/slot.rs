@@ -63,7 +63,7 @@ impl Slot {
 
     /// Moves it from one state to another; `false` if it is in neither.
     pub(crate) fn change(&self, from: State, to: State) -> bool {
-        self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.state.compare_exchange(from as u32, to as u32, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Its block, or the last one.

@@ -132,14 +132,14 @@ impl HeapProfile {
 
     /// Starts to sample one byte in `interval`, which is not 0. `false` without memory for the tables.
     pub(crate) fn start(&self, interval: u64) -> bool {
-        if self.tables.load(Ordering::Acquire) == 0 {
+        if self.tables.load(Ordering::Relaxed) == 0 {
             let Some(start) = freestone_os::map_for_good(size_of::<Tables>()) else { return false };
             // Of two threads that start at once, one has mapped for nothing.
             let _ = self.tables.compare_exchange(0, address::expose(start), Ordering::Release, Ordering::Relaxed);
         }
         self.session.fetch_add(1, Ordering::Relaxed);
         self.last_interval.store(interval, Ordering::Relaxed);
-        self.interval.store(interval, Ordering::Release);
+        self.interval.store(interval, Ordering::Relaxed);
         self.is_asked.store(true, Ordering::Relaxed);
         true
     }

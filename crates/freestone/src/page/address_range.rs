@@ -31,7 +31,12 @@ pub(super) fn open<O: Os>(os: &O) -> Option<MetadataArrays> {
 
 /// Lays out a range, and commits its first metadata.
 fn lay_out<O: Os>(os: &O, base: *mut u8, bytes: usize) -> Option<MetadataArrays> {
-    MetadataArrays::begin(os, Layout::new(base, bytes, os.os_page_bytes(), os.random())?)
+    let layout = if os.grows_at_its_end() {
+        Layout::metadata_first(base, bytes)
+    } else {
+        Layout::new(base, bytes, os.os_page_bytes(), os.random())
+    };
+    MetadataArrays::begin(os, layout?)
 }
 
 #[cfg(test)]

@@ -36,20 +36,14 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Commits the next `pages` beyond the high-water mark. They are clean, and the mark is behind them.
-    ///
-    /// Their metadata comes second: none is committed for pages that the kernel refuses.
     pub(super) fn commit_next(&self, state: &mut State, pages: Pages) -> Result<(), Errno> {
+        // First: metadata that was committed for pages that the kernel refuses is counted, and serves others; the other way round pages would be lost if
+        // the kernel does not take them back.
+        self.commit_metadata(state, pages)?;
         let next = Extent::new(state.runs.high_water(), pages);
-        if next.end().0 as usize > self.layout().n_pages {
-            return Err(Errno::NOMEM);
-        }
-        // SAFETY: The pages lie beyond the high-water mark and inside the address range: nothing of ours is mapped there.
+        // SAFETY: The pages lie beyond the high-water mark: nothing of ours is mapped there. Metadata was committed for them, so they are in the
+        // address range.
         unsafe { self.os.commit(self.start(next), next.bytes(), false) }?;
-        self.commit_metadata(state, pages).inspect_err(|_| {
-            // SAFETY: The pages were committed just now, under the lock, and are not handed out. Should the kernel refuse, later calls take them
-            // for a foreign mapping.
-            let _ = unsafe { self.os.release(self.start(next), next.bytes()) };
-        })?;
         self.prepare(next);
         state.runs.add(pages, FreeState::CLEAN);
         Ok(())

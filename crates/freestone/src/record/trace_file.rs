@@ -93,7 +93,7 @@ impl TraceFile {
     /// Takes a sequence number.
     #[inline]
     pub(crate) fn take_sequence(&self) -> u64 {
-        self.sequence.fetch_add(1, Ordering::AcqRel)
+        self.sequence.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A number for a recorder.
@@ -113,7 +113,7 @@ impl TraceFile {
 
     /// The next chunk, mapped, with its header; `header` lacks nothing. `None` if there is none: for now, if another thread opens the file.
     pub(super) fn next_chunk(&self, path: &PathValue, header: Header) -> Option<MappedChunk> {
-        match self.state.load(Ordering::Acquire) {
+        match self.state.load(Ordering::Relaxed) {
             WANTED => self.open(path),
             OPEN => {}
             _ => return None,
@@ -162,7 +162,7 @@ impl TraceFile {
 
     #[cold]
     fn open(&self, path: &PathValue) {
-        if self.state.compare_exchange(WANTED, OPENING, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self.state.compare_exchange(WANTED, OPENING, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return;
         }
         match self.create(path) {

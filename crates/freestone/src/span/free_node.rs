@@ -51,6 +51,8 @@ pub(crate) const END_OF_BIN: *mut Node = ptr::without_provenance_mut(1);
 #[repr(C)]
 struct FreeNode {
     link: *mut Node,
+    /// What a link of 32 bits lacks to a word.
+    rest: [u8; size_of::<u64>() - size_of::<*mut Node>()],
     mark: u32,
     place: i32,
 }

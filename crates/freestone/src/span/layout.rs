@@ -34,8 +34,9 @@ use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 /// Bytes of bitmap for each page: one bit per granule.
 pub(crate) const BITMAP_BYTES: usize = 512;
 
-/// Bytes of storage for each page of the range: with as many pages as are wanted, room for millions of thread heaps.
-const STORAGE_BYTES: usize = 4096;
+/// Bytes of storage for each page of the range: with as many pages as are wanted, room for millions of thread heaps, and on 32-bit processors for
+/// hundreds.
+const STORAGE_BYTES: usize = if usize::BITS == 64 { 4096 } else { 128 };
 
 /// Bytes of the range for each page: the page, its record, its bitmap, its page map entry, and storage.
 const RANGE_BYTES_PER_PAGE: usize = PAGE_BYTES + size_of::<Span>() + BITMAP_BYTES + size_of::<u32>() + STORAGE_BYTES;
@@ -91,6 +92,28 @@ impl Layout {
         let records = base.wrapping_add((n_pages << PAGE_BYTES_LOG2) + gap);
         let map = PageMap::at(records.wrapping_add(n_pages * (size_of::<Span>() + BITMAP_BYTES)));
         Some(Self { base, n_pages, records: records.cast(), map })
+    }
+
+    /// As [`Layout::new`], where memory grows at its end: metadata and storage come first, each in whole pages, and the pages after them. They are then
+    /// committed for the whole range as soon as the first page is, and take memory when they are written.
+    ///
+    /// ```text
+    /// start
+    ///  │ records │ bitmaps │ page map │ gap │ storage │ pages 0 … n-1, 64 KiB each
+    ///  ├─────────┴─────────┴──────────┴─────┴─────────┼──────────▶ high water
+    /// ```
+    #[must_use]
+    pub(crate) fn metadata_first(start: *mut u8, range_bytes: usize) -> Option<Self> {
+        let usable = range_bytes.checked_sub(GAPS_BYTES)?;
+        let n_pages = (usable / RANGE_BYTES_PER_PAGE) & !(PAGES_UNIT - 1);
+        if n_pages < PAGES_UNIT || n_pages > u32::MAX as usize {
+            return None;
+        }
+        let map = PageMap::at(start.wrapping_add(n_pages * (size_of::<Span>() + BITMAP_BYTES)));
+        let mut layout = Self { base: start, n_pages, records: start.cast(), map };
+        let (storage, storage_bytes) = layout.storage();
+        layout.base = storage.wrapping_add(align::up(storage_bytes, PAGE_BYTES));
+        Some(layout)
     }
 
     /// Start of the storage for thread heaps and the like, and its bytes.

@@ -29,7 +29,7 @@ use core::ptr;
 use freestone_os::Os;
 
 /// More than any processor's address space gives a program: x86-64 with five levels of page tables gives half of 2^57 bytes.
-const SIZE_LIMIT: usize = 1 << 56;
+const SIZE_LIMIT: usize = 1 << if usize::BITS == 64 { 56 } else { 31 };
 
 /// Whether some machine could have a block of `size` bytes aligned to `align`. For an impossible request no memory is given back, and the
 /// program's callback is not called.

@@ -20,10 +20,10 @@
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Current;
 use core::ptr;
-use freestone_os::Linux;
+use freestone_os::System;
 
 /// A thread heap of the process's allocator.
-pub(crate) type Heap = ThreadHeap<Linux>;
+pub(crate) type Heap = ThreadHeap<System>;
 
 /// A thread's pointer before its first use.
 static BEFORE_FIRST_USE: Heap = ThreadHeap::placeholder();
@@ -36,7 +36,11 @@ static GONE: Heap = ThreadHeap::placeholder();
 
 const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol of this file with the version");
 
-#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux", not(miri), not(loom)))]
+#[cfg(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    any(target_os = "linux", target_os = "android"),
+    not(any(miri, loom))
+))]
 mod slot {
     use super::{BEFORE_FIRST_USE, Heap};
     use core::arch::{asm, global_asm};
@@ -106,7 +110,85 @@ mod slot {
     }
 }
 
-#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux", not(miri), not(loom))))]
+/// Thread-local storage as the loader of Windows has it: a block for each thread and object, found by the object's number. Linkers sort what is in it
+/// by the names of sections, between `.tls$AAA` and `.tls$ZZZ`.
+#[cfg(all(target_arch = "x86_64", target_os = "windows", not(miri), not(loom)))]
+mod slot {
+    use super::{BEFORE_FIRST_USE, Heap};
+    use core::arch::{asm, global_asm};
+
+    global_asm!(
+        ".section .tls$FREESTONE_0_1_0,\"dw\"",
+        ".globl freestone_0_1_0_heap",
+        ".p2align 3",
+        "freestone_0_1_0_heap:",
+        ".quad {placeholder}",
+        ".text",
+        placeholder = sym BEFORE_FIRST_USE,
+    );
+
+    #[inline(always)]
+    pub(super) fn get() -> *const Heap {
+        let heap: *const Heap;
+        // SAFETY: reads this thread's own variable. `pure, readonly` lets the compiler keep the value between two writes.
+        unsafe {
+            asm!(
+                "mov {heap:e}, dword ptr [rip + _tls_index]",
+                "mov {blocks}, qword ptr gs:[0x58]",
+                "mov {heap}, qword ptr [{blocks} + {heap}*8]",
+                "mov {heap}, qword ptr [{heap} + freestone_0_1_0_heap@SECREL32]",
+                heap = out(reg) heap,
+                blocks = out(reg) _,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        heap
+    }
+
+    pub(super) fn set(heap: *const Heap) {
+        // SAFETY: writes this thread's own variable.
+        unsafe {
+            asm!(
+                "mov {block:e}, dword ptr [rip + _tls_index]",
+                "mov {blocks}, qword ptr gs:[0x58]",
+                "mov {block}, qword ptr [{blocks} + {block}*8]",
+                "mov qword ptr [{block} + freestone_0_1_0_heap@SECREL32], {heap}",
+                block = out(reg) _,
+                blocks = out(reg) _,
+                heap = in(reg) heap,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+/// One thread.
+#[cfg(all(target_family = "wasm", not(miri), not(loom)))]
+mod slot {
+    use super::{BEFORE_FIRST_USE, Heap};
+    use freestone_base::sync::{AtomicPtr, Ordering};
+
+    static HEAP: AtomicPtr<Heap> = AtomicPtr::new((&raw const BEFORE_FIRST_USE).cast_mut());
+
+    #[inline(always)]
+    pub(super) fn get() -> *const Heap {
+        HEAP.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(heap: *const Heap) {
+        HEAP.store(heap.cast_mut(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(any(
+    miri,
+    loom,
+    not(any(
+        target_family = "wasm",
+        all(target_arch = "x86_64", target_os = "windows"),
+        all(any(target_arch = "x86_64", target_arch = "aarch64"), any(target_os = "linux", target_os = "android")),
+    ))
+))]
 mod slot {
     extern crate std;
     use super::{BEFORE_FIRST_USE, Heap};
@@ -129,7 +211,7 @@ mod slot {
 /// This thread's heap, or a placeholder.
 #[inline(always)]
 #[must_use]
-pub(crate) fn get() -> Current<'static, Linux> {
+pub(crate) fn get() -> Current<'static, System> {
     // SAFETY: the pointer is a placeholder, or this thread's heap, which is alive; neither is ever unmapped (module header).
     let heap: &'static Heap = unsafe { &*slot::get() };
     // SAFETY: as above.

@@ -66,7 +66,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     links: RecordLinks<Self>,
 }
 
-const _: () = assert!(offset_of!(ThreadHeap<freestone_os::Linux>, bins) == 0);
+const _: () = assert!(offset_of!(ThreadHeap<freestone_os::System>, bins) == 0);
 
 impl<O: Os> core::fmt::Debug for ThreadHeap<O> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

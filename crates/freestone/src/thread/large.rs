@@ -19,7 +19,7 @@ use freestone_base::units::{Bytes, Millis, PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
 use freestone_os::Os;
 
 /// Alignments beyond this are refused: nothing sensible asks for them, and the arithmetic stays far from its limits.
-pub(crate) const ALIGN_MAX: usize = 1 << 40;
+pub(crate) const ALIGN_MAX: usize = 1 << if usize::BITS == 64 { 40 } else { 28 };
 
 /// Bytes of a run.
 fn run_bytes(pages: Pages) -> i64 {

@@ -27,7 +27,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
 use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
-use freestone_os::Linux;
+use freestone_os::System;
 
 /// A recorded thread: what its pointer leads to between two calls.
 #[repr(C)]
@@ -48,7 +48,7 @@ unsafe impl Sync for RecordedThread {}
 impl RecordedThread {
     /// The thread's heap.
     #[inline]
-    pub(crate) fn own(&self) -> Own<'static, Linux> {
+    pub(crate) fn own(&self) -> Own<'static, System> {
         // SAFETY: the heap was this thread's when its recording began, its record is never unmapped, and the recording ends before the heap does.
         let heap = unsafe { &*self.real.get() };
         // SAFETY: as above: it is alive and this thread's.
@@ -95,7 +95,7 @@ pub(crate) fn recorded() -> Option<&'static RecordedThread> {
 /// This thread's heap, recorded or not.
 #[inline]
 #[must_use]
-pub(crate) fn own() -> Option<Own<'static, Linux>> {
+pub(crate) fn own() -> Option<Own<'static, System>> {
     current::get().own().or_else(|| Some(recorded()?.own()))
 }
 
@@ -114,7 +114,7 @@ impl Recordings {
 
     /// Records the calls of this thread from now on, if calls are recorded and there is memory for that. Its pointer leads to its heap.
     #[cold]
-    pub(crate) fn begin(&self, own: Own<'static, Linux>, path: &PathValue) {
+    pub(crate) fn begin(&self, own: Own<'static, System>, path: &PathValue) {
         if !self.trace.is_on() {
             return;
         }
@@ -169,7 +169,7 @@ impl Recordings {
         self.all().find(take)
     }
 
-    fn add(&self, own: Own<'static, Linux>) -> Option<&'static RecordedThread> {
+    fn add(&self, own: Own<'static, System>) -> Option<&'static RecordedThread> {
         let place = own.shared().pages.metadata(size_of::<RecordedThread>())?.cast::<RecordedThread>();
         let record = RecordedThread {
             front: ThreadHeap::placeholder(),

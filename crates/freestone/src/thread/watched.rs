@@ -42,6 +42,7 @@ pub(crate) mod homecoming;
 pub(crate) mod large_block;
 pub(crate) mod large_marks;
 pub(crate) mod magazine;
+mod place;
 pub(crate) mod quarantine;
 pub(crate) mod release;
 pub(crate) mod request;

@@ -9,10 +9,10 @@ mod self_test;
 
 use crate::allocator::selection;
 use crate::command::conclusion::Output;
-use crate::measure::instructions;
 use crate::measure::rounds::{self, Contender, Job};
-use crate::process::{command_file, interrupt};
-use crate::show::{summary_tables, workload_list};
+use crate::measure::{counts, events};
+use crate::process::command_file;
+use crate::show::{count_tables, summary_tables, workload_list};
 use crate::suggestion;
 use crate::workload::catalogue;
 use crate::workload::definition::Workload;
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Real programs (compilers, interpreters, servers) in place of the built-in workloads; --list shows them and how to install what is missing
-    #[arg(long, conflicts_with_all = ["params", "instructions"])]
+    #[arg(long, conflicts_with_all = ["params", "count"])]
     programs: bool,
     /// Long runs and many rounds, for figures that are to be published
     #[arg(long)]
@@ -48,9 +48,10 @@ pub(crate) struct Options {
     /// Seconds one run may take before it is ended
     #[arg(long, default_value = "60")]
     timeout: NonZeroU64,
-    /// Also count instructions per operation, under valgrind's callgrind
-    #[arg(long)]
-    instructions: bool,
+    /// Count in place of timing: instructions and cache misses under valgrind's callgrind; without names of workloads also faults, system calls and
+    /// atomic operations at 1 to 64 threads
+    #[arg(long, conflicts_with = "self_test")]
+    count: bool,
     /// Measure the first allocator against itself, and fail if any difference is claimed
     #[arg(long)]
     self_test: bool,
@@ -133,22 +134,37 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         return Ok(0);
     }
     let (jobs, not_installed) = installed(jobs(options)?);
+    let (jobs, uncounted) = if options.count { countable(jobs) } else { (jobs, Vec::new()) };
     let mut selection = selection::select(&options.allocators)?;
     if options.self_test {
         selection.allocators = self_test::first_twice(selection.allocators);
     }
     let mut measurement = options.output.begin("bench", &selection.allocators)?;
-    measurement.leave_out(selection.missing.into_iter().chain(not_installed))?;
+    measurement.leave_out(selection.missing.into_iter().chain(not_installed).chain(uncounted))?;
     let allocators = measurement.prove(&selection.allocators)?;
     let baseline = measurement.baseline(&allocators, "no allocator could be measured; the warnings above say why")?;
-    rounds::measure_all(&jobs, &Contender::plain(&allocators), options.rounds(), &mut measurement)?;
-    if options.instructions && !interrupt::asked() {
-        instructions::count_all(&jobs, &allocators, &mut measurement)?;
+    if options.count {
+        counts::count_all(&jobs, &allocators, &mut measurement)?;
+        if options.workloads.is_empty() {
+            events::count_all(&allocators, &mut measurement)?;
+        }
+    } else {
+        rounds::measure_all(&jobs, &Contender::plain(&allocators), options.rounds(), &mut measurement)?;
     }
     let summary = measurement.finish(&baseline)?;
     measurement.refuse_emptiness(&summary)?;
-    options.output.conclude(&measurement, &summary, || summary_tables::print(&summary))?;
+    let print = if options.count { count_tables::print } else { summary_tables::print };
+    options.output.conclude(&measurement, &summary, || print(&summary))?;
     Ok(if options.self_test { self_test::judge(&summary) } else { 0 })
+}
+
+/// The jobs that can be counted, and a sentence about each of the others that was named.
+fn countable(jobs: Vec<Job>) -> (Vec<Job>, Vec<String>) {
+    let all = jobs.len() == catalogue::ALL.len();
+    let (counted, others): (Vec<_>, Vec<_>) =
+        jobs.into_iter().partition(|job| counts::workloads().any(|name| name == job.workload.name));
+    let sentence = |job: Job| format!("{} is left out: it cannot be counted in one thread's section", job.subject);
+    (counted, others.into_iter().filter(|_| !all).map(sentence).collect())
 }
 
 /// What `options` ask of the suite of programs.

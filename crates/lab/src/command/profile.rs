@@ -1,10 +1,12 @@
-//! `freestone profile`: which calls hold the memory of a command, from samples of its allocations.
+//! `freestone profile`: which calls hold the memory of a command or a process, from samples of its allocations.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`run`] | a command with the profiler on |
+//! | [`living`] | a process that is running |
 //! | [`output`] | the table on stdout, and the files |
 
+mod living;
 mod output;
 mod run;
 

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     #[arg(long)]
     strip: bool,
     /// The command and its arguments
-    #[arg(last = true, required = true)]
+    #[arg(trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
 }
 

@@ -3,7 +3,7 @@
 use crate::allocator::description::Allocator;
 use crate::measure::statistics::{self, Ratio};
 use crate::process::command_record::CommandRecord;
-use crate::results::outcome::{Outcome, Run};
+use crate::results::outcome::{CacheModel, Outcome, Run};
 use crate::workload::workload_record::{Counters, Latency, WorkloadRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -27,6 +27,12 @@ pub(crate) enum Figure {
     Faults,
     /// Instructions per operation, counted by callgrind.
     Instructions,
+    /// Reads and writes of data per operation, counted by callgrind.
+    DataReferences,
+    /// Misses of the first level of callgrind's model of the caches, per operation.
+    FirstLevelMisses,
+    /// Misses of its last level, per operation.
+    LastLevelMisses,
     /// Processor cycles per operation, from the hardware counter.
     Cycles,
     /// Instructions per operation, from the hardware counter.
@@ -45,6 +51,9 @@ impl Figure {
             Self::Settled => "memory after the load",
             Self::Faults => "page faults",
             Self::Instructions => "instructions",
+            Self::DataReferences => "data references",
+            Self::FirstLevelMisses => "first-level misses",
+            Self::LastLevelMisses => "last-level misses",
             Self::Cycles => "cycles",
             Self::Retired => "instructions retired",
             Self::CacheMisses => "cache misses",
@@ -188,6 +197,11 @@ impl Summary {
         })?
     }
 
+    /// The figures that were measured in another way than by a workload or a command.
+    pub(crate) fn kept_figures(&self) -> &[Run] {
+        &self.figures
+    }
+
     /// A figure that an experiment measured in another way than by a workload.
     pub(crate) fn kept_figure(&self, subject: &str, allocator: &str) -> Option<f64> {
         let kept = self.figures.iter().find(|run| run.subject == subject && run.allocator == allocator);
@@ -244,10 +258,21 @@ fn value(outcome: &Outcome, figure: Figure) -> Option<f64> {
     match outcome {
         Outcome::Workload(record) => of_workload(record, figure),
         Outcome::Command(launched) => of_command(launched, figure),
-        Outcome::Instructions { instructions, operations } if figure == Figure::Instructions => {
-            Some(*instructions as f64 / (*operations).max(1) as f64)
+        Outcome::Instructions { instructions, operations, model } => {
+            let counted = counted(*instructions, *model, figure)?;
+            Some(counted as f64 / (*operations).max(1) as f64)
         }
-        Outcome::Instructions { .. } | Outcome::Figure { .. } => None,
+        Outcome::Figure { .. } => None,
+    }
+}
+
+fn counted(instructions: u64, model: Option<CacheModel>, figure: Figure) -> Option<u64> {
+    match figure {
+        Figure::Instructions => Some(instructions),
+        Figure::DataReferences => model.map(|model| model.data_references),
+        Figure::FirstLevelMisses => model.map(|model| model.first_level_misses),
+        Figure::LastLevelMisses => model.map(|model| model.last_level_misses),
+        _ => None,
     }
 }
 
@@ -258,7 +283,6 @@ fn of_workload(record: &WorkloadRecord, figure: Figure) -> Option<f64> {
         Figure::Cpu => Some((record.user_ns + record.system_ns) as f64 / operations),
         Figure::PeakRss => record.peak_rss_bytes.map(|bytes| bytes as f64),
         Figure::Faults => Some(record.process_faults as f64),
-        Figure::Settled | Figure::Instructions => None,
         Figure::Cycles | Figure::Retired | Figure::CacheMisses => match record.counters {
             Counters::Counted { cycles, .. } if figure == Figure::Cycles => Some(cycles as f64 / operations),
             Counters::Counted { instructions, .. } if figure == Figure::Retired => {
@@ -267,6 +291,7 @@ fn of_workload(record: &WorkloadRecord, figure: Figure) -> Option<f64> {
             Counters::Counted { cache_misses, .. } => Some(cache_misses as f64 / operations),
             Counters::Absent(_) => None,
         },
+        _ => None,
     }
 }
 
@@ -277,6 +302,6 @@ fn of_command(launched: &CommandRecord, figure: Figure) -> Option<f64> {
         Figure::PeakRss => Some(launched.peak_rss_bytes as f64),
         Figure::Settled => launched.settled_bytes.map(|bytes| bytes as f64),
         Figure::Faults => Some(launched.minor_faults as f64),
-        Figure::Instructions | Figure::Cycles | Figure::Retired | Figure::CacheMisses => None,
+        _ => None,
     }
 }

@@ -20,6 +20,9 @@ pub(crate) struct CommandRecord {
     pub(crate) system_ns: u64,
     /// Page faults that needed no reading from a disk.
     pub(crate) minor_faults: u64,
+    /// Times that one of these processes gave up its processor or lost it.
+    #[serde(default)]
+    pub(crate) context_switches: u64,
     /// Largest resident size of the largest of these processes.
     pub(crate) peak_rss_bytes: u64,
     /// Whether the preloaded library was mapped when the command exited; `None` if the command was not watched.
@@ -40,6 +43,7 @@ impl CommandRecord {
             user_ns: 0,
             system_ns: 0,
             minor_faults: 0,
+            context_switches: 0,
             peak_rss_bytes: 0,
             was_mapped: None,
             settled_bytes: None,

@@ -96,6 +96,7 @@ fn launch(program: Program, watched: Option<&str>, awaited: AwaitedSignals) -> C
     };
     let wall_ns = began.elapsed().as_nanos() as u64;
     let peak_rss_bytes = usage.ru_maxrss as u64 * 1024;
+    let context_switches = (usage.ru_nvcsw + usage.ru_nivcsw) as u64;
     let Usage { user_ns, system_ns, minor_faults } = Usage::from(usage);
     let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
     CommandRecord {
@@ -106,6 +107,7 @@ fn launch(program: Program, watched: Option<&str>, awaited: AwaitedSignals) -> C
         user_ns,
         system_ns,
         minor_faults,
+        context_switches,
         peak_rss_bytes,
         was_mapped,
         settled_bytes: None,

@@ -86,11 +86,7 @@ impl LiveProcess {
                 Err(_) => {}
             }
         }
-        let has_library = maps
-            .lines()
-            .filter_map(path_of)
-            .any(|path| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"libfreestone.so")));
-        Err(if has_library { Obstacle::NoPage(pid, name) } else { Obstacle::NoLibrary(pid, name) })
+        Err(if has_library(&maps) { Obstacle::NoPage(pid, name) } else { Obstacle::NoLibrary(pid, name) })
     }
 
     /// The last whole state; `None` if there is none yet.
@@ -108,8 +104,14 @@ fn open(path: &Path) -> Option<&'static [AtomicU64; PAGE_WORDS]> {
     live::open(&CString::new(path.as_os_str().as_bytes()).ok()?).ok()
 }
 
+/// Whether the shared library is among a process's mappings, as `/proc/PID/maps` lists them.
+pub(crate) fn has_library(maps: &str) -> bool {
+    let is_it = |path: PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"libfreestone.so"));
+    maps.lines().filter_map(path_of).any(is_it)
+}
+
 /// The kernel's name of a process that has not ended, and when it started.
-fn name_and_start(pid: u32) -> Option<(String, u64)> {
+pub(crate) fn name_and_start(pid: u32) -> Option<(String, u64)> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -125,7 +127,7 @@ fn parse_stat(stat: &str) -> Option<(String, u64)> {
 }
 
 /// The files that a process has mapped shared and writable, as `/proc/PID/maps` lists them.
-fn shared_files(maps: &str) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn shared_files(maps: &str) -> impl Iterator<Item = PathBuf> {
     maps.lines().filter(|line| line.split(' ').nth(1) == Some("rw-s")).filter_map(path_of)
 }
 

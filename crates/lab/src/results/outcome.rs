@@ -25,12 +25,15 @@ pub(crate) enum Outcome {
     Workload(Box<WorkloadRecord>),
     /// The record of a command.
     Command(CommandRecord),
-    /// Instructions that callgrind counted.
+    /// What callgrind counted.
     Instructions {
         /// Instructions in the measured section.
         instructions: u64,
         /// Operations in it.
         operations: u64,
+        /// What a model of the caches counted; older files have none.
+        #[serde(default)]
+        model: Option<CacheModel>,
     },
     /// A figure that an experiment measured in another way.
     Figure {
@@ -39,4 +42,15 @@ pub(crate) enum Outcome {
         /// Its value.
         value: f64,
     },
+}
+
+/// What a model of the caches counts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct CacheModel {
+    /// Reads and writes of data.
+    pub(crate) data_references: u64,
+    /// Misses of the first level, of instructions and data.
+    pub(crate) first_level_misses: u64,
+    /// Misses of the last level.
+    pub(crate) last_level_misses: u64,
 }

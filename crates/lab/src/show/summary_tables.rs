@@ -15,7 +15,6 @@ pub(crate) fn print(summary: &Summary) {
     print_figure(summary, Figure::PeakRss, quantity::bytes);
     print_own_figures(summary);
     print_latencies(summary);
-    print_counts(summary, Figure::Instructions, "Instructions per operation, including the loop");
     print_counts(summary, Figure::Cycles, "Processor cycles per operation, including the loop");
     print_counts(summary, Figure::CacheMisses, "Cache misses per operation, including the loop");
     if let Some(why) = summary.without_counters() {

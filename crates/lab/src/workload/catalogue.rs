@@ -39,6 +39,7 @@ pub(crate) static ALL: &[&Workload] = &[
     &replay::PYTHON,
     &replay::SQLITE,
     &replay::GCC,
+    &replay::REDIS,
     &programs::PYTHON3,
     &programs::SQLITE3,
     &programs::GCC,

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::{mem, ptr};
 
-pub(crate) use shipped::{GCC, PYTHON, SQLITE, main as plan_main};
+pub(crate) use shipped::{GCC, PYTHON, REDIS, SQLITE, main as plan_main};
 
 /// The workload of `freestone replay`. It is in no list, because it needs a plan.
 pub(crate) static WORKLOAD: Workload = Workload {

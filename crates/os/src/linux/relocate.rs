@@ -22,7 +22,8 @@
 //! # Safety
 //! As for [`Os::relocate`](crate::Os::relocate).
 
-use crate::{Errno, Linux, NotMoved, Os, Target, process};
+use crate::linux::Linux;
+use crate::{Errno, NotMoved, Os, Target, process};
 use core::ops::Range;
 use freestone_base::{align, bytes};
 

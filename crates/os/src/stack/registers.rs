@@ -58,7 +58,7 @@ impl Registers {
     }
 
     /// Those of a thread that a signal interrupted, and whether it was about to write, if that is known.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(door = "linux", target_arch = "x86_64"))]
     pub(crate) fn of_context(context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
         /// Of the processor's error code: the access was a write.
         const WRITE: i64 = 2;
@@ -68,7 +68,7 @@ impl Registers {
     }
 
     /// Those of a thread that a signal interrupted.
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(door = "linux", target_arch = "aarch64"))]
     pub(crate) fn of_context(context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
         let machine = &context.uc_mcontext;
         let registers = Self {
@@ -81,7 +81,7 @@ impl Registers {
     }
 
     /// Those of a thread that a signal interrupted; `None` where that is not known.
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(all(door = "linux", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     pub(crate) fn of_context(_context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
         None
     }

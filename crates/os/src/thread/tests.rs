@@ -1,5 +1,7 @@
 extern crate std;
 use super::*;
+use core::ffi::c_void;
+use core::ptr;
 use std::string::String;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, PoisonError};

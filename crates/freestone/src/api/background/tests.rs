@@ -9,8 +9,8 @@ extern "C" fn idle(_: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
-fn shared_with(background: &str) -> Box<Shared<Linux>> {
-    let shared = Box::new(Shared::new(Linux));
+fn shared_with(background: &str) -> Box<Shared<System>> {
+    let shared = Box::new(Shared::new(System));
     shared.settings().set(key::BACKGROUND, background.as_bytes()).unwrap();
     shared
 }

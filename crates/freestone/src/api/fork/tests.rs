@@ -13,8 +13,8 @@ static ONE_FORK: Mutex<()> = Mutex::new(());
 /// The parts of an allocator, and what its forks need.
 struct Parts {
     pressure: Pressure,
-    threads: Threads<Linux>,
-    shared: Box<Shared<Linux>>,
+    threads: Threads<System>,
+    shared: Box<Shared<System>>,
     forks: Forks,
 }
 
@@ -23,7 +23,7 @@ impl Parts {
         Self {
             pressure: Pressure::new(),
             threads: Threads::new(),
-            shared: Box::new(Shared::new(Linux)),
+            shared: Box::new(Shared::new(System)),
             forks: Forks::new(),
         }
     }
@@ -79,7 +79,7 @@ fn locks_are_released_with_the_outermost_fork_and_no_sooner() {
 }
 
 /// An explicit heap that threads enter by its gate.
-struct Gate<'a>(&'a ExplicitHeap<Linux>);
+struct Gate<'a>(&'a ExplicitHeap<System>);
 
 // SAFETY: the tests only enter the heap, and its gate is a lock.
 unsafe impl Sync for Gate<'_> {}

@@ -1,13 +1,16 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::config::key;
+use crate::heap_profile::stack_table::StackCounts;
 use crate::size_class::class_of;
 use crate::span::Layout;
 use crate::stats::rows::HeapKind;
 use crate::testing::{LEVELS, OneHeap, World, free};
 use crate::thread::drain::drain;
+use crate::thread::explicit::make_sampled_heap;
 use crate::thread::upkeep;
-use freestone_os::Linux;
+use freestone_base::sync::AtomicUsize;
+use freestone_os::System;
 use freestone_testkit::ops::{Player, any_stream};
 use proptest::prelude::*;
 use std::boxed::Box;
@@ -119,7 +122,7 @@ fn resident_bytes(layout: &Layout) -> u64 {
 #[test]
 #[cfg_attr(miri, ignore = "asks the kernel")]
 fn statistics_add_up_to_what_the_kernel_says_is_resident() {
-    let (shared, threads) = (Box::new(Shared::new(Linux)), Threads::new());
+    let (shared, threads) = (Box::new(Shared::new(System)), Threads::new());
     shared.settings().set(key::THP, b"off").unwrap();
     // SAFETY: what the heaps share is boxed and outlives them; each is used by this thread, and not after its end.
     let heaps: Vec<_> = (0..3).map(|_| unsafe { threads.create(&shared) }.unwrap()).collect();
@@ -258,4 +261,29 @@ fn small_blocks_of_a_watched_heap_are_counted_when_they_are_allocated_and_freed(
     blocks.into_iter().for_each(|block| free(heap, block));
     let stats = take(&world.shared, &world.threads);
     assert_eq!((stats.n_allocations, stats.n_frees, stats.live), (50, 50, 0));
+}
+
+#[test]
+fn a_profile_of_every_allocation_has_the_bytes_and_blocks_of_the_statistics() {
+    // Above that, freed blocks that wait in the quarantine count as live in the statistics, and not in the profile.
+    for level in ["off", "default"] {
+        let world = World::hardened(4096, level);
+        assert!(make_sampled_heap(&world.shared, || Some(world.explicit_heap())) && world.shared.profile.start(1));
+        let heaps = [world.heap(), world.heap()];
+        let mut blocks = Vec::new();
+        for (n, size) in [1, 16, 100, 1000, 5000, 30_000, 60_000, 300_000, 1 << 20, 64 << 20].into_iter().enumerate() {
+            blocks.extend((0..3).map(|_| heaps[n % 2].allocate(size, 1).start));
+            free(heaps[0], blocks.swap_remove(n));
+            let mut sums = (0.0, 0.0);
+            let visit = |_: &[AtomicUsize], counts: StackCounts| {
+                sums.0 += counts.live.estimate().1;
+                sums.1 += counts.since_start.estimate().0;
+                Ok::<_, ()>(())
+            };
+            world.shared.profile.for_each(visit).expect("no error");
+            heaps.into_iter().for_each(drain);
+            let stats = take(&world.shared, &world.threads);
+            assert_eq!((sums.0 as u64, sums.1.round() as u64), (stats.live, stats.n_allocations), "{level} {size}");
+        }
+    }
 }

@@ -5,7 +5,8 @@
 //!
 //! Threads: only the heap's thread. Any thread may read what large blocks count.
 
-use crate::size_class::{BLOCK_BYTES, N_CLASSES};
+use crate::size_class::BLOCK_BYTES;
+use crate::thread::watched::place::Place;
 use core::cell::Cell;
 use freestone_base::count;
 use freestone_base::sync::{AtomicU64, Ordering};
@@ -33,13 +34,7 @@ const LONGEST_BYTES: usize = LARGE_PART * BYTES_MOST * 3 / 4;
 /// When there is no room, one part in this many of what may wait leaves at once: what is done per batch is done less often.
 const PART_LEAVES: usize = 16;
 
-/// Where a place has the class of its block.
-const CLASS_AT: u32 = 56;
-
-/// Not a small block of this heap.
-const OTHER: usize = u8::MAX as usize;
-
-const _: () = assert!(PLACES.is_power_of_two() && N_CLASSES < OTHER);
+const _: () = assert!(PLACES.is_power_of_two());
 
 /// See the module header. Zero is an empty one.
 #[derive(Debug)]
@@ -53,16 +48,10 @@ pub(crate) struct Quarantine {
     /// How many bytes may wait; as of when blocks left last.
     most: Cell<isize>,
     /// Start and class of each block.
-    places: [Cell<*mut u8>; PLACES],
+    places: [Cell<Place>; PLACES],
     /// Large blocks that came, ever, and their pages; and those that left.
     large_came: [AtomicU64; 2],
     large_left: [AtomicU64; 2],
-}
-
-/// The start of the block in a place.
-#[inline(always)]
-fn start_of(place: *mut u8) -> *mut u8 {
-    place.map_addr(|address| address << (usize::BITS - CLASS_AT) >> (usize::BITS - CLASS_AT))
 }
 
 /// What a block of `bytes` counts as.
@@ -85,9 +74,8 @@ impl Quarantine {
     /// Adds a block that counts as `bytes`. `class`: it is a small one of this heap. Returns whether others have to leave before the next one comes.
     #[inline(always)]
     pub(crate) fn push(&self, start: *mut u8, bytes: usize, class: Option<usize>) -> bool {
-        debug_assert!(start.addr() >> CLASS_AT == 0, "a program's addresses have fewer bits");
         let came = self.came.get();
-        self.places[came as usize % PLACES].set(start.map_addr(|address| address | class.unwrap_or(OTHER) << CLASS_AT));
+        self.places[came as usize % PLACES].set(Place::new(start, class));
         self.came.set(came.wrapping_add(1));
         self.room.set(self.room.get() - count_as(bytes));
         self.room.get() <= 0
@@ -124,13 +112,13 @@ impl Quarantine {
         while room <= enough && left != most_left {
             let place = self.places[left as usize % PLACES].get();
             left = left.wrapping_add(1);
-            let Some(bytes) = BLOCK_BYTES.get(place.addr() >> CLASS_AT) else {
-                last = Some((start_of(place), None));
+            let Some(bytes) = BLOCK_BYTES.get(place.class()) else {
+                last = Some((place.start(), None));
                 break;
             };
             room += count_as(*bytes as usize);
-            if !put(start_of(place), place.addr() >> CLASS_AT) {
-                last = Some((start_of(place), Some(place.addr() >> CLASS_AT)));
+            if !put(place.start(), place.class()) {
+                last = Some((place.start(), Some(place.class())));
                 break;
             }
         }
@@ -152,7 +140,7 @@ impl Quarantine {
     pub(crate) fn iter(&self) -> impl Iterator<Item = *mut u8> {
         let n = self.came.get().wrapping_sub(self.left.get());
         let places = (0..n).map(|at| self.places[self.left.get().wrapping_add(at) as usize % PLACES].get());
-        places.map(start_of)
+        places.map(Place::start)
     }
 
     /// Counts a large block of `n_pages` that comes.

@@ -3,6 +3,7 @@
 //! Each process writes two dumps when it exits: what was live at its peak, and what is live then. The one that held most is shown.
 
 use crate::allocator::{preloading, selection};
+use crate::command::profile::living;
 use crate::command::profile::output::{Output, Shown};
 use crate::heap_profile::dump;
 use crate::heap_profile::named::NamedProfile;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The options of a run.
 #[derive(clap::Args)]
@@ -31,9 +33,19 @@ pub(super) struct RunOptions {
     dumps: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
-    /// The command and its arguments
-    #[arg(last = true, required = true)]
+    /// With a PID: seconds for which a process samples that does not do so already
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    seconds: f64,
+    /// The command and its arguments; or the number of a process that was started with FREESTONE_HEAP_PROFILE=ready
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND|PID")]
     command: Vec<OsString>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("from 0 to 86400".into()),
+    }
 }
 
 /// The dumps of one process.
@@ -53,12 +65,15 @@ impl Dumps {
     }
 }
 
-/// Runs the command; returns its exit status.
+/// Runs the command, or asks the process; returns the exit status.
 ///
 /// # Errors
 /// The command cannot be run, or left no profile.
 pub(super) fn run(options: &RunOptions) -> Result<u8> {
     let Some(program) = options.command.first() else { bail!("no command was given") };
+    if let (1, Some(pid)) = (options.command.len(), program.to_str().and_then(|text| text.parse().ok())) {
+        return living::show(pid, Duration::from_secs_f64(options.seconds), &options.output).map(|()| 0);
+    }
     let path = command_file::find(program)?;
     let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
     let mut allocator = selection.allocators.remove(0);

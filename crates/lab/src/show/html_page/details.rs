@@ -118,13 +118,16 @@ fn raw_rows<'a>(
 
 /// Medians and ratios of every figure, in sections that are closed at first.
 pub(super) fn raw_section(summary: &Summary) -> String {
-    let kinds: [(Figure, &str, Show); 9] = [
+    let kinds: [(Figure, &str, Show); 12] = [
         (Figure::Time, "Time", quantity::time),
         (Figure::Cpu, "Processor time", quantity::time),
         (Figure::PeakRss, "Peak memory", quantity::bytes),
         (Figure::Settled, "Memory a second after the load", quantity::bytes),
         (Figure::Faults, "Page faults", |faults| quantity::count(faults as u64)),
         (Figure::Instructions, "Instructions per operation, counted by callgrind", quantity::digits),
+        (Figure::DataReferences, "Data references per operation, counted by callgrind", quantity::digits),
+        (Figure::FirstLevelMisses, "First-level misses per operation, in callgrind's model", quantity::digits),
+        (Figure::LastLevelMisses, "Last-level misses per operation, in callgrind's model", quantity::digits),
         (Figure::Cycles, "Cycles per operation", quantity::digits),
         (Figure::Retired, "Instructions per operation, from the hardware counter", quantity::digits),
         (Figure::CacheMisses, "Cache misses per operation", quantity::digits),

@@ -44,7 +44,7 @@ pub(crate) fn shown(summary: &Summary, subject: &str, allocator: &str, figure: F
         Figure::Time | Figure::Cpu => quantity::time,
         Figure::PeakRss | Figure::Settled => quantity::bytes,
         Figure::Faults => |faults: f64| quantity::count(faults as u64),
-        Figure::Instructions | Figure::Cycles | Figure::Retired | Figure::CacheMisses => quantity::digits,
+        _ => quantity::digits,
     };
     summary.cell(subject, allocator, figure).map_or_else(|| NO_FIGURE.into(), |cell| show(cell.median))
 }

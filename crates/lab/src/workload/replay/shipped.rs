@@ -5,6 +5,7 @@
 //! | `trace_python` | `python3` turning objects into JSON and back, with its own small-block allocator switched off |
 //! | `trace_sqlite` | `sqlite3` filling, indexing and querying a table |
 //! | `trace_gcc` | gcc's compiler of C, `cc1`, optimising a file |
+//! | `trace_redis` | the server of redis, asked by `redis-benchmark` |
 //!
 //! `testdata/traces/README.md` has the commands. They were recorded under Freestone, and have sizes, order, threads and times, and no addresses.
 
@@ -43,12 +44,14 @@ pub(crate) static PYTHON: Workload =
     shipped!("trace_python", "python3 turning objects into JSON and back, call by call");
 pub(crate) static SQLITE: Workload = shipped!("trace_sqlite", "sqlite3 filling and querying a table, call by call");
 pub(crate) static GCC: Workload = shipped!("trace_gcc", "gcc's cc1 optimising a file, call by call");
+pub(crate) static REDIS: Workload = shipped!("trace_redis", "redis serving requests of many kinds, call by call");
 
 /// The traces, by the names of their workloads.
-const TRACES: [(&str, &[u8]); 3] = [
+const TRACES: [(&str, &[u8]); 4] = [
     ("trace_python", include_bytes!("../../../../../testdata/traces/python.trace.gz")),
     ("trace_sqlite", include_bytes!("../../../../../testdata/traces/sqlite.trace.gz")),
     ("trace_gcc", include_bytes!("../../../../../testdata/traces/gcc.trace.gz")),
+    ("trace_redis", include_bytes!("../../../../../testdata/traces/redis.trace.gz")),
 ];
 
 /// Runs the workload called `name`. Another process makes the plan, so that this one's heap holds nothing of it.

@@ -10,7 +10,7 @@ fn quarantine() -> Box<Quarantine> {
         came: Cell::new(0),
         left: Cell::new(0),
         most: Cell::new(0),
-        places: [const { Cell::new(ptr::null_mut()) }; PLACES],
+        places: core::array::from_fn(|_| Cell::new(Place::new(ptr::null_mut(), None))),
         large_came: [const { AtomicU64::new(0) }; 2],
         large_left: [const { AtomicU64::new(0) }; 2],
     })

@@ -1,3 +1,4 @@
+extern crate std;
 use super::*;
 
 /// No program under test defines options, and every glibc exports the functions or none of them.

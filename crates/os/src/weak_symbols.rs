@@ -52,7 +52,7 @@ fn addresses() -> &'static Addresses {
 }
 
 /// The options that the program was linked with; empty without any.
-pub(super) fn linked_options() -> &'static [u8] {
+pub fn linked_options() -> &'static [u8] {
     let options = addresses().options;
     if options.is_null() {
         return &[];
@@ -62,7 +62,7 @@ pub(super) fn linked_options() -> &'static [u8] {
 }
 
 /// Locks the C library's list of streams; does nothing if the library exports no function for that.
-pub(super) fn lock_streams() {
+pub fn lock_streams() {
     if let Some(lock) = addresses().lock {
         // SAFETY: the C library's function takes nothing, and may be called by a thread that has the lock already.
         unsafe { lock() };
@@ -70,7 +70,7 @@ pub(super) fn lock_streams() {
 }
 
 /// Unlocks the list, which this thread has locked.
-pub(super) fn unlock_streams() {
+pub fn unlock_streams() {
     if let Some(unlock) = addresses().unlock {
         // SAFETY: the C library's function takes nothing; this thread has locked the list (`fork` pairs the calls).
         unsafe { unlock() };
@@ -78,7 +78,7 @@ pub(super) fn unlock_streams() {
 }
 
 /// Resets the lock of the list in a forked child, where only the thread that locked it exists.
-pub(super) fn reset_streams() {
+pub fn reset_streams() {
     if let Some(reset) = addresses().reset {
         // SAFETY: the C library's function takes nothing; no other thread exists that could have the lock (`fork` calls this in a forked child only).
         unsafe { reset() };

@@ -1,4 +1,5 @@
 #![allow(unsafe_code)]
+extern crate std;
 use super::*;
 
 fn flags_of(section: &[(usize, usize)]) -> usize {

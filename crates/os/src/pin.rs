@@ -67,7 +67,7 @@ const DF_1_PIE: usize = 0x0800_0000;
 const RTLD_DL_LINKMAP: c_int = 2;
 
 /// Keeps this object loaded until the process ends, unless it stays loaded anyway. Called by its constructor.
-pub(super) fn pin() {
+pub fn pin() {
     // SAFETY: the assembler has stored the addresses, and nothing changes them.
     let object = unsafe { &OBJECT };
     // SAFETY: the linker makes `_DYNAMIC` the object's dynamic section, or null.

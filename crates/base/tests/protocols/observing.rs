@@ -1,0 +1,184 @@
+//! What the heap writes about itself: profiles, recordings, guarded blocks, and the page of live statistics.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! Cells are accessed as the protocol allows: whether it does is what loom finds out.
+
+use crate::stated;
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering, fence};
+use loom::cell::UnsafeCell;
+use std::sync::Arc;
+
+/// One thread makes something and publishes it; another that finds it reads it.
+fn is_found_whole(publishes: Ordering, finds: Ordering) {
+    loom::model(move || {
+        let shared = Arc::new((UnsafeCell::new(0), AtomicU32::new(0)));
+        let other = Arc::clone(&shared);
+        let reader = loom::thread::spawn(move || {
+            if other.1.load(finds) > 0 {
+                // SAFETY: written before it was published, and not after that.
+                assert_eq!(other.0.with(|made| unsafe { *made }), 7);
+            }
+        });
+        // SAFETY: no thread reads it before it is published.
+        shared.0.with_mut(|made| unsafe { *made = 7 });
+        // Whatever the heap publishes with: all of them are stores.
+        shared.1.swap(1, publishes);
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn the_tables_of_the_heap_profile_are_mapped_when_they_are_found() {
+    is_found_whole(stated::PROFILE_TABLES_MADE.ordering(), stated::PROFILE_TABLES.ordering());
+}
+
+#[test]
+fn the_heap_of_sampled_blocks_is_initialised_when_it_is_found() {
+    is_found_whole(stated::PROFILE_HEAP_SET.ordering(), stated::PROFILE_HEAP.ordering());
+}
+
+#[test]
+fn a_dump_finds_the_addresses_of_a_stack_it_finds() {
+    is_found_whole(stated::STACK_STORED.ordering(), stated::STACK_SEEN.ordering());
+}
+
+#[test]
+fn the_records_of_guarded_blocks_are_mapped_when_they_are_found() {
+    is_found_whole(stated::GUARDED_MAPPED.ordering(), stated::GUARDED_SLOTS.ordering());
+}
+
+#[test]
+fn a_thread_that_sees_the_state_of_a_guarded_block_sees_what_belongs_to_it() {
+    is_found_whole(stated::GUARDED_STATE_SET.ordering(), stated::GUARDED_STATE.ordering());
+}
+
+#[test]
+fn what_a_watched_heap_has_is_mapped_when_it_is_found() {
+    is_found_whole(stated::WATCH_BEGUN.ordering(), stated::WATCH_SEEN.ordering());
+}
+
+#[test]
+fn a_thread_that_walks_the_recorded_threads_finds_initialised_records() {
+    is_found_whole(stated::RECORDED_ADDED.ordering(), stated::RECORDED_ALL.ordering());
+}
+
+#[test]
+fn a_thread_that_finds_a_recording_open_finds_its_file() {
+    for finds in [stated::TRACE_OPEN_FOR_A_CHUNK, stated::TRACE_OPEN_AT_THE_END] {
+        is_found_whole(stated::TRACE_OPENED.ordering(), finds.ordering());
+    }
+}
+
+#[test]
+fn a_reader_that_knows_a_page_of_statistics_knows_whose_it_is() {
+    is_found_whole(stated::PAGE_MADE.ordering(), stated::PAGE_KNOWN.ordering());
+}
+
+/// Two threads want something at once, and try once; it is one thread's alone from taking to leaving.
+fn is_exclusive(takes: Ordering, leaves: Ordering) {
+    loom::model(move || {
+        let shared = Arc::new((AtomicBool::new(false), UnsafeCell::new(0)));
+        let try_once = move |shared: &(AtomicBool, UnsafeCell<u32>)| {
+            if !shared.0.swap(true, takes) {
+                // SAFETY: this thread took it, and no other has it.
+                shared.1.with_mut(|uses| unsafe { *uses += 1 });
+                shared.0.store(false, leaves);
+            }
+        };
+        let other = Arc::clone(&shared);
+        let second = loom::thread::spawn(move || try_once(&other));
+        try_once(&shared);
+        second.join().unwrap();
+    });
+}
+
+#[test]
+fn the_record_of_a_thread_that_ended_passes_to_another_as_it_was_left() {
+    is_exclusive(stated::RECORDED_TAKEN.ordering(), stated::RECORDED_LEFT.ordering());
+}
+
+#[test]
+fn one_thread_at_a_time_writes_the_page_of_statistics() {
+    is_exclusive(stated::PAGE_WRITER_TAKES.ordering(), stated::PAGE_WRITER_LEAVES.ordering());
+}
+
+const FREED: u32 = 1;
+const TAKEN: u32 = u32::MAX;
+
+/// An entry of the table of live samples: the block's address, and the stack that it was sampled with, the address times ten.
+struct Entry {
+    address: AtomicU32,
+    stack: UnsafeCell<u32>,
+}
+
+impl Entry {
+    fn insert(&self, address: u32) -> bool {
+        let found = self.address.load(Ordering::Relaxed);
+        let (taken, entered) = (stated::SAMPLE_PLACE_TAKEN.ordering(), stated::SAMPLE_ENTERED.ordering());
+        let is_taken = found <= FREED && self.address.compare_exchange(found, TAKEN, taken, Ordering::Relaxed).is_ok();
+        if is_taken {
+            // SAFETY: this thread took the entry, and no other reads it before it has an address.
+            self.stack.with_mut(|stack| unsafe { *stack = address * 10 });
+            self.address.store(address, entered);
+        }
+        is_taken
+    }
+
+    fn remove(&self, address: u32) {
+        if self.address.load(stated::SAMPLE_FOUND.ordering()) == address {
+            // SAFETY: entered before the address was, and not written again before the address is removed.
+            assert_eq!(self.stack.with(|stack| unsafe { *stack }), address * 10);
+            let removed = stated::SAMPLE_REMOVED.ordering();
+            assert!(self.address.compare_exchange(address, FREED, removed, Ordering::Relaxed).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_sample_is_removed_with_the_stack_it_was_entered_with_while_its_entry_is_used_again() {
+    loom::model(|| {
+        let entry = Arc::new(Entry { address: AtomicU32::new(0), stack: UnsafeCell::new(0) });
+        assert!(entry.insert(5));
+        let other = Arc::clone(&entry);
+        let remover = loom::thread::spawn(move || {
+            other.remove(5);
+            loom::thread::yield_now();
+            other.remove(6);
+        });
+        // The heap would take another entry: here this one is to be used again.
+        while !entry.insert(6) {
+            loom::thread::yield_now();
+        }
+        remover.join().unwrap();
+    });
+}
+
+/// The page of live statistics: the number of the last state, and two halves that states are written to in turn, of two words here.
+#[test]
+fn a_state_of_the_page_of_statistics_is_read_whole_or_not_at_all() {
+    loom::model(|| {
+        let page = Arc::new((
+            AtomicU32::new(0),
+            [[AtomicU32::new(0), AtomicU32::new(0)], [AtomicU32::new(0), AtomicU32::new(0)]],
+        ));
+        let other = Arc::clone(&page);
+        let reader = loom::thread::spawn(move || {
+            let (latest, halves) = &*other;
+            let number = latest.load(stated::PAGE_LATEST.ordering());
+            let [first, second] = &halves[number as usize % 2];
+            let state = [first.load(Ordering::Relaxed), second.load(Ordering::Relaxed)];
+            fence(stated::PAGE_AFTER_WORDS.ordering());
+            if latest.load(Ordering::Relaxed) == number {
+                assert_eq!(state, [number; 2]);
+            }
+        });
+        let (latest, halves) = &*page;
+        for number in 1..=3 {
+            fence(stated::PAGE_BEFORE_WORDS.ordering());
+            halves[number as usize % 2].iter().for_each(|word| word.store(number, Ordering::Relaxed));
+            latest.store(number, stated::PAGE_WRITTEN.ordering());
+        }
+        reader.join().unwrap();
+    });
+}

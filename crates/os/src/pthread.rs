@@ -1,0 +1,165 @@
+//! Threads of the C library: starting and joining one, and what is called when one ends.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! Functions of the C library get structures that they have initialised, or of which every value is valid.
+
+use crate::start_function::Main;
+use core::ffi::c_void;
+use core::mem::{self, MaybeUninit};
+use core::ptr::{self, NonNull};
+use freestone_base::sync::{AtomicUsize, Ordering};
+
+/// How the C library calls a thread.
+pub(crate) type Handle = libc::pthread_t;
+
+/// Starts a thread with every signal blocked, and stores its handle in `handle`. `false` if the C library cannot.
+pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> bool {
+    let before = set_signal_mask(&every_signal());
+    let is_started = start_as_this(handle, main, stack_bytes);
+    set_signal_mask(&before);
+    is_started
+}
+
+/// Waits until a thread has ended, with cancellation of the calling thread put off.
+///
+/// # Safety
+/// - [`start`] stored the handle, and it is joined once.
+pub(crate) unsafe fn join(handle: Handle) {
+    let before = cancel::put_off();
+    // SAFETY: the thread was started joinable, and is joined once (this function's contract).
+    unsafe { libc::pthread_join(handle, ptr::null_mut()) };
+    cancel::allow_as(before);
+}
+
+/// Starts a thread that blocks the signals that this one blocks.
+fn start_as_this(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> bool {
+    let mut attributes = MaybeUninit::uninit();
+    // SAFETY: the call initialises the attributes.
+    if unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) } != 0 {
+        return false;
+    }
+    // SAFETY: the attributes were initialised above.
+    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes) };
+    // SAFETY: the attributes were initialised above, `handle` has room for the result, and `main` is a function of the required type.
+    let error = unsafe { libc::pthread_create(handle.as_mut_ptr(), attributes.as_ptr(), main, ptr::null_mut()) };
+    // SAFETY: the attributes were initialised above, and are not used again.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    error == 0
+}
+
+/// The set of all signals.
+fn every_signal() -> libc::sigset_t {
+    // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
+    let mut all = unsafe { mem::zeroed() };
+    // SAFETY: the call writes to the set, which has room.
+    unsafe { libc::sigfillset(&mut all) };
+    all
+}
+
+/// Sets which signals the calling thread blocks. Returns those that it blocked before.
+fn set_signal_mask(signals: &libc::sigset_t) -> libc::sigset_t {
+    // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
+    let mut before = unsafe { mem::zeroed() };
+    // SAFETY: the call reads one set and writes to the other, which has room.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, signals, &mut before) };
+    before
+}
+
+/// Whether the calling thread can be cancelled.
+#[cfg(not(target_os = "android"))]
+mod cancel {
+    use core::ffi::c_int;
+
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+    }
+
+    /// The same in glibc, musl and FreeBSD's library.
+    const DISABLE: c_int = if cfg!(target_vendor = "apple") { 0 } else { 1 };
+
+    /// Makes the calling thread one that cannot be cancelled. Returns how it was before.
+    pub(super) fn put_off() -> c_int {
+        set(DISABLE)
+    }
+
+    /// Has the calling thread cancelled as it was before [`put_off`].
+    pub(super) fn allow_as(before: c_int) {
+        set(before);
+    }
+
+    fn set(state: c_int) -> c_int {
+        let mut before = 0;
+        // SAFETY: `before` has room for the result; `state` is one of the two that there are, or what this call returned.
+        unsafe { pthread_setcancelstate(state, &mut before) };
+        before
+    }
+}
+
+/// No thread can be cancelled.
+#[cfg(target_os = "android")]
+mod cancel {
+    pub(super) fn put_off() {}
+    pub(super) fn allow_as((): ()) {}
+}
+
+/// A function that is called in each thread that ends with a value of its own, and the threads' values.
+#[derive(Debug)]
+pub struct ExitHook {
+    /// The key of the values, or [`NO_KEY`].
+    key: AtomicUsize,
+}
+
+/// There is no key yet, or the C library had none left.
+const NO_KEY: usize = usize::MAX;
+
+impl ExitHook {
+    /// How often a function may put off its work by setting a value again, so that other destructors, which may free and allocate, run before
+    /// it: it is called in each round of the destructors of thread-specific data, and does its work in the third.
+    pub const ROUNDS_MOST: u32 = 2;
+
+    /// No function.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { key: AtomicUsize::new(NO_KEY) }
+    }
+
+    /// Has `hook` called in each thread that ends with a value, from now on. Called once, and allocates nothing. If the C library has no key left,
+    /// [`ExitHook::is_set`] stays `false`.
+    pub fn set(&self, hook: unsafe extern "C" fn(*mut c_void)) {
+        let mut key = 0;
+        // SAFETY: `key` is a valid place for the result, and the destructor a function of the required type.
+        if unsafe { libc::pthread_key_create(&mut key, Some(hook)) } == 0 {
+            self.key.store(key as usize, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there is a function.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.key.load(Ordering::Relaxed) != NO_KEY
+    }
+
+    /// The calling thread's value; null if it has none, or there is no function.
+    #[must_use]
+    pub fn value(&self) -> *mut c_void {
+        if !self.is_set() {
+            return ptr::null_mut();
+        }
+        // SAFETY: the key was created, and is never deleted.
+        unsafe { libc::pthread_getspecific(self.key.load(Ordering::Relaxed) as libc::pthread_key_t) }
+    }
+
+    /// Sets the calling thread's value, which may allocate. `false` if the C library cannot.
+    pub fn set_value(&self, value: NonNull<c_void>) -> bool {
+        let key = self.key.load(Ordering::Relaxed) as libc::pthread_key_t;
+        // SAFETY: the key was created, and is never deleted; without one the call fails.
+        self.is_set() && unsafe { libc::pthread_setspecific(key, value.as_ptr()) == 0 }
+    }
+}
+
+impl Default for ExitHook {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,80 @@
+//! A function that is called in each thread that ends: a callback of thread-local storage.
+#![allow(unsafe_code)]
+//!
+//! The loader calls those of an executable or library in the order of their sections' names, with its lock held. The name of this one comes after that
+//! of Rust's standard library, whose destructors of thread-local values may free and allocate, and after that of the C runtime.
+//!
+//! # Safety
+//! The loader calls the callback as its documentation says. The hook is a function, or null.
+
+use core::ffi::c_void;
+use core::mem;
+use core::ptr::{self, NonNull};
+use freestone_base::sync::{AtomicPtr, Ordering};
+
+/// A function that is called in each thread that ends.
+type Hook = unsafe extern "C" fn(*mut c_void);
+
+/// The hook of the object that contains the allocator; null before there is one.
+static HOOK: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// What the loader calls at the start and the end of each thread and of the process.
+#[used]
+#[unsafe(link_section = ".CRT$XLY")]
+static CALLBACK: unsafe extern "system" fn(*mut c_void, u32, *mut c_void) = on_event;
+
+unsafe extern "system" fn on_event(_object: *mut c_void, reason: u32, _reserved: *mut c_void) {
+    const THREAD_DETACH: u32 = 3;
+    let hook = HOOK.load(Ordering::Acquire);
+    if reason != THREAD_DETACH || hook.is_null() {
+        return;
+    }
+    // SAFETY: the pointer is that of the function which `ExitHook::set` stored.
+    let hook = unsafe { mem::transmute::<*mut c_void, Hook>(hook) };
+    // SAFETY: the hook takes any value, and this is the thread that ends.
+    unsafe { hook(ptr::null_mut()) };
+}
+
+/// A function that is called in each thread that ends, whether it has a value or not. There is one for the whole object.
+#[derive(Debug)]
+pub struct ExitHook(());
+
+impl ExitHook {
+    /// The function does its work in its one call.
+    pub const ROUNDS_MOST: u32 = 0;
+
+    /// No function.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(())
+    }
+
+    /// Has `hook` called in each thread that ends, from now on.
+    pub fn set(&self, hook: unsafe extern "C" fn(*mut c_void)) {
+        core::hint::black_box(&CALLBACK);
+        HOOK.store(hook as *mut c_void, Ordering::Release);
+    }
+
+    /// Whether there is a function.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        !HOOK.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Null: no value is kept.
+    #[must_use]
+    pub fn value(&self) -> *mut c_void {
+        ptr::null_mut()
+    }
+
+    /// Nothing: the function is called without it.
+    pub fn set_value(&self, _value: NonNull<c_void>) -> bool {
+        true
+    }
+}
+
+impl Default for ExitHook {
+    fn default() -> Self {
+        Self::new()
+    }
+}
