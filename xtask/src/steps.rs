@@ -21,7 +21,7 @@ struct Step {
     run: fn() -> Result<()>,
 }
 
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     Step { name: "fmt", what: "formatting", beside: None, run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step {
         name: "layers",

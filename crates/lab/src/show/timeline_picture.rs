@@ -103,7 +103,7 @@ impl Scale {
                 "<text class=\"soft\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 self.place((ms, 0))[0],
                 bottom + 20.0,
-                plain(&quantity::time(ms as f64 * 1e6))
+                if ms == 0 { "0".into() } else { plain(&quantity::time(ms as f64 * 1e6)) }
             );
         }
         svg
