@@ -18,12 +18,15 @@ mod top;
 mod trace;
 
 use crate::process::command_file::Refusal;
-use crate::process::interrupt;
+use crate::process::{child, interrupt};
 use anyhow::{Error, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Exit status of every error except those for which shells have a status of their own.
 const FAILURE: u8 = 2;
+
+/// Exit status when something took longer than `--timeout` and was killed: that of `timeout`. What else was measured is kept.
+const TIMED_OUT: u8 = 124;
 
 /// Your program under every allocator, measured.
 #[derive(Parser)]
@@ -78,18 +81,18 @@ pub(crate) fn main() -> Result<u8> {
     interrupt::end_when_the_reader_is_gone();
     let arguments = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     match arguments.command {
-        Command::Run(options) => run::main(&options).map(unless_interrupted).map_err(not_started),
-        Command::Compare(options) => compare::main(&options).map(|()| unless_interrupted(0)),
-        Command::Bench(options) => bench::main(&options).map(unless_interrupted),
-        Command::Experiment(options) => experiment::main(&options).map(|()| unless_interrupted(0)),
+        Command::Run(options) => run::main(&options).map(unless_ended_early).map_err(not_started),
+        Command::Compare(options) => compare::main(&options).map(|()| unless_ended_early(0)),
+        Command::Bench(options) => bench::main(&options).map(unless_ended_early),
+        Command::Experiment(options) => experiment::main(&options).map(|()| unless_ended_early(0)),
         Command::Report(options) => report::main(&options).map(|()| 0),
-        Command::Top(options) => top::main(&options).map(unless_interrupted),
-        Command::Profile(options) => profile::main(&options).map(unless_interrupted),
-        Command::Leaks(options) => leaks::main(&options).map(unless_interrupted),
+        Command::Top(options) => top::main(&options).map(unless_ended_early),
+        Command::Profile(options) => profile::main(&options).map(unless_ended_early),
+        Command::Leaks(options) => leaks::main(&options).map(unless_ended_early),
         Command::Options(options) => options::main(&options).map(|()| 0),
         Command::Record(options) => record::main(&options),
         Command::Trace(options) => trace::main(&options).map(|()| 0),
-        Command::Replay(options) => replay::main(&options).map(unless_interrupted),
+        Command::Replay(options) => replay::main(&options).map(unless_ended_early),
         Command::Peers(options) => peers::main(&options),
         Command::Completions { shell } => {
             completions::print(shell, &mut Cli::command());
@@ -117,11 +120,13 @@ fn not_started(error: Error) -> Error {
 
 /// The exit status after `error`: for a command that cannot be run, the one that a shell gives.
 pub(crate) fn status_of(error: &Error) -> u8 {
-    unless_interrupted(error.downcast_ref::<Refusal>().map_or(FAILURE, |refusal| refusal.status))
+    unless_ended_early(error.downcast_ref::<Refusal>().map_or(FAILURE, |refusal| refusal.status))
 }
 
-/// `status`, or 128 + the signal that asked the lab to stop, so that a script does not mistake an interrupted measurement for a complete one.
-fn unless_interrupted(status: u8) -> u8 {
+/// `status`, or 128 + the signal that asked the lab to stop, or that of a run that took too long: a script must not mistake a measurement that
+/// lacks something for a complete one.
+fn unless_ended_early(status: u8) -> u8 {
+    let status = if child::any_timed_out() { TIMED_OUT } else { status };
     interrupt::asked_by().map_or(status, |signal| 128 + signal as u8)
 }
 

@@ -2,7 +2,10 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, refuses, said, scratch, succeeded};
+use harness::{command, file, freestone, holds, installed, refuses, said, scratch, succeeded};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 #[test]
 fn a_command_needs_no_separator_and_keeps_its_own_options() {
@@ -35,8 +38,93 @@ fn what_keeps_run_from_starting_the_command_has_the_statuses_of_env() {
 }
 
 #[test]
+fn what_takes_longer_than_its_limit_gives_the_status_of_timeout_and_the_rest_is_kept() {
+    let compare = ["compare", "-a", "system", "--no-report", "--rounds", "1", "--timeout", "1", "--"];
+    assert_eq!(freestone(&[&compare[..], &["sleep", "30"]].concat()).status.code(), Some(124));
+    assert_eq!(freestone(&[&compare[..], &["true"]].concat()).status.code(), Some(0));
+    let bench = ["bench", "tiny_hot", "random_mixed", "-a", "system", "--no-report", "--rounds", "1", "--timeout", "1"];
+    let sizes = ["-p", "tiny_hot.ops=1000", "-p", "random_mixed.ops=100000000000"];
+    let output = freestone(&[&bench[..], &sizes].concat());
+    assert_eq!(output.status.code(), Some(124), "{}", said(&output));
+    holds(&said(&output), &["random_mixed under system", "took longer than 1 s"]);
+    holds(&String::from_utf8_lossy(&output.stdout), &["tiny_hot"]);
+}
+
+/// What the command prints on a terminal of 40 columns, and its status; `input` is what the user types. `None` without the program `script`.
+fn on_a_terminal(arguments: &str, variables: &[(&str, &str)], input: &str) -> Option<(String, Option<i32>)> {
+    if !installed("script") {
+        return None;
+    }
+    let line = format!("stty cols 40 rows 24; exec '{}' {arguments}", env!("CARGO_BIN_EXE_freestone"));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(scratch());
+    let mut script =
+        script.envs(variables.iter().copied()).env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped());
+    script = script.stderr(Stdio::null());
+    let mut child = script.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n");
+    Some((text, output.status.code()))
+}
+
+#[test]
+fn on_a_narrow_terminal_tables_fit_and_nothing_is_cut_off() {
+    let bench = "bench tiny_hot -a system,freestone --rounds 2 -p tiny_hot.ops=1000 --no-report";
+    let Some((text, status)) = on_a_terminal(bench, &[], "") else { return };
+    assert_eq!(status, Some(0), "{text}");
+    holds(&text, &["tiny_hot", "system", "freesto", "loop"]);
+    for arguments in [bench, "compare -a system,freestone --rounds 2 --no-report -- true"] {
+        let (text, _) = on_a_terminal(arguments, &[], "").unwrap();
+        // Lines of tables begin with a rule or a space, sentences with a letter.
+        let of_tables =
+            text.lines().filter(|line| line.starts_with('─') || (line.starts_with(' ') && !line.starts_with(" ≈:")));
+        for line in of_tables {
+            assert!(line.chars().count() <= 40, "{line:?} is wider than the terminal");
+        }
+        assert!(!text.contains('…'), "{text}");
+    }
+    let (options, _) = on_a_terminal("options", &[], "").unwrap();
+    holds(&options, &["\nFREESTONE_DECAY_MS\n  value: 1000\n  from: default\n", "\n  range: 0 to 4294967295\n"]);
+    holds(&on_a_terminal("bench --list", &[], "").unwrap().0, &["\nlarson\n  shows: time\n"]);
+}
+
+#[test]
+fn a_peer_is_built_when_the_user_agrees_and_is_announced_with_its_time() {
+    // What stands in for cargo makes a library that is none, so nothing is measured in the end.
+    let folder = scratch().join("obliging-cargo");
+    std::fs::create_dir_all(&folder).unwrap();
+    let cargo = "#!/bin/sh\nmkdir -p $CARGO_TARGET_DIR/release; [ -e $CARGO_TARGET_DIR/release/libpeer_rpmalloc.so ] || : > $CARGO_TARGET_DIR/release/libpeer_rpmalloc.so\n";
+    std::fs::write(folder.join("cargo"), cargo).unwrap();
+    std::fs::set_permissions(folder.join("cargo"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let cache = scratch().join("cache-of-peers");
+    let _ = std::fs::remove_dir_all(&cache);
+    let variables = [("PATH", path.as_str()), ("XDG_CACHE_HOME", cache.to_str().unwrap())];
+    let bench = "bench tiny_hot -a system,rpmalloc --rounds 1 -p tiny_hot.ops=1000 --no-report";
+    let Some((text, status)) = on_a_terminal(bench, &variables, "n\n") else { return };
+    assert_eq!(status, Some(2), "{text}");
+    holds(
+        &text,
+        &[
+            "rpmalloc is not built yet",
+            "may take minutes",
+            "Build it? [Y/n]",
+            "`freestone peers build rpmalloc` builds it",
+        ],
+    );
+    assert!(!cache.exists(), "nothing is built");
+    let (text, _) = on_a_terminal(bench, &variables, "y\n").unwrap();
+    holds(&text, &["Build it? [Y/n]", "rpmalloc is built ("]);
+    std::fs::remove_dir_all(&cache).unwrap();
+    let arguments: Vec<&str> = bench.split(' ').collect();
+    let unasked = said(&command(&arguments).envs(variables).env_remove("FREESTONELAB_PEERS").output().unwrap());
+    holds(&unasked, &["rpmalloc is not built yet", "rpmalloc is built ("]);
+    assert!(!unasked.contains("Build it?"), "without a terminal nobody can answer: {unasked}");
+}
+
+#[test]
 fn a_setuid_command_is_judged_by_what_was_seen() {
-    use std::os::unix::fs::PermissionsExt;
     // Its owner starts it, so it gets no more rights than it has, and the loader preloads into it.
     let copy = scratch().join("setuid-ls");
     std::fs::copy("/bin/ls", &copy).unwrap();
@@ -55,6 +143,8 @@ fn an_option_that_does_not_exist_is_named_as_typed_with_the_nearest() {
     refuses(&["bench", "larson", "-a", "freestone:hardn=checks"], &["'hardn'", "Did you mean harden"]);
     let output = command(&["options"]).env("FREESTONE_DECAI_MS", "5").output().unwrap();
     holds(&succeeded(&output), &["'FREESTONE_DECAI_MS'", "Did you mean FREESTONE_DECAY_MS"]);
+    let output = command(&["options"]).env("FREESTONE_DECAY_MS", "soon").output().unwrap();
+    holds(&succeeded(&output), &["'FREESTONE_DECAY_MS=soon' is ignored", "0 to 4294967295"]);
     let output = command(&["options"]).env("FREESTONE_LIBRARY", "/x").env("FREESTONE_DECAY_MS", "5").output().unwrap();
     assert!(!succeeded(&output).contains("warning"));
 }

@@ -5,6 +5,7 @@
 use crate::show::table;
 use crate::suggestion;
 use anyhow::Result;
+use freestone::door::Settings;
 use freestone::options::{OPTIONS, OptionSpec, Unit};
 use serde_json::json;
 
@@ -62,8 +63,16 @@ fn mistakes() -> Vec<String> {
         names.filter(|name| name.starts_with(PREFIX) && !NO_OPTIONS.contains(&name.as_str())).collect();
     names.sort();
     let known: Vec<String> = OPTIONS.iter().map(environment_key).collect();
-    let unknown = names.iter().filter(|name| !known.contains(name));
-    unknown.map(|name| suggestion::unknown("option", name, known.iter().map(String::as_str))).collect()
+    let mistake = |name: &String| match known.iter().position(|key| key == name) {
+        None => Some(suggestion::unknown("option", name, known.iter().map(String::as_str))),
+        Some(option) => {
+            let value = std::env::var_os(name)?;
+            Settings::new().set(option, value.as_encoded_bytes()).err()?;
+            let range = OPTIONS[option].range();
+            Some(format!("'{name}={}' is ignored: {name} takes {range}", value.to_string_lossy()))
+        }
+    };
+    names.iter().filter_map(mistake).collect()
 }
 
 /// The environment variable of an option.

@@ -12,7 +12,9 @@ use crate::process::exit_report::{self, Report};
 use crate::process::memory_timeline::{self, Timeline};
 use crate::process::scratch_file::ScratchFile;
 use crate::process::{command_file, command_run, interrupt};
-use crate::show::timeline_plot;
+use crate::results::machine::Machine;
+use crate::results::timestamp;
+use crate::show::{command_line, origin, timeline_files};
 use anyhow::{Context, Result};
 use exit_summary::{EndedCommand, Presence};
 use std::ffi::OsString;
@@ -83,7 +85,9 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         let _ = writeln!(text, "  not written    {error:#}");
     }
     if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
-        let [table, picture] = timeline_plot::write(&timeline.rows(&report), file)?;
+        let what = format!("{} under {}", command_line::quoted(&options.command), allocator.label());
+        let place = origin::of(&Machine::here(), timestamp::now());
+        let [table, picture] = timeline_files::write(&timeline.rows(&report), [&what, &place], file)?;
         let _ = writeln!(text, "  timeline       {} and {}", table.display(), picture.display());
     }
     // The command may have ended because the terminal is gone. Its exit status counts all the same.

@@ -148,6 +148,29 @@ pub(crate) fn defeats(summary: &Summary, aspect: &Aspect) -> Option<String> {
     ))
 }
 
+/// The reader's first question, answered: how much time and memory Freestone takes, as a multiple of the baseline's. `None` if that was not measured.
+pub(crate) fn answer(summary: &Summary) -> Option<String> {
+    let label = summary.label(summary.allocators().first()?);
+    // `system (glibc 2.36)` is known as glibc.
+    let base = label.strip_prefix("system (").and_then(|rest| rest.strip_suffix(')')).unwrap_or(&label);
+    let [time, memory] = [Figure::Time, Figure::PeakRss].map(|figure| Tally::of(summary, OURS, figure));
+    let seen = |tally: Option<Tally>| tally.filter(|tally| tally.less + tally.more > 0).map(|tally| tally.mean);
+    let (was_measured, time, memory) = (time.is_some() || memory.is_some(), seen(time), seen(memory));
+    if !was_measured {
+        return None;
+    }
+    Some(match (time, memory) {
+        (Some(time), Some(memory)) => {
+            format!("Freestone takes {time:.2} × the time and {memory:.2} × the peak memory of {base}")
+        }
+        (Some(time), None) => format!("Freestone takes {time:.2} × the time of {base}"),
+        (None, Some(memory)) => {
+            format!("Freestone takes {memory:.2} × the peak memory of {base}; no difference in time was seen")
+        }
+        (None, None) => format!("No difference was seen between Freestone and {base}"),
+    })
+}
+
 /// The names as `a, b and c`.
 pub(crate) fn enumerated(names: &[String]) -> String {
     match names {

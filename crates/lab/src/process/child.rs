@@ -11,8 +11,17 @@ use crate::process::interrupt;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// Whether a child took longer than its limit, since this process started.
+static TIMED_OUT: AtomicBool = AtomicBool::new(false);
+
+/// Whether a child took longer than its limit and was killed.
+pub(crate) fn any_timed_out() -> bool {
+    TIMED_OUT.load(Ordering::Relaxed)
+}
 
 /// How a child ended.
 pub(crate) enum End {
@@ -74,6 +83,7 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<End> {
                 continue;
             }
         };
+        TIMED_OUT.fetch_or(matches!(end, End::TimedOut), Ordering::Relaxed);
         end_group(child);
         child.wait()?;
         return Ok(end);

@@ -2,8 +2,8 @@
 
 use crate::allocator::description::Allocator;
 use crate::results::machine::Machine;
+use crate::results::timestamp;
 use serde::{Deserialize, Serialize};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Name of the format, in the first line of every file.
 pub(crate) const FORMAT: &str = "freestone-lab-results";
@@ -44,7 +44,7 @@ impl Header {
             format: FORMAT.into(),
             version: VERSION,
             command: std::env::args().collect(),
-            started_unix: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs()),
+            started_unix: timestamp::now(),
             lab: env!("CARGO_PKG_VERSION").into(),
             machine,
             seed: Some(seed),

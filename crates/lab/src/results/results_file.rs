@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A line after the first.
 #[derive(Serialize, Deserialize)]
@@ -136,7 +135,7 @@ pub(crate) fn read(path: &Path) -> Result<Results> {
 
 /// A name for a new file: in the folder `freestone-results`, with the time, and with `what` is measured.
 pub(crate) fn new_path(what: &str) -> PathBuf {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+    let seconds = timestamp::now();
     let stamp = timestamp::utc(seconds).replace([':', ' '], "-");
     let name = |serial: &str| PathBuf::from(format!("freestone-results/{stamp}-{what}{serial}.jsonl"));
     // Two measurements may begin within the same second, and neither may overwrite the other.

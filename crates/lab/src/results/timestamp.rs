@@ -1,5 +1,12 @@
 //! Times as text.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The time now, in seconds since 1970; 0 before that.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+}
+
 /// A UTC time such as `2026-11-21 01:02:03`.
 pub(crate) fn utc(unix_seconds: u64) -> String {
     let (days, rest) = (unix_seconds / 86_400, unix_seconds % 86_400);

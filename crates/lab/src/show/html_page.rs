@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`skeleton`] | the document, the style, escaping |
 //! | [`first_screen`] | the ranking in words |
-//! | [`ratio_charts`] | charts of the ratios, centred on 1: time on the left, memory on the right |
+//! | [`ratio_charts`] | one chart of all ratios, centred on 1, for time and one for memory |
 //! | [`curves`] | latency by percentile, memory over time |
 //! | [`details`] | tables: figures, machine, warnings, all rounds |
 //! | [`trend`] | several files |
@@ -70,12 +70,13 @@ fn render(latest: &Results, all: &[(PathBuf, Results)]) -> Result<String> {
     let mut warnings = latest.warnings.clone();
     warnings.extend(doubts::between_files(all.iter().map(|(_, results)| results)));
     let mut body = String::new();
+    let origin = skeleton::Origin::of(&latest.header);
     body.push_str(&details::programs_section(&summary));
     body.push_str(&first_screen::section(&summary, &latest.header, &warnings));
+    body.push_str(&ratio_charts::section(&summary, &origin));
+    body.push_str(&curves::memory_section(&summary, &origin)?);
+    body.push_str(&curves::latency_section(&summary, &origin)?);
     body.push_str(&details::published_section(&summary));
-    body.push_str(&ratio_charts::section(&summary));
-    body.push_str(&curves::latency_section(&summary)?);
-    body.push_str(&curves::memory_section(&summary)?);
     body.push_str(&details::figures_section(&summary));
     body.push_str(&trend::section_of(all, baseline));
     body.push_str(&details::warnings_section(&warnings));

@@ -15,6 +15,29 @@ pub(crate) enum Theme {
     Light,
     /// On the page, with the colours of its CSS variables.
     Page,
+    /// On the page, for screens as narrow as a telephone's.
+    NarrowPage,
+}
+
+impl Theme {
+    fn size(self) -> (u32, u32) {
+        if self == Self::NarrowPage { (360, 300) } else { (760, 300) }
+    }
+
+    /// The size of the labels on the axes: a narrow screen shows a picture at less than its size.
+    fn size_of_labels(self) -> i32 {
+        if self == Self::NarrowPage { 17 } else { 13 }
+    }
+
+    /// The title in the picture; on a narrow screen it has no room there, and is below.
+    fn title(self, title: &str) -> &str {
+        if self == Self::NarrowPage { "" } else { title }
+    }
+
+    /// The most labels of the horizontal axis.
+    fn most_labels(self) -> usize {
+        if self == Self::NarrowPage { 5 } else { 10 }
+    }
 }
 
 /// A line: its name, and its points in the units of the axes.
@@ -22,7 +45,6 @@ pub(crate) type Series = (String, Vec<(f64, f64)>);
 
 const INK: RGBColor = RGBColor(1, 2, 3);
 const FAINT: RGBColor = RGBColor(4, 5, 6);
-const SIZE: (u32, u32) = (760, 300);
 /// Position of the first entry of the legend.
 const LEGEND: (i32, i32) = (66, 6);
 /// Distance between two entries of the legend.
@@ -62,13 +84,13 @@ pub(crate) fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series], 
     let top = points().map(|point| point.1).fold(0.0, f64::max).max(1e-9) * 1.05;
     let mut svg = String::new();
     {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let area = SVGBackend::with_string(&mut svg, theme.size()).into_drawing_area();
         let for_legend = if theme == Theme::Light { LEGEND_HEIGHT } else { 0 };
         let mut chart = ChartBuilder::on(&area)
-            .caption(title, ("sans-serif", 17, &INK))
+            .caption(theme.title(title), ("sans-serif", 17, &INK))
             .margin(10)
             .margin_top(10 + for_legend)
-            .x_label_area_size(36)
+            .x_label_area_size(10 + 2 * theme.size_of_labels())
             .y_label_area_size(56)
             .build_cartesian_2d(0.0..right, 0.0..top)
             .map_err(|error| anyhow!("the plot '{title}' could not be laid out: {error}"))?;
@@ -77,11 +99,12 @@ pub(crate) fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series], 
             .light_line_style(TRANSPARENT)
             .bold_line_style(FAINT)
             .axis_style(FAINT)
+            .x_labels(theme.most_labels())
             .x_desc(x_name)
             .y_desc(y_name)
             .x_label_formatter(&|value| tick(*value))
             .y_label_formatter(&|value| tick(*value))
-            .label_style(("sans-serif", 13, &INK))
+            .label_style(("sans-serif", theme.size_of_labels(), &INK))
             .draw()
             .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
         for (at, (name, points)) in series.iter().enumerate() {
@@ -108,12 +131,12 @@ pub(crate) fn percentiles(title: &str, labels: &[String], series: &[Series], the
     let right = labels.len().saturating_sub(1).max(1) as f64;
     let mut svg = String::new();
     {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let area = SVGBackend::with_string(&mut svg, theme.size()).into_drawing_area();
         let mut chart = ChartBuilder::on(&area)
-            .caption(title, ("sans-serif", 17, &INK))
+            .caption(theme.title(title), ("sans-serif", 17, &INK))
             .margin(10)
             .margin_right(36)
-            .x_label_area_size(36)
+            .x_label_area_size(10 + 2 * theme.size_of_labels())
             .y_label_area_size(64)
             .build_cartesian_2d(0.0..right, 1.0..highest)
             .map_err(|error| anyhow!("the plot '{title}' could not be laid out: {error}"))?;
@@ -122,11 +145,11 @@ pub(crate) fn percentiles(title: &str, labels: &[String], series: &[Series], the
             .light_line_style(TRANSPARENT)
             .bold_line_style(FAINT)
             .axis_style(FAINT)
-            .x_labels(labels.len())
+            .x_labels(labels.len().min(theme.most_labels()))
             .y_labels(highest as usize + 1)
             .x_label_formatter(&|place| labels.get(place.round() as usize).cloned().unwrap_or_default())
             .y_label_formatter(&|power| power_of_ten(*power))
-            .label_style(("sans-serif", 13, &INK))
+            .label_style(("sans-serif", theme.size_of_labels(), &INK))
             .draw()
             .map_err(|error| anyhow!("the axes of '{title}' could not be drawn: {error}"))?;
         for (name, points) in series {
@@ -160,12 +183,12 @@ fn rgb(css: &str) -> RGBColor {
 fn themed(svg: &str, theme: Theme) -> String {
     let (ink, faint) = match theme {
         Theme::Light => ("#22272e", "#d8dde3"),
-        Theme::Page => ("var(--ink)", "var(--line)"),
+        Theme::Page | Theme::NarrowPage => ("var(--ink)", "var(--line)"),
     };
     let svg = svg.replace("#010203", ink).replace("#040506", faint);
     match theme {
         Theme::Light => svg.replacen('>', "><rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>", 1),
-        Theme::Page => svg,
+        Theme::Page | Theme::NarrowPage => svg,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use console::Term;
+use std::fmt;
 
 /// Width in characters when the output does not go to a terminal.
 const WIDTH_OF_FILES: usize = 140;
@@ -74,15 +75,55 @@ pub(crate) fn new(header: &[String]) -> Table {
     table
 }
 
-/// An empty table for text: every column aligned to the left, lines wrapped at the terminal's width.
-pub(crate) fn text(header: &[String]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header);
-    table.set_width(width_u16());
-    table
+/// The least width at which columns of text can be read; on narrower terminals each row is a list.
+const WIDTH_OF_TEXT: usize = 72;
+
+/// A table of text: columns aligned to the left, with lines wrapped at the terminal's width. Where the terminal is too narrow for columns, each row is
+/// its first cell, and below it the name and the text of each other cell that is not empty.
+pub(crate) struct TextTable {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// An empty table of text.
+pub(crate) fn text(header: &[String]) -> TextTable {
+    TextTable { header: header.to_vec(), rows: Vec::new() }
+}
+
+impl TextTable {
+    /// Adds a row, with a cell for each column.
+    pub(crate) fn add_row(&mut self, row: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(row.into_iter().map(Into::into).collect());
+    }
+
+    fn in_columns(&self) -> Table {
+        let mut table = Table::new();
+        table
+            .load_style(presets::UTF8_HORIZONTAL_ONLY)
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_header(&self.header);
+        table.set_width(width_u16());
+        self.rows.iter().for_each(|row| {
+            table.add_row(row);
+        });
+        table
+    }
+
+    fn as_list(&self) -> String {
+        let mut list = Vec::new();
+        for row in &self.rows {
+            list.push(row.first().cloned().unwrap_or_default());
+            let others = self.header.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
+            list.extend(others.map(|(name, cell)| format!("  {name}: {}", cell.replace('\n', "\n    "))));
+        }
+        list.join("\n")
+    }
+}
+
+impl fmt::Display for TextTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if width() < WIDTH_OF_TEXT { f.write_str(&self.as_list()) } else { self.in_columns().fmt(f) }
+    }
 }
 
 fn width_u16() -> u16 {

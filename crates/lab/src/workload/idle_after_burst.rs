@@ -26,6 +26,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
     run_on_null: None,
 };
 
+/// Blocks between two samples of the resident size: some hundred samples for the smallest burst.
+const SAMPLED_EVERY: usize = 4096;
+
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let (burst_bytes, idle) = (params.size("burst_mib") << 20, Duration::from_millis(params.get("idle_ms")));
     let (ops, checksum, rss_before_bytes, rss_after_bytes) = meter.section(|sampler| {
@@ -37,7 +40,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
             block.stamp(blocks.len() as u64);
             bytes += block.size();
             blocks.push(block);
-            if blocks.len() % 65_536 == 0 {
+            if blocks.len() % SAMPLED_EVERY == 0 {
                 sampler.sample();
             }
         }
@@ -46,8 +49,11 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         for (tag, block) in blocks.into_iter().enumerate() {
             checksum = checksum.wrapping_add(CHeap.verify(&block, tag as u64));
             CHeap.release(block);
+            if tag % SAMPLED_EVERY == 0 {
+                sampler.sample();
+            }
         }
-        sampler.sleep(idle, Duration::from_millis(50));
+        sampler.sleep(idle, Duration::from_millis(20));
         (ops, checksum, rss_before_bytes, sampler.sample())
     });
     Outcome::new(ops, checksum)

@@ -36,6 +36,17 @@ fn the_allocators_within_a_small_factor_of_the_least_lead_together() {
 }
 
 #[test]
+fn the_answer_names_what_differs_visibly_and_says_where_nothing_does() {
+    let answered =
+        |time, memory| answer(&summary_of(&[("a", "system", 100, 100), ("a", "freestone", time, memory)])).unwrap();
+    assert_eq!(answered(56, 48), "Freestone takes 0.56 × the time and 0.48 × the peak memory of system");
+    assert_eq!(answered(56, 100), "Freestone takes 0.56 × the time of system");
+    assert!(answered(100, 120).ends_with("1.20 × the peak memory of system; no difference in time was seen"));
+    assert_eq!(answered(100, 100), "No difference was seen between Freestone and system");
+    assert_eq!(answer(&summary_of(&[("a", "system", 1, 1), ("a", "other", 1, 1)])), None);
+}
+
+#[test]
 fn where_freestone_is_behind_the_winner_is_named_and_the_worst_comes_first() {
     let summary = summary_of(&[
         ("a", "system", 100, 100),

@@ -3,8 +3,8 @@
 use crate::measure::ranking;
 use crate::measure::summary::Summary;
 use crate::results::file_header::Header;
-use crate::results::timestamp;
-use crate::show::{plot, quantity};
+use crate::show::{command_line, origin, plot};
+use std::ffi::OsString;
 
 /// The style sheet. Colours are variables, so that pictures and text change together; it covers print and small screens.
 const STYLE: &str = include_str!("page.css");
@@ -15,19 +15,11 @@ pub(super) const POLICY: &str =
 
 /// The whole document around `body`.
 pub(super) fn whole(summary: &Summary, header: &Header, body: &str) -> String {
-    let machine = &header.machine;
     let names: Vec<&String> = summary.allocators().iter().take(1).chain(ranking::compared(summary)).collect();
     let listed = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-    let subtitle = format!(
-        "{} · {} processors · {} · {} · measured {} UTC",
-        machine.cpu,
-        machine.processors,
-        quantity::bytes(machine.memory_bytes as f64),
-        machine.kernel,
-        timestamp::utc(header.started_unix)
-    );
-    let title = ["Memory allocators, measured", &listed, &subtitle];
-    document(POLICY, title, &legend(summary, names), body)
+    let answer = ranking::answer(summary).unwrap_or_else(|| "Memory allocators, measured".into());
+    let title = [&answer, &listed, &origin::of(&header.machine, header.started_unix)];
+    document(POLICY, title.map(String::as_str), &legend(summary, names), body)
 }
 
 /// A document with a heading, a title for the browser's tab, and a line below the heading; `after_heading` and `body` are HTML.
@@ -40,6 +32,29 @@ pub(crate) fn document(policy: &str, title: [&str; 3], after_heading: &str, body
          <title>Freestone lab: {tab}</title><style>{STYLE}</style></head>\n<body><header><p class=\"mark\">Freestone lab</p>\
          <h1>{heading}</h1><p class=\"sub\">{subtitle}</p>{after_heading}</header>\n<main>{body}</main></body></html>\n"
     )
+}
+
+/// What every picture says below it, so that it can be shown alone: the command, the machine and the date.
+pub(super) struct Origin {
+    command: String,
+    place: String,
+}
+
+impl Origin {
+    /// The origin of a file's figures.
+    pub(super) fn of(header: &Header) -> Self {
+        let mut words: Vec<OsString> = header.command.iter().map(OsString::from).collect();
+        if let Some(first) = words.first_mut() {
+            *first = "freestone".into();
+        }
+        Self { command: command_line::quoted(&words), place: origin::of(&header.machine, header.started_unix) }
+    }
+
+    /// The caption of a picture with this title.
+    pub(super) fn caption(&self, title: &str) -> String {
+        let [title, command, place] = [title, &self.command, &self.place].map(escape);
+        format!("<figcaption>{title} · <code>{command}</code> · {place}</figcaption>")
+    }
 }
 
 /// The legend: allocators with their colours.

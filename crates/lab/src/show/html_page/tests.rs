@@ -80,6 +80,39 @@ fn names_are_escaped_and_ratios_are_right() {
 }
 
 #[test]
+fn the_page_begins_with_how_much_freestone_takes_and_every_picture_says_where_it_is_from() {
+    let mut results = sample_of(&[(2, "system"), (1, "freestone")]);
+    results.header.allocators[0].version = Some("glibc 2.36".into());
+    results.header.command = ["/x/freestone", "bench", "a b"].map(str::to_owned).into();
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    assert!(
+        html.contains("<h1>Freestone takes 0.50 × the time and 0.50 × the peak memory of glibc 2.36</h1>"),
+        "{html}"
+    );
+    assert_eq!(html.matches("<figure>").count(), html.matches("<code>freestone bench 'a b'</code> · ").count());
+    let alone = page_of(&[(PathBuf::from("one.jsonl"), sample())]);
+    assert!(alone.contains("<h1>Memory allocators, measured</h1>"), "without Freestone there is no such answer");
+}
+
+#[test]
+fn latencies_are_shown_without_the_clock_and_grey_where_they_are_mostly_the_clocks() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample_of(&[(1, "system"), (3, "freestone")]))]);
+    let section = html.split("<h2>Latency</h2>").nth(1).unwrap();
+    assert!(
+        section.contains("<td><span class=\"same\">1.00 ns</span></td>"),
+        "20 ns, of which 19 are the clock's: {section}"
+    );
+    assert!(section.contains("<td>81.0 ns</td>") && section.contains("<td>281 ns</td>"), "{section}");
+}
+
+#[test]
+fn below_a_curve_is_what_is_left_at_its_end() {
+    let html = page_of(&[(PathBuf::from("one.jsonl"), sample_of(&[(1, "system"), (2, "freestone")]))]);
+    let section = html.split("<h2>Memory over time</h2>").nth(1).unwrap();
+    assert!(section.contains("<td>40.0 MiB</td><td>2.00 MiB</td><td>5 %</td>"), "{section}");
+}
+
+#[test]
 fn differences_that_chance_explains_are_not_in_the_summary() {
     let mut results = sample();
     for (number, run) in results.runs.iter_mut().enumerate() {
@@ -123,7 +156,7 @@ fn a_curve_is_drawn_for_every_allocator_or_for_none() {
 fn contenders_with_long_names_are_distinguishable() {
     let names = ["linear pool", "power-of-two pool", "power-of-two pool, no lock", "shared pool, lock-free"];
     let html = page_of(&[(PathBuf::from("one.jsonl"), sample_of(&[1, 2, 3, 4].map(|n| (n, names[n as usize - 1]))))]);
-    assert!(names[1..].iter().all(|name| html.contains(&format!(">{name}</text>"))));
+    assert!(names[1..].iter().all(|name| html.contains(&format!("</i>{name}</li>"))));
     assert_eq!(names.map(crate::show::plot::colour).iter().collect::<BTreeSet<_>>().len(), names.len());
 }
 

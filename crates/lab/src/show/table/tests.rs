@@ -21,3 +21,12 @@ fn what_was_planned_is_as_wide_as_what_is_printed() {
     let printed = table.to_string().lines().map(console::measure_text_width).max();
     assert!(printed.is_some_and(|printed| printed <= planned && planned - printed < GAP), "{printed:?} of {planned}");
 }
+
+#[test]
+fn text_without_room_for_columns_is_a_list_that_names_what_it_lists() {
+    let mut table = text(&["option", "value", "effect"].map(str::to_owned));
+    table.add_row(["thp", "", "huge pages\nor none"].map(str::to_owned));
+    table.add_row(vec!["limit".to_owned(), "5".to_owned(), "less".to_owned()]);
+    assert_eq!(table.as_list(), "thp\n  effect: huge pages\n    or none\nlimit\n  value: 5\n  effect: less");
+    assert!(table.in_columns().to_string().contains("huge pages"));
+}

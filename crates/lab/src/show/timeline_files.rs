@@ -1,27 +1,26 @@
-//! Writes a memory timeline as a CSV table and as a plot.
+//! Writes a memory timeline as a CSV table and as a picture.
 
 use crate::process::memory_timeline::Row;
-use crate::show::plot;
+use crate::show::timeline_picture::{self, Line};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes `rows` as CSV, and a plot of them; returns the names of both files. If `file` ends in `.svg` it is the plot, and the table has the
-/// same name ending in `.csv`; otherwise `file` is the table, and the plot has `.svg` appended.
+/// Writes `rows` as CSV, and a picture of them, with `about`, which says what ran where; returns the names of both files. If `file` ends in
+/// `.svg` it is the picture, and the table has the same name ending in `.csv`; otherwise `file` is the table, and the picture has `.svg` appended.
 ///
 /// # Errors
 /// A file cannot be written.
-pub(crate) fn write(rows: &[Row], file: &Path) -> Result<[PathBuf; 2]> {
+pub(crate) fn write(rows: &[Row], about: [&str; 2], file: &Path) -> Result<[PathBuf; 2]> {
     let [table, picture] = names(file);
     fs::write(&table, csv(rows)).with_context(|| format!("timeline {} cannot be written", table.display()))?;
-    let title = "Memory over time, all processes together";
-    let svg = plot::lines(title, "seconds", "MiB", &series(rows), plot::Theme::Light)?;
-    fs::write(&picture, svg).with_context(|| format!("plot {} cannot be written", picture.display()))?;
+    let svg = timeline_picture::draw("Memory over time, all processes together", about, &lines_of(rows));
+    fs::write(&picture, svg).with_context(|| format!("picture {} cannot be written", picture.display()))?;
     Ok([table, picture])
 }
 
-/// The names of the table and the plot.
+/// The names of the table and the picture.
 fn names(file: &Path) -> [PathBuf; 2] {
     if file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {
         return [file.with_extension("csv"), file.to_path_buf()];
@@ -45,11 +44,11 @@ fn csv(rows: &[Row]) -> String {
     text
 }
 
-/// The lines of the plot; those of the library only if it reported anything.
-fn series(rows: &[Row]) -> Vec<plot::Series> {
-    let line = |name: &str, of: &dyn Fn(&Row) -> Option<u64>| {
-        let point = |row: &Row| Some((row.ms as f64 / 1e3, of(row)? as f64 / f64::from(1 << 20)));
-        (name.to_owned(), rows.iter().filter_map(point).collect::<Vec<_>>())
+/// The lines of the picture; those of the library only if it reported anything.
+fn lines_of(rows: &[Row]) -> Vec<Line> {
+    let line = |name: &'static str, of: &dyn Fn(&Row) -> Option<u64>| Line {
+        name,
+        points: rows.iter().filter_map(|row| Some((row.ms, of(row)?))).collect(),
     };
     let lines = [
         line("committed", &|row| row.heap.map(|heap| heap.committed_bytes)),
@@ -57,7 +56,7 @@ fn series(rows: &[Row]) -> Vec<plot::Series> {
         line("live", &|row| row.heap.map(|heap| heap.live_bytes)),
         line("dirty", &|row| row.heap.map(|heap| heap.dirty_bytes)),
     ];
-    lines.into_iter().filter(|(_, points)| !points.is_empty()).collect()
+    lines.into_iter().filter(|line| !line.points.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -70,7 +69,7 @@ mod tests {
     }
 
     fn lines(rows: &[Row]) -> Vec<String> {
-        series(rows).into_iter().map(|(name, _)| name).collect()
+        lines_of(rows).into_iter().map(|line| line.name.to_owned()).collect()
     }
 
     #[test]
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plot_is_beside_the_table_whichever_is_named() {
+    fn the_picture_is_beside_the_table_whichever_is_named() {
         let text = |file: &str| names(Path::new(file)).map(|name| name.to_string_lossy().into_owned());
         assert_eq!(text("a/memory.csv"), ["a/memory.csv", "a/memory.csv.svg"]);
         assert_eq!(text("memory"), ["memory", "memory.svg"]);
