@@ -1,4 +1,4 @@
-//! Freestone is a memory allocator for Linux that is fast, lean, and gives memory back to the operating system by itself.
+//! Freestone is a memory allocator that is fast, lean, and gives memory back to the operating system by itself.
 //!
 //! To make it the allocator of a Rust program:
 //!
@@ -48,7 +48,9 @@
 //! standard error; then the process aborts, unless the option `misuse` says otherwise.
 //!
 //! # Platforms
-//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.85 or newer. `no_std`: needs the C library, not `std`.
+//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.85 or newer. `no_std`: needs the C library, not `std`. Windows on x86-64 and WebAssembly
+//! (wasm32, one thread), newer and less tested; macOS, iOS, FreeBSD, Android and RISC-V compile, and were never run. Only Linux has reports, heap profiles,
+//! traces, live statistics and guarded blocks. Any other platform is refused at compile time, with the way out.
 //!
 //! # Features
 //! A collection that takes an allocator may take [`Freestone`], a [`Heap`] or a `&Heap`, by the trait that it asks for:

@@ -156,6 +156,7 @@ pub(crate) fn is_filled(block: *const u8, byte: u8, bytes: usize) -> bool {
 }
 
 /// Whether the kernel can read the byte at an address: it takes it for the first one of a path.
+#[cfg(target_os = "linux")]
 pub(crate) fn kernel_can_read(at: *const u8) -> bool {
     // SAFETY: the call reads a path, and refuses an address that it cannot read.
     let is_there = unsafe { libc::access(at.cast(), libc::F_OK) } == 0;

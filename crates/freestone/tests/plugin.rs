@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //! # Safety
 //! The library is the example of this crate, built together with this test.
-#![cfg(not(miri))]
+#![cfg(all(target_os = "linux", not(miri)))]
 
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};

@@ -131,7 +131,8 @@ impl CodeAddress {
     }
 }
 
-/// Memory that is opened and closed: there is none.
+/// Memory that is opened and closed: there is none. Windows has such memory.
+#[cfg(not(door = "windows"))]
 pub mod closable {
     #![allow(unsafe_code)]
     use super::{ABSENT, Errno};

@@ -25,7 +25,7 @@
 
 #[cfg(feature = "fake")]
 extern crate alloc;
-#[cfg(all(feature = "fake", shuttle))]
+#[cfg(feature = "fake")]
 extern crate std;
 
 // Everywhere.
@@ -103,10 +103,11 @@ pub use scratch::{map_for_good, with_long_text, with_rows};
 #[cfg(door = "linux")]
 pub use shared_words::SharedWords;
 
+#[cfg(any(door = "bsd", door = "wasm"))]
+pub use absent::closable;
 #[cfg(not(door = "linux"))]
 pub use absent::{
-    CodeAddress, OutputFile, SharedWords, append, closable, fault, growing_file, pin, read_pieces, weak_symbols,
-    write_descriptor,
+    CodeAddress, OutputFile, SharedWords, append, fault, growing_file, pin, read_pieces, weak_symbols, write_descriptor,
 };
 #[cfg(not(door = "linux"))]
 use absent::{module, readable};
@@ -127,7 +128,7 @@ pub use wasm::{ExitHook, Wasm as System, clock, process};
 #[cfg(door = "windows")]
 use windows as kernel;
 #[cfg(door = "windows")]
-pub use windows::{ExitHook, Windows as System, clock, process};
+pub use windows::{ExitHook, Windows as System, clock, closable, process};
 
 /// The kernel did not move memory ([`Os::relocate`]). The source is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,6 +17,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 #[cfg(not(shuttle))]
 use rustix::thread::futex::{self, Flags, Timespec};
 
+/// Makes the kernel refuse a range in which something is mapped. Not every C library's headers name it.
+const FIXED_NOREPLACE: MapFlags = MapFlags::from_bits_retain(0x10_0000);
+
 /// Standard error's descriptor.
 const STDERR: RawFd = 2;
 
@@ -119,7 +122,7 @@ unsafe impl Os for Linux {
 
     unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno> {
         let lazy = if lazily { MapFlags::NORESERVE } else { MapFlags::empty() };
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE | lazy;
+        let flags = MapFlags::PRIVATE | FIXED_NOREPLACE | lazy;
         // SAFETY: the flag makes the kernel refuse a range in which something is mapped.
         let got = unsafe { mmap_anonymous(at.cast(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         if got == at.cast() {

@@ -110,14 +110,13 @@ pub struct ExitHook {
     key: AtomicUsize,
 }
 
+/// How often the function may put off its work.
+const ROUNDS_MOST: u32 = 2;
+
 /// There is no key yet, or the C library had none left.
 const NO_KEY: usize = usize::MAX;
 
 impl ExitHook {
-    /// How often a function may put off its work by setting a value again, so that other destructors, which may free and allocate, run before
-    /// it: it is called in each round of the destructors of thread-specific data, and does its work in the third.
-    pub const ROUNDS_MOST: u32 = 2;
-
     /// No function.
     #[must_use]
     pub const fn new() -> Self {
@@ -138,6 +137,13 @@ impl ExitHook {
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.key.load(Ordering::Relaxed) != NO_KEY
+    }
+
+    /// Whether the function, which has been called `n` times before, may put off its work by setting a value again: it is called in each round of the
+    /// destructors of thread-specific data then, and does its work in the third, so that other destructors, which may free and allocate, run before it.
+    #[must_use]
+    pub fn may_put_off(&self, n: u32) -> bool {
+        n < ROUNDS_MOST
     }
 
     /// The calling thread's value; null if it has none, or there is no function.

@@ -23,6 +23,7 @@ use freestone_base::ptr as address;
 use freestone_base::sync::AtomicU32;
 
 pub mod clock;
+pub mod closable;
 mod exit_hook;
 pub mod process;
 pub(crate) mod threads;

@@ -76,5 +76,5 @@ fn site(fault: &Fault) -> Site {
     Site { thread: process::thread_id(), stack: fault.registers.map_or(Stack::EMPTY, Stack::at) }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;

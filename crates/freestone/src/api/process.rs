@@ -274,7 +274,7 @@ pub(super) fn option(name: &str) -> Option<usize> {
 /// (`dlmopen`) have a C library each, and these share the threads' slots for values, so one copy's value overwrites the other's.
 unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     let Some(own) = recorded::own() else { return };
-    if own.count_exit_round() < ExitHook::ROUNDS_MOST && set_exit_value(own.heap()) {
+    if PROCESS.exit_hook.may_put_off(own.count_exit_round()) && set_exit_value(own.heap()) {
         return;
     }
     PROCESS.recordings.end(PROCESS.shared.settings().record_path());

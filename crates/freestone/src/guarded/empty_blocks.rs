@@ -154,5 +154,5 @@ impl EmptyBlocks {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;

@@ -337,5 +337,5 @@ fn nearer<'a>(at: usize, before: Option<&'a Slot>, behind: Option<&'a Slot>) -> 
     Some(if is_left { left } else { right })
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(target_os = "linux", windows)))]
 mod tests;

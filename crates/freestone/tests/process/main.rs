@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 //! # Safety
 //! The tests call the C library as its manual says, and use no block after freeing it.
-#![cfg(not(miri))]
+#![cfg(all(target_os = "linux", not(miri)))]
 
 mod environment;
 mod lifetimes;

@@ -244,7 +244,7 @@ impl Drop for Fake {
 /// Lets other threads run.
 fn let_others_run() {
     #[cfg(not(shuttle))]
-    rustix::thread::sched_yield();
+    std::thread::yield_now();
     #[cfg(shuttle)]
     freestone_base::sync::scheduled::let_others_run();
 }

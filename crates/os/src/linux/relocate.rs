@@ -24,8 +24,14 @@
 
 use crate::linux::Linux;
 use crate::{Errno, NotMoved, Os, Target, process};
+use core::ffi::c_int;
 use core::ops::Range;
 use freestone_base::{align, bytes};
+
+/// The flags of `mremap`, which not every C library's headers name.
+const MREMAP_MAYMOVE: c_int = 1;
+/// See [`MREMAP_MAYMOVE`].
+const MREMAP_DONTUNMAP: c_int = 4;
 
 /// Pieces that a source is tried in.
 const PIECES: usize = 3;
@@ -111,7 +117,7 @@ unsafe fn move_to(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Errno>
 /// # Safety
 /// - `from` is committed, and no other code uses it.
 pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Result<*mut u8, Errno> {
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
+    let flags = MREMAP_MAYMOVE | MREMAP_DONTUNMAP;
     let saved = process::errno();
     // Not the C library's function: before glibc 2.40 it passes the address on only with `MREMAP_FIXED`.
     // SAFETY: `from` is committed, and without `MREMAP_FIXED` the kernel replaces no mapping.

@@ -5,8 +5,11 @@
 //! System calls get structures of integers, of which every value is valid.
 
 use crate::process;
-use core::ffi::CStr;
+use core::ffi::{CStr, c_int};
 use core::mem::{self, MaybeUninit};
+
+/// The ordinary policy, which not every C library's headers name.
+const SCHED_OTHER: c_int = 0;
 
 /// Names the calling thread, for debuggers and tools like `top`. A kernel that refuses leaves it without a name.
 pub fn set_name(name: &CStr) {
@@ -22,7 +25,7 @@ pub fn schedule_like_the_first() {
     let parameter: libc::sched_param = unsafe { mem::zeroed() };
     // A system call, because musl's function does nothing.
     // SAFETY: the call reads one `sched_param`.
-    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_OTHER, &raw const parameter) };
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, SCHED_OTHER, &raw const parameter) };
     // SAFETY: getpriority takes numbers and touches no memory but `errno`.
     let niceness = unsafe { libc::getpriority(libc::PRIO_PROCESS, first as libc::id_t) };
     // SAFETY: setpriority takes numbers and touches no memory but `errno`.

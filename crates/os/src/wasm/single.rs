@@ -11,7 +11,7 @@ pub(crate) mod threads {
     use core::mem::MaybeUninit;
 
     /// Of no thread.
-    pub(crate) type Handle = ();
+    pub(crate) struct Handle;
 
     /// Starts nothing.
     pub(crate) fn start(_handle: &mut MaybeUninit<Handle>, _main: Main, _stack_bytes: usize) -> bool {
@@ -22,7 +22,7 @@ pub(crate) mod threads {
     ///
     /// # Safety
     /// - None: there is no such thread.
-    pub(crate) unsafe fn join((): Handle) {}
+    pub(crate) unsafe fn join(_: Handle) {}
 
     /// Nothing: the thread has no name.
     pub fn set_name(_name: &CStr) {}
@@ -36,9 +36,6 @@ pub(crate) mod threads {
 pub struct ExitHook(());
 
 impl ExitHook {
-    /// The function is never called.
-    pub const ROUNDS_MOST: u32 = 0;
-
     /// No function.
     #[must_use]
     pub const fn new() -> Self {
@@ -52,6 +49,12 @@ impl ExitHook {
     #[must_use]
     pub fn is_set(&self) -> bool {
         true
+    }
+
+    /// Whether the function may put off its work: it is never called.
+    #[must_use]
+    pub fn may_put_off(&self, _n: u32) -> bool {
+        false
     }
 
     /// Null: no value is kept.

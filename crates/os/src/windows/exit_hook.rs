@@ -40,9 +40,6 @@ unsafe extern "system" fn on_event(_object: *mut c_void, reason: u32, _reserved:
 pub struct ExitHook(());
 
 impl ExitHook {
-    /// The function does its work in its one call.
-    pub const ROUNDS_MOST: u32 = 0;
-
     /// No function.
     #[must_use]
     pub const fn new() -> Self {
@@ -59,6 +56,12 @@ impl ExitHook {
     #[must_use]
     pub fn is_set(&self) -> bool {
         !HOOK.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Whether the function may put off its work: it is called once.
+    #[must_use]
+    pub fn may_put_off(&self, _n: u32) -> bool {
+        false
     }
 
     /// Null: no value is kept.

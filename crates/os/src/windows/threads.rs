@@ -1,11 +1,16 @@
 //! Starting and joining a thread.
 #![allow(unsafe_code)]
 //!
-//! A thread is joined as soon as its function has returned, not when it has ended: it takes the loader's lock to end, which who joins it holds where
-//! another thread's exit is its reason.
+//! ```text
+//!  created ── it starts ──▶ running ── its function returns ──▶ returned ── join ──▶ freed
+//!     └────── join ──▶ cancelled ── it starts ──▶ freed, by the thread
+//! ```
+//!
+//! A thread takes the loader's lock to start and to end, and who joins it has that lock where another thread's exit is its reason. So nobody waits for a
+//! thread to start or to end: one is joined as soon as its function has returned, and never calls it if it had not started.
 //!
 //! # Safety
-//! The record of a thread is freed by who joins it, once its function has returned; the thread touches it no more then.
+//! The record of a thread is freed once: by who joins it when it was running, and otherwise by the thread. The other touches it no more then.
 
 use crate::kernel;
 use crate::start_function::Main;
@@ -33,8 +38,21 @@ const STACK_SIZE_PARAM_IS_A_RESERVATION: u32 = 0x1_0000;
 /// What a thread and who joins it share.
 pub(crate) struct Record {
     main: Main,
-    /// 1 when its function has returned.
-    has_returned: AtomicU32,
+    state: AtomicU32,
+}
+
+const CREATED: u32 = 0;
+const RUNNING: u32 = 1;
+const RETURNED: u32 = 2;
+const CANCELLED: u32 = 3;
+
+/// Frees a record.
+///
+/// # Safety
+/// - Nobody uses it any more.
+unsafe fn free(record: *mut Record) {
+    // SAFETY: `start` mapped the record, and nobody uses it any more (this function's contract).
+    unsafe { kernel::unmap(record.cast(), size_of::<Record>()) };
 }
 
 /// The record of a thread.
@@ -45,13 +63,13 @@ pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: u
     let Some(at) = kernel::map(size_of::<Record>()) else { return false };
     let record = at.cast::<Record>();
     // SAFETY: the memory was mapped just now, is long enough, and aligned to an OS page.
-    unsafe { record.write(Record { main, has_returned: AtomicU32::new(0) }) };
+    unsafe { record.write(Record { main, state: AtomicU32::new(CREATED) }) };
     let flags = STACK_SIZE_PARAM_IS_A_RESERVATION;
     // SAFETY: `call` is a function of the required type, and its argument is what it expects.
     let started = unsafe { CreateThread(ptr::null_mut(), stack_bytes, call, record.cast(), flags, ptr::null_mut()) };
     if started.is_null() {
-        // SAFETY: the memory was mapped above, and no thread has it.
-        unsafe { kernel::unmap(at, size_of::<Record>()) };
+        // SAFETY: there is no thread that has it.
+        unsafe { free(record) };
         return false;
     }
     // SAFETY: the handle was opened above, and is not used any more; the thread goes on.
@@ -60,33 +78,41 @@ pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: u
     true
 }
 
-/// The function of a thread: calls the one of its record, and says when that has returned.
+/// The function of a thread: calls the one of its record, unless it was joined meanwhile, and says when that has returned.
 ///
 /// # Safety
 /// - The argument is the thread's record.
-unsafe extern "system" fn call(record: *mut c_void) -> u32 {
-    // SAFETY: the argument is the thread's record (this function's contract), which is freed only when its function has returned.
-    let record = unsafe { &*record.cast::<Record>() };
+unsafe extern "system" fn call(at: *mut c_void) -> u32 {
+    // SAFETY: the argument is the thread's record (this function's contract), which is freed only when its function has returned, or below.
+    let record = unsafe { &*at.cast::<Record>() };
+    if record.state.compare_exchange(CREATED, RUNNING, Ordering::Relaxed, Ordering::Acquire).is_err() {
+        // SAFETY: who joined the thread has left the record to it.
+        unsafe { free(at.cast()) };
+        return 0;
+    }
     (record.main)(ptr::null_mut());
-    let word = ptr::from_ref(&record.has_returned);
-    record.has_returned.store(1, Ordering::Release);
+    let word = ptr::from_ref(&record.state);
+    record.state.store(RETURNED, Ordering::Release);
     // The record may be gone: only its address is used.
     kernel::wake_at(word);
     0
 }
 
-/// Waits until the function of a thread has returned, and frees the thread's record.
+/// Waits until the function of a thread has returned, or keeps it from being called.
 ///
 /// # Safety
 /// - [`start`] stored the handle, and it is joined once.
 pub(crate) unsafe fn join(handle: Handle) {
-    // SAFETY: the record is freed below, by this call (this function's contract).
+    // SAFETY: the record is freed below, or by the thread after the next statement has cancelled it (this function's contract).
     let record = unsafe { &*handle };
-    while record.has_returned.load(Ordering::Acquire) == 0 {
-        kernel::wait(&record.has_returned, 0, None);
+    if record.state.compare_exchange(CREATED, CANCELLED, Ordering::Release, Ordering::Relaxed).is_ok() {
+        return;
     }
-    // SAFETY: `start` mapped the record, and the thread does not touch it any more.
-    unsafe { kernel::unmap(handle.cast(), size_of::<Record>()) };
+    while record.state.load(Ordering::Acquire) != RETURNED {
+        kernel::wait(&record.state, RUNNING, None);
+    }
+    // SAFETY: the thread does not touch the record any more.
+    unsafe { free(handle) };
 }
 
 /// Nothing: names of threads are for debuggers, and take a call that older systems do not have.

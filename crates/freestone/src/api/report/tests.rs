@@ -32,6 +32,7 @@ fn the_longest_line_there_can_be_is_not_cut() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "no file is appended to there")]
 #[cfg_attr(miri, ignore = "calls the kernel")]
 fn lines_are_appended_in_order_and_statistics_are_taken_only_for_a_report() {
     let settings = Settings::new();

@@ -120,6 +120,7 @@ fn resident_bytes(layout: &Layout) -> u64 {
 
 /// Several heaps over the kernel; every byte of every block is written, and nearly every block of every span is used.
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "reads the kernel's list of mappings")]
 #[cfg_attr(miri, ignore = "asks the kernel")]
 fn statistics_add_up_to_what_the_kernel_says_is_resident() {
     let (shared, threads) = (Box::new(Shared::new(System)), Threads::new());

@@ -33,6 +33,7 @@ fn a_reader_gets_the_estimate_back_at_every_size_and_of_sizes_that_are_mixed() {
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "has the kernel's list of mappings")]
 fn the_text_has_a_line_for_each_stack_and_what_is_mapped() {
     let profile = HeapProfile::new();
     assert!(profile.start(1024));

@@ -43,6 +43,7 @@ fn a_finding_is_reported_unless_it_is_to_be_ignored_and_the_policy_is_the_caller
 }
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "no file is appended to there")]
 #[cfg_attr(miri, ignore = "calls the kernel")]
 fn a_report_gets_the_finding_as_one_line_of_json() {
     let settings = Settings::new();
