@@ -1,4 +1,4 @@
-//! Platforms other than x86-64 with glibc: checks that everything compiles for them and, on request, runs the tests.
+//! Platforms other than Linux on x86-64 with glibc: checks that everything compiles for them and, on request, runs the tests.
 //!
 //! Programs for another processor run under qemu's user emulation. It has its own `madvise`, `mincore` and `/proc` instead of the kernel's, and
 //! threads race less than on a real machine: this tests the code, not the processor.
@@ -6,6 +6,8 @@
 use crate::process::{cargo, has_target, is_installed, run};
 use anyhow::{Result, bail};
 use std::process::Command;
+
+mod foreign;
 
 /// A platform, and the tools that build and run its programs here.
 struct Platform {
@@ -102,6 +104,7 @@ pub(crate) fn check() -> Result<()> {
         run(&mut cargo(&arguments))?;
         println!("ok {target}");
     }
+    foreign::check()?;
     refuse()
 }
 
@@ -116,7 +119,7 @@ fn refuse() -> Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     let errors: Vec<_> = said.lines().filter(|line| line.starts_with("error")).collect();
     match errors[..] {
-        [error, ..] if error.contains("#[cfg(target_os") && !said.contains("could not compile") => {
+        [error, ..] if error.contains("#[cfg(not(target_os") && !said.contains("could not compile") => {
             println!("ok {TARGET}: {error}");
             Ok(())
         }
@@ -126,8 +129,9 @@ fn refuse() -> Result<()> {
 
 /// Runs the tests of the platforms named, or of all.
 pub(crate) fn test(names: &[String]) -> Result<()> {
-    if let Some(unknown) = names.iter().find(|name| PLATFORMS.iter().all(|platform| platform.target != name.as_str())) {
-        let known: Vec<_> = PLATFORMS.iter().map(|platform| platform.target).collect();
+    let runners = foreign::RUNNERS.iter().map(|runner| runner.target);
+    let known: Vec<_> = PLATFORMS.iter().map(|platform| platform.target).chain(runners).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("no platform is called {unknown}; known are {}", known.join(", "));
     }
     for platform in PLATFORMS.iter().filter(|it| names.is_empty() || names.iter().any(|name| name == it.target)) {
@@ -147,6 +151,12 @@ pub(crate) fn test(names: &[String]) -> Result<()> {
             platform.test_crates(&["freestone-os"], pages)?;
             platform.test_c(pages)?;
         }
+    }
+    for runner in foreign::RUNNERS.iter().filter(|it| names.is_empty() || names.iter().any(|name| name == it.target)) {
+        if !runner.is_ready() {
+            bail!("{0}: `rustup target add {0}` and `apt-get install {1}` are needed", runner.target, runner.packages);
+        }
+        runner.test()?;
     }
     Ok(())
 }

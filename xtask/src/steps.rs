@@ -55,7 +55,7 @@ const STEPS: [Step; 21] = [
     Step { name: "i686", what: "TLSF on 32 bits", beside: None, run: i686 },
     Step {
         name: "platforms",
-        what: "lints for AArch64, musl and microcontrollers",
+        what: "lints for other platforms and microcontrollers, and a program under node and wine",
         beside: None,
         run: || platforms::check().and_then(|()| embedded::check()),
     },
