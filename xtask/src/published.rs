@@ -27,6 +27,7 @@ pub(crate) fn check() -> Result<()> {
         let path = format!("crates/{folder}/Cargo.toml");
         let manifest = read(&path)?;
         refuse_exact(&path, &manifest)?;
+        refuse_incomplete(&path, &manifest)?;
         let named = value(&manifest, "rust-version").with_context(|| format!("{path} names no rust-version"))?;
         if oldest.get_or_insert(named.clone()) != &named {
             bail!("{name} names Rust {named} as the oldest, others another: they are compiled together");
@@ -60,6 +61,20 @@ fn refuse_exact(path: &str, manifest: &str) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses a crate whose page would miss what people look for, or whose archive lacks its licences.
+fn refuse_incomplete(path: &str, manifest: &str) -> Result<()> {
+    for key in ["description", "keywords"] {
+        value(manifest, key).with_context(|| format!("{path} has no {key}"))?;
+    }
+    let folder = root().join(path).with_file_name("");
+    for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        if !folder.join(file).is_file() {
+            bail!("{} is missing: each crate that is published has its own", folder.join(file).display());
+        }
+    }
+    Ok(())
 }
 
 /// The text behind `KEY = ` in a manifest.

@@ -28,6 +28,7 @@ pub(crate) mod command_record;
 pub(crate) mod command_run;
 pub(crate) mod exit_report;
 pub(crate) mod interrupt;
+pub(crate) mod last_states;
 pub(crate) mod launcher;
 pub(crate) mod live_process;
 pub(crate) mod memory_timeline;

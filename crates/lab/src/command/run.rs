@@ -9,6 +9,7 @@ mod exit_summary;
 use crate::allocator::{preloading, selection};
 use crate::measure::statistics::ENOUGH_ROUNDS;
 use crate::process::exit_report::{self, Report};
+use crate::process::last_states::LastStates;
 use crate::process::memory_timeline::{self, Timeline};
 use crate::process::scratch_file::ScratchFile;
 use crate::process::{command_file, command_run, interrupt};
@@ -67,14 +68,17 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     if options.timeline.is_some() {
         allocator.environment.push((exit_report::STEP_VARIABLE.into(), memory_timeline::STEP_MS.to_string()));
     }
+    let states = LastStates::new().context("no folder for the command's last state can be made")?;
+    allocator.environment.extend(states.iter().map(LastStates::variable));
     let mut timeline = options.timeline.as_ref().map(|_| Timeline::new());
     let record = command_run::run_attached(&options.command, allocator.preload(), |launcher| {
         if let Some(timeline) = &mut timeline {
             timeline.observe(launcher);
         }
     })?;
-    let report = Report::read(file.path());
-    drop(file);
+    let mut report = Report::read(file.path());
+    report.add_last_states(states.iter().flat_map(LastStates::read).collect());
+    drop((file, states));
     let presence = Presence::of(&allocator, &report, preloading::obstacle(&path));
     let ended =
         EndedCommand { arguments: &options.command, allocator: &allocator, record: &record, report: &report, presence };

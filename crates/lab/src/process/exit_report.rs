@@ -2,7 +2,7 @@
 //!
 //! Each process appends a line when the library starts, which proves that the library is loaded; a line with a sample at every step, if
 //! `FREESTONE_REPORT_MS` is set; and a line when the process exits. A process with a first line and no last one was killed, or left through
-//! `_exit`: the library's figures for it are unknown, and only the kernel's remain.
+//! `_exit`: its figures are those of its last state ([`super::last_states`]), if it left one; else only the kernel's remain.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -69,6 +69,8 @@ pub(crate) struct Report {
     pub(crate) started: usize,
     /// Statistics of those that reported their exit.
     pub(crate) exits: Vec<Exit>,
+    /// Statistics of others when they wrote their last state.
+    pub(crate) last_states: Vec<Exit>,
     /// Samples taken while the processes ran, in the order of the file.
     pub(crate) samples: Vec<Sample>,
 }
@@ -100,19 +102,31 @@ impl Report {
         report
     }
 
-    /// Processes that did not report their exit.
-    pub(crate) fn unfinished(&self) -> usize {
-        self.started.saturating_sub(self.exits.len())
+    /// Adds what processes held last, as far as they did not report their exit. A page proves as well that the library was in its process.
+    pub(crate) fn add_last_states(&mut self, states: Vec<Exit>) {
+        self.last_states = states;
+        self.last_states.retain(|state| self.exits.iter().all(|exit| exit.pid != state.pid));
+        self.started = self.started.max(self.processes().count());
     }
 
-    /// The sum of a figure over all processes that reported their exit.
+    /// The processes of which there are figures.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &Exit> {
+        self.exits.iter().chain(&self.last_states)
+    }
+
+    /// Processes of which there are no figures.
+    pub(crate) fn without_figures(&self) -> usize {
+        self.started.saturating_sub(self.processes().count())
+    }
+
+    /// The sum of a figure over all processes.
     pub(crate) fn sum(&self, figure: impl Fn(&Exit) -> u64) -> u64 {
-        self.exits.iter().map(figure).sum()
+        self.processes().map(figure).sum()
     }
 
-    /// The process with the highest peak of live bytes, among those that reported their exit.
+    /// The process with the highest peak of live bytes.
     pub(crate) fn largest(&self) -> Option<&Exit> {
-        self.exits.iter().max_by_key(|exit| (exit.peak_live_bytes, exit.peak_committed_bytes))
+        self.processes().max_by_key(|exit| (exit.peak_live_bytes, exit.peak_committed_bytes))
     }
 }
 

@@ -100,6 +100,11 @@ impl LiveProcess {
     }
 }
 
+/// The last whole state of a page that a process left behind.
+pub(crate) fn left_behind(path: &Path) -> Option<Box<LiveState>> {
+    live::read(open(path)?).ok().map(Box::new)
+}
+
 fn open(path: &Path) -> Option<&'static [AtomicU64; PAGE_WORDS]> {
     live::open(&CString::new(path.as_os_str().as_bytes()).ok()?).ok()
 }

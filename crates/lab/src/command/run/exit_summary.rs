@@ -73,15 +73,22 @@ impl EndedCommand<'_> {
         for (name, text) in memory(report) {
             line(name, text);
         }
-        if report.unfinished() > 0 {
-            let (how, whom) = match (self.record.signal.is_some(), report.unfinished()) {
-                (true, 1) => ("ended by the signal", "it"),
-                (_, 1) => ("ended by a signal or _exit", "it"),
-                _ => ("ended by a signal or _exit", "them"),
+        if !report.last_states.is_empty() {
+            let n_processes = report.last_states.len();
+            let whose = if n_processes == 1 {
+                "its figures are those of its last state"
+            } else {
+                "their figures are those of their last states"
             };
+            line("last state", format!("{} {}: {whose}", processes(n_processes), self.how_ended(n_processes)));
+        }
+        if report.without_figures() > 0 {
+            let n_processes = report.without_figures();
+            let whom = if n_processes == 1 { "it" } else { "them" };
+            let how = self.how_ended(n_processes);
             line(
                 "not reported",
-                format!("{} {how}, so only the kernel's figures cover {whom}", processes(report.unfinished())),
+                format!("{} {how}, so only the kernel's figures cover {whom}", processes(n_processes)),
             );
         }
         let whose = if report.started > 1 { ", of the largest process" } else { "" };
@@ -97,6 +104,14 @@ impl EndedCommand<'_> {
         lines.join("\n")
     }
 
+    /// How so many processes ended that did not report their exit.
+    fn how_ended(&self, n_processes: usize) -> String {
+        match self.record.signal {
+            Some(_) if n_processes == 1 && self.report.started == 1 => self.record.ending(),
+            _ => "ended by a signal or _exit".into(),
+        }
+    }
+
     /// The summary as JSON.
     pub(super) fn to_json(&self) -> serde_json::Value {
         let (in_process, why) = match &self.presence {
@@ -108,7 +123,7 @@ impl EndedCommand<'_> {
         json!({
             "command": command_line::quoted(self.arguments), "allocator": self.allocator, "in_process": in_process,
             "why_not": why, "kernel": self.record, "version": self.report.version, "processes": self.report.started,
-            "exits": self.report.exits,
+            "exits": self.report.exits, "last_states": self.report.last_states,
         })
     }
 }
@@ -117,9 +132,10 @@ impl EndedCommand<'_> {
 /// every line: the peaks of several processes were never reached together, so their sum would mean nothing.
 fn memory(report: &Report) -> Vec<(&'static str, String)> {
     let Some(largest) = report.largest() else { return Vec::new() };
-    let several = report.exits.len() > 1;
+    let n_processes = report.processes().count();
+    let several = n_processes > 1;
     let bytes = |bytes: u64| quantity::bytes(bytes as f64);
-    let all = if several { format!(", in {} processes together", report.exits.len()) } else { String::new() };
+    let all = if several { format!(", in {n_processes} processes together") } else { String::new() };
     let (allocations, frees) = (report.sum(|exit| exit.allocations), report.sum(|exit| exit.frees));
     let mut lines = vec![(
         "allocations",
@@ -129,7 +145,8 @@ fn memory(report: &Report) -> Vec<(&'static str, String)> {
         lines.push(("largest", format!("process {}, which the next two lines describe", largest.pid)));
     }
     let (peak, live) = (bytes(largest.peak_live_bytes), bytes(largest.live_bytes));
-    lines.push(("peak live", format!("{peak} ({live} still live at its exit)")));
+    let when = if report.exits.contains(largest) { "still live at its exit" } else { "live at its last state" };
+    lines.push(("peak live", format!("{peak} ({live} {when})")));
     let (committed, purged) = (bytes(largest.peak_committed_bytes), bytes(largest.purged_bytes));
     lines.push(("from the OS", format!("at most {committed}, {purged} returned while it ran")));
     lines

@@ -9,7 +9,7 @@ fn starts_and_exits_are_matched_by_process_and_unknown_keys_are_allowed() {
          {\"event\":\"exit\",\"pid\":8,\"allocations\":5,\"frees\":4,\"news\":1,\"peak_live_bytes\":9}\n\
          not json\n",
     );
-    assert_eq!((report.started, report.exits.len(), report.unfinished()), (2, 1, 1));
+    assert_eq!((report.started, report.exits.len(), report.without_figures()), (2, 1, 1));
     assert_eq!((report.sum(|exit| exit.allocations), report.largest().map(|exit| exit.pid)), (5, Some(8)));
     let sample = Sample { pid: 8, ms: 60, live_bytes: 3, dirty_bytes: 2, committed_bytes: 5 };
     assert_eq!(report.samples, [sample]);

@@ -34,6 +34,38 @@ fn for_several_processes_blocks_are_added_up_and_memory_is_that_of_the_largest()
 }
 
 #[test]
+fn a_process_that_was_killed_has_the_figures_of_its_last_state_and_how_it_ended_is_said() {
+    let mut report = Report { started: 1, ..Report::default() };
+    report.add_last_states(vec![exit(7, 5, 4)]);
+    let (allocator, arguments) =
+        (Allocator::in_library("freestone", PathBuf::from("/lib/libfreestone.so")), ["x".into()]);
+    let record = CommandRecord { exit: 137, signal: Some(9), ..CommandRecord::example(5_000_000, 1 << 20) };
+    let presence = Presence::of(&allocator, &report, Some(Obstacle::Privileged));
+    let ended =
+        EndedCommand { arguments: &arguments, allocator: &allocator, record: &record, report: &report, presence };
+    let text = ended.to_text();
+    assert!(text.contains("x ran under freestone"), "{text}");
+    assert!(text.contains("1 process ended by signal 9 (SIGKILL): its figures are those of its last state"), "{text}");
+    assert!(text.contains("peak live      5.00 MiB (4.00 MiB live at its last state)"), "{text}");
+    assert!(!text.contains("not reported"), "{text}");
+    assert_eq!(ended.to_json()["last_states"][0]["pid"], 7);
+}
+
+#[test]
+fn of_a_process_that_reported_its_exit_no_last_state_counts() {
+    let mut report = Report { started: 2, exits: vec![exit(7, 5, 1)], ..Report::default() };
+    report.add_last_states(vec![exit(7, 9, 9), exit(8, 3, 3)]);
+    assert_eq!(
+        (report.last_states.len(), report.without_figures(), report.largest().map(|exit| exit.pid)),
+        (1, 0, Some(7))
+    );
+    // A page whose process is in no line proves all the same that the library was there.
+    let mut silent = Report::default();
+    silent.add_last_states(vec![exit(9, 1, 1)]);
+    assert_eq!(silent.started, 1);
+}
+
+#[test]
 fn without_a_process_there_are_no_lines() {
     assert!(lines(Vec::new()).is_empty());
 }
