@@ -8,7 +8,7 @@
 //!
 //! A thread that takes a spare heap frees blocks that its predecessor allocated as its own, and needs no span for its first allocations. No other
 //! heap can use what a spare heap holds: so only few bytes may wait in the bins of spare heaps ([`BYTES_OF_ALL`]), and not for long. Blocks of it
-//! that other threads free wait in its inbox.
+//! that other threads free wait in its inbox, so they count as well: a program of one thread that goes idle has no other to end the heap.
 //!
 //! Used under the registry's lock.
 
@@ -16,8 +16,8 @@ use crate::thread::records::{Record, RecordStack};
 use core::cell::Cell;
 use freestone_base::sync::AtomicU32;
 
-/// The most bytes in the bins of all spare heaps together.
-pub(crate) const BYTES_OF_ALL: usize = 2 << 20;
+/// The most bytes of blocks in the bins of all spare heaps together, and of theirs that are with the program.
+pub(crate) const BYTES_OF_ALL: usize = 4 << 20;
 
 /// The most spare heaps.
 pub(crate) const HEAPS_MOST: u32 = 64;
@@ -31,7 +31,7 @@ pub(crate) struct ThreadNote {
     pub(crate) exit_rounds: Cell<u32>,
     /// Since when the heap is spare.
     since_ms: Cell<u64>,
-    /// Bytes in its bins then.
+    /// What it held then, or will, in bytes.
     bytes: Cell<usize>,
 }
 
@@ -68,7 +68,7 @@ impl<T: Spare> SpareHeaps<T> {
         self.n
     }
 
-    /// Keeps a heap, in whose bins are `bytes`. Returns whether there is room for it.
+    /// Keeps a heap that holds `bytes`, or will. Returns whether there is room for it.
     #[must_use]
     pub(crate) fn put(&mut self, heap: &T, bytes: usize, now_ms: u64) -> bool {
         if self.n == HEAPS_MOST || self.bytes + bytes > BYTES_OF_ALL {

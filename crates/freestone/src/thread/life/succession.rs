@@ -24,7 +24,7 @@ pub(crate) enum Which {
 }
 
 impl<O: Os + 'static> Threads<O> {
-    /// Leaves a thread's heap to the next thread, or ends it if it is not worth keeping: if it is watched, or much waits in its bins.
+    /// Leaves a thread's heap to the next thread, or ends it if it is not worth keeping: if it is watched, or much waits in its bins or will come back.
     ///
     /// # Safety
     /// - No copy of `own` is used afterwards, and its heap was created here.
@@ -106,7 +106,8 @@ impl<O: Os + 'static> Threads<O> {
     }
 }
 
-/// Hands over what the heap has of others, and publishes what it counted. Returns the bytes in its bins.
+/// Hands over what the heap has of others, and publishes what it counted. Returns the bytes of the blocks in its bins, and of its own that are with the
+/// program: these come back into its inbox, where they wait.
 fn settle<O: Os>(own: Own<'_, O>) -> usize {
     let shared = own.shared();
     if own.cache().cached_pages() > 0 {
@@ -118,7 +119,8 @@ fn settle<O: Os>(own: Own<'_, O>) -> usize {
     let mut bytes = 0;
     for class in 0..N_CLASSES {
         own.publish_live(class);
-        bytes += usize::try_from(own.bins().len(class)).unwrap_or(0) * block_bytes(class);
+        let n_blocks = own.bins().len(class).max(own.spans().of(class).n_out());
+        bytes += usize::try_from(n_blocks).unwrap_or(0) * block_bytes(class);
     }
     bytes
 }

@@ -58,6 +58,20 @@ fn blocks_that_others_free_meanwhile_are_not_lost() {
     }
 }
 
+/// Nobody ends a spare heap while the program's only thread sleeps.
+#[test]
+fn a_heap_of_which_the_program_has_much_ends_with_its_thread_so_that_nothing_waits_in_its_inbox() {
+    let world = World::new(4096);
+    let (other, heap) = (world.heap(), world.heap());
+    let blocks: Vec<_> = (0..5000).map(|_| heap.allocate(1000, 1).start).collect();
+    world.leave(heap);
+    assert_eq!(world.threads.n_spare(), 0);
+    blocks.iter().for_each(|&block| free(other, block));
+    world.end(other);
+    world.check().unwrap();
+    assert_eq!(world.small_span_pages(), 0);
+}
+
 #[test]
 fn a_heap_that_leaves_hands_over_what_it_has_of_others() {
     let world = World::new(4096);
