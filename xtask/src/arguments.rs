@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Install(install::Options),
     /// Pack what is installed: a tarball that runs where it is unpacked, Debian packages, and the source archive.
     Dist(dist::Options),
+    /// Check that crates, Go module and packages can be released, and print the commands that release them; publishes nothing.
+    Release,
     /// Run the loom models of every crate that has some.
     Loom,
     /// Weaken each atomic ordering in turn, and list those whose weakening no loom model notices; resumes where it stopped.

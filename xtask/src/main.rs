@@ -23,6 +23,7 @@ mod process;
 mod programs;
 mod proofs;
 mod published;
+mod release;
 mod repeat;
 #[cfg(test)]
 mod samples;
@@ -50,6 +51,7 @@ fn main() -> Result<()> {
         Command::Archives { target, out } => archives::build_all(target.as_deref(), out),
         Command::Install(options) => install::run(&options),
         Command::Dist(options) => dist::run(&options),
+        Command::Release => release::run(),
         Command::Loom => proofs::loom(),
         Command::Miri { chosen } => interpreted::miri(&chosen),
         Command::Mutants { chosen } => mutants::run(&chosen),
