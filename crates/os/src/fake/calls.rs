@@ -184,10 +184,6 @@ unsafe impl Os for Fake {
         state.all_resident
     }
 
-    fn memory_limit_bytes(&self) -> Option<u64> {
-        None
-    }
-
     fn random(&self) -> u64 {
         self.lock().draw()
     }
