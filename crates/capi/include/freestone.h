@@ -259,28 +259,30 @@ typedef enum freestone_profile_of {
 } freestone_profile_of_t;
 
 /*
- * Starts to sample allocations; does so anew with the option's interval if it has started. Returns 0; -1 and ENOMEM without memory for it, or with the
- * option `sandbox`.
+ * Starts to sample allocations; does so anew with the option's interval if it has started. Returns a code: FREESTONE_NO_PROFILE without memory for it, or
+ * with the option `sandbox`.
  */
-int freestone_profile_start(void) FREESTONE_NOTHROW;
+freestone_code_t freestone_profile_start(void) FREESTONE_NOTHROW;
 
 /* Samples no more. What was sampled stays in the profile until it is freed. */
 void freestone_profile_stop(void) FREESTONE_NOTHROW;
 
 /*
  * Writes the profile to the file at `path`, which is created or emptied; NULL: to the file that the option heap_profile_file names. `of` is
- * a freestone_profile_of_t. Returns 0; -1 and EINVAL of an invalid `of`, or the error number of the file. Allocates nothing.
+ * a freestone_profile_of_t. Returns a code: FREESTONE_NO_SUCH_SNAPSHOT, or FREESTONE_NOT_WRITTEN with the error number of the file as `value` in
+ * `*error`, which may be NULL. Allocates nothing.
  */
-int freestone_profile_dump(const char *path, int of) FREESTONE_NOTHROW;
+freestone_code_t freestone_profile_dump(const char *path, int of, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /* As freestone_profile_dump, to an open descriptor. */
-int freestone_profile_dump_fd(int descriptor, int of) FREESTONE_NOTHROW;
+freestone_code_t freestone_profile_dump_fd(int descriptor, int of, freestone_error_t *error) FREESTONE_NOTHROW;
 
 /*
  * As freestone_profile_dump, to a function, which gets the text piece by piece: `bytes` bytes at `piece`, and `argument`. It returns 0 to go on;
- * any other number ends the dump, which then returns -1 with that number in errno.
+ * any other number ends the dump, which then returns that number: let it be negative, which no code is. FREESTONE_NO_SUCH_SNAPSHOT also if `sink` is NULL.
  */
-int freestone_profile_dump_to(int (*sink)(const void *piece, size_t bytes, void *argument), void *argument, int of) FREESTONE_NOTHROW;
+freestone_code_t freestone_profile_dump_to(int (*sink)(const void *piece, size_t bytes, void *argument), void *argument, int of,
+                                           freestone_error_t *error) FREESTONE_NOTHROW;
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 /* Statistics                                                                                                                   */
@@ -495,14 +497,17 @@ struct mallinfo mallinfo(void) FREESTONE_LIBC_NOTHROW;
 
 /* Why a function of the process or of an explicit heap refused a call. freestone_error.h says how refusals are told. */
 enum {
-    FREESTONE_NO_MEMORY = 201,      /* there are no `value` bytes (0: for a snapshot): memory runs out, or the heap's limit is reached */
-    FREESTONE_BAD_ALIGNMENT = 202,  /* `value` is not a power of two */
-    FREESTONE_FOREIGN = 203,        /* `address` is no block of the heap; of freestone_owner: of no heap */
-    FREESTONE_BAD_LIMIT = 204,      /* the limit of `value` bytes is less than a page, or than the `limit` bytes that the heap has */
-    FREESTONE_NO_SUCH_LEVEL = 205,  /* the option `harden` has no such level */
+    FREESTONE_NO_MEMORY = 201,        /* there are no `value` bytes (0: for a snapshot): memory runs out, or the heap's limit is reached */
+    FREESTONE_BAD_ALIGNMENT = 202,    /* `value` is not a power of two */
+    FREESTONE_FOREIGN = 203,          /* `address` is no block of the heap; of freestone_owner: of no heap */
+    FREESTONE_BAD_LIMIT = 204,        /* the limit of `value` bytes is less than a page, or than the `limit` bytes that the heap has */
+    FREESTONE_NO_SUCH_LEVEL = 205,    /* the option `harden` has no such level */
     FREESTONE_NO_SUCH_OPTION = 206,
-    FREESTONE_BAD_VALUE = 207,      /* the option does not take that value, or not while the program runs */
-    FREESTONE_BAD_FORMAT = 208      /* there is no such format of statistics, or no function to write them */
+    FREESTONE_BAD_VALUE = 207,        /* the option does not take that value, or not while the program runs */
+    FREESTONE_BAD_FORMAT = 208,       /* there is no such format of statistics, or no function to write them */
+    FREESTONE_NO_PROFILE = 209,       /* there is no memory for the heap profile, or the option sandbox forbids it */
+    FREESTONE_NO_SUCH_SNAPSHOT = 210, /* a heap profile has no such part, or there is no function to write it */
+    FREESTONE_NOT_WRITTEN = 211       /* the system's error number is `value` */
 };
 
 /*

@@ -7,8 +7,9 @@
  *     which is 0, or why not. Numbers are stored through a pointer.
  *   - A refused call changes nothing, but for what follows.
  *   - The object keeps the last refusal with its details: freestone_heap_last_error, freestone_tlsf_last_error, freestone_pool_last_error. Where
- *     there is no object yet, a function that creates one stores them in `*error`, its last parameter, which may be NULL. Of an object that several
- *     threads use, the last refusal may be another thread's; the code that a function returns is always the caller's own.
+ *     there is none, a function that has details (those that create an object, freestone_profile_dump) stores them in `*error`, its last parameter,
+ *     which may be NULL. Of an object that several threads use, the last refusal may be another thread's; the code that a function returns is
+ *     always the caller's own.
  *   - freestone_error_text makes a sentence of it.
  *   - Functions of libfreestone that return a pointer to memory of the process set errno besides, as malloc does: ENOMEM or EINVAL. Functions of
  *     TLSF heaps, functions of pools other than freestone_pool_new and freestone_magazine_new, and functions that return a code leave errno alone.

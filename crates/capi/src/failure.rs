@@ -31,6 +31,12 @@ pub(crate) enum Failure {
     BadValue,
     /// There is no such format of statistics, or no function to write them.
     BadFormat,
+    /// There is no memory for the tables of the heap profile, or the process is in a sandbox.
+    NoProfile,
+    /// A profile has no such part, or there is no function to write it.
+    NoSuchSnapshot,
+    /// The kernel refused to write, with that error number.
+    NotWritten { errno: i32 },
 }
 
 impl Failure {
@@ -48,6 +54,9 @@ impl Failure {
             Self::NoSuchOption => of(206, 0, 0, 0),
             Self::BadValue => of(207, 0, 0, 0),
             Self::BadFormat => of(208, 0, 0, 0),
+            Self::NoProfile => of(209, 0, 0, 0),
+            Self::NoSuchSnapshot => of(210, 0, 0, 0),
+            Self::NotWritten { errno } => of(211, 0, errno.unsigned_abs() as usize, 0),
         }
     }
 
@@ -71,6 +80,11 @@ impl Failure {
             206 => out.write_str("there is no such option: `freestone options` lists them"),
             207 => out.write_str("the option does not take that value, or cannot be set while the program runs"),
             208 => out.write_str("there is no such format of statistics, or no function to write them"),
+            209 => out.write_str("there is no memory for the heap profile, or the option sandbox forbids it"),
+            210 => out.write_str(
+                "a heap profile shows what is live (0) or was at the peak (1), or there is no function to write it",
+            ),
+            211 => write!(out, "writing failed: the system's error number is {value}"),
             _ => return None,
         })
     }

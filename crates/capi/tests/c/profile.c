@@ -1,4 +1,6 @@
 /* Heap profiles. Arguments: what to do, and how often. */
+#include <errno.h>
+#include <freestone_error.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,8 +13,10 @@
 
 int freestone_profile_start(void) __attribute__((weak));
 void freestone_profile_stop(void) __attribute__((weak));
-int freestone_profile_dump(const char *, int) __attribute__((weak));
-int freestone_profile_dump_fd(int, int) __attribute__((weak));
+int freestone_profile_dump(const char *, int, freestone_error_t *) __attribute__((weak));
+int freestone_profile_dump_fd(int, int, freestone_error_t *) __attribute__((weak));
+int freestone_profile_dump_to(int (*)(const void *, size_t, void *), void *, int, freestone_error_t *) __attribute__((weak));
+size_t freestone_error_text(const freestone_error_t *, char *, size_t) __attribute__((weak));
 
 static long n_times;
 
@@ -103,6 +107,37 @@ static void grow_on_tiny(void) {
 __attribute__((noinline)) void *site_small(void) { return malloc(100); }
 __attribute__((noinline)) void *site_large(void) { return malloc(3 << 20); }
 
+static int refuse(const void *piece, size_t bytes, void *argument) {
+    EXPECT(piece && bytes && argument);
+    return -7;
+}
+
+static int n_pieces;
+static int count(const void *piece, size_t bytes, void *argument) {
+    EXPECT(piece && bytes && !argument);
+    n_pieces++;
+    return 0;
+}
+
+/* Each refusal is a code, has its details in the error, and leaves errno alone. */
+static void refusals(void) {
+    freestone_error_t error;
+    char text[200];
+    EXPECT(freestone_profile_start() == FREESTONE_OK);
+    errno = EDOM;
+    EXPECT(freestone_profile_dump("/dev/full", 0, &error) == 211 && error.code == 211 && error.value == ENOSPC);
+    EXPECT(freestone_error_text(&error, text, sizeof text) && strstr(text, "28"));
+    EXPECT(freestone_profile_dump("/no/such/folder", 0, &error) == 211 && error.value == ENOENT);
+    EXPECT(freestone_profile_dump("/dev/full", 0, NULL) == 211);
+    EXPECT(freestone_profile_dump(NULL, 7, &error) == 210 && error.code == 210 && error.value == 0);
+    EXPECT(freestone_profile_dump_fd(99, 0, &error) == 211 && error.value == EBADF);
+    EXPECT(freestone_profile_dump_to(NULL, NULL, 0, &error) == 210);
+    EXPECT(freestone_profile_dump_to(count, NULL, -1, &error) == 210 && n_pieces == 0);
+    EXPECT(freestone_profile_dump_to(refuse, &error, 0, NULL) == -7);
+    EXPECT(freestone_profile_dump_to(count, NULL, 0, NULL) == FREESTONE_OK && n_pieces > 0);
+    EXPECT(errno == EDOM);
+}
+
 int main(int argc, char **argv) {
     EXPECT(argc == 3);
     n_times = atol(argv[2]);
@@ -122,13 +157,9 @@ int main(int argc, char **argv) {
         for (int n = 0; n < 20; n++) EXPECT(site_large());
     }
     if (!strcmp(argv[1], "dump")) {
-        EXPECT(!freestone_profile_start());
-        EXPECT(freestone_profile_dump("/dev/full", 0) == -1);
-        EXPECT(freestone_profile_dump("/no/such/folder", 0) == -1);
-        EXPECT(freestone_profile_dump(NULL, 7) == -1);
-        EXPECT(freestone_profile_dump_fd(99, 0) == -1);
+        refusals();
         freestone_profile_stop();
-        EXPECT(!freestone_profile_dump_fd(1, 1));
+        EXPECT(!freestone_profile_dump_fd(1, 1, NULL));
     }
     return 0;
 }

@@ -17,7 +17,7 @@
 
 static long n_times;
 static int null_file;
-static int (*dump_fd)(int, int);
+static int (*dump_fd)(int, int, void *);
 
 // Blocks of many sizes that come and go.
 static void *churn(void *argument) {
@@ -50,7 +50,7 @@ static void *fork_often(void *) {
         EXPECT(child >= 0);
         if (child == 0) {
             for (size_t at = 0; at < 100; at++) free(malloc(at * 16));
-            _exit(dump_fd(null_file, 0) ? 1 : 0);
+            _exit(dump_fd(null_file, 0, nullptr) ? 1 : 0);
         }
         int status;
         EXPECT(waitpid(child, &status, 0) == child && status == 0);
@@ -101,7 +101,7 @@ static void *throw_often(void *) {
 
 // A dump allocates nothing and takes no lock: it may come from a handler. So may an allocation here.
 static void on_signal(int) {
-    dump_fd(null_file, 1);
+    dump_fd(null_file, 1, nullptr);
     free(malloc(50));
 }
 
@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
     EXPECT(argc == 2);
     n_times = atol(argv[1]);
     null_file = open("/dev/null", O_WRONLY);
-    dump_fd = (int (*)(int, int))dlsym(RTLD_DEFAULT, "freestone_profile_dump_fd");
+    dump_fd = (int (*)(int, int, void *))dlsym(RTLD_DEFAULT, "freestone_profile_dump_fd");
     EXPECT(null_file >= 0 && dump_fd);
     struct sigaction action = {};
     action.sa_handler = on_signal;

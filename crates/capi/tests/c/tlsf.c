@@ -191,14 +191,14 @@ static void sentences(void) {
         freestone_error_t error = {.code = code, .address = (void *)0xabc0, .block = (void *)0xabc0, .value = 4711, .limit = 4711};
         bool is_code = (code >= FREESTONE_TLSF_REGION_MISALIGNED && code <= FREESTONE_TLSF_DAMAGED) ||
                        (code >= FREESTONE_POOL_ZERO_BLOCK_SIZE && code <= FREESTONE_POOL_NO_ATOMICS) ||
-                       (code >= FREESTONE_NO_MEMORY && code <= FREESTONE_BAD_FORMAT) || code == FREESTONE_BAD_STRUCT;
+                       (code >= FREESTONE_NO_MEMORY && code <= FREESTONE_NOT_WRITTEN) || code == FREESTONE_BAD_STRUCT;
         char *text = seen[code & 1];
         size_t length = freestone_error_text(&error, text, sizeof *seen);
         EXPECT(length == strlen(text) && is_code == (strncmp(text, "no error", 8) != 0));
         EXPECT(!is_code || (length > 20 && strcmp(seen[0], seen[1]) != 0));
         bool has_numbers = code != FREESTONE_TLSF_ZERO_SIZE && code != FREESTONE_POOL_ZERO_BLOCK_SIZE &&
                            code != FREESTONE_POOL_ZERO_COUNT && code != FREESTONE_POOL_NOT_SHARED &&
-                           code != FREESTONE_POOL_NO_ATOMICS && (code < FREESTONE_NO_SUCH_LEVEL || code > FREESTONE_BAD_FORMAT);
+                           code != FREESTONE_POOL_NO_ATOMICS && (code < FREESTONE_NO_SUCH_LEVEL || code > FREESTONE_NO_SUCH_SNAPSHOT);
         EXPECT(!is_code || !has_numbers || strstr(text, "4711") || strstr(text, "0xabc0"));
 
         char cut[8] = "-------";
