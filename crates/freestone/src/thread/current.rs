@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! One thread-local pointer, never null: it starts at the address of a placeholder, so that no path tests whether it is set. Beside it is, for slow
-//! paths, the stage of a thread without a heap ([`thread_local`] declares both).
+//! paths, the stage of a thread without a heap ([`variables`] declares both).
 //!
 //! ```text
 //!  before first use ─▶ starting ─▶ a thread heap ── the thread exits ─▶ gone
@@ -22,9 +22,9 @@ use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Current;
 use core::ptr;
 use freestone_os::System;
-use thread_local as slot;
+use variables as slot;
 
-mod thread_local;
+mod variables;
 
 /// A thread heap of the process's allocator.
 pub(crate) type Heap = ThreadHeap<System>;

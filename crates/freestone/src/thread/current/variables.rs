@@ -7,14 +7,14 @@
 //! # Safety
 //! The assembly accesses the two words of the symbol that it declares, which each thread has its own copy of, in no other way.
 
-pub(super) use variables::{get, set, set_stage, stage};
+pub(super) use declared::{get, set, set_stage, stage};
 
 #[cfg(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     any(target_os = "linux", target_os = "android"),
     not(any(miri, loom))
 ))]
-mod variables {
+mod declared {
     use crate::thread::current::{Heap, PLACEHOLDER};
     use core::arch::{asm, global_asm};
 
@@ -139,7 +139,7 @@ mod variables {
 /// Thread-local storage as the loader of Windows has it: a block for each thread and object, found by the object's number. Linkers sort what is in it
 /// by the names of sections, between `.tls$AAA` and `.tls$ZZZ`.
 #[cfg(all(target_arch = "x86_64", target_os = "windows", not(miri), not(loom)))]
-mod variables {
+mod declared {
     use crate::thread::current::{Heap, PLACEHOLDER};
     use core::arch::{asm, global_asm};
 
@@ -224,7 +224,7 @@ mod variables {
 
 /// One thread.
 #[cfg(all(target_family = "wasm", not(miri), not(loom)))]
-mod variables {
+mod declared {
     use crate::thread::current::{Heap, PLACEHOLDER};
     use freestone_base::sync::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -259,7 +259,7 @@ mod variables {
         all(any(target_arch = "x86_64", target_arch = "aarch64"), any(target_os = "linux", target_os = "android")),
     ))
 ))]
-mod variables {
+mod declared {
     extern crate std;
     use crate::thread::current::{Heap, PLACEHOLDER};
     use std::cell::Cell;
