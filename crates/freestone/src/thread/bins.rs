@@ -292,12 +292,14 @@ impl Bins {
     }
 
     /// Counts a block that was allocated without passing through the bin.
+    #[inline(always)]
     pub(crate) fn count_single_alloc(&self, class: usize) {
         count::increment(&self.allocs[class]);
         self.count_moved(class, 1);
     }
 
     /// Counts a block that was freed and does not come into the bin.
+    #[inline(always)]
     pub(crate) fn count_single_free(&self, class: usize) {
         let granted = &self.classes[class].granted;
         granted.store(granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -365,6 +367,7 @@ impl Bins {
     }
 
     /// Counts blocks that came into a bin (or, negative, left it) other than by allocation and free.
+    #[inline(always)]
     pub(crate) fn count_moved(&self, class: usize, blocks: i64) {
         let moved = &self.classes[class].moved;
         moved.store(moved.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //!
 //! In this order, each cheaper than the next:
 //! 1. the inbox: what other threads handed over;
-//! 2. the current span: its free blocks, then one OS page carved from its untouched end;
+//! 2. the current span: its free blocks, then one OS page carved from its untouched end, or several if they have memory;
 //! 3. the fullest other partial span, so that the emptier ones may become empty;
 //! 4. an abandoned span of the class, or orphaned blocks; not for an explicit heap, whose deletion frees all its blocks;
 //! 5. a new span.
