@@ -11,6 +11,9 @@ use std::process::{Child, Command, Stdio};
 pub(crate) struct Chosen {
     /// Only the tests of these packages.
     packages: Vec<String>,
+    /// Only the test programs whose sources have such a name, `fork` for example.
+    #[arg(long)]
+    program: Vec<String>,
     /// How often each program runs.
     #[arg(long, default_value_t = 20)]
     times: u32,
@@ -44,7 +47,15 @@ struct Program {
 
 /// Runs each test program several times, and prints how often it passed. Fails if one failed.
 pub(crate) fn run(chosen: &Chosen) -> Result<()> {
-    let programs = programs(&chosen.packages)?;
+    let mut programs = programs(&chosen.packages)?;
+    let is_chosen = |program: &Program| {
+        let name = Path::new(&program.name).with_extension("");
+        chosen.program.is_empty() || chosen.program.iter().any(|wanted| name.ends_with(wanted))
+    };
+    programs.retain(is_chosen);
+    if programs.is_empty() {
+        bail!("no test program is called {}", chosen.program.join(" or "));
+    }
     let _busy = (0..chosen.busy).map(|_| Busy::start()).collect::<Result<Vec<_>>>()?;
     let mut n_wrong = 0;
     for program in &programs {
