@@ -78,25 +78,34 @@ pub(crate) fn damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
 /// Whether all bytes of a block that were filled are pattern.
 #[inline(always)]
 pub(crate) fn is_whole(block: &[u8]) -> bool {
-    let mut wrong = [0; 2];
+    let mut wrong = [0; LANES];
     if let Some(head) = block.first_chunk::<HEAD_BYTES>() {
         wrong = wrong_bits(head, wrong);
-        wrong = block.last_chunk::<TAIL_BYTES>().map_or(wrong, |tail| wrong_bits(tail, wrong));
-        return wrong[0] | wrong[1] == 0;
+        if let Some(tail) = block.last_chunk::<TAIL_BYTES>() {
+            wrong = wrong_bits(tail, wrong);
+        }
+    } else {
+        for at in [0, LEAST_BYTES, 2 * LEAST_BYTES, 3 * LEAST_BYTES] {
+            if let Some(piece) = piece(block, at) {
+                wrong = wrong_bits(piece, wrong);
+            }
+        }
     }
-    for at in [0, LEAST_BYTES, 2 * LEAST_BYTES, 3 * LEAST_BYTES] {
-        wrong = piece(block, at).map_or(wrong, |piece| wrong_bits(piece, wrong));
-    }
-    wrong[0] | wrong[1] == 0
+    wrong[0] | wrong[1] | wrong[2] | wrong[3] == 0
 }
+
+/// Words of a vector register of 16 bytes. Of two words of eight bytes the compiler makes scalar code, twice as long.
+const LANES: usize = 4;
 
 /// Adds the bits of these bytes that are not the pattern's. A comparison of arrays would be a call.
 #[inline(always)]
-fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES], wrong: [u64; 2]) -> [u64; 2] {
-    let bits = |half: &[u8]| {
-        half.first_chunk().map_or(!0, |word| u64::from_ne_bytes(*word) ^ u64::from_ne_bytes([PATTERN; 8]))
-    };
-    chunks::<16>(bytes).0.iter().fold(wrong, |[low, high], pair| [low | bits(&pair[..8]), high | bits(&pair[8..])])
+fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES], mut wrong: [u32; LANES]) -> [u32; LANES] {
+    for piece in chunks::<{ 4 * LANES }>(bytes).0 {
+        for (lane, word) in wrong.iter_mut().zip(chunks::<4>(piece).0) {
+            *lane |= u32::from_ne_bytes(*word) ^ u32::from_ne_bytes([PATTERN; 4]);
+        }
+    }
+    wrong
 }
 
 /// The first byte of a block that was written.

@@ -59,32 +59,31 @@ impl<O: Os + 'static> Current<'_, O> {
 }
 
 impl<O: Os + 'static> Current<'_, O> {
-    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, if freed blocks are cleared, and of a heap that is
-    /// not watched.
+    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, and of a heap that is not watched.
     #[inline(always)]
     #[must_use]
     pub(crate) fn at_hand(self, request: Request) -> *mut u8 {
-        let Some(own) = self.own() else { return ptr::null_mut() };
-        match own.watch() {
-            Some(watch) if !(sampling::is_on(own) || watch.secret().erases()) => {
-                watched::allocate::at_hand(own, watch, request)
-            }
-            _ => ptr::null_mut(),
+        let Some((own, watch, _)) = self.watched() else { return ptr::null_mut() };
+        if sampling::is_on(own) {
+            return ptr::null_mut();
         }
+        if watch.secret().erases() {
+            return watched::allocate::cleared_at_hand(own, watch, request);
+        }
+        watched::allocate::at_hand(own, watch, request, false)
     }
 
-    /// Frees a small block of this heap if it is watched and freed blocks are not cleared; the block is checked. `false` of any other block, which stays
-    /// as it is.
+    /// Frees a small block of this heap if it is watched; the block is checked. `false` of any other block, which stays as it is.
     ///
     /// # Safety
     /// - As for [`Own::free`].
     #[inline(always)]
     #[must_use]
     pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
-        let Some(own) = self.own() else { return false };
-        let Some((watch, lookup)) = own.heap().watched().get_with_lookup() else { return false };
+        let Some((own, watch, lookup)) = self.watched() else { return false };
         if watch.secret().erases() {
-            return false;
+            // SAFETY: no code uses the block any more (this function's contract).
+            return unsafe { own.free_watched(block, claim) };
         }
         let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
         // SAFETY: no code uses the block any more (this function's contract).
@@ -105,6 +104,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// # Safety
     /// - As for [`Own::free`].
     #[must_use]
+    #[inline(never)]
     unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
         let Some((watch, lookup)) = self.heap().watched().get_with_lookup() else { return false };
         let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };

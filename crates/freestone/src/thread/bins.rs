@@ -292,12 +292,14 @@ impl Bins {
     }
 
     /// Counts a block that was allocated without passing through the bin.
+    #[inline(always)]
     pub(crate) fn count_single_alloc(&self, class: usize) {
         count::increment(&self.allocs[class]);
         self.count_moved(class, 1);
     }
 
     /// Counts a block that was freed and does not come into the bin.
+    #[inline(always)]
     pub(crate) fn count_single_free(&self, class: usize) {
         let granted = &self.classes[class].granted;
         granted.store(granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -310,12 +312,21 @@ impl Bins {
     }
 
     /// Blocks in a bin. Exact for the heap's thread.
+    #[inline]
     pub(crate) fn len(&self, class: usize) -> i64 {
         self.classes[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
     }
 
+    /// What [`Bins::allocs`] is when the bin runs empty after as many frees as it has room for: the hot paths cannot get further.
+    #[inline(always)]
+    pub(crate) fn allocs_within_reach(&self, class: usize) -> u64 {
+        let state = &self.classes[class];
+        state.moved.load(Ordering::Relaxed).wrapping_add(state.granted.load(Ordering::Relaxed)) as u64
+    }
+
     /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
     /// allocated; more than the program holds if others free what the thread allocated.
+    #[inline]
     pub(crate) fn live(&self, class: usize) -> i64 {
         self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
     }
@@ -358,12 +369,14 @@ impl Bins {
     }
 
     /// Counts blocks that came into a bin (or, negative, left it) other than by allocation and free.
+    #[inline(always)]
     pub(crate) fn count_moved(&self, class: usize, blocks: i64) {
         let moved = &self.classes[class].moved;
         moved.store(moved.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
     }
 
     /// The most blocks that a bin should hold; `start` gives the first value.
+    #[inline]
     pub(crate) fn capacity(&self, class: usize, start: impl FnOnce() -> u32) -> u32 {
         let capacity = &self.classes[class].capacity;
         if capacity.get() == 0 {

@@ -39,6 +39,7 @@ use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, Records};
 use crate::thread::spare::SpareHeaps;
+use crate::thread::watched::exact_free;
 use crate::thread::{emptying, large, span_owner, upkeep};
 use core::ptr;
 use freestone_base::inbox::LinkKey;
@@ -304,7 +305,10 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     if let Some(holdings) = own.holdings() {
         while let Some(page) = pages.first_large(holdings.large()) {
             // SAFETY: the page starts a large block of the heap, which no code uses any more (this function's contract).
-            unsafe { large::free(own, page) };
+            if unsafe { !exact_free::hold_back(own, page) } {
+                // SAFETY: as above, and it was not freed.
+                unsafe { large::free(own, page) };
+            }
         }
     }
     // What was freed goes to its spans first; then the spans are freed as they are. The bins hold no block of others: the heap adopts no span.

@@ -19,7 +19,7 @@ use crate::thread::large;
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
-use crate::thread::watched::{empty_block, exact_free, large_marks, resize};
+use crate::thread::watched::{empty_block, exact_free, large_block, large_marks, resize};
 use core::ptr;
 use freestone_os::Os;
 
@@ -134,8 +134,9 @@ unsafe fn resize_large<O: Os>(
     align: usize,
 ) -> *mut u8 {
     let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::NOTHING));
+    let is_large = class_of_aligned(size, align).is_none();
     // SAFETY: the page starts a large block, which is the caller's (this function's contract).
-    if class_of_aligned(size, align).is_none() && unsafe { own.resize_in_place(block, size) } {
+    if is_large && !large_block::moves(own, page, size) && unsafe { own.resize_in_place(block, size) } {
         return block;
     }
     // SAFETY: as above.
@@ -151,6 +152,10 @@ unsafe fn resize_large<O: Os>(
         }
         Moved::No => {}
         Moved::TargetLost => moved = allocate_for_growth(own, usable, request),
+    }
+    // SAFETY: as above; the block still has its memory. This is one that should have moved, and memory is short.
+    if moved.is_null() && is_large && size < usable && unsafe { own.resize_in_place(block, size) } {
+        return block;
     }
     if !moved.is_null() {
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.

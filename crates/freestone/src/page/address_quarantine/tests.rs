@@ -1,4 +1,5 @@
-use crate::config::key;
+#![allow(unsafe_code)]
+use crate::config::{Harden, key};
 use crate::misuse::{Misuse, seen};
 use crate::page::tests::MIB;
 use crate::testing::{World, free, is_filled, reallocate};
@@ -93,6 +94,46 @@ fn without_markers_blocks_are_closed_by_access_rights_and_without_either_they_ar
     world.os().limit_guarded_by_rights(world.os().guarded_bytes(GuardBy::Rights));
     free(heap, next);
     assert!(!world.os().is_guarded(next));
+    world.check().unwrap();
+}
+
+#[test]
+fn what_is_cut_off_a_large_block_cannot_be_accessed_at_full() {
+    for (level, expected) in [("checks", false), ("full", true)] {
+        let world = World::hardened(4096, level);
+        let heap = world.heap();
+        let block = allocate(heap, 4 * BLOCK);
+        // SAFETY: the block is this test's.
+        unsafe { block.write(7) };
+        let cut = reallocate(heap, block, BLOCK);
+        assert_eq!(is_closed(&world, block.wrapping_add(2 * BLOCK), 2 * BLOCK), expected, "{level}");
+        // SAFETY: the block is this test's, and longer than a byte.
+        assert_eq!(unsafe { cut.read() }, 7);
+        free(heap, cut);
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_large_block_is_cut_where_it_is_when_there_is_no_memory_to_move_it() {
+    let world = World::hardened(4096, "full");
+    let heap = world.heap();
+    let block = allocate(heap, 100 * MIB);
+    world.set(key::LIMIT_HARD, "110m");
+    assert_eq!(reallocate(heap, block, 90 * MIB), block);
+    world.check().unwrap();
+}
+
+#[test]
+fn the_large_blocks_of_a_heap_that_is_deleted_cannot_be_accessed_at_full() {
+    let world = World::hardened(4096, "full");
+    let _heap = world.heap();
+    // SAFETY: what the heaps share is boxed and outlives the heap.
+    let explicit = unsafe { world.threads.create_explicit(&world.shared, Harden::Full) }.unwrap();
+    let block = allocate(explicit.enter().own(), BLOCK);
+    // SAFETY: the heap and its blocks are not used afterwards.
+    unsafe { world.threads.destroy(explicit) };
+    assert!(is_closed(&world, block, BLOCK));
     world.check().unwrap();
 }
 

@@ -182,6 +182,14 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
     }
 
+    /// The heap, what it has because it is watched, and which blocks are its own; `None` of a heap that is not watched.
+    #[inline(always)]
+    pub(crate) fn watched(self) -> Option<(Own<'a, O>, &'a WatchedHeap, &'a Lookup)> {
+        let (watch, lookup) = self.heap.watched.get_with_lookup()?;
+        // SAFETY: only a heap that was created is watched, so this one is no placeholder.
+        Some((unsafe { self.assume_own() }, watch, lookup))
+    }
+
     /// Its view of the address range, and its large-run cache.
     #[inline(always)]
     pub(crate) fn view_and_cache(self) -> (View, &'a LargeRunCache) {

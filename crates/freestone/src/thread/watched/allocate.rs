@@ -40,10 +40,10 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
     NewBlock { start, zero: own.shared().secret.erases() }
 }
 
-/// Allocates what is asked for where freed blocks are not cleared, if the magazine of its class has a block, and that is in order; null if not, and
-/// nothing is done.
+/// Allocates what is asked for if the magazine of its class has a block, and that is in order; null if not, and nothing is done. `erases`: freed blocks
+/// are cleared.
 #[inline(always)]
-pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> *mut u8 {
+pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request, erases: bool) -> *mut u8 {
     if request.align > GRANULE_BYTES || request.room > SMALL_MAX - TRAILER_BYTES {
         return ptr::null_mut();
     }
@@ -51,12 +51,21 @@ pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Requ
     let magazine = watch.magazine(class);
     let Some(start) = magazine.next() else { return ptr::null_mut() };
     // SAFETY: a block of a watched span is there, and it is the magazine's.
-    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), false) };
+    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), erases) };
     let Some(is_fresh) = block.if_unused() else { return ptr::null_mut() };
     magazine.remove_next();
     // An alignment that every block has counts as none.
     hand_out(own, watch, (&block, class), trailer_for(&request, 0), is_fresh);
     start
+}
+
+/// As [`at_hand`], where freed blocks are cleared. A block of no bytes is never at hand.
+#[inline(never)]
+pub(crate) fn cleared_at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> *mut u8 {
+    if request.room == 0 {
+        return ptr::null_mut();
+    }
+    at_hand(own, watch, request, true)
 }
 
 #[inline(always)]

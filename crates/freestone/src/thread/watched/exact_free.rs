@@ -108,16 +108,13 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     let record = unsafe { own.shared().pages.span(page) };
     let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
     profiling::forget_large(own, page, record);
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { hold_back(own, page) } {
+        return own.watch().map_or((), |watch| count_free(own, watch));
+    }
     let erases = own.shared().secret.erases();
     if erases {
-        let n_pages = record.pages.get();
         // SAFETY: the page starts a large block that no code uses any more (this function's contract).
-        if own.shared().pages.quarantine(unsafe { OwnedRun::at(page) }).is_ok() {
-            large::publish(own, -(n_pages.to_bytes().0 as i64));
-            upkeep::tick(own, own.now_ms());
-            return own.watch().map_or((), |watch| count_free(own, watch));
-        }
-        // SAFETY: as above.
         unsafe { large_block::erase(own, page, 0) };
     }
     let Some(watch) = own.watch().filter(|_| !is_listed && Quarantine::takes(asked.size)) else {
@@ -136,4 +133,26 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     upkeep::tick(own, own.now_ms());
     quarantine(own, watch, (start, Quarantine::bytes_of_large(asked.size)), None);
     count_free(own, watch);
+}
+
+/// Frees the large block that starts at `page`, and holds its addresses back: every access to them faults. `false` at levels below `full`, and if that
+/// cannot be done: the block is not freed then.
+///
+/// # Safety
+/// - No code uses the block any more.
+pub(crate) unsafe fn hold_back<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool {
+    if !own.shared().secret.erases() {
+        return false;
+    }
+    // SAFETY: the page starts a large block, so it has a record.
+    let record = unsafe { own.shared().pages.span(page) };
+    let n_pages = record.pages.get();
+    profiling::forget_large(own, page, record);
+    // SAFETY: no code uses the block any more (this function's contract).
+    let is_held = own.shared().pages.quarantine(unsafe { OwnedRun::at(page) }).is_ok();
+    if is_held {
+        large::publish(own, -(n_pages.to_bytes().0 as i64));
+        upkeep::tick(own, own.now_ms());
+    }
+    is_held
 }

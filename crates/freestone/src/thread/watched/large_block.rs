@@ -10,6 +10,7 @@ use crate::thread::large;
 use crate::thread::new_block::NewBlock;
 use crate::thread::watched::large_marks::{Asked, asked, mark};
 use crate::thread::watched::request::Request;
+use freestone_base::units::Bytes;
 use freestone_base::{align, bytes};
 use freestone_os::Os;
 
@@ -42,6 +43,15 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, request: Request) -> NewBlock {
         unsafe { mark(own, page, asked) };
     }
     block
+}
+
+/// Whether a large block moves if it is cut down to `size` bytes: where freed blocks are cleared, so that the addresses of the old one, and with them
+/// those that are cut off, are held back.
+pub(crate) fn moves<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> bool {
+    let Some(keep) = Bytes(bytes_for(size)).to_pages() else { return false };
+    // SAFETY: the page starts a large block, so it has a record.
+    let held = unsafe { own.shared().pages.span(page) }.n_pages();
+    own.shared().secret.erases() && keep < held && !own.shared().pages.is_slack(held, keep)
 }
 
 /// Makes a large block hold `size` bytes where it is; `false` if it cannot.
