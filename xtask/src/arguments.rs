@@ -1,6 +1,6 @@
 //! The command line of `cargo xtask`.
 
-use crate::{interpreted, mutants, repeat};
+use crate::{dist, install, interpreted, mutants, repeat};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -60,15 +60,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
-    /// Install library, header, pkg-config and CMake files, man page and command.
-    Install {
-        /// Where the files will be used.
-        #[arg(long, default_value = "/usr/local")]
-        prefix: PathBuf,
-        /// For packagers: a folder to install into as if it were the root.
-        #[arg(long)]
-        destdir: Option<PathBuf>,
-    },
+    /// Install libraries, headers, pkg-config and CMake files, manual, completions, documents and command.
+    Install(install::Options),
+    /// Pack what is installed: a tarball that runs where it is unpacked, Debian packages, and the source archive.
+    Dist(dist::Options),
+    /// Check that crates, Go module and packages can be released, and print the commands that release them; publishes nothing.
+    Release,
     /// Run the loom models of every crate that has some.
     Loom,
     /// Weaken each atomic ordering in turn, and list those whose weakening no loom model notices; resumes where it stopped.

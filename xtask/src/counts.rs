@@ -77,18 +77,18 @@ impl Counted {
 fn counts(json: &str) -> Result<BTreeMap<String, Counted>> {
     let summary: serde_json::Value = serde_json::from_str(json).context("the lab printed no JSON")?;
     let cells = summary["cells"].as_array().context("the lab's JSON has no cells")?;
-    let under = |workload: &serde_json::Value, allocator| {
-        let is_it = |cell: &&serde_json::Value| {
-            cell["subject"] == *workload && cell["allocator"] == allocator && cell["figure"] == "instructions"
-        };
-        cells.iter().find(is_it)?["cell"]["median"].as_f64()
+    let under = |allocator| -> BTreeMap<&str, f64> {
+        cells
+            .iter()
+            .filter(|cell| cell["allocator"] == allocator && cell["figure"] == "instructions")
+            .filter_map(|cell| Some((cell["subject"].as_str()?, cell["cell"]["median"].as_f64()?)))
+            .collect()
     };
-    let counted = |cell: &serde_json::Value| {
-        let (workload, system) = (&cell["subject"], under(&cell["subject"], "system")?);
-        let counted = Counted { under_freestone: under(workload, "freestone")?, under_system: system };
-        Some((workload.as_str()?.to_owned(), counted))
+    let system = under("system");
+    let counted = |(workload, count): (&str, f64)| {
+        Some((workload.to_owned(), Counted { under_freestone: count, under_system: *system.get(workload)? }))
     };
-    Ok(cells.iter().filter_map(counted).collect())
+    Ok(under("freestone").into_iter().filter_map(counted).collect())
 }
 
 fn text(counts: &BTreeMap<String, Counted>) -> String {

@@ -6,6 +6,7 @@ mod arguments;
 mod claims;
 mod counts;
 mod crimes;
+mod dist;
 mod embedded;
 mod entropy;
 mod guide;
@@ -22,6 +23,7 @@ mod process;
 mod programs;
 mod proofs;
 mod published;
+mod release;
 mod repeat;
 #[cfg(test)]
 mod samples;
@@ -47,7 +49,9 @@ fn main() -> Result<()> {
         Command::Circles => layers::list_circles(),
         Command::Tuning => tuning::write(),
         Command::Archives { target, out } => archives::build_all(target.as_deref(), out),
-        Command::Install { prefix, destdir } => install::run(&prefix, destdir.as_deref()),
+        Command::Install(options) => install::run(&options),
+        Command::Dist(options) => dist::run(&options),
+        Command::Release => release::run(),
         Command::Loom => proofs::loom(),
         Command::Miri { chosen } => interpreted::miri(&chosen),
         Command::Mutants { chosen } => mutants::run(&chosen),

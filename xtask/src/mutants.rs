@@ -34,7 +34,7 @@ struct Module {
     files: &'static [&'static str],
 }
 
-const MODULES: [Module; 8] = [
+const MODULES: [Module; 10] = [
     Module { name: "base", package: "freestone-base", files: &["crates/base/src/**"] },
     Module { name: "tlsf", package: "freestone-tlsf", files: &["crates/tlsf/src/**"] },
     Module { name: "pool", package: "freestone-pool", files: &["crates/pool/src/**"] },
@@ -56,7 +56,26 @@ const MODULES: [Module; 8] = [
     Module {
         name: "central",
         package: "freestone",
-        files: &["crates/freestone/src/central.rs", "crates/freestone/src/central/**", "crates/freestone/src/usage.rs"],
+        files: &[
+            "crates/freestone/src/central.rs",
+            "crates/freestone/src/central/**",
+            "crates/freestone/src/shared.rs",
+            "crates/freestone/src/usage.rs",
+        ],
+    },
+    Module {
+        name: "guarded",
+        package: "freestone",
+        files: &["crates/freestone/src/guarded.rs", "crates/freestone/src/guarded/**"],
+    },
+    Module {
+        name: "profile",
+        package: "freestone",
+        files: &[
+            "crates/freestone/src/heap_profile.rs",
+            "crates/freestone/src/heap_profile/**",
+            "crates/freestone/src/record/**",
+        ],
     },
     Module {
         name: "api",
@@ -73,14 +92,26 @@ const PACKAGES: [(&str, &str, &[&str]); 4] = [
     (
         "freestone",
         "crates/freestone",
-        &["--lib", "--test", "door", "--test", "explicit_heaps", "--test", "process", "--test", "threads"],
+        &[
+            "--lib",
+            "--test",
+            "door",
+            "--test",
+            "explicit_heaps",
+            "--test",
+            "process",
+            "--test",
+            "rust_heap_profile",
+            "--test",
+            "threads",
+        ],
     ),
 ];
 
 /// The arguments.
 #[derive(clap::Args)]
 pub(crate) struct Chosen {
-    /// Only these: base, tlsf, pool, span, page, thread, central, api.
+    /// Only these: base, tlsf, pool, span, page, thread, central, guarded, profile, api.
     modules: Vec<String>,
     /// Start no more mutants after this many minutes.
     #[arg(long, default_value_t = u64::MAX / 60)]

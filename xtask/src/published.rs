@@ -4,8 +4,8 @@ use crate::process::{command, output, root, run, target};
 use anyhow::{Context, Result, bail};
 use std::fs;
 
-/// The crates that are published, and their folders.
-const CRATES: [(&str, &str); 6] = [
+/// The crates that are published, and their folders; each after those that it needs.
+pub(crate) const CRATES: [(&str, &str); 6] = [
     ("freestone-base", "base"),
     ("freestone-os", "os"),
     ("freestone-trace", "trace"),
@@ -22,6 +22,7 @@ pub(crate) fn check() -> Result<()> {
     let workspace = read("Cargo.toml")?;
     let dependencies = workspace.split("[workspace.dependencies]").nth(1).context("Cargo.toml lists dependencies")?;
     refuse_exact("Cargo.toml", dependencies.split("\n[").next().unwrap_or_default())?;
+    refuse_accidents()?;
     let mut oldest = None;
     for (name, folder) in CRATES {
         let path = format!("crates/{folder}/Cargo.toml");
@@ -65,13 +66,37 @@ fn refuse_exact(path: &str, manifest: &str) -> Result<()> {
 
 /// Refuses a crate whose page would miss what people look for, or whose archive lacks its licences.
 fn refuse_incomplete(path: &str, manifest: &str) -> Result<()> {
-    for key in ["description", "keywords"] {
-        value(manifest, key).with_context(|| format!("{path} has no {key}"))?;
+    let keys = ["description", "keywords", "categories", "license.workspace", "repository.workspace", "rust-version"];
+    for key in keys {
+        let named = value(manifest, key).or_else(|| value(manifest, &format!("{key}.workspace")));
+        named.with_context(|| format!("{path} has no {key}"))?;
+    }
+    if !manifest.contains("\n[package.metadata.docs.rs]\n") {
+        bail!("{path} does not say for which platforms and features docs.rs documents it: [package.metadata.docs.rs]");
     }
     let folder = root().join(path).with_file_name("");
     for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         if !folder.join(file).is_file() {
             bail!("{} is missing: each crate that is published has its own", folder.join(file).display());
+        }
+    }
+    Ok(())
+}
+
+/// Crates of the workspace that would be published by accident, and published ones that could not be.
+fn refuse_accidents() -> Result<()> {
+    let crates = fs::read_dir(root().join("crates")).context("cannot read the folder of the crates")?;
+    let mut manifests = vec!["xtask/Cargo.toml".to_owned()];
+    for folder in crates {
+        manifests.push(format!("crates/{}/Cargo.toml", folder?.file_name().to_string_lossy()));
+    }
+    for path in manifests.iter().filter(|path| root().join(path).is_file()) {
+        let is_published = CRATES.iter().any(|(_, folder)| *path == format!("crates/{folder}/Cargo.toml"));
+        let refuses = value(&read(path)?, "publish").is_some_and(|value| value == "false");
+        if is_published == refuses {
+            bail!(
+                "{path}: `publish = false` has to be in the manifests of those crates that `published::CRATES` does not list"
+            );
         }
     }
     Ok(())
@@ -92,6 +117,30 @@ mod tests {
         assert!(refuse_exact("x", "libc = \"0.2\"\nrustix = { version = \"1.1.6\" }\n").is_ok());
         let refused = refuse_exact("x", "libc = \"0.2\"\nrustix = { version = \"=1.1.6\" }\n").unwrap_err().to_string();
         assert!(refused.contains("rustix") && refused.contains("exact"), "{refused}");
+    }
+
+    #[test]
+    fn the_crates_are_complete_and_no_other_is_published_by_accident() {
+        refuse_accidents().unwrap();
+        for (_, folder) in CRATES {
+            let path = format!("crates/{folder}/Cargo.toml");
+            refuse_incomplete(&path, &read(&path).unwrap()).unwrap();
+        }
+        let manifest = read("crates/tlsf/Cargo.toml").unwrap().replace("\nkeywords", "\nwords");
+        let refused = refuse_incomplete("crates/tlsf/Cargo.toml", &manifest).unwrap_err().to_string();
+        assert!(refused.contains("keywords"), "{refused}");
+    }
+
+    #[test]
+    fn a_crate_is_listed_after_those_that_it_needs() {
+        for (n, (name, folder)) in CRATES.iter().enumerate() {
+            let manifest = read(&format!("crates/{folder}/Cargo.toml")).unwrap();
+            let needs =
+                manifest.split("\n[dependencies]\n").nth(1).and_then(|rest| rest.split("\n[").next()).unwrap_or("");
+            for (later, _) in &CRATES[n..] {
+                assert!(!needs.contains(&format!("{later}.workspace")), "{name} needs {later}");
+            }
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Scratch {
         for name in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "layers.dag"] {
             copy_changed(&root().join(name), &folder.join(name))?;
         }
-        for name in ["crates", "testdata", "xtask"] {
+        for name in ["crates", "docs", "testdata", "xtask"] {
             copy_folder(&root().join(name), &folder.join(name))?;
         }
         Ok(Self { folder, _turn: turn })

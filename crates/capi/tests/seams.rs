@@ -134,6 +134,28 @@ fn sixteen_threads_fork_beside_stdio() {
     run("seams_fork.c", &["forks", &count(800, 1_000_000)]);
 }
 
+/// Microseconds that a fork takes in a program of 64 threads of which one purges: the median of `n_forks`.
+fn fork_us(way: Way, n_forks: &str) -> f64 {
+    let program = Program::new("seams_fork_time.c", way);
+    let said = expect_silent(program.command().args(["64", n_forks]).env("FREESTONE_DECAY_MS", "1"), way);
+    let median = said.split_whitespace().next().and_then(|median| median.parse().ok());
+    median.unwrap_or_else(|| panic!("{way:?} printed {said}"))
+}
+
+/// The long form compares times, in five rounds; the short one shows that the forks come to an end.
+#[test]
+fn a_fork_beside_purges_takes_at_most_twice_as_long_as_glibcs() {
+    if emulated("64 threads and forks take too long") || is_musl() {
+        return;
+    }
+    let (rounds, n_forks) = if count(0, 1) == "0" { (1, "10") } else { (5, "200") };
+    let mut ratios: Vec<f64> =
+        (0..rounds).map(|_| fork_us(Way::Preload, n_forks) / fork_us(Way::System, n_forks)).collect();
+    ratios.sort_by(f64::total_cmp);
+    println!("a fork beside purges in 64 threads takes {ratios:.2?} of glibc's time");
+    assert!(rounds == 1 || ratios[rounds / 2] <= 2.0, "{ratios:?}");
+}
+
 #[test]
 fn sixteen_threads_spawn_programs() {
     if emulated("the programs would have to be the target's") {

@@ -70,7 +70,7 @@ enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the manual, in roff
-    Man,
+    Man(manual::Options),
 }
 
 /// Parses the command line and runs the subcommand; returns the exit status.
@@ -98,7 +98,7 @@ pub(crate) fn main() -> Result<u8> {
             completions::print(shell, &mut Cli::command());
             Ok(0)
         }
-        Command::Man => manual::print(Cli::command()).map(|()| 0),
+        Command::Man(options) => manual::main(&options, Cli::command()).map(|()| 0),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{holds, said, scratch, succeeded};
+use harness::{holds, library, said, scratch, succeeded};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -81,13 +81,6 @@ impl Drop for Installed {
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// The release library; the command that runs from the checkout builds it.
-fn library() -> PathBuf {
-    succeeded(&harness::freestone(&["run", "--", "true"]));
-    let binary = Path::new(env!("CARGO_BIN_EXE_freestone"));
-    binary.parent().unwrap().with_file_name("release").join("libfreestone.so")
 }
 
 #[test]

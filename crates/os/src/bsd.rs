@@ -13,12 +13,11 @@
 //! Every mapping is made where nothing else is mapped, so committing cannot replace memory of the program. The other calls change memory that was
 //! committed here, by the contract of [`Os`].
 
-use crate::{Errno, GuardBy, NotMoved, Os, Prefault, Target};
+use crate::{Errno, GuardBy, Os, Prefault, clock, process};
 use core::ptr;
 use freestone_base::{align, ptr as address};
 
-pub mod clock;
-pub mod process;
+pub(crate) mod process_facts;
 pub(crate) mod threads;
 #[cfg(not(shuttle))]
 mod waiting;
@@ -125,10 +124,6 @@ unsafe impl Os for Bsd {
         false
     }
 
-    unsafe fn relocate(&self, _from: *mut u8, _bytes: usize, _to: *mut u8) -> Result<(), NotMoved> {
-        Err(NotMoved { errno: Errno::INVAL, target: Target::Committed })
-    }
-
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno> {
         if how == Prefault::Populate {
             return Err(Errno::INVAL);
@@ -160,27 +155,11 @@ unsafe impl Os for Bsd {
         keeping_errno(|| unsafe { libc::mprotect(at.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE) })
     }
 
-    fn gives_huge_pages_unasked(&self) -> bool {
-        false
-    }
-
-    fn huge_page_bytes(&self) -> usize {
-        0
-    }
-
-    fn advise_huge(&self, _at: *mut u8, _bytes: usize, _wanted: bool) -> Result<(), Errno> {
-        Err(Errno::INVAL)
-    }
-
     fn is_resident(&self, at: *mut u8) -> bool {
         let mut answer = 0;
         // SAFETY: the call is about one OS page, for which it writes one byte of `answer`; it takes any address.
         let asked = keeping_errno(|| unsafe { libc::mincore(at.cast(), 1, &raw mut answer) });
         asked.is_ok() && answer & 1 == 1
-    }
-
-    fn memory_limit_bytes(&self) -> Option<u64> {
-        None
     }
 
     fn random(&self) -> u64 {

@@ -63,9 +63,9 @@ pub struct Failure {
 pub struct Fake {
     os_page_bytes: usize,
     range_bytes: usize,
-    /// Whether purges wait.
-    holds_purges: AtomicBool,
-    /// Purges that wait.
+    /// Whether purges, and readings of the control group's limit, wait.
+    holds_slow_calls: AtomicBool,
+    /// Calls that wait.
     n_held: AtomicU32,
     state: Known,
 }
@@ -98,6 +98,7 @@ struct State {
     most_guarded_by_rights: Option<usize>,
     most_committed: Option<usize>,
     n_random: u64,
+    group_bytes: Option<u64>,
 }
 
 impl State {
@@ -116,7 +117,7 @@ impl Fake {
         Self {
             os_page_bytes,
             range_bytes,
-            holds_purges: AtomicBool::new(false),
+            holds_slow_calls: AtomicBool::new(false),
             n_held: AtomicU32::new(0),
             state: Known::new(State::default()),
         }
@@ -159,15 +160,20 @@ impl Fake {
         self.lock().longest_purge_bytes
     }
 
-    /// Makes purges wait inside the kernel, or lets them go on.
-    pub fn hold_purges(&self, hold: bool) {
-        self.holds_purges.store(hold, Ordering::SeqCst);
+    /// Makes purges, and readings of the control group's limit, wait inside the kernel, or lets them go on.
+    pub fn hold_slow_calls(&self, hold: bool) {
+        self.holds_slow_calls.store(hold, Ordering::SeqCst);
     }
 
-    /// Purges that wait now.
+    /// Calls that wait now.
     #[must_use]
-    pub fn n_held_purges(&self) -> u32 {
+    pub fn n_held_calls(&self) -> u32 {
         self.n_held.load(Ordering::SeqCst)
+    }
+
+    /// Sets the memory limit of the control group.
+    pub fn limit_group_bytes(&self, bytes: u64) {
+        self.lock().group_bytes = Some(bytes);
     }
 
     /// Bytes committed now.

@@ -13,6 +13,7 @@
 //! The kernel calls the handler with a signal's number, description and context. What was installed before is stored before this handler is
 //! installed, and never changes after that; it is called as it was declared to the kernel.
 
+pub use crate::access_fault::{Fault, Hook, Outcome};
 use crate::process;
 use crate::stack::Registers;
 use core::cell::UnsafeCell;
@@ -20,31 +21,6 @@ use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
 use core::ptr;
 use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
-
-/// An access that faulted.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    /// Where.
-    pub address: usize,
-    /// Whether it was a write, if that is known.
-    pub is_write: Option<bool>,
-    /// The registers of the thread, if they are known.
-    pub registers: Option<Registers>,
-}
-
-/// What becomes of a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The access is made again, and succeeds now.
-    Resume,
-    /// The process ends; a handler of the program is called before.
-    Fatal,
-    /// It is no concern of the allocator's.
-    Foreign,
-}
-
-/// Decides about a fault, in the signal handler of the thread that faulted.
-pub type Hook = fn(&Fault) -> Outcome;
 
 const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
 

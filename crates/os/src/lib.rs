@@ -29,6 +29,7 @@ extern crate alloc;
 extern crate std;
 
 // Everywhere.
+mod access_fault;
 mod constructors;
 mod errno;
 #[cfg(feature = "fake")]
@@ -46,8 +47,6 @@ mod append;
 #[cfg(door = "linux")]
 pub mod cgroup;
 #[cfg(door = "linux")]
-pub mod clock;
-#[cfg(door = "linux")]
 pub mod closable;
 #[cfg(door = "linux")]
 pub mod fault;
@@ -64,8 +63,6 @@ mod output;
 #[cfg(door = "linux")]
 pub mod pin;
 #[cfg(door = "linux")]
-pub mod process;
-#[cfg(door = "linux")]
 mod readable;
 #[cfg(door = "linux")]
 mod shared_words;
@@ -74,7 +71,11 @@ mod test_range;
 #[cfg(door = "linux")]
 pub mod weak_symbols;
 
-// The C library's threads.
+// What POSIX has.
+#[cfg(any(door = "linux", door = "bsd"))]
+pub mod clock;
+#[cfg(any(door = "linux", door = "bsd"))]
+pub mod process;
 #[cfg(any(door = "linux", door = "bsd"))]
 mod pthread;
 
@@ -116,7 +117,7 @@ use absent::{module, readable};
 #[cfg(door = "bsd")]
 use bsd as kernel;
 #[cfg(door = "bsd")]
-pub use bsd::{Bsd as System, clock, process};
+pub use bsd::Bsd as System;
 #[cfg(door = "linux")]
 use linux as kernel;
 #[cfg(door = "linux")]
@@ -233,14 +234,16 @@ pub unsafe trait Os: Sync {
     /// does nothing.
     fn purge_zeroes(&self) -> bool;
 
-    /// Moves the memory behind `bytes` at `from` to `to` without copying; `from` is ready (zero) afterwards.
+    /// Moves the memory behind `bytes` at `from` to `to` without copying; `from` is ready (zero) afterwards. Not every kernel can.
     ///
     /// # Errors
     /// The kernel's error; nothing has moved, and [`NotMoved::target`] is the state of the target.
     ///
     /// # Safety
     /// - Both ranges are committed, page-aligned and do not overlap; the contents at `to` are not needed.
-    unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved>;
+    unsafe fn relocate(&self, _from: *mut u8, _bytes: usize, _to: *mut u8) -> Result<(), NotMoved> {
+        Err(NotMoved { errno: Errno::INVAL, target: Target::Committed })
+    }
 
     /// Ready → ready, with memory behind it.
     ///
@@ -270,23 +273,33 @@ pub unsafe trait Os: Sync {
     unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno>;
 
     /// Whether the kernel gives huge pages without a request, wherever a whole one fits: a guard inside takes it away.
-    fn gives_huge_pages_unasked(&self) -> bool;
+    fn gives_huge_pages_unasked(&self) -> bool {
+        false
+    }
 
     /// Size in bytes of the huge pages that the kernel gives on request; 0 if a request changes nothing.
-    fn huge_page_bytes(&self) -> usize;
+    fn huge_page_bytes(&self) -> usize {
+        0
+    }
 
     /// Asks for huge pages, or for none if `wanted` is false, for OS pages that have no memory yet. The range is committed, and made of whole OS
     /// pages. Neither contents nor access rights change.
     ///
     /// # Errors
     /// The kernel's error; the advice may hold for a part of the range.
-    fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno>;
+    fn advise_huge(&self, _at: *mut u8, _bytes: usize, _wanted: bool) -> Result<(), Errno> {
+        Err(Errno::INVAL)
+    }
 
     /// Whether the OS page that starts at `at`, which has been committed at some time, has memory behind it; `false` if the kernel does not say.
-    fn is_resident(&self, at: *mut u8) -> bool;
+    fn is_resident(&self, _at: *mut u8) -> bool {
+        false
+    }
 
     /// The limit in bytes that the process's control group sets on its memory; `None` if there is none, or it cannot be read.
-    fn memory_limit_bytes(&self) -> Option<u64>;
+    fn memory_limit_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// A random number. The heap asks while it starts, and not later: a sandbox may refuse system calls then.
     fn random(&self) -> u64;

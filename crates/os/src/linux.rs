@@ -5,7 +5,7 @@
 //! Every mapping is made where nothing else is mapped (`MAP_FIXED_NOREPLACE`), so committing cannot replace memory of the program. The other calls
 //! change memory that was committed here, by the contract of [`Os`].
 
-use crate::{Errno, GuardBy, NotMoved, Os, Prefault, cgroup, process};
+use crate::{Errno, GuardBy, NotMoved, Os, Prefault, cgroup, clock, process};
 use core::ptr;
 #[cfg(not(shuttle))]
 use freestone_base::sync::AtomicU32;
@@ -235,7 +235,7 @@ unsafe impl Os for Linux {
     }
 
     fn now_ms(&self) -> u64 {
-        let now = clock(libc::CLOCK_MONOTONIC_COARSE);
+        let now = clock::read(libc::CLOCK_MONOTONIC_COARSE);
         now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
     }
 }
@@ -285,14 +285,6 @@ pub(crate) fn this_thread() -> usize {
     process::errno_address()
 }
 
-/// Reads a clock that always exists through the C library, which needs no system call for it.
-pub(crate) fn clock(id: libc::clockid_t) -> libc::timespec {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is a local one.
-    unsafe { libc::clock_gettime(id, &mut now) };
-    now
-}
-
 /// A random number; before the kernel has any, one made from the clock and the stack's random address.
 fn random() -> u64 {
     let mut bytes = [0; 8];
@@ -300,7 +292,7 @@ fn random() -> u64 {
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK) {
         Ok(8) => u64::from_ne_bytes(bytes),
         _ => {
-            let now = clock(libc::CLOCK_MONOTONIC);
+            let now = clock::read(libc::CLOCK_MONOTONIC);
             (here ^ now.tv_nsec as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 7
         }
     }
@@ -321,6 +313,7 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
 
 pub(crate) mod guards;
 mod huge_pages;
+pub(crate) mod process_facts;
 mod relocate;
 mod scheduling;
 

@@ -1,7 +1,8 @@
 //! Writing a file piece by piece, and reading one of the kernel's.
 
+use crate::Errno;
 use crate::growing_file::file_limit_bytes;
-use crate::{Errno, process};
+use crate::linux::process_facts::borrow_descriptor;
 use core::cell::Cell;
 use core::ffi::CStr;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -74,7 +75,7 @@ impl OutputFile {
 /// # Errors
 /// The kernel's error; a part may be written then.
 pub fn write_descriptor(descriptor: i32, bytes: &[u8]) -> Result<(), Errno> {
-    process::borrow_descriptor(descriptor).map_or(Err(Errno(libc::EBADF)), |to| write_all(to, bytes))
+    borrow_descriptor(descriptor).map_or(Err(Errno(libc::EBADF)), |to| write_all(to, bytes))
 }
 
 fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {

@@ -52,7 +52,10 @@ impl<const N: usize> Stack<N> {
     #[inline(always)]
     #[must_use]
     pub fn here() -> Self {
-        Registers::here().map_or(Self::EMPTY, Self::at)
+        match Registers::here() {
+            Some(registers) => Self::at(registers),
+            None => Self::EMPTY,
+        }
     }
 
     /// The stack of a thread that was interrupted with these registers. It is the calling thread's, in a signal handler.

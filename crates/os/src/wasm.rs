@@ -18,7 +18,7 @@
 //! # Safety
 //! Memory that `memory.grow` returned is zero, and nobody else's.
 
-use crate::{Errno, GuardBy, NotMoved, Os, Prefault, Target};
+use crate::{Errno, GuardBy, Os, Prefault};
 use core::arch::wasm32;
 use core::ptr;
 use freestone_base::ptr as address;
@@ -128,10 +128,6 @@ unsafe impl Os for Wasm {
         false
     }
 
-    unsafe fn relocate(&self, _from: *mut u8, _bytes: usize, _to: *mut u8) -> Result<(), NotMoved> {
-        Err(NotMoved { errno: Errno::INVAL, target: Target::Committed })
-    }
-
     unsafe fn prefault(&self, _at: *mut u8, _bytes: usize, _how: Prefault) -> Result<(), Errno> {
         Err(Errno::INVAL)
     }
@@ -142,26 +138,6 @@ unsafe impl Os for Wasm {
 
     unsafe fn unguard(&self, _at: *mut u8, _bytes: usize, _by: GuardBy) -> Result<(), Errno> {
         Err(Errno::INVAL)
-    }
-
-    fn gives_huge_pages_unasked(&self) -> bool {
-        false
-    }
-
-    fn huge_page_bytes(&self) -> usize {
-        0
-    }
-
-    fn advise_huge(&self, _at: *mut u8, _bytes: usize, _wanted: bool) -> Result<(), Errno> {
-        Err(Errno::INVAL)
-    }
-
-    fn is_resident(&self, _at: *mut u8) -> bool {
-        false
-    }
-
-    fn memory_limit_bytes(&self) -> Option<u64> {
-        None
     }
 
     fn random(&self) -> u64 {

@@ -16,7 +16,7 @@
 //! The functions of the system are declared as its documentation has them. Only memory inside a range that was reserved here is committed,
 //! decommitted, reset or protected, by the contract of [`Os`].
 
-use crate::{Errno, GuardBy, NotMoved, Os, Prefault, Target};
+use crate::{Errno, GuardBy, Os, Prefault};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::ptr as address;
@@ -149,10 +149,6 @@ unsafe impl Os for Windows {
         false
     }
 
-    unsafe fn relocate(&self, _from: *mut u8, _bytes: usize, _to: *mut u8) -> Result<(), NotMoved> {
-        Err(NotMoved { errno: Errno::INVAL, target: Target::Committed })
-    }
-
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno> {
         if how != Prefault::Touch {
             return Err(Errno::INVAL);
@@ -172,26 +168,6 @@ unsafe impl Os for Windows {
     unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
         // SAFETY: the range is committed, and becomes accessible.
         unsafe { protect(at, bytes, by, PAGE_READWRITE) }
-    }
-
-    fn gives_huge_pages_unasked(&self) -> bool {
-        false
-    }
-
-    fn huge_page_bytes(&self) -> usize {
-        0
-    }
-
-    fn advise_huge(&self, _at: *mut u8, _bytes: usize, _wanted: bool) -> Result<(), Errno> {
-        Err(Errno::INVAL)
-    }
-
-    fn is_resident(&self, _at: *mut u8) -> bool {
-        false
-    }
-
-    fn memory_limit_bytes(&self) -> Option<u64> {
-        None
     }
 
     fn random(&self) -> u64 {

@@ -28,7 +28,8 @@ impl Stage {
         let home = std::env::temp_dir().join(format!("freestone-guide-{}", std::process::id()));
         let stage = Self { home };
         fs::create_dir_all(stage.home.join(".cargo")).context("cannot make a home for the guide's commands")?;
-        install::run(&stage.home.join("freestone"), None)?;
+        let prefix = stage.home.join("freestone");
+        install::run(&install::Options { prefix, destdir: None, relocatable: false, strip: false })?;
         let crates = root().join("crates");
         let patch = |name: &str, folder: &str| format!("{name}.path = {:?}\n", crates.join(folder));
         let config = format!(

@@ -62,10 +62,13 @@ pub(crate) fn build(package: &str, folder: &str, targets: &[&str], mutants: &[Pl
             written.insert((*file).to_owned(), text);
         }
         let mut check = cargo(&scratch, package, targets, &["--no-run", "--message-format", "short"]);
-        let said = check.output().context("cannot start cargo")?;
-        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        let check = check.output().context("cannot start cargo")?;
+        let said = String::from_utf8_lossy(&check.stderr).into_owned();
         let bad = refused(&said, &written);
         if bad.is_empty() {
+            if !check.status.success() {
+                bail!("{package} does not compile, whatever the mutants are:\n{said}");
+            }
             break all_firsts;
         }
         let n_before = unviable.len();

@@ -24,19 +24,38 @@ pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     heap
 }
 
-/// Calls `meanwhile` while a purging thread is inside the kernel, until `meanwhile` ends that with `hold_purges(false)`.
-pub(in crate::page) fn while_a_purge_is_held<'e>(
+/// Lets calls that are held in the fake kernel go on, also if the test fails: a thread is waiting for that.
+struct Release<'e>(&'e World);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.0.os().hold_slow_calls(false);
+    }
+}
+
+/// Calls `meanwhile` while a thread that runs `call` is inside the kernel, until `meanwhile` ends or calls `hold_slow_calls(false)`.
+pub(in crate::page) fn while_held<'e>(
     world: &'e World,
+    call: impl FnOnce() + Send + 'e,
     meanwhile: impl for<'s> FnOnce(&'s std::thread::Scope<'s, 'e>),
 ) {
-    world.os().hold_purges(true);
+    world.os().hold_slow_calls(true);
     std::thread::scope(|scope| {
-        scope.spawn(|| world.shared.pages.purge());
-        while world.os().n_held_purges() == 0 {
+        let _release = Release(world);
+        scope.spawn(call);
+        while world.os().n_held_calls() == 0 {
             std::thread::yield_now();
         }
         meanwhile(scope);
     });
+}
+
+/// As [`while_held`], with a thread that purges.
+pub(in crate::page) fn while_a_purge_is_held<'e>(
+    world: &'e World,
+    meanwhile: impl for<'s> FnOnce(&'s std::thread::Scope<'s, 'e>),
+) {
+    while_held(world, || _ = world.shared.pages.purge(), meanwhile);
 }
 
 /// Every option that changes how memory is taken or given back, with streams that have large blocks, and each failing call.

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A block belongs to the OS page that it starts in. Carving an OS page hands out all its blocks: the kernel has to provide memory
-//! only then, not when the span is made. Free blocks are bits outside the span, so that a program that writes past the end of its block
+//! only then, not when the span is made. Of a span that may have memory behind it, several OS pages
+//! are carved at once if one has only a few blocks. Free blocks are bits outside the span, so that a program that writes past the end of its block
 //! cannot damage them, a double free is detected, and a batch is linked without reading the blocks' own memory.
 //!
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
@@ -26,6 +27,9 @@ use core::cell::Cell;
 use core::ops::Range;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
+
+/// How many blocks are carved at once, even if they lie in several OS pages: fewer would have every few allocations refill their bin.
+const SMALLEST_BATCH: u32 = 8;
 
 /// Why a block cannot go back to its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,15 +87,22 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
     u64::MAX >> (64 - span_bytes(span) / carve_bytes(span, os_page_bytes))
 }
 
-/// Carves the next OS page: the chain of its blocks, linked with `key` and out from now on; empty if every page has been carved.
-pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize, key: LinkKey) -> Chain {
+/// Carves the next OS page or, where the span may have memory behind it, as many as `n` blocks take, but only until it has [`SMALLEST_BATCH`]: the chain of the blocks, linked with `key` and
+/// out from now on; empty if every page has been carved.
+pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, os_page_bytes: usize, key: LinkKey) -> Chain {
     let class = span.class.get() as usize;
     let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
-    while span.fresh.get() != 0 {
-        let unit_index = span.fresh.get().trailing_zeros() as usize;
-        span.fresh.set(span.fresh.get() & (span.fresh.get() - 1));
-        let from = (unit_index * unit).div_ceil(block);
-        let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
+    let n_wanted = if span.fresh_has_memory.get() { n.min(SMALLEST_BATCH) as usize } else { 1 };
+    let first_block = |unit_index: u32| (unit_index as usize * unit).div_ceil(block).min(n_blocks(span));
+    let mut fresh = span.fresh.get();
+    while fresh != 0 {
+        let from = first_block(fresh.trailing_zeros());
+        let mut to = from;
+        while fresh != 0 && to - from < n_wanted && first_block(fresh.trailing_zeros()) == to {
+            to = first_block(fresh.trailing_zeros() + 1);
+            fresh &= fresh - 1;
+        }
+        span.fresh.set(fresh);
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
             // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.

@@ -316,6 +316,13 @@ impl Bins {
         self.classes[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
     }
 
+    /// What [`Bins::allocs`] is when the bin runs empty after as many frees as it has room for: the hot paths cannot get further.
+    #[inline(always)]
+    pub(crate) fn allocs_within_reach(&self, class: usize) -> u64 {
+        let state = &self.classes[class];
+        state.moved.load(Ordering::Relaxed).wrapping_add(state.granted.load(Ordering::Relaxed)) as u64
+    }
+
     /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
     /// allocated; more than the program holds if others free what the thread allocated.
     pub(crate) fn live(&self, class: usize) -> i64 {

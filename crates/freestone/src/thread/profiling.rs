@@ -45,18 +45,34 @@ pub(super) fn is_asked<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().profile.is_asked()
 }
 
+/// Whether the hot paths cannot reach the next sample of a class with the blocks in its bin and the frees that it has room for. `false` if that takes a
+/// closer look.
+#[inline(always)]
+pub(super) fn is_far<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
+    own.bins().allocs_within_reach(class) < countdowns.at[class].get()
+        && countdowns.session.get() == profile.session()
+        && !profile.notices_rust()
+}
+
 /// The profile and the heap's countdowns, those of this session; `None` if the heap's blocks are not sampled.
+#[inline(always)]
 fn countdowns<O: Os>(own: Own<'_, O>) -> Option<(&HeapProfile, &ProfileCountdowns)> {
     let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
     if !profile.is_on() || own.holdings().is_some() {
         return None;
     }
-    let session = profile.session();
-    if countdowns.session.replace(session) != session {
-        countdowns.at.iter().for_each(|at| at.set(0));
-        countdowns.large.set(profile.bytes_until(random(own)));
+    if countdowns.session.get() != profile.session() {
+        begin_session(own, profile, countdowns);
     }
     Some((profile, countdowns))
+}
+
+#[cold]
+fn begin_session<O: Os>(own: Own<'_, O>, profile: &HeapProfile, countdowns: &ProfileCountdowns) {
+    countdowns.session.set(profile.session());
+    countdowns.at.iter().for_each(|at| at.set(0));
+    countdowns.large.set(profile.bytes_until(random(own)));
 }
 
 fn random<O: Os>(own: Own<'_, O>) -> u64 {
@@ -64,6 +80,7 @@ fn random<O: Os>(own: Own<'_, O>) -> u64 {
 }
 
 /// Allocations of a class before the next sampled one; `None` if none is.
+#[inline(always)]
 pub(super) fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
     let (_, countdowns) = countdowns(own)?;
     let at = match countdowns.at[class].get() {
@@ -75,6 +92,7 @@ pub(super) fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
 }
 
 /// Draws the next countdown of a class. Returns the count at which it ends.
+#[inline(never)]
 fn draw<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
     let (profile, countdowns) = countdowns(own)?;
     let before = if own.watch().is_some() { 0 } else { own.bins().allocs(class) };
@@ -84,7 +102,9 @@ fn draw<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
 }
 
 /// A sampled block, if the allocation is due to be one.
-#[cold]
+///
+/// Inlined: each function less is a frame less in every stack.
+#[inline(always)]
 pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     let takes = request.family != Family::Rust || own.watch().is_some() || own.shared().profile.meet_rust();
     let left = left(own, class)?;
@@ -105,8 +125,6 @@ pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) ->
 }
 
 /// Allocates a block of the heap of sampled blocks, and records it.
-///
-/// Inlined: each function less is a frame less in every stack.
 #[inline(always)]
 fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     let profile = &own.shared().profile;
@@ -126,21 +144,16 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     (!block.start.is_null()).then_some(block)
 }
 
-/// Of a batch of `n` blocks for a bin of which `left` may be allocated as many as leave room for frees, at least one.
-pub(super) fn batch(n: u32, left: u64) -> u32 {
-    n.min(u32::try_from(left - left / 4).unwrap_or(n)).max(1)
-}
-
-/// Lets the hot paths allocate no more of a class than `left`: shortens the bin's room, and sets blocks aside.
-pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize, left: u64) {
+/// Lets the hot paths allocate no more of a class than `left`: shortens the bin's room, and sets blocks aside. `ran_empty` if the bin was empty just now:
+/// the program allocates more than it frees.
+pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize, left: u64, ran_empty: bool) {
     let (bins, left) = (own.bins(), i64::try_from(left).unwrap_or(i64::MAX));
-    let notices_rust = own.shared().profile.notices_rust();
-    let room = bins.room_or_withheld(class);
-    if bins.len(class).saturating_add(room) > left && bins.len(class) > left - left / 4 {
-        bins.set_aside_behind(class, share(left), &own.renew_view());
+    let (mut len, room) = (bins.len(class), bins.room_or_withheld(class));
+    if len.saturating_add(room) > left && len > left - left / 8 {
+        len = bins.set_aside_behind(class, share(left, ran_empty).min(len), len, &own.renew_view());
     }
-    let room = room.min((left - bins.len(class)).max(0));
-    if notices_rust {
+    let room = room.min((left - len).max(0));
+    if own.shared().profile.notices_rust() {
         bins.withhold(class, room);
     } else if bins.room(class) > room {
         bins.grant(class, room);
@@ -166,10 +179,15 @@ pub(super) fn is_sampled<O: Os>(own: Own<'_, O>, generation: Generation) -> bool
     generation.is_explicit() && own.shared().profile.is_generation(generation.number())
 }
 
-/// Blocks that stay in a bin of which `left` may be allocated: few, because the others are room for frees, and each of these is looked at when the
-/// bin is cut; but not so few that a program that allocates and frees in turns often finds the bin empty. At
-/// least one, if one may be allocated: a refill takes it.
-fn share(left: i64) -> i64 {
+/// Blocks that stay in a bin of which `left` may be allocated. Few, because the others are room for frees, and each of these is looked at when the bin
+/// is cut; but not so few that a program that allocates and frees in turns often finds the bin empty. Half of them for a program that allocates more than
+/// it frees. At least one, if one may be allocated: a refill takes it.
+fn share(left: i64, ran_empty: bool) -> i64 {
+    /// With no more than that, both kinds of programs come to the slow path equally often.
+    const FEW: i64 = 16;
+    if ran_empty && left > FEW {
+        return left / 2;
+    }
     (left / 16).max((left / 2).clamp(1, 8)).min(left)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In this order, each cheaper than the next:
 //! 1. the inbox: what other threads handed over;
-//! 2. the current span: its free blocks, then one OS page carved from its untouched end;
+//! 2. the current span: its free blocks, then one OS page carved from its untouched end, or several if they have memory;
 //! 3. the fullest other partial span, so that the emptier ones may become empty;
 //! 4. an abandoned span of the class, or orphaned blocks; not for an explicit heap, whose deletion frees all its blocks;
 //! 5. a new span.
@@ -50,7 +50,7 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
 /// Brings a batch of blocks into a bin, if there is memory for one.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
     let capacity = flush::bin_capacity(own, class);
-    let n = sampling::batch(own, class, (capacity / 2).max(1));
+    let n = sampling::batch(own, (capacity / 2).max(1));
     let Some(batch) = take_batch(own, class, n) else { return };
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
     own.bins().put_batch(batch);

@@ -25,7 +25,6 @@ use crate::guarded::pool::{Freed, Wanted};
 use crate::misuse::finding::{Finding, Site};
 use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
-use crate::thread::free_block::Found;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::profiling;
@@ -99,7 +98,7 @@ fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> O
         return Some(block);
     }
     if own.bins().is_empty(class) && put_back(own, class) {
-        settle(own, class);
+        settle_near(own, class, true);
     }
     None
 }
@@ -134,24 +133,22 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
     own.shared().settings().limit_hard_bytes().is_none_or(|limit| pages.limited_bytes().saturating_add(more) <= limit)
 }
 
-/// Of a batch of `n` blocks for a bin as many as the rate allows, or as are handed out before the next sample of the heap profile; at least one.
+/// Of a batch of `n` blocks for a bin as many as the rate of guarded blocks allows; at least one. The heap profile takes whole batches, so that it changes
+/// neither the order of blocks nor how often bins are flushed.
 #[inline(always)]
-pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
-    if is_on(own) { batch_slow(own, class, n) } else { n }
+pub(super) fn batch<O: Os>(own: Own<'_, O>, n: u32) -> u32 {
+    if guards(own) && !profiling::is_asked(own) { batch_slow(own, n) } else { n }
 }
 
 #[cold]
-fn batch_slow<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
-    if profiling::is_asked(own) {
-        return left_to_any(own, class).map_or(n, |left| profiling::batch(n, left));
-    }
+fn batch_slow<O: Os>(own: Own<'_, O>, n: u32) -> u32 {
     rate(own).map_or(n, |rate| n.min(u32::try_from(share(rate)).unwrap_or(n)).max(1))
 }
 
 /// Shortens the room of a bin, if the rate or the heap profile asks for that.
 #[inline(always)]
 pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
-    if is_on(own) {
+    if guards(own) || (profiling::is_asked(own) && !profiling::is_far(own, class)) {
         shorten_slow(own, class);
     }
 }
@@ -159,7 +156,7 @@ pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
 #[cold]
 fn shorten_slow<O: Os>(own: Own<'_, O>, class: usize) {
     if profiling::is_asked(own) {
-        return settle(own, class);
+        return settle_near(own, class, true);
     }
     if let Some(rate) = rate(own) {
         shorten_to(own, class, share(rate));
@@ -176,9 +173,16 @@ fn shorten_to<O: Os>(own: Own<'_, O>, class: usize, most: i64) {
 /// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
 #[inline(always)]
 pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) && own.watch().is_none() {
+    if profiling::is_asked(own) && (guards(own) || !profiling::is_far(own, class)) {
+        settle_near(own, class, false);
+    }
+}
+
+#[cold]
+fn settle_near<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
+    if own.watch().is_none() {
         if let Some(left) = left_to_any(own, class) {
-            profiling::settle(own, class, left);
+            profiling::settle(own, class, left, ran_empty);
         }
     }
 }
@@ -221,7 +225,7 @@ fn after_overflow_slow<O: Os>(own: Own<'_, O>, class: usize) {
     shorten_to(own, class, share(rate));
 }
 
-/// Puts the blocks of a class that were set aside back into their bin, before those that came meanwhile. `false` if none were.
+/// Puts the blocks of a class that were set aside back into their bin, behind those that came meanwhile. `false` if none were.
 #[inline(always)]
 pub(super) fn put_back<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     own.bins().has_aside(class) && put_back_slow(own, class)
@@ -229,19 +233,10 @@ pub(super) fn put_back<O: Os>(own: Own<'_, O>, class: usize) -> bool {
 
 #[cold]
 fn put_back_slow<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    let Some(mut newer) = own.bins().put_back(class) else { return false };
-    let view = own.renew_view();
-    while let Some(found) = newer.pop(&view, own.lookup().tag()) {
-        match found {
-            Found::Own(block) | Found::Other(block, _) => own.bins().put(block),
-            Found::Lost(address) => {
-                let block_bytes = crate::size_class::block_bytes(class);
-                own.report(Misuse::DoubleFree { block_bytes }, address);
-            }
-            Found::Wrong(what, address) => own.report(what, address),
-        }
-    }
-    true
+    own.bins().put_back(class, || own.renew_view()).unwrap_or_else(|address| {
+        own.report(Misuse::link_written(crate::size_class::block_bytes(class)), address);
+        true
+    })
 }
 
 impl<O: Os + 'static> Own<'_, O> {

@@ -75,7 +75,7 @@ impl ClassSpans {
         }
     }
 
-    /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page that was never carved. Returns them, linked
+    /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page or pages that were never carved. Returns them, linked
     /// with `key`, and how many were free before. `None` if there is no current span, or it has no block left: then it is in `full` afterwards.
     pub(crate) fn take(&self, layout: &Layout, n: u32, os_page_bytes: usize, key: LinkKey) -> Option<(FreeBatch, u32)> {
         let page = self.current.get().some()?;
@@ -83,7 +83,7 @@ impl ClassSpans {
         let span = unsafe { OwnedSpan::at(layout, page) };
         let reused = blocks::take(&span, n, key);
         let n_reused = reused.len;
-        let blocks = if n_reused == 0 { blocks::carve(&span, os_page_bytes, key) } else { reused };
+        let blocks = if n_reused == 0 { blocks::carve(&span, n, os_page_bytes, key) } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
             self.retire_current(&span);

@@ -20,6 +20,10 @@ pub(crate) struct Checkout {
 impl Checkout {
     /// The checkout that this command runs from; `None` if it is installed.
     pub(crate) fn of_this_command() -> Option<Self> {
+        // A packaged command is the same wherever it was built, so that it does not contain the checkout's path either.
+        if option_env!("FREESTONE_PACKAGED").is_some() {
+            return None;
+        }
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
         let target = target_of(&own_executable::path().ok()?)?;
         root.join("crates/capi/Cargo.toml").is_file().then_some(Self { root, target })

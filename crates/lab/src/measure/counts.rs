@@ -6,6 +6,8 @@
 //!
 //! The processes get a clock that advances only when it is read (`crates/peers/counting-clock`). Under valgrind a program runs about fifty
 //! times slower than the real clock, so work that an allocator does by the clock would be counted too often, and differently in every run.
+//! The C library must not use `rep movsb` and `rep stosb`: callgrind counts an instruction for each byte of them, and so a single block of
+//! 256 KiB that is copied, or need not be, as hundreds of thousands.
 //! Every run is counted twice. Where the two counts differ (an allocator may read the processor's time-stamp counter), the first one is
 //! kept and a warning gives both.
 
@@ -45,6 +47,10 @@ const COUNTED: [(&str, &[&str]); 12] = [
 
 /// The caches of the model: 32 KiB each for instructions and data, and 1 MiB behind them, about what one of many threads gets of the last level.
 pub(crate) const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
+
+/// The setting of the C library under which `memcpy` and `memset` use vector instructions for blocks of any size.
+const WITHOUT_REP: &str =
+    "glibc.cpu.x86_rep_movsb_threshold=1000000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000000";
 
 /// How long one counted run may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -150,6 +156,7 @@ fn count(job: &Job, amount: &[&str], allocator: &Allocator, clock: Option<&Path>
         // The user's parameters come last and override the amount.
         .args(&job.params);
     preload_beside_clock(allocator, clock, &mut command);
+    command.env("GLIBC_TUNABLES", WITHOUT_REP);
     let finished = child::run(&mut command, LIMIT).context("valgrind could not be started")?;
     let messages = String::from_utf8_lossy(&finished.stderr);
     match finished.end {

@@ -30,6 +30,13 @@ pub(crate) fn freestone(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
+/// The release library; the command that runs from the checkout builds it.
+pub(crate) fn library() -> PathBuf {
+    succeeded(&freestone(&["run", "--", "true"]));
+    let binary = Path::new(env!("CARGO_BIN_EXE_freestone"));
+    binary.parent().unwrap().with_file_name("release").join("libfreestone.so")
+}
+
 /// The folder for files of the tests.
 pub(crate) fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");

@@ -70,11 +70,7 @@ unsafe impl Os for Fake {
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        self.n_held.fetch_add(1, Ordering::SeqCst);
-        while self.holds_purges.load(Ordering::SeqCst) {
-            let_others_run();
-        }
-        self.n_held.fetch_sub(1, Ordering::SeqCst);
+        self.wait_while_held();
         // SAFETY: the range is committed, so it is inside the address range, and its contents are not needed.
         let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
         let pages = self.pages(&state, at, bytes);
@@ -185,7 +181,8 @@ unsafe impl Os for Fake {
     }
 
     fn memory_limit_bytes(&self) -> Option<u64> {
-        None
+        self.wait_while_held();
+        self.lock().group_bytes
     }
 
     fn random(&self) -> u64 {
@@ -198,6 +195,15 @@ unsafe impl Os for Fake {
 }
 
 impl Fake {
+    /// Waits as long as slow calls are held.
+    fn wait_while_held(&self) {
+        self.n_held.fetch_add(1, Ordering::SeqCst);
+        while self.holds_slow_calls.load(Ordering::SeqCst) {
+            let_others_run();
+        }
+        self.n_held.fetch_sub(1, Ordering::SeqCst);
+    }
+
     /// Whether all memory is still zero that is guarded, or was committed and is not any more. A write there would crash on a real kernel.
     #[must_use]
     pub fn is_untouched_outside(&self) -> bool {

@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 use crate::config::key;
-use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held, while_held};
 use crate::span::Kind;
 use crate::testing::{World, free, reallocate};
 use crate::thread::upkeep;
@@ -71,9 +71,30 @@ fn an_allocation_that_fits_once_a_purge_has_ended_waits_for_it() {
             None,
             "beyond the limit in any case"
         );
-        world.os().hold_purges(false);
+        world.os().hold_slow_calls(false);
         assert!(wanted.join().unwrap(), "refused with nothing in use");
     });
+}
+
+/// Files may be slow to read, and other threads allocate meanwhile.
+#[test]
+fn the_control_groups_limit_is_read_while_the_lock_is_free() {
+    let world = World::new(4096);
+    world.os().limit_group_bytes(160 * MIB as u64);
+    let pages = &world.shared.pages;
+    let allocate = |mib: u32| pages.allocate(Pages(mib * 16), Pages(1), Kind::Large);
+    assert!(allocate(33).is_some());
+    assert_eq!(pages.settings.limit_bytes(), None, "small processes do not pay for it");
+    while_held(
+        &world,
+        || assert!(allocate(1).is_some()),
+        |_| {
+            assert!(pages.state.try_lock().is_some(), "the page lock is held while the limit is read");
+            assert!(allocate(1).is_some(), "another thread neither waits nor asks again");
+            assert_eq!(pages.settings.limit_bytes(), None);
+        },
+    );
+    assert_eq!(pages.settings.limit_bytes(), Some(150 * MIB));
 }
 
 /// Sizes that do not fit even if all memory is given back.

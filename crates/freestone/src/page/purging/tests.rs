@@ -94,7 +94,7 @@ fn a_fork_does_not_wait_for_a_purge() {
         // SAFETY: this thread took the lock in the line above.
         pages.unlock_after_fork(unsafe { Forker::new() });
         assert_eq!(pages.stats().purging_pages << PAGE_BYTES_LOG2, 2 * MIB as u64);
-        world.os().hold_purges(false);
+        world.os().hold_slow_calls(false);
     });
     assert_eq!(dirty_bytes(&world), 0);
     world.check().unwrap();

@@ -5,7 +5,6 @@
 use super::Bins;
 use crate::span::View;
 use crate::span::free_node::{END_OF_BIN, Linked};
-use crate::thread::free_block::FreeChain;
 
 impl Bins {
     /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, if blocks are kept so
@@ -19,19 +18,19 @@ impl Bins {
         }
     }
 
-    /// Leaves the first `keep` blocks in a bin, and sets those behind them aside, before those that are aside already. Nothing if a link is damaged
-    /// that this follows. `view` covers the blocks.
-    pub(crate) fn set_aside_behind(&self, class: usize, keep: i64, view: &View) {
-        let (state, n) = (&self.classes[class], self.len(class) - keep);
+    /// Leaves the first `keep` of a bin's `len` blocks in it, and sets those behind them aside, before those that are aside already. Returns how many
+    /// stay: all if a link is damaged that this follows. `view` covers the blocks.
+    pub(crate) fn set_aside_behind(&self, class: usize, keep: i64, len: i64, view: &View) -> i64 {
+        let (state, n) = (&self.classes[class], len - keep);
         let mut blocks = self.iter(class, view);
         if n <= 0 || (0..keep).any(|_| blocks.next().is_none()) {
-            return;
+            return len;
         }
         let (last_kept, first) = (blocks.before, blocks.at);
         if state.n_aside.get() > 0 {
-            blocks.by_ref().for_each(drop);
+            blocks.by_ref().take(usize::try_from(n).unwrap_or(0)).for_each(drop);
             if blocks.at != END_OF_BIN {
-                return;
+                return len;
             }
             self.link_behind(blocks.before, state.aside.get());
         }
@@ -39,6 +38,7 @@ impl Bins {
         state.aside.set(first);
         state.n_aside.set(state.n_aside.get() + n);
         self.count_moved(class, -n);
+        keep
     }
 
     /// Blocks in a bin and set aside.
@@ -52,17 +52,34 @@ impl Bins {
         self.classes[class].n_aside.get() != 0
     }
 
-    /// Puts blocks that were set aside back into their bin. Returns those that came into the bin meanwhile: they are in it no more. `None` if no
-    /// block was set aside.
-    pub(crate) fn put_back(&self, class: usize) -> Option<FreeChain> {
+    /// Puts blocks that were set aside back into their bin, behind those that came meanwhile. `false` if none were. `view` covers the bin's blocks.
+    ///
+    /// # Errors
+    /// A link of the bin is damaged: the address of the block with the link, or 0 for the head. The blocks behind it that came meanwhile are lost.
+    pub(crate) fn put_back(&self, class: usize, view: impl FnOnce() -> View) -> Result<bool, usize> {
         let (state, n_newer) = (&self.classes[class], self.len(class));
         let n = state.n_aside.replace(0);
         if n == 0 {
-            return None;
+            return Ok(false);
         }
-        let newer = self.heads[class].replace(state.aside.get());
-        self.count_moved(class, n - n_newer);
-        Some(self.chain(newer, u32::try_from(n_newer).unwrap_or(0), class))
+        self.count_moved(class, n);
+        if self.is_empty(class) {
+            self.heads[class].set(state.aside.get());
+            return Ok(true);
+        }
+        let view = view();
+        let mut blocks = self.iter(class, &view);
+        let n_found = blocks.by_ref().take(usize::try_from(n_newer).unwrap_or(0)).count();
+        if blocks.before.is_null() {
+            self.heads[class].set(state.aside.get());
+        } else {
+            self.link_behind(blocks.before, state.aside.get());
+        }
+        if blocks.at == END_OF_BIN {
+            return Ok(true);
+        }
+        self.count_moved(class, n_found as i64 - n_newer);
+        Err(blocks.before.addr())
     }
 
     /// How many blocks of a bin are set aside.

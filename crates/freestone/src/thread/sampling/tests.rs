@@ -104,7 +104,7 @@ fn blocks_that_are_set_aside_come_back_when_the_thread_only_frees() {
     world.check().unwrap();
     upkeep::flush_all(heap);
     world.check().unwrap();
-    assert!(heap.bins().is_empty(class_of(48)) && heap.bins().put_back(class_of(48)).is_none());
+    assert!(heap.bins().is_empty(class_of(48)) && !heap.bins().has_aside(class_of(48)));
     assert_eq!(heap.bins().live(class_of(48)), 0);
     world.end(heap);
     world.check().unwrap();

@@ -1,0 +1,101 @@
+//! `cargo xtask release`: checks that what is published can be, and prints the commands that publish it. It publishes nothing itself.
+//!
+//! | released | how |
+//! |---|---|
+//! | the crates of `published::CRATES`, those that others need first | `cargo publish` |
+//! | the Go module, a folder of the repository | the tag `go/vVERSION` |
+//! | source archive, tarball, Debian packages | `cargo xtask dist --again --try` |
+
+use crate::install::VERSION;
+use crate::process::{cargo, command, is_installed, output, root, run as run_command, target};
+use crate::published::{self, CRATES};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+
+/// Files that name the version, and how.
+const VERSIONS: [(&str, &str); 5] = [
+    ("crates/capi/include/freestone.h", "#define FREESTONE_VERSION_MAJOR {major}\n"),
+    ("crates/capi/include/freestone.h", "#define FREESTONE_VERSION_MINOR {minor}\n"),
+    ("crates/capi/include/freestone.h", "#define FREESTONE_VERSION_PATCH {patch}\n"),
+    ("crates/capi/man/freestone.3", "\"freestone {major}.{minor}.{patch}\""),
+    ("docs/guide/getting-started/go.md", "freestone/go v{major}.{minor}.{patch}"),
+];
+
+/// Checks everything, and prints what is left to do.
+pub(crate) fn run() -> Result<()> {
+    published::check()?;
+    let unnamed = unnamed_versions(VERSION, |file| Ok(fs::read_to_string(root().join(file))?))?;
+    ensure!(unnamed.is_empty(), "another version than {VERSION} is named: {}", unnamed.join("; "));
+    compare_interfaces()?;
+    let packages: Vec<&str> = CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect();
+    // Together: each is then compiled with the others as they will be published, before the registry has any of them.
+    let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages[..]].concat());
+    run_command(publish.env("CARGO_TARGET_DIR", target().join("release-check")))?;
+    println!("{}", instructions(VERSION));
+    Ok(())
+}
+
+/// Compares the interfaces of the crates with those of the last release.
+fn compare_interfaces() -> Result<()> {
+    if !is_installed("cargo-semver-checks") {
+        println!(
+            "skipped: `cargo install cargo-semver-checks` is needed to compare the interfaces with the last release"
+        );
+        return Ok(());
+    }
+    let tags = output(&mut command("git", &["tag", "--list", "v*", "--sort=-version:refname"]))?;
+    let Some(last) = tags.lines().next() else {
+        println!("no release is tagged yet: there is no interface to compare with");
+        return Ok(());
+    };
+    let packages: Vec<&str> = CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect();
+    run_command(&mut cargo(&[&["semver-checks", "--baseline-rev", last], &packages[..]].concat()))
+}
+
+/// The files that do not name the version where they have to.
+fn unnamed_versions(version: &str, read: impl Fn(&str) -> Result<String>) -> Result<Vec<String>> {
+    let mut numbers = version.split('.');
+    let mut number = || numbers.next().with_context(|| format!("{version} is not three numbers"));
+    let (major, minor, patch) = (number()?, number()?, number()?);
+    let mut unnamed = Vec::new();
+    for (file, pattern) in VERSIONS {
+        let wanted = pattern.replace("{major}", major).replace("{minor}", minor).replace("{patch}", patch);
+        if !read(file)?.contains(&wanted) {
+            unnamed.push(format!("{file} lacks `{}`", wanted.trim()));
+        }
+    }
+    Ok(unnamed)
+}
+
+/// What whoever releases does.
+fn instructions(version: &str) -> String {
+    let packages: Vec<String> = CRATES.iter().map(|(name, _)| format!(" --package {name}")).collect();
+    format!(
+        "Everything can be published. To release {version}:\n\
+         1. Head the changes of CHANGELOG.md with the version and the date, and commit.\n\
+         2. cargo xtask test && cargo xtask dist --again --try\n\
+         3. git tag v{version} && git tag go/v{version} && git push --tags\n\
+         4. cargo publish{}\n\
+         5. Attach the files of `dist` to the release.",
+        packages.concat()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_names_the_version_names_that_of_the_workspace() {
+        let read = |file: &str| Ok(fs::read_to_string(root().join(file))?);
+        assert_eq!(unnamed_versions(VERSION, read).unwrap(), [""; 0]);
+        assert_eq!(unnamed_versions("9.9.9", read).unwrap().len(), VERSIONS.len());
+    }
+
+    #[test]
+    fn the_module_for_go_gets_a_tag_of_its_own_and_each_crate_is_published() {
+        let text = instructions("1.2.3");
+        assert!(text.contains("git tag v1.2.3 && git tag go/v1.2.3"), "{text}");
+        assert!(CRATES.iter().all(|(name, _)| text.contains(&format!("--package {name}"))), "{text}");
+    }
+}
