@@ -1,4 +1,6 @@
 //! The two proofs that let a thread use a heap.
+//!
+//! Long because: what a heap is composed of is reached through the proofs, each part by a method.
 #![allow(unsafe_code)]
 //!
 //! ```text
