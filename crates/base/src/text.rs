@@ -47,6 +47,16 @@ impl<const N: usize> fmt::Write for FixedText<N> {
         }
         Ok(())
     }
+
+    fn write_char(&mut self, character: char) -> fmt::Result {
+        write_character(self, character)
+    }
+}
+
+/// One function for all lengths, which is what [`fmt::Write`] would have for each.
+#[inline(never)]
+fn write_character(text: &mut dyn fmt::Write, character: char) -> fmt::Result {
+    text.write_str(character.encode_utf8(&mut [0; 4]))
 }
 
 #[cfg(test)]

@@ -43,5 +43,8 @@ static ALLOCATOR: ::heap::Freestone = ::heap::Freestone;
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    freestone_os::fatal(format_args!("internal error: {info}"))
+    match info.location() {
+        Some(place) => freestone_os::fatal(format_args!("internal error in {}, line {}", place.file(), place.line())),
+        None => freestone_os::fatal(format_args!("internal error")),
+    }
 }

@@ -131,6 +131,20 @@ fn thread_local_storage_is_at_most_16_bytes_and_needs_no_call() {
     assert!(!symbols.contains("__tls_get_addr"), "{symbols}");
 }
 
+/// Its file is in the memory of every process. Says which sections there are, so that a look at the numbers tells what has grown.
+#[test]
+fn the_stripped_library_is_at_most_350_kib() {
+    if cfg!(not(target_arch = "x86_64")) || foreign_target().is_some() || is_musl() {
+        eprintln!("skipped: the bound is that of x86-64 with glibc");
+        return;
+    }
+    let stripped = scratch("stripped").join("libfreestone.so");
+    succeed(Command::new("strip").arg("-o").arg(&stripped).arg(shared_library()));
+    let bytes = fs::metadata(&stripped).expect("strip has written it").len();
+    let sections = succeed(Command::new("size").arg("-A").arg(&stripped));
+    assert!(bytes <= 350 << 10, "{bytes} bytes\n{sections}");
+}
+
 #[test]
 fn the_library_needs_only_the_c_library_and_is_never_unloaded() {
     let dynamic = readelf("--dynamic");

@@ -149,8 +149,31 @@ pub(crate) const fn span_blocks(class: usize) -> usize {
 #[inline]
 #[must_use]
 pub(crate) const fn block_at(class: usize, offset: usize) -> (usize, bool) {
-    let index = ((offset as u64 * RECIPROCAL[class]) >> RECIPROCAL_LOG2) as usize;
-    (index, index * block_bytes(class) == offset)
+    BlockDivision::of(class).block_at(offset)
+}
+
+/// Divides offsets in a span by the block size of its class: for loops, which read the tables once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockDivision {
+    reciprocal: u64,
+    block_bytes: usize,
+}
+
+impl BlockDivision {
+    /// Of a class.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn of(class: usize) -> Self {
+        Self { reciprocal: RECIPROCAL[class], block_bytes: block_bytes(class) }
+    }
+
+    /// The block that holds the byte at `offset`, and whether `offset` is where it starts.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn block_at(self, offset: usize) -> (usize, bool) {
+        let index = ((offset as u64 * self.reciprocal) >> RECIPROCAL_LOG2) as usize;
+        (index, index * self.block_bytes == offset)
+    }
 }
 
 #[cfg(test)]

@@ -89,8 +89,7 @@ fn fallback() -> Option<&'static GatedHeap<System>> {
         let before = current::begin_start();
         // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
         let created = unsafe { PROCESS.threads.create_fallback(&PROCESS.shared) };
-        // SAFETY: `before` is what this thread had.
-        unsafe { current::set(before) };
+        current::return_to(before);
         let created = created?;
         let pointer = ptr::from_ref(created).cast_mut();
         if PROCESS.fallback.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed).is_err() {
@@ -122,8 +121,7 @@ fn created() -> Option<Own<'static, System>> {
     let taken = unsafe { PROCESS.threads.take_spare() };
     // SAFETY: as above.
     let Some(own) = taken.or_else(|| unsafe { PROCESS.threads.create(&PROCESS.shared) }) else {
-        // SAFETY: `before` is what this thread had.
-        unsafe { current::set(before) };
+        current::return_to(before);
         return None;
     };
     // First the pointer, then the exit hook: setting the hook may allocate, from this very heap.

@@ -106,8 +106,7 @@ pub(super) fn start() -> bool {
     if !PROCESS.started.is_done() {
         let before = current::begin_start();
         let is_started = PROCESS.started.call(try_start);
-        // SAFETY: `before` is what this thread had.
-        unsafe { current::set(before) };
+        current::return_to(before);
         if !is_started {
             return false;
         }

@@ -1,25 +1,48 @@
 //! The value of an option that is a path.
+#![allow(unsafe_code)]
 //!
 //! Invariant: it is written only while the allocator starts, once by each source of options that names one, and read only after that.
+//!
+//! # Safety
+//! The bytes are in a mapping as long as the array, which reads as zero at first and is never unmapped; its address is published after it is made.
 
 use crate::config::Mistake;
 use core::ffi::CStr;
+use core::ptr;
 use core::str::Utf8Error;
-use freestone_base::sync::{AtomicBool, AtomicU8, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use freestone_os::map_for_good;
 
 /// Longest path in bytes, with its final zero.
 const PATH_BYTES: usize = 1024;
 
 /// A path, or none.
 pub(crate) struct PathValue {
-    path: [AtomicU8; PATH_BYTES],
+    /// Null before a path is set: the value is in the library's file, and few processes set a path.
+    path: AtomicPtr<[AtomicU8; PATH_BYTES]>,
     is_set: AtomicBool,
 }
 
 impl PathValue {
     /// No path.
     pub(crate) const fn new() -> Self {
-        Self { path: [const { AtomicU8::new(0) }; PATH_BYTES], is_set: AtomicBool::new(false) }
+        Self { path: AtomicPtr::new(ptr::null_mut()), is_set: AtomicBool::new(false) }
+    }
+
+    /// The bytes; `None` before a path is set.
+    fn stored(&self) -> Option<&[AtomicU8; PATH_BYTES]> {
+        // SAFETY: null, or a mapping as long as the array, which is never unmapped (module header).
+        unsafe { self.path.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The bytes, mapped if they are not yet; `None` without address space for them.
+    fn mapped(&self) -> Option<&[AtomicU8; PATH_BYTES]> {
+        if self.stored().is_none() {
+            let path = map_for_good(PATH_BYTES)?.cast();
+            // If another thread was first, its mapping counts, and this one, of one page that has no memory, stays unused.
+            let _ = self.path.compare_exchange(ptr::null_mut(), path, Ordering::AcqRel, Ordering::Acquire);
+        }
+        self.stored()
     }
 
     /// Whether there is one.
@@ -33,7 +56,7 @@ impl PathValue {
             return None;
         }
         let mut path = [0; PATH_BYTES];
-        for (byte, stored) in path.iter_mut().zip(&self.path) {
+        for (byte, stored) in path.iter_mut().zip(self.stored()?) {
             *byte = stored.load(Ordering::Relaxed);
         }
         Some(LoadedPath(path))
@@ -42,12 +65,13 @@ impl PathValue {
     /// Sets the path, in place of one set before; an empty one stands for none.
     ///
     /// # Errors
-    /// The path has more bytes than there is room for, less the final zero; nothing has changed then.
+    /// The path has more bytes than there is room for, less the final zero, or there is no memory for it; nothing has changed then.
     pub(crate) fn set(&self, path: &[u8]) -> Result<(), Mistake> {
         if path.len() >= PATH_BYTES {
             return Err(Mistake::OutOfRange);
         }
-        for (stored, &byte) in self.path.iter().zip(path.iter().chain(core::iter::repeat(&0))) {
+        let Some(stored) = self.mapped() else { return Err(Mistake::OutOfRange) };
+        for (stored, &byte) in stored.iter().zip(path.iter().chain(core::iter::repeat(&0))) {
             stored.store(byte, Ordering::Relaxed);
         }
         self.is_set.store(!path.is_empty(), Ordering::Release);

@@ -76,8 +76,35 @@ const DIRTY_SHARE: u64 = 10;
 /// No limit.
 const UNLIMITED: usize = usize::MAX;
 
-/// The defaults: in no function's stack frame, for the paths beside the values are long.
-static DEFAULTS: Settings = Settings::new();
+/// The default values of [`OPTIONS`].
+static DEFAULTS: [usize; OPTIONS.len()] = [
+    0,
+    1000,
+    16 << 20,
+    Background::Auto as usize,
+    Purge::DontNeed as usize,
+    Thp::Auto as usize,
+    Prefault::Off as usize,
+    PAGE_BYTES,
+    4096,
+    UNLIMITED,
+    UNLIMITED,
+    MisusePolicy::Abort as usize,
+    0,
+    0,
+    0,
+    Harden::Default as usize,
+    0,
+    0,
+    512 << 10,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+];
 
 /// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The paths are beside them.
 pub struct Settings {
@@ -98,35 +125,14 @@ impl Settings {
     /// The defaults.
     #[must_use]
     pub const fn new() -> Self {
+        let mut values = [const { AtomicUsize::new(0) }; OPTIONS.len()];
+        let mut index = 0;
+        while index < DEFAULTS.len() {
+            values[index] = AtomicUsize::new(DEFAULTS[index]);
+            index += 1;
+        }
         Self {
-            values: [
-                AtomicUsize::new(0),
-                AtomicUsize::new(1000),
-                AtomicUsize::new(16 << 20),
-                AtomicUsize::new(Background::Auto as usize),
-                AtomicUsize::new(Purge::DontNeed as usize),
-                AtomicUsize::new(Thp::Auto as usize),
-                AtomicUsize::new(Prefault::Off as usize),
-                AtomicUsize::new(PAGE_BYTES),
-                AtomicUsize::new(4096),
-                AtomicUsize::new(UNLIMITED),
-                AtomicUsize::new(UNLIMITED),
-                AtomicUsize::new(MisusePolicy::Abort as usize),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(Harden::Default as usize),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(512 << 10),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-                AtomicUsize::new(0),
-            ],
+            values,
             report_file: ReportFile::new(),
             live_path: PathValue::new(),
             heap_profile_file: PathValue::new(),
@@ -340,7 +346,7 @@ impl Settings {
     /// Sets the options that `profile` names, and those that only other profiles name to their defaults.
     fn apply(&self, profile: &Profile) {
         for &(index, _) in PROFILES.iter().flat_map(|profile| profile.options) {
-            self.store(index, DEFAULTS.get(index));
+            self.store(index, DEFAULTS.get(index).copied().unwrap_or(0));
         }
         for &(index, value) in profile.options {
             // A test checks that every value is valid.

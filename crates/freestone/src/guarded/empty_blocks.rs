@@ -1,4 +1,5 @@
 //! Blocks of no bytes: distinct addresses in a mapping that can neither be read nor written.
+#![allow(unsafe_code)]
 //!
 //! ```text
 //!  unused ── allocate ──▶ live, with the functions that free it ── free ──▶ freed ── after all others ──▶ live …
@@ -9,16 +10,21 @@
 //! with their heap, and those with an alignment beyond 16 are ordinary ones, too. No statistic counts blocks of no bytes.
 //!
 //! Threads: any thread allocates and frees, by a compare-and-swap of the block's state. The lock, of rank [`RANK`], is held while the mapping is made.
-//! No access is ordered: a block has no memory, and its state is one byte.
+//! No access to a state is ordered: a block has no memory, and its state is one byte.
 //! A signal handler takes no lock.
+//!
+//! # Safety
+//! The states are in a mapping that is made once, is as long as the array, reads as zero at first, and is never unmapped; its address is published after
+//! that.
 
 use crate::misuse::Misuse;
 use crate::misuse::crime::Touch;
 use crate::size_class::GRANULE_BYTES;
+use core::ptr;
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::ptr as address;
-use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
-use freestone_os::{Futex, closable};
+use freestone_base::sync::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use freestone_os::{Futex, closable, map_for_good};
 
 /// Rank of the lock.
 pub(crate) const RANK: u8 = 26;
@@ -44,8 +50,9 @@ pub(crate) struct EmptyBlocks {
     start: AtomicUsize,
     next: AtomicUsize,
     mapping: Lock<(), Futex, RANK>,
-    /// For each block one of [`UNUSED`] and [`FREED`], or the number of the functions that free it.
-    states: [AtomicU8; N_BLOCKS],
+    /// For each block one of [`UNUSED`] and [`FREED`], or the number of the functions that free it. Null before the first block: a process's allocator
+    /// is in its library's file, and few processes have such blocks.
+    states: AtomicPtr<[AtomicU8; N_BLOCKS]>,
 }
 
 impl EmptyBlocks {
@@ -55,8 +62,14 @@ impl EmptyBlocks {
             start: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
             mapping: Lock::new(()),
-            states: [const { AtomicU8::new(UNUSED) }; N_BLOCKS],
+            states: AtomicPtr::new(ptr::null_mut()),
         }
+    }
+
+    /// The states; `None` before the first block.
+    fn states(&self) -> Option<&[AtomicU8; N_BLOCKS]> {
+        // SAFETY: null, or a mapping as long as the array, which is never unmapped (module header).
+        unsafe { self.states.load(Ordering::Acquire).as_ref() }
     }
 
     /// The distance of an address from the first block; `None` outside the mapping.
@@ -78,7 +91,7 @@ impl EmptyBlocks {
         }
         for _ in 0..LOOKED_AT_MOST {
             let index = self.next.fetch_add(1, Ordering::Relaxed) % N_BLOCKS;
-            let state = self.states.get(index)?;
+            let state = self.states()?.get(index)?;
             let was = state.load(Ordering::Relaxed);
             if matches!(was, UNUSED | FREED)
                 && state.compare_exchange(was, family, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -94,6 +107,10 @@ impl EmptyBlocks {
     fn map(&self) -> Option<()> {
         let _mapping = self.mapping.lock();
         if self.start.load(Ordering::Relaxed) == 0 {
+            if self.states().is_none() {
+                let states = map_for_good(size_of::<[AtomicU8; N_BLOCKS]>())?;
+                self.states.store(states.cast(), Ordering::Release);
+            }
             let start = closable::map(CLOSED_BYTES)?;
             self.start.store(address::expose(start), Ordering::Relaxed);
         }
@@ -127,7 +144,7 @@ impl EmptyBlocks {
 
     fn state_at(&self, at: usize) -> Option<&AtomicU8> {
         let distance = self.distance(at).filter(|distance| distance % GRANULE_BYTES == 0)?;
-        self.states.get(distance / GRANULE_BYTES)
+        self.states()?.get(distance / GRANULE_BYTES)
     }
 
     /// What an access to an address was, and the block's address; `None` outside the mapping, and where no block was.

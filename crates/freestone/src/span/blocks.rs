@@ -20,7 +20,7 @@
 //! What is written inside the span is the first word of free blocks, which no code uses. The proof that the span is the caller's ([`OwnedSpan`])
 //! gives access to the rest.
 
-use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
+use crate::size_class::{BlockDivision, GRANULE_BYTES, block_at, block_bytes};
 use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
 use crate::span::{OwnedSpan, Span};
 use core::cell::Cell;
@@ -176,6 +176,7 @@ pub(crate) struct Home<'a> {
     start: *mut u8,
     granules: usize,
     n_blocks: usize,
+    division: BlockDivision,
     bitmap: &'a [Cell<u64>],
 }
 
@@ -204,6 +205,7 @@ impl<'a> Home<'a> {
             start: span.start(),
             granules: span_bytes(&span) / GRANULE_BYTES,
             n_blocks: n_blocks(&span),
+            division: BlockDivision::of(span.class.get() as usize),
             bitmap: span.bitmap(),
             span,
         }
@@ -230,50 +232,72 @@ impl<'a> Home<'a> {
     /// early when no block is out any more, or at a block that is refused, which is left as it is. With a `key` the chain comes out of a bin
     /// whose links have it, and each block has to be marked as such.
     ///
+    /// A function of its own, so that its loop has all registers.
+    ///
     /// # Safety
     /// - The first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
-    #[inline]
+    #[inline(never)]
     pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32, key: LinkKey) -> Intake {
         let span = &self.span;
-        let (n_out, mut lowest) = (span.n_out.get(), usize::MAX);
-        let mut intake = Intake { n: 0, last: 0, next: first, before: ptr::null_mut(), refused: None };
-        loop {
-            intake.before = intake.next;
+        let (n_out, mut lowest, mut last) = (span.n_out.get(), usize::MAX, 0);
+        let limit = most.min(n_out);
+        let (mut left, mut next, mut before, mut refused) = (limit, first, first, None);
+        if limit == 0 {
             // SAFETY: the address is a multiple of the granule in the span's committed memory.
-            if !key.is_plain() && unsafe { free_node::marked(intake.next) } != Marked::InBin {
-                intake.refused = Some(Refused::Written);
-                break;
-            }
-            let (index, is_start) = block_at(self.class, intake.next.addr() - self.start.addr());
-            if !is_start || index >= self.n_blocks {
-                intake.refused = Some(Refused::NotABlock);
-                break;
-            }
-            let mask = 1u64 << (index % 64);
-            // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap.
-            let word = unsafe { self.bitmap.get_unchecked(index / 64) };
-            if word.get() & mask != 0 || intake.n == n_out {
-                intake.refused = Some(Refused::FreeAlready);
-                break;
-            }
+            refused = Some(unsafe { self.bit_of(first, key) }.err().unwrap_or(Refused::FreeAlready));
+        }
+        while left > 0 {
+            before = next;
+            // SAFETY: as above.
+            let (index, word, mask) = match unsafe { self.bit_of(next, key) } {
+                Ok(bit) => bit,
+                Err(why) => {
+                    refused = Some(why);
+                    break;
+                }
+            };
             word.set(word.get() | mask);
-            lowest = lowest.min(index);
-            intake.last = index;
-            intake.n += 1;
-            if intake.n == most {
-                intake.next = ptr::null_mut();
+            (lowest, last) = (lowest.min(index), index);
+            left -= 1;
+            if left == 0 {
+                // SAFETY: the block is the caller's, and linked, for `most` is more than 1.
+                next = if limit == most { ptr::null_mut() } else { unsafe { free_node::next(next, key) } };
                 break;
             }
-            // SAFETY: the block is the caller's, and linked, for `most` is more than 1.
-            intake.next = unsafe { free_node::next(intake.next, key) };
-            if intake.n == n_out || !self.holds(intake.next) {
+            // SAFETY: as above.
+            next = unsafe { free_node::next(next, key) };
+            if !self.holds(next) {
                 break;
             }
         }
-        span.n_out.set(n_out - intake.n);
-        span.n_free.set(span.n_free.get() + intake.n);
+        let n = limit - left;
+        span.n_out.set(n_out - n);
+        span.n_free.set(span.n_free.get() + n);
         span.first_word.set(span.first_word.get().min((lowest / 64).min(u16::MAX as usize) as u16));
-        intake
+        Intake { n, last, next, before, refused }
+    }
+
+    /// The bit of a block that is out: its index, the word and the mask.
+    ///
+    /// # Errors
+    /// The address is that of no block, or the block is free or not marked as in a bin with this key.
+    ///
+    /// # Safety
+    /// - The address lies in the span, and is a multiple of the granule.
+    #[inline(always)]
+    unsafe fn bit_of(&self, block: *mut Node, key: LinkKey) -> Result<(usize, &'a Cell<u64>, u64), Refused> {
+        // SAFETY: the address is a multiple of the granule in the span's committed memory (this function's contract).
+        if !key.is_plain() && unsafe { free_node::marked(block) } != Marked::InBin {
+            return Err(Refused::Written);
+        }
+        let (index, is_start) = self.division.block_at(block.addr() - self.start.addr());
+        if !is_start || index >= self.n_blocks {
+            return Err(Refused::NotABlock);
+        }
+        let mask = 1u64 << (index % 64);
+        // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap.
+        let word = unsafe { self.bitmap.get_unchecked(index / 64) };
+        if word.get() & mask == 0 { Ok((index, word, mask)) } else { Err(Refused::FreeAlready) }
     }
 }
 

@@ -282,6 +282,7 @@ impl<'a> Linked<'a> {
 impl Iterator for Linked<'_> {
     type Item = *mut Node;
 
+    #[inline]
     fn next(&mut self) -> Option<*mut Node> {
         if self.at == END_OF_BIN || !(self.key.is_plain() || is_plausible(self.at, self.class, self.view)) {
             return None;

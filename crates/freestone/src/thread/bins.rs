@@ -312,6 +312,7 @@ impl Bins {
     }
 
     /// Blocks in a bin. Exact for the heap's thread.
+    #[inline]
     pub(crate) fn len(&self, class: usize) -> i64 {
         self.classes[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
     }
@@ -325,6 +326,7 @@ impl Bins {
 
     /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
     /// allocated; more than the program holds if others free what the thread allocated.
+    #[inline]
     pub(crate) fn live(&self, class: usize) -> i64 {
         self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
     }
@@ -374,6 +376,7 @@ impl Bins {
     }
 
     /// The most blocks that a bin should hold; `start` gives the first value.
+    #[inline]
     pub(crate) fn capacity(&self, class: usize, start: impl FnOnce() -> u32) -> u32 {
         let capacity = &self.classes[class].capacity;
         if capacity.get() == 0 {

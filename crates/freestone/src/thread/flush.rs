@@ -14,11 +14,13 @@ use crate::thread::{capacity, profiling, returns, route, sampling, spans};
 use freestone_os::Os;
 
 /// The most blocks that a bin should hold, given how many heaps the process has.
+#[inline]
 pub(crate) fn bin_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
     capacity::shared(own_capacity(own, class), block_bytes(class), own.shared().usage.n_heaps())
 }
 
 /// The most blocks that a bin should hold in a process of few heaps.
+#[inline]
 pub(crate) fn own_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
     own.bins().capacity(class, || own.shared().settings().bin_start(block_bytes(class)))
 }
@@ -47,6 +49,7 @@ pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
 }
 
 /// Grants a bin room only until the thread's last block of its class is freed, if it has room for that many.
+#[inline]
 fn await_last<O: Os>(own: Own<'_, O>, class: usize) {
     let bins = own.bins();
     if let Some(room) = own.burst().await_last(class, bins.live(class), bins.room(class)) {

@@ -40,8 +40,7 @@ fn a_thread_that_is_starting_has_no_heap_and_gets_one_later() {
     thread::spawn(|| {
         let before = current::begin_start();
         assert!(with_heap(|_| ()).is_none() && allocate(100).is_null());
-        // SAFETY: `before` is what this thread had.
-        unsafe { current::set(before) };
+        current::return_to(before);
         assert!(with_heap(|_| ()).is_some() && !allocate(100).is_null());
     })
     .join()
