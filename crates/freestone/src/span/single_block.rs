@@ -111,7 +111,7 @@ pub(crate) fn put_back(span: &OwnedSpan<'_>, class: usize, start: *mut u8) -> bo
 #[inline(always)]
 pub(crate) fn is_uncarved(span: &OwnedSpan<'_>, offset: usize, os_page_bytes: usize) -> bool {
     // The highest bit of either is that of the larger one, which is a power of two (`carve_bytes`), and not zero.
-    let unit_log2 = || usize::BITS - 1 - (span.n_pages().to_bytes().0 / 64 | os_page_bytes | 1).leading_zeros();
+    let unit_log2 = || usize::BITS - 1 - ((span.n_pages().to_bytes().0 / 64) | os_page_bytes | 1).leading_zeros();
     span.fresh.get() != 0 && span.fresh.get() >> (offset >> unit_log2()) & 1 == 1
 }
 
