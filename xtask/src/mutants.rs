@@ -10,6 +10,7 @@
 //! cargo-mutants changes no function that is declared `unsafe`, and nothing within macros.
 
 mod changed;
+mod modules;
 mod programs;
 mod trial;
 
@@ -17,6 +18,7 @@ use crate::ledger::{Ledger, fingerprint};
 use crate::process::{command, is_installed, output, root, target};
 use anyhow::{Result, bail};
 use changed::Change;
+use modules::{MODULES, Module, PACKAGES};
 use programs::{Built, Placed};
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,88 +27,6 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use trial::{Ending, Test};
-
-/// Some files of a package.
-struct Module {
-    name: &'static str,
-    package: &'static str,
-    /// Globs, as cargo-mutants takes them.
-    files: &'static [&'static str],
-}
-
-const MODULES: [Module; 10] = [
-    Module { name: "base", package: "freestone-base", files: &["crates/base/src/**"] },
-    Module { name: "tlsf", package: "freestone-tlsf", files: &["crates/tlsf/src/**"] },
-    Module { name: "pool", package: "freestone-pool", files: &["crates/pool/src/**"] },
-    Module {
-        name: "span",
-        package: "freestone",
-        files: &["crates/freestone/src/span.rs", "crates/freestone/src/span/**"],
-    },
-    Module {
-        name: "page",
-        package: "freestone",
-        files: &["crates/freestone/src/page.rs", "crates/freestone/src/page/**"],
-    },
-    Module {
-        name: "thread",
-        package: "freestone",
-        files: &["crates/freestone/src/thread.rs", "crates/freestone/src/thread/**"],
-    },
-    Module {
-        name: "central",
-        package: "freestone",
-        files: &[
-            "crates/freestone/src/central.rs",
-            "crates/freestone/src/central/**",
-            "crates/freestone/src/shared.rs",
-            "crates/freestone/src/usage.rs",
-        ],
-    },
-    Module {
-        name: "guarded",
-        package: "freestone",
-        files: &["crates/freestone/src/guarded.rs", "crates/freestone/src/guarded/**"],
-    },
-    Module {
-        name: "profile",
-        package: "freestone",
-        files: &[
-            "crates/freestone/src/heap_profile.rs",
-            "crates/freestone/src/heap_profile/**",
-            "crates/freestone/src/record/**",
-        ],
-    },
-    Module {
-        name: "api",
-        package: "freestone",
-        files: &["crates/freestone/src/api.rs", "crates/freestone/src/api/**"],
-    },
-];
-
-/// Packages, their folders, and the tests that have to notice changes to them, as cargo's arguments.
-const PACKAGES: [(&str, &str, &[&str]); 4] = [
-    ("freestone-base", "crates/base", &["--tests"]),
-    ("freestone-tlsf", "crates/tlsf", &["--tests"]),
-    ("freestone-pool", "crates/pool", &["--tests"]),
-    (
-        "freestone",
-        "crates/freestone",
-        &[
-            "--lib",
-            "--test",
-            "door",
-            "--test",
-            "explicit_heaps",
-            "--test",
-            "process",
-            "--test",
-            "rust_heap_profile",
-            "--test",
-            "threads",
-        ],
-    ),
-];
 
 /// The arguments.
 #[derive(clap::Args)]
