@@ -1,6 +1,6 @@
 //! `cargo xtask repeat`: runs test programs again and again beside busy processes, because no test may depend on what else the machine does.
 
-use crate::process::{cargo, root};
+use crate::process::{cargo, root, target};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,9 @@ use std::process::{Child, Command, Stdio};
 pub(crate) struct Chosen {
     /// Only the tests of these packages.
     packages: Vec<String>,
+    /// Only the test programs whose sources have such a name, `fork` for example.
+    #[arg(long)]
+    program: Vec<String>,
     /// How often each program runs.
     #[arg(long, default_value_t = 20)]
     times: u32,
@@ -35,6 +38,29 @@ impl Drop for Busy {
     }
 }
 
+/// A folder with copies of the programs, because a build meanwhile replaces them. Dropping it removes it.
+struct Copies(PathBuf);
+
+impl Copies {
+    fn new() -> Result<Self> {
+        let folder = target().join(format!("repeat-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        Ok(Self(folder))
+    }
+
+    fn add(&self, program: &Path) -> Result<PathBuf> {
+        let copy = self.0.join(program.file_name().context("a program has a name")?);
+        fs::copy(program, &copy)?;
+        Ok(copy)
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A test program, the folder that cargo runs it in, and what it is called here.
 struct Program {
     path: PathBuf,
@@ -44,7 +70,19 @@ struct Program {
 
 /// Runs each test program several times, and prints how often it passed. Fails if one failed.
 pub(crate) fn run(chosen: &Chosen) -> Result<()> {
-    let programs = programs(&chosen.packages)?;
+    let mut programs = programs(&chosen.packages)?;
+    let is_chosen = |program: &Program| {
+        let name = Path::new(&program.name).with_extension("");
+        chosen.program.is_empty() || chosen.program.iter().any(|wanted| name.ends_with(wanted))
+    };
+    programs.retain(is_chosen);
+    if programs.is_empty() {
+        bail!("no test program is called {}", chosen.program.join(" or "));
+    }
+    let copies = Copies::new()?;
+    for program in &mut programs {
+        program.path = copies.add(&program.path)?;
+    }
     let _busy = (0..chosen.busy).map(|_| Busy::start()).collect::<Result<Vec<_>>>()?;
     let mut n_wrong = 0;
     for program in &programs {

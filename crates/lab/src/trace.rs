@@ -14,10 +14,12 @@
 //! | [`timeline`] | the order of all events |
 //! | [`analysis`] | sizes, lifetimes, threads, live bytes over time |
 //! | [`strip`] | a trace without addresses and arguments |
+//! | [`profile_beside`] | the name of the heap profile that has a trace's stacks |
 //! | [`plan`] | what each thread of a replay does, as a file |
 
 pub(crate) mod analysis;
 pub(crate) mod plan;
+pub(crate) mod profile_beside;
 pub(crate) mod recording;
 pub(crate) mod strip;
 pub(crate) mod timeline;

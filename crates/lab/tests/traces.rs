@@ -85,6 +85,64 @@ fn a_program_is_recorded_looked_at_and_replayed_with_the_same_peak() {
     }
 }
 
+/// Two functions that allocate, one ten times as much as the other.
+const SITES: &str = r"
+#include <stdlib.h>
+__attribute__((noinline)) void *much(void) { void *block = malloc(1000); *(volatile char *)block = 1; return block; }
+__attribute__((noinline)) void *little(void) { void *block = malloc(100); *(volatile char *)block = 1; return block; }
+int main(void) {
+    for (int i = 0; i < 5000; i++) { free(much()); free(little()); }
+    return 0;
+}";
+
+/// Holds 160 MiB in small blocks.
+const HOLDING: &str = r"
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    for (int i = 0; i < 160 << 10; i++) memset(malloc(1000), 1, 1000);
+    return 0;
+}";
+
+#[test]
+fn a_replay_under_the_recorded_allocator_is_as_large_as_the_program_was() {
+    let Some(program) = program("holding", HOLDING) else { return };
+    let (trace, out) = (file("holding.trace"), file("holding.jsonl"));
+    succeeded(&command(&["record", "-o", &trace, "--", &program]).output().expect("the lab runs"));
+    printed(&["replay", &trace, "-a", "freestone", "-r", "1", "--no-report", "--out", &out]);
+    let results = fs::read_to_string(&out).expect("results");
+    let (_, after) = results.split_once("\"peak_rss_bytes\":").expect("a replay says how large it was");
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    let (replayed, recorded) = (digits.parse::<f64>().expect("a number"), figures(&trace)["peak_rss_bytes"].as_f64());
+    let ratio = replayed / recorded.expect("a number");
+    assert!((0.9..1.1).contains(&ratio), "{ratio}: {replayed}");
+}
+
+#[test]
+fn a_trace_recorded_with_stacks_shows_call_sites_and_a_copy_without_them_has_no_addresses() {
+    let Some(program) = program("sites", SITES) else { return };
+    let trace = file("sites.trace");
+    succeeded(&command(&["record", "--stacks=1k", "-o", &trace, "--", &program]).output().expect("the lab runs"));
+    let shown = printed(&["trace", &trace]);
+    holds(&shown, &["Call sites", "much", "little"]);
+    assert!(shown.find("much") < shown.find("little"), "{shown}");
+    let seen = figures(&trace);
+    let per_call = seen["used_bytes"].as_f64().expect("a number") / seen["events"].as_f64().expect("a number");
+    assert!(per_call <= 8.0 && seen["call_sites"]["sites"][0]["stack"].is_array(), "{per_call}");
+
+    let stripped = file("sites-stripped.trace");
+    succeeded(&freestone(&["trace", &trace, "--strip", &stripped]));
+    assert!(figures(&stripped)["call_sites"].is_null());
+    refuses(&["record", "--stacks", "--strip", "--", "true"], &["cannot be used with"]);
+
+    // What an earlier recording left is replaced whole: without stacks there is no profile any more.
+    succeeded(&command(&["record", "-o", &trace, "--", &program]).output().expect("the lab runs"));
+    assert!(figures(&trace)["call_sites"].is_null());
+    let left = fs::read_dir(Path::new(&trace).parent().expect("a folder")).expect("it can be read");
+    let is_profile = |name: String| name.starts_with("sites.trace.") && name.ends_with(".heap");
+    assert!(!left.flatten().any(|entry| is_profile(entry.file_name().to_string_lossy().into_owned())));
+}
+
 #[test]
 fn a_stripped_trace_has_the_same_figures_and_a_plot_is_a_picture() {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/traces/sqlite.trace.gz");

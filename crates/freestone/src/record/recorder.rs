@@ -302,3 +302,6 @@ pub(crate) struct Destination<'a> {
     /// Its name, as the option has it.
     pub(crate) path: &'a PathValue,
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::{fs, ptr, thread};
 
 /// Runs `body` in a forked child, and returns its exit status.
-fn in_child(body: impl FnOnce()) -> i32 {
+pub(crate) fn in_child(body: impl FnOnce()) -> i32 {
     // SAFETY: the allocator's handlers make the child able to allocate; it uses nothing else of other threads.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
@@ -190,5 +190,22 @@ fn the_background_thread_works_in_a_child_too() {
             await_that(|| ALLOCATOR.stats().dirty == 0);
         });
         assert_eq!(status, 0);
+    });
+}
+
+#[test]
+fn with_a_live_page_the_details_name_each_threads_heap_by_its_number_and_its_threads() {
+    let page = std::env::temp_dir().join("freestone-process-%p.live");
+    alone(&[("BACKGROUND", "off"), ("LIVE", page.to_str().expect("a path in UTF-8"))], || {
+        let details = || ALLOCATOR.with_details(|details| details.json().to_string()).expect("memory for the rows");
+        // SAFETY: takes no arguments.
+        let id = || unsafe { libc::syscall(libc::SYS_gettid) };
+        drop(vec![1_u8; 100]);
+        assert!(details().contains(&format!("\"thread_id\":{}", id())), "{}", details());
+        let (text, id) = thread::spawn(move || (details(), id())).join().unwrap();
+        assert!(text.contains(&format!("\"thread_id\":{id}")), "{text}");
+        let numbers: Vec<_> = text.match_indices("{\"heap\":").map(|(at, _)| &text[at..at + 10]).collect();
+        assert!(numbers.len() >= 2 && numbers.iter().all(|number| !number.ends_with(":0")), "{numbers:?}");
+        assert!(numbers.iter().enumerate().all(|(at, number)| !numbers[..at].contains(number)), "{numbers:?}");
     });
 }

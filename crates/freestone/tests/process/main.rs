@@ -10,6 +10,7 @@
 mod environment;
 mod lifetimes;
 mod memory;
+mod recording;
 
 use freestone::Freestone;
 use std::process::Command;

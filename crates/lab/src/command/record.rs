@@ -1,11 +1,13 @@
 //! `freestone record`: any command under Freestone, which writes every call into a trace.
 //!
-//! The command keeps its terminal, its input and its exit status. The processes that it starts have traces of their own, beside the first.
+//! The command keeps its terminal, its input and its exit status. The processes that it starts have traces of their own, beside the first. With stacks,
+//! each has a heap profile of the same run beside its trace.
 
 use crate::allocator::{preloading, selection};
 use crate::process::{command_file, command_run, interrupt};
 use crate::show::quantity;
 use crate::trace::analysis::Analysis;
+use crate::trace::profile_beside;
 use crate::trace::recording::Recording;
 use crate::trace::strip;
 use crate::trace::timeline::Timeline;
@@ -32,6 +34,9 @@ pub(crate) struct Options {
     /// Take addresses and the command's arguments out, so that the traces can be shared
     #[arg(long)]
     strip: bool,
+    /// Have a heap profile of the same run written beside each trace, with one byte in so many sampled, so that `freestone trace` shows call sites
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "64k", conflicts_with = "strip")]
+    stacks: Option<String>,
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
@@ -51,6 +56,11 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let output = std::path::absolute(&options.output).context("the working directory is not known")?;
     remove_old(&output)?;
     allocator.environment.push((VARIABLE.into(), output.display().to_string()));
+    if let Some(interval) = &options.stacks {
+        let variable = |name: &str, value: &str| (format!("FREESTONE_HEAP_PROFILE{name}"), value.to_owned());
+        let file = profile_beside::pattern(&output);
+        allocator.environment.extend([variable("", "on"), variable("_INTERVAL", interval), variable("_FILE", &file)]);
+    }
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
     let traces = traces(&output)?;
@@ -78,9 +88,12 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     Ok(record.exit.clamp(0, 255) as u8)
 }
 
-/// Removes the traces of an earlier recording.
+/// Removes the traces of an earlier recording, and the profiles beside them.
 fn remove_old(output: &Path) -> Result<()> {
-    for old in traces(output)? {
+    let is_profile = |name: &str, other: &str| {
+        other.strip_suffix(profile_beside::ENDING).is_some_and(|first| first != name && is_of(name, first))
+    };
+    for old in traces(output)?.into_iter().chain(beside(output, is_profile)?) {
         fs::remove_file(&old).with_context(|| format!("{} cannot be replaced", old.display()))?;
     }
     if output.exists() {
@@ -91,19 +104,21 @@ fn remove_old(output: &Path) -> Result<()> {
 
 /// The trace at `output`, and those whose names have a process's number behind that, the first one first.
 fn traces(output: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = beside(output, is_of)?;
+    found.retain(|path| starts_as_trace(path));
+    found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+    Ok(found)
+}
+
+/// The files in the folder of `output` whose names are right beside its name.
+fn beside(output: &Path, is_right: impl Fn(&str, &str) -> bool) -> Result<Vec<PathBuf>> {
     let (Some(folder), Some(name)) = (output.parent(), output.file_name()) else {
         bail!("{} is no file", output.display());
     };
     let name = name.to_string_lossy();
     let entries = fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
-    let mut found: Vec<PathBuf> = entries
-        .flatten()
-        .filter(|entry| is_of(&name, &entry.file_name().to_string_lossy()))
-        .map(|entry| entry.path())
-        .filter(|path| starts_as_trace(path))
-        .collect();
-    found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
-    Ok(found)
+    let entries = entries.flatten().filter(|entry| is_right(&name, &entry.file_name().to_string_lossy()));
+    Ok(entries.map(|entry| entry.path()).collect())
 }
 
 /// Whether a file called `other` belongs to the recording into `name`.

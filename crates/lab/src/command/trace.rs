@@ -1,5 +1,6 @@
-//! `freestone trace`: what a trace says of the program: sizes, lifetimes, threads, live bytes over time.
+//! `freestone trace`: what a trace says of the program: sizes, lifetimes, threads, call sites, live bytes over time.
 
+mod call_sites;
 mod tables;
 
 use crate::show::plot;
@@ -8,6 +9,7 @@ use crate::trace::recording::Recording;
 use crate::trace::strip;
 use crate::trace::timeline::Timeline;
 use anyhow::{Context, Result};
+use call_sites::CallSites;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,10 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let mut recording = Recording::open(&options.trace)?;
     let timeline = Timeline::of(&recording);
     let figures = Analysis::of(&timeline);
+    let sites = CallSites::beside(&options.trace, recording.pid).unwrap_or_else(|error| {
+        eprintln!("warning: no call sites: {error:#}");
+        None
+    });
     if options.json {
         let record = json!({
             "command": recording.command,
@@ -50,10 +56,14 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             "unrecorded_frees": timeline.n_implied,
             "warnings": recording.doubts(),
             "figures": figures,
+            "call_sites": sites.map(|sites| sites.to_json()),
         });
         println!("{}", serde_json::to_string_pretty(&record)?);
     } else {
         tables::print(&recording, &timeline, &figures);
+        if let Some(sites) = sites {
+            sites.print();
+        }
     }
     recording.doubts().iter().for_each(|doubt| eprintln!("warning: {doubt}"));
     if let Some(file) = &options.plot {

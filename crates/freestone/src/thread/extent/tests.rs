@@ -83,3 +83,52 @@ fn a_hint_that_is_not_true_any_more_is_not_believed() {
         small.iter().filter(|&&start| find(&world.shared, &hints, start).is_some_and(|seen| seen.start == start));
     assert_eq!(starts.count(), small.len());
 }
+
+/// Large blocks side by side, each asked about at every page.
+#[test]
+fn every_page_of_a_large_block_belongs_to_it_and_no_page_behind_it() {
+    let world = world("full");
+    let heap = world.heap();
+    let hints = LargeHints::new();
+    let sizes = [70_000, 5 << 20, 130_000, 40 << 20, 65_536];
+    let starts = sizes.map(|size| heap.allocate(size, 1).start.addr());
+    // Forwards, and backwards, when hints of other blocks are where this block's would be.
+    for _ in 0..2 {
+        for (start, size) in starts.into_iter().zip(sizes).rev() {
+            for offset in (0..size).step_by(60_000).chain([size - 1]) {
+                let live = Some(Extent { start, size, state: BlockState::Live });
+                assert_eq!(find(&world.shared, &hints, start + offset), live, "{offset} of {size}");
+            }
+        }
+    }
+    let (last, size) = (starts[3], sizes[3]);
+    // SAFETY: the block is not used afterwards.
+    unsafe { heap.free(core::ptr::with_exposed_provenance_mut(last)) };
+    world.shared.pages.purge();
+    let seen = find(&world.shared, &hints, last + size / 2);
+    assert_ne!(seen.map(|extent| extent.state), Some(BlockState::Live), "{seen:?}");
+}
+
+/// A hint is only of use if it is kept: the page map is not searched again.
+#[test]
+fn a_block_that_was_found_by_a_search_is_found_by_its_hint_from_every_page_asked_for() {
+    let world = world("full");
+    let start = world.heap().allocate(40 << 20, 1).start.addr();
+    let hints = LargeHints::new();
+    let known = || hints.0.iter().filter(|hint| hint.load(Ordering::Relaxed) != 0).count();
+    for at in 1..=100 {
+        assert_eq!(find(&world.shared, &hints, start + at * 65_536).map(|extent| extent.start), Some(start));
+        assert_eq!(known(), at, "a hint for each page");
+    }
+}
+
+#[test]
+fn a_block_with_a_damaged_trailer_has_all_bytes_before_it() {
+    let world = world("full");
+    let block = world.heap().allocate(28, 1).start;
+    // SAFETY: the trailer is behind the 28 bytes, in the block.
+    unsafe { block.wrapping_add(28).cast::<u32>().write_unaligned(0x5a5a_5a5a) };
+    let seen = extent(&world, block.addr() + 1).expect("it is in a block");
+    assert_eq!(seen.start, block.addr());
+    assert!((28..36).contains(&seen.size), "{seen:?}");
+}

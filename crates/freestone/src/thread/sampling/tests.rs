@@ -65,6 +65,40 @@ fn a_thread_that_frees_what_it_allocates_has_one_in_so_many_guarded() {
     }
 }
 
+/// As the hot paths: what the bin has is not looked at.
+fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
+    let block = heap.bins().pop(class_of(size));
+    if block.is_null() { allocate(heap, size) } else { block }
+}
+
+/// The bin never runs empty by itself: samples come only from looks at a bin whose room is used up.
+#[test]
+fn a_thread_whose_bin_always_has_a_block_has_one_in_so_many_guarded() {
+    for rate in [40, 400] {
+        let (n, world) = (1000 * rate, world_with(&std::format!("{rate}"), "default"));
+        let heap = world.heap();
+        let kept: Vec<_> = (0..200).map(|_| allocate(heap, 64)).collect();
+        let is_next_guarded = |_: &usize| {
+            let block = allocate_hot(heap, 64);
+            free(heap, block);
+            is_guarded(&world, block)
+        };
+        let n_guarded = (0..n).filter(is_next_guarded).count();
+        // A sample is late by the frees that a bin has room for, twice: a quarter of the rate each time, or 16.
+        assert!((500..1100).contains(&n_guarded), "{rate}: {n_guarded}");
+        kept.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_guarded_block_is_at_either_end_of_its_pages_as_often() {
+    let world = world_with("1", "default");
+    let heap = world.heap();
+    let at_start = (0..200).filter(|_| allocate(heap, 100).addr().is_multiple_of(4096)).count();
+    assert!((60..140).contains(&at_start), "{at_start} of 200 begin with their page, so that reads before them fault");
+}
+
 #[test]
 fn a_thread_that_only_allocates_has_one_in_so_many_guarded() {
     let world = world_with("1000", "default");
@@ -201,6 +235,10 @@ fn no_block_is_guarded_beyond_the_hard_limit_and_guarded_blocks_count_towards_it
     assert!(world.shared.pages.limited_bytes() >= before + 5000);
     free(heap, block);
     assert_eq!(world.shared.pages.limited_bytes(), before);
+    world.shared.settings().store(key::LIMIT_HARD, before + 4 * 4096);
+    let block = allocate(heap, 5000);
+    assert!(is_guarded(&world, block), "there is room for its pages");
+    free(heap, block);
     world.shared.settings().store(key::LIMIT_HARD, before + 4096);
     assert!(!is_guarded(&world, allocate(heap, 5000)));
 }

@@ -1,0 +1,132 @@
+#![cfg(not(miri))]
+extern crate std;
+
+use super::*;
+use freestone_trace::{What, file};
+use std::path::PathBuf;
+use std::vec::Vec;
+use std::{env, format, fs};
+
+/// A trace in a file of its own, which is removed at the end.
+struct Recording {
+    trace: TraceFile,
+    path: PathValue,
+    file: PathBuf,
+}
+
+impl Recording {
+    fn new(name: &str) -> Self {
+        let file = env::temp_dir().join(format!("freestone-recorder-{name}-{}", std::process::id()));
+        let _ = fs::remove_file(&file);
+        Self::at(file)
+    }
+
+    fn at(file: PathBuf) -> Self {
+        let (trace, path) = (TraceFile::new(), PathValue::new());
+        path.set(file.to_str().unwrap().as_bytes()).unwrap();
+        trace.begin(&path);
+        Self { trace, path, file }
+    }
+
+    fn to(&self) -> Destination<'_> {
+        Destination { trace: &self.trace, path: &self.path }
+    }
+
+    fn recorder(&self) -> Recorder {
+        let recorder = Recorder::new();
+        recorder.begin(&self.trace);
+        recorder
+    }
+
+    /// For each chunk, in the order of recorders: its recorder, its place and its events.
+    fn chunks(&self) -> Vec<(u32, u64, Vec<(u32, What)>)> {
+        let bytes = fs::read(&self.file).unwrap();
+        let mut chunks: Vec<_> = file::chunks(&bytes)
+            .map(|chunk| {
+                let chunk = chunk.unwrap();
+                let events = chunk.events().map(|event| event.unwrap()).map(|event| (event.thread, event.what));
+                (chunk.header.recorder, chunk.header.place, events.collect())
+            })
+            .collect();
+        chunks.sort_by_key(|&(recorder, place, _)| (recorder, place));
+        chunks
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+fn block(address: usize) -> *mut u8 {
+    ptr::without_provenance_mut(address)
+}
+
+#[test]
+fn what_a_thread_does_reads_back_whole_over_several_chunks() {
+    let recording = Recording::new("whole");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    recorder.thread(to, 7, false);
+    let mut expected = std::vec![What::Begin];
+    for n in 0..40_000_usize {
+        let (size, at) = (n % 3000, 0x7000_0000_0000 + (n.wrapping_mul(0x9E37_79B9) & 0xFFF_FFFF) * 16);
+        assert!(recorder.allocated_small(to, Kind::New, size, block(at)));
+        expected.push(What::Allocate { kind: Kind::New, size: size as u64, align_log2: 0, block: at as u64 });
+        assert!(recorder.freed(to, (n % 100 == 0).then(|| recording.trace.take_sequence()), block(at)));
+        expected.push(What::Free { block: at as u64 });
+    }
+    recorder.thread(to, 7, true);
+    expected.push(What::End);
+    let chunks = recording.chunks();
+    assert!(chunks.len() > 3 && chunks.iter().map(|chunk| chunk.1).eq(0..chunks.len() as u64), "{}", chunks.len());
+    let events: Vec<_> = chunks.into_iter().flat_map(|chunk| chunk.2).collect();
+    assert!(events.iter().all(|event| event.0 == 7));
+    assert!(events.into_iter().map(|event| event.1).eq(expected));
+}
+
+#[test]
+fn alignments_failures_and_resized_blocks_are_in_the_trace() {
+    let recording = Recording::new("kinds");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    recorder.allocated(to, Kind::CZeroed, Asked { size: 1 << 20, align: 4096 }, block(0x10_0000));
+    recorder.allocated(to, Kind::C, Asked { size: usize::MAX >> 1, align: 16 }, ptr::null_mut());
+    let from = Resized { block: block(0x10_0000), ticket: Some(recording.trace.take_sequence()) };
+    recorder.resized(to, from, Asked { size: 5, align: 1 }, block(0x20_0000));
+    let what: Vec<What> = recording.chunks().remove(0).2.into_iter().map(|event| event.1).collect();
+    assert_eq!(
+        what,
+        [
+            What::Allocate { kind: Kind::CZeroed, size: 1 << 20, align_log2: 12, block: 0x10_0000 },
+            What::Allocate { kind: Kind::C, size: u64::MAX >> 1, align_log2: 0, block: 0 },
+            What::Resize { from: 0x10_0000, size: 5, block: 0x20_0000 },
+        ]
+    );
+}
+
+#[test]
+fn a_child_leaves_its_parents_chunk_as_it_is_and_begins_its_own() {
+    let recording = Recording::new("leave");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    recorder.allocated_small(to, Kind::C, 10, block(0x1000));
+    recorder.leave(to);
+    recorder.thread_is(3);
+    recorder.allocated_small(to, Kind::C, 20, block(0x2000));
+    let sizes = |events: &[(u32, What)]| -> Vec<(u32, u64)> {
+        let size = |&(thread, what): &(u32, What)| match what {
+            What::Allocate { size, .. } => (thread, size),
+            _ => (thread, 0),
+        };
+        events.iter().map(size).collect()
+    };
+    let chunks: Vec<_> = recording.chunks().iter().map(|chunk| (chunk.0, chunk.1, sizes(&chunk.2))).collect();
+    assert_eq!(chunks, [(0, 0, std::vec![(0, 10)]), (1, 0, std::vec![(3, 20)])]);
+}
+
+#[test]
+fn without_a_file_nothing_is_recorded_and_the_caller_is_told() {
+    let recording = Recording::at(PathBuf::from("/dev/null/x"));
+    let (recorder, to) = (recording.recorder(), recording.to());
+    assert!(!recorder.allocated_small(to, Kind::C, 10, block(0x1000)));
+    assert!(!recorder.freed(to, None, block(0x1000)) && !recording.trace.is_on());
+}
