@@ -18,19 +18,15 @@
 //! only ever the placeholder, the front of the calling thread's record (`thread::recorded`), or the calling thread's heap, from its
 //! creation to its end; none of them is ever unmapped.
 
-use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Current;
 use core::ptr;
 use freestone_os::System;
 use variables as slot;
+use variables::PLACEHOLDER;
+
+pub(crate) use variables::Heap;
 
 mod variables;
-
-/// A thread heap of the process's allocator.
-pub(crate) type Heap = ThreadHeap<System>;
-
-/// The heap of threads that have none.
-static PLACEHOLDER: Heap = ThreadHeap::placeholder();
 
 /// The stage of a thread whose pointer leads to the placeholder. A thread-local variable starts as zero: before first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,16 @@
 //! # Safety
 //! The assembly accesses the two words of the symbol that it declares, which each thread has its own copy of, in no other way.
 
+use crate::thread::heap::ThreadHeap;
+use freestone_os::System;
+
 pub(super) use declared::{get, set, set_stage, stage};
+
+/// A thread heap of the process's allocator.
+pub(crate) type Heap = ThreadHeap<System>;
+
+/// The heap of threads that have none.
+pub(super) static PLACEHOLDER: Heap = ThreadHeap::placeholder();
 
 #[cfg(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -15,7 +24,7 @@ pub(super) use declared::{get, set, set_stage, stage};
     not(any(miri, loom))
 ))]
 mod declared {
-    use crate::thread::current::{Heap, PLACEHOLDER};
+    use super::{Heap, PLACEHOLDER};
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -140,7 +149,7 @@ mod declared {
 /// by the names of sections, between `.tls$AAA` and `.tls$ZZZ`.
 #[cfg(all(target_arch = "x86_64", target_os = "windows", not(miri), not(loom)))]
 mod declared {
-    use crate::thread::current::{Heap, PLACEHOLDER};
+    use super::{Heap, PLACEHOLDER};
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -225,7 +234,7 @@ mod declared {
 /// One thread.
 #[cfg(all(target_family = "wasm", not(miri), not(loom)))]
 mod declared {
-    use crate::thread::current::{Heap, PLACEHOLDER};
+    use super::{Heap, PLACEHOLDER};
     use freestone_base::sync::{AtomicPtr, AtomicUsize, Ordering};
 
     static HEAP: AtomicPtr<Heap> = AtomicPtr::new((&raw const PLACEHOLDER).cast_mut());
@@ -261,7 +270,7 @@ mod declared {
 ))]
 mod declared {
     extern crate std;
-    use crate::thread::current::{Heap, PLACEHOLDER};
+    use super::{Heap, PLACEHOLDER};
     use std::cell::Cell;
 
     std::thread_local! {
