@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use std::vec::Vec;
 use std::{env, format, fs};
 
+/// The thread of each event, and what it did.
+type Events = Vec<(u32, What)>;
+
 /// A trace in a file of its own, which is removed at the end.
 struct Recording {
     trace: TraceFile,
@@ -39,7 +42,7 @@ impl Recording {
     }
 
     /// For each chunk, in the order of recorders: its recorder, its place and its events.
-    fn chunks(&self) -> Vec<(u32, u64, Vec<(u32, What)>)> {
+    fn chunks(&self) -> Vec<(u32, u64, Events)> {
         let bytes = fs::read(&self.file).unwrap();
         let mut chunks: Vec<_> = file::chunks(&bytes)
             .map(|chunk| {
