@@ -32,6 +32,13 @@ pub struct ClassStats {
 
 impl ClassStats {
     /// Blocks that the program holds.
+    ///
+    /// ```
+    /// use freestone::ClassStats;
+    ///
+    /// let class = ClassStats { block_bytes: 64, live: 640, ..ClassStats::default() };
+    /// assert_eq!(class.n_live(), 10);
+    /// ```
     #[must_use]
     pub fn n_live(&self) -> u64 {
         let of_large = self.n_allocations.saturating_sub(self.n_frees);
@@ -40,6 +47,14 @@ impl ClassStats {
 }
 
 /// Whose blocks a heap has.
+///
+/// ```
+/// use freestone::{Heap, HeapKind};
+///
+/// // SAFETY: no block is allocated from it.
+/// let heap = unsafe { Heap::new() }.expect("memory for a heap");
+/// assert_eq!(heap.stats().kind, HeapKind::Explicit);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeapKind {
     /// One thread's.
@@ -76,6 +91,19 @@ impl HeapKind {
 /// One heap: that of a thread, or an explicit one. Fields are bytes unless they are named `n_…`.
 ///
 /// Blocks pass between threads, so how much of its blocks the program holds is known of an explicit heap only.
+///
+/// ```
+/// use core::alloc::Layout;
+/// use freestone::Heap;
+///
+/// // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+/// let heap = unsafe { Heap::new() }.expect("memory for a heap");
+/// heap.set_limit(Some(1 << 20))?;
+/// let _block = heap.allocate(Layout::new::<[u8; 100]>());
+/// let stats = heap.stats();
+/// assert_eq!((stats.n_allocations, stats.live, stats.limit), (1, 112, 1 << 20));
+/// # Ok::<(), freestone::options::Mistake>(())
+/// ```
 ///
 /// Wide because: it is one field for each figure of a heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
