@@ -15,6 +15,7 @@
 /// assert!(live >= Some(blocks.len() as u64));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClassStats {
     /// Bytes of a block; 0 in the row of the large blocks, whose sizes differ.
     pub block_bytes: u64,
@@ -36,7 +37,9 @@ impl ClassStats {
     /// ```
     /// use freestone::ClassStats;
     ///
-    /// let class = ClassStats { block_bytes: 64, live: 640, ..ClassStats::default() };
+    /// let mut class = ClassStats::default();
+    /// class.block_bytes = 64;
+    /// class.live = 640;
     /// assert_eq!(class.n_live(), 10);
     /// ```
     #[must_use]
@@ -56,6 +59,7 @@ impl ClassStats {
 /// assert_eq!(heap.stats().kind, HeapKind::Explicit);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeapKind {
     /// One thread's.
     #[default]
@@ -107,6 +111,7 @@ impl HeapKind {
 ///
 /// Wide because: it is one field for each figure of a heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeapStats {
     /// Its number, from 1; a heap that has ended leaves its number to a later one.
     pub number: u32,
