@@ -11,6 +11,19 @@
 //! }
 //! ```
 //!
+//! # Why
+//! - **It gives memory back.** Memory that is free for longer than the option `decay_ms`, a second by default, goes back to the operating system.
+//!   A thread's caches are bounded.
+//! - **It is fast.** Where the layout is known at compile time, allocating a small block takes a handful of instructions without a lock, an atomic
+//!   read-modify-write or a call, and so does freeing it.
+//! - **It notices mistakes.** By default it reports double frees of small blocks, misaligned frees and damaged links;
+//!   [the option `harden`](options::Harden) finds more, at a price.
+//! - **It shows what it holds**, without another build: [figures](Freestone::stats), their [texts for monitoring](Freestone::with_details), and the
+//!   [stacks that allocated](profile) what is live.
+//!
+//! For calls whose time is bounded, take `freestone-tlsf`; for many blocks of one size, `freestone-pool`. Both work in memory that you provide.
+//!
+//! # How
 //! To read what it holds, and to return free memory to the operating system:
 //!
 //! ```
@@ -37,11 +50,6 @@
 //!
 //! Options are set by environment variables (`FREESTONE_DECAY_MS=250`), by a symbol of the program, or by [`Freestone::set_option`]; see
 //! [`options`].
-//!
-//! # What it costs
-//! Where the layout is known at compile time, allocating a small block takes a handful of instructions without a lock, an atomic
-//! read-modify-write or a call, and so does freeing it. A thread's caches are bounded; memory that is free for longer than the option `decay_ms`
-//! goes back to the operating system.
 //!
 //! # Errors
 //! An allocation that fails returns null from `GlobalAlloc` and `None` from [`Heap`]. A double or foreign free that can be seen is reported on
