@@ -6,11 +6,13 @@
 //! | [`links`] | links between documents lead to files and headings that exist |
 //! | [`shared`] | the tables of locks and atomics in `docs/concurrency.md` list what the code has, and nothing else |
 //! | [`figures`] | sentences with a number that the code determines state that number |
+//! | [`examples`] | each public item and method of the crates that Rust programs use has an example that runs |
 //! | [`journey`] | `docs/architecture.md` names functions in the order in which they call each other |
 
 use crate::process::root;
 use anyhow::{Context, Result, bail};
 
+mod examples;
 mod figures;
 mod index;
 mod journey;
@@ -26,6 +28,7 @@ pub(crate) fn check(steps: &[&str]) -> Result<()> {
     complaints.extend(links::complaints(&root(), &index.files)?);
     complaints.extend(shared::complaints()?);
     complaints.extend(figures::complaints()?);
+    complaints.extend(examples::complaints()?);
     let page = std::fs::read_to_string(root().join("docs/architecture.md")).context("cannot read the page")?;
     complaints.extend(journey::complaints(&page, &index.functions));
     if complaints.is_empty() {

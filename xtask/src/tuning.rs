@@ -46,7 +46,6 @@ fn unit(unit: Unit) -> &'static str {
         Unit::Allocations => "allocations",
         Unit::Words(_) => "word",
         Unit::Path => "path",
-        #[allow(unreachable_patterns)]
         _ => "number",
     }
 }

@@ -45,11 +45,13 @@ pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, Profil
 ///         Unit::Allocations => "allocations",
 ///         Unit::Words(words) => words[0],
 ///         Unit::Path => "a path",
+///         _ => "a value of its own kind",
 ///     };
 ///     println!("{}: {form}", option.key);
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unit {
     /// A whole number of milliseconds.
     Milliseconds,
@@ -75,6 +77,7 @@ pub enum Unit {
 /// assert!(decay.bounds.0 <= 1000 && 1000 <= decay.bounds.1);
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct OptionSpec {
     /// Name in the link-time symbol and the API; in the environment it is in upper case after `FREESTONE_`.
     pub key: &'static str,

@@ -50,6 +50,7 @@ use rows::ClassStats;
 /// ```
 // Wide because: it is one field for each figure that a program can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stats {
     /// Blocks that the program holds, in full: at least the requested sizes.
     pub live: u64,

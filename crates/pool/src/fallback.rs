@@ -9,6 +9,42 @@ use core::ptr::NonNull;
 
 /// An allocator that serves requests when a pool has no block left.
 ///
+/// ```
+/// # use freestone_pool::{Error, FixedPool, Shape};
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+/// # let shape = Shape::new(64, 16)?;
+/// use core::alloc::Layout;
+/// use core::ptr::NonNull;
+/// use freestone_pool::Fallback;
+/// use std::alloc::{GlobalAlloc, System};
+///
+/// /// The system's allocator, for pools of small blocks.
+/// struct Small;
+/// // SAFETY: the blocks are those of `System`, which knows no pool.
+/// unsafe impl Fallback for Small {
+///     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+///         // SAFETY: a pool's layout has 1 byte or more.
+///         if layout.size() <= 64 { NonNull::new(unsafe { System.alloc(layout) }) } else { None }
+///     }
+///     fn allocate_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
+///         // SAFETY: as above.
+///         if layout.size() <= 64 { NonNull::new(unsafe { System.alloc_zeroed(layout) }) } else { None }
+///     }
+///     unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) -> bool {
+///         // SAFETY: the block was allocated here with this layout.
+///         unsafe { System.dealloc(block.as_ptr(), layout) };
+///         true
+///     }
+/// }
+/// let mut pool = FixedPool::new(shape, &mut memory.0)?.with_fallback(Small);
+/// let blocks: Vec<_> = (0..17).map(|_| pool.allocate()).collect::<Result<_, _>>()?;
+/// assert!(!pool.contains(blocks[16]), "the pool has 16 blocks");
+/// # // SAFETY: each block is freed once and not used afterwards.
+/// # blocks.into_iter().try_for_each(|block| unsafe { pool.deallocate(block) })?;
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
+///
 /// # Safety
 /// - A block that it returns is valid for the layout's size, aligned as the layout says, and not handed out again until it is freed.
 /// - The bytes of a block of [`Fallback::allocate_zeroed`] are zero.
@@ -29,6 +65,18 @@ pub unsafe trait Fallback {
 }
 
 /// No fallback: [`Error::Exhausted`](crate::Error::Exhausted) is returned when no block is left.
+///
+/// ```
+/// # use freestone_pool::{Error, FixedPool, Shape};
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+/// # let shape = Shape::new(64, 16)?;
+/// use freestone_pool::NoFallback;
+///
+/// let mut pool: FixedPool<'_, NoFallback> = FixedPool::new(shape, &mut memory.0)?;
+/// assert_eq!((0..20).filter(|_| pool.allocate().is_ok()).count(), 16);
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFallback;
 

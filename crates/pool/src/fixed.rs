@@ -12,6 +12,8 @@
 //! Invariants ([`FixedPool::check`]): those of the groups; bits are set only below the high-water mark.
 //! Cost: O(1), some fifteen instructions per call, checks included. Threads: one at a time (`&mut self`).
 //!
+//! Long because: every public method has its example.
+//!
 //! # Safety
 //! Only the pool uses the region while the pool exists: the contract of the constructors.
 #![allow(unsafe_code)]
@@ -86,6 +88,20 @@ impl<'m> FixedPool<'m> {
 
     /// Makes a pool in the `bytes` bytes at `start`: for memory that is no Rust slice.
     ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// use core::ptr::NonNull;
+    ///
+    /// let start = NonNull::from(&mut memory.0).cast();
+    /// // SAFETY: only the pool uses the memory.
+    /// let mut pool = unsafe { FixedPool::new_at(shape, start, shape.region_bytes())? };
+    /// assert_eq!(pool.allocate()?, start);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`FixedPool::new`].
     ///
@@ -106,6 +122,23 @@ impl<'m> FixedPool<'m> {
     /// Makes a pool in the `bytes` bytes at `start`, all of which are zero, as memory from an operating system is.
     /// [`FixedPool::allocate_zeroed`] then does not clear a block that was never used.
     ///
+    /// ```
+    /// use freestone_pool::{FixedPool, Shape};
+    /// use std::alloc::{Layout, alloc_zeroed};
+    ///
+    /// let shape = Shape::new(64, 16)?;
+    /// let layout = Layout::from_size_align(shape.region_bytes(), shape.align()).expect("a layout");
+    /// // SAFETY: the layout has more than 0 bytes.
+    /// let start = core::ptr::NonNull::new(unsafe { alloc_zeroed(layout) }).expect("memory");
+    /// // SAFETY: only the pool uses the memory, all of which is zero.
+    /// let mut pool = unsafe { FixedPool::new_zeroed_at(shape, start, layout.size())? };
+    /// // SAFETY: the block has 64 bytes.
+    /// assert_eq!(unsafe { pool.allocate_zeroed()?.cast::<[u8; 64]>().read() }, [0; 64]);
+    /// # // SAFETY: the pool is not used any more.
+    /// # unsafe { std::alloc::dealloc(start.as_ptr(), layout) };
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`FixedPool::new`].
     ///
@@ -118,6 +151,21 @@ impl<'m> FixedPool<'m> {
     }
 
     /// Adds a fallback, which serves requests when no block is left.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// use freestone_pool::HeapFallback;
+    ///
+    /// let mut pool = FixedPool::new(shape, &mut memory.0)?.with_fallback(HeapFallback(std::alloc::System));
+    /// let blocks: Vec<_> = (0..17).map(|_| pool.allocate()).collect::<Result<_, _>>()?;
+    /// assert!(!pool.contains(blocks[16]), "the pool has 16 blocks");
+    /// # // SAFETY: each block is freed once and not used afterwards.
+    /// # blocks.into_iter().try_for_each(|block| unsafe { pool.deallocate(block) })?;
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> FixedPool<'m, F> {
         let Self { grid, groups, n_carved, is_zeroed, fallback: NoFallback, memory } = self;
         FixedPool { grid, groups, n_carved, is_zeroed, fallback, memory }

@@ -116,12 +116,34 @@ macro_rules! inspection {
     ($pool:ident) => {
         impl<F> $pool<'_, F> {
             /// The pool's shape.
+            ///
+            /// ```
+            /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
+            /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+            /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+            /// # let shape = Shape::new(64, 16)?;
+            #[doc = concat!(" let mut pool = ", stringify!($pool), "::new(shape, &mut memory.0)?;")]
+            /// assert_eq!(pool.shape(), shape);
+            /// # Ok::<(), freestone_pool::Error>(())
+            /// ```
             #[must_use]
             pub fn shape(&self) -> Shape {
                 self.grid.shape
             }
 
             /// Whether `block` is an address in the pool's blocks. If not, it may be a block of the fallback.
+            ///
+            /// ```
+            /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
+            /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+            /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+            /// # let shape = Shape::new(64, 16)?;
+            #[doc = concat!(" let mut pool = ", stringify!($pool), "::new(shape, &mut memory.0)?;")]
+            /// let block = pool.allocate()?;
+            /// assert!(pool.contains(block));
+            /// assert!(!pool.contains(core::ptr::NonNull::from(&shape).cast()));
+            /// # Ok::<(), freestone_pool::Error>(())
+            /// ```
             #[inline]
             #[must_use]
             pub fn contains(&self, block: NonNull<u8>) -> bool {
@@ -130,6 +152,20 @@ macro_rules! inspection {
 
             /// The number of bytes of a block in use that may be used: [`Shape::block_bytes`].
             ///
+            /// ```
+            /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
+            /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+            /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+            /// # let shape = Shape::new(64, 16)?;
+            #[doc = concat!(" let mut pool = ", stringify!($pool), "::new(shape, &mut memory.0)?;")]
+            /// let block = pool.allocate()?;
+            /// assert_eq!(pool.usable_size(block), Ok(64));
+            /// // SAFETY: the block is not used afterwards.
+            /// unsafe { pool.deallocate(block)? };
+            /// assert!(matches!(pool.usable_size(block), Err(Error::DoubleFree { .. })));
+            /// # Ok::<(), freestone_pool::Error>(())
+            /// ```
+            ///
             /// # Errors
             /// As `deallocate`; a block of the fallback is [`Error::Foreign`].
             pub fn usable_size(&self, block: NonNull<u8>) -> Result<usize, Error> {
@@ -137,11 +173,34 @@ macro_rules! inspection {
             }
 
             /// The blocks in use, in the order of their addresses: at the end of a program, its leaks.
+            ///
+            /// ```
+            /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
+            /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+            /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+            /// # let shape = Shape::new(64, 16)?;
+            #[doc = concat!(" let mut pool = ", stringify!($pool), "::new(shape, &mut memory.0)?;")]
+            /// let leaked = pool.allocate()?;
+            /// assert_eq!(pool.leaks().collect::<Vec<_>>(), [leaked]);
+            /// # Ok::<(), freestone_pool::Error>(())
+            /// ```
             pub fn leaks(&self) -> impl Iterator<Item = NonNull<u8>> {
                 self.used()
             }
 
             /// Counts the blocks.
+            ///
+            /// ```
+            /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
+            /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+            /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+            /// # let shape = Shape::new(64, 16)?;
+            #[doc = concat!(" let mut pool = ", stringify!($pool), "::new(shape, &mut memory.0)?;")]
+            /// let _block = pool.allocate()?;
+            /// let stats = pool.stats();
+            /// assert_eq!((stats.n_used, stats.n_free, stats.n_fresh), (1, 0, 15));
+            /// # Ok::<(), freestone_pool::Error>(())
+            /// ```
             ///
             /// # Complexity
             /// Linear in the number of blocks that were ever in use.
@@ -152,6 +211,18 @@ macro_rules! inspection {
 
             /// Checks that every block was freed.
             ///
+            /// ```
+            /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
+            /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+            /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+            /// # let shape = Shape::new(64, 16)?;
+            #[doc = concat!(" let mut pool = ", stringify!($pool), "::new(shape, &mut memory.0)?;")]
+            /// assert_eq!(pool.check_idle(), Ok(()));
+            /// let block = pool.allocate()?;
+            /// assert_eq!(pool.check_idle(), Err(Error::InUse { block: block.addr().get(), n_blocks: 1 }));
+            /// # Ok::<(), freestone_pool::Error>(())
+            /// ```
+            ///
             /// # Errors
             /// [`Error::InUse`], with the first block in use and their number.
             pub fn check_idle(&self) -> Result<(), Error> {
@@ -159,6 +230,20 @@ macro_rules! inspection {
             }
 
             /// Ends the pool: its memory is its owner's again. (Dropping a pool checks nothing.)
+            ///
+            /// ```
+            /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
+            /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+            /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+            /// # let shape = Shape::new(64, 16)?;
+            #[doc = concat!(" let mut pool = ", stringify!($pool), "::new(shape, &mut memory.0)?;")]
+            /// let block = pool.allocate()?;
+            /// let Err((mut pool, Error::InUse { .. })) = pool.close() else { panic!("a block is in use") };
+            /// // SAFETY: the block is not used afterwards.
+            /// unsafe { pool.deallocate(block)? };
+            /// assert!(pool.close().is_ok());
+            /// # Ok::<(), freestone_pool::Error>(())
+            /// ```
             ///
             /// # Errors
             /// [`Error::InUse`]: a block is still in use. The pool is returned with the error, unchanged.
@@ -179,6 +264,26 @@ inspection!(SharedPool);
 impl<F> FixedPool<'_, F> {
     /// Checks every invariant of the pool.
     ///
+    /// ```
+    /// # use freestone_pool::{Error, FixedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// use core::ptr::NonNull;
+    ///
+    /// let start = NonNull::from(&mut memory.0).cast::<u8>();
+    /// // SAFETY: only the pool uses the memory.
+    /// let mut pool = unsafe { FixedPool::new_at(shape, start, 8192)? };
+    /// let (_first, second) = (pool.allocate()?, pool.allocate()?);
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe { pool.deallocate(second)? };
+    /// assert_eq!(pool.check(), Ok(()));
+    /// // SAFETY: for the example: a write behind the last of the 16 blocks, into the bookkeeping.
+    /// unsafe { start.add(16 * 64).write_bytes(0xAA, 8) };
+    /// assert!(matches!(pool.check(), Err(Error::Damaged { .. })));
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Damaged`], with the first of 64 blocks whose bookkeeping is wrong.
     ///
@@ -196,6 +301,19 @@ impl<F> FixedPool<'_, F> {
 #[cfg(target_has_atomic = "64")]
 impl<F> SharedPool<'_, F> {
     /// Checks that every block is either in use or in a list, once. The exclusive borrow guarantees that there is no magazine.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let mut pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let mut magazine = pool.magazine();
+    /// magazine.allocate()?;
+    /// drop(magazine);
+    /// assert_eq!(pool.check(), Ok(()));
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Damaged`], with the block whose link is wrong.

@@ -65,6 +65,21 @@ fn fetch_ahead(grid: &Grid, index: usize) {
 
 impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
     /// An empty magazine for `pool`. The type chooses `N`, a power of two, 2 or more; [`SharedPool::magazine`] makes one of 64.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// use freestone_pool::Magazine;
+    ///
+    /// let mut magazine: Magazine<'_, '_, _, 4> = Magazine::new(&pool);
+    /// magazine.allocate()?;
+    /// let in_pool = (0..16).filter(|_| pool.allocate().is_ok()).count();
+    /// assert_eq!(in_pool, 14, "it is filled by halves: it took two blocks");
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[must_use]
     pub fn new(pool: &'p SharedPool<'m, F>) -> Self {
         const { assert!(N.is_power_of_two() && N >= 2, "a magazine is filled and emptied by halves") };
@@ -72,6 +87,18 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
     }
 
     /// Allocates a block, as [`SharedPool::allocate`] does.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let mut magazine = pool.magazine();
+    /// let block = magazine.allocate()?;
+    /// assert_eq!(pool.usable_size(block), Ok(64));
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`SharedPool::allocate`].
@@ -84,6 +111,19 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
     }
 
     /// Allocates a block of zeros, as [`SharedPool::allocate_zeroed`] does.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let mut magazine = pool.magazine();
+    /// let block = magazine.allocate_zeroed()?;
+    /// // SAFETY: the block has 64 bytes, all zero.
+    /// assert_eq!(unsafe { block.cast::<[u8; 64]>().read() }, [0; 64]);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`SharedPool::allocate`].
@@ -104,6 +144,24 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
 
     /// Frees a block, as [`SharedPool::deallocate`] does: one that any thread allocated, with a magazine or without.
     ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// use freestone_pool::Error;
+    ///
+    /// let mut magazine = pool.magazine();
+    /// let block = pool.allocate()?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe {
+    ///     magazine.deallocate(block)?;
+    ///     assert!(matches!(pool.deallocate(block), Err(Error::DoubleFree { .. })));
+    /// }
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`SharedPool::deallocate`].
     ///
@@ -121,6 +179,20 @@ impl<'p, 'm, F: Fallback, const N: usize> Magazine<'p, 'm, F, N> {
     }
 
     /// Frees a block without any check, as [`SharedPool::deallocate_unchecked`] does.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let mut magazine = pool.magazine();
+    /// let block = magazine.allocate()?;
+    /// // SAFETY: the block was allocated from the pool just now, and is not used afterwards.
+    /// unsafe { magazine.deallocate_unchecked(block) };
+    /// assert_eq!(magazine.allocate()?, block, "the block that was freed last comes first");
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Safety
     /// As [`SharedPool::deallocate_unchecked`].

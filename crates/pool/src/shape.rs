@@ -114,30 +114,55 @@ impl Shape {
     }
 
     /// The number of bytes of a block that may be used.
+    ///
+    /// ```
+    /// assert_eq!(freestone_pool::Shape::new(100, 32)?.block_bytes(), 100);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[must_use]
     pub const fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
     /// The number of blocks.
+    ///
+    /// ```
+    /// assert_eq!(freestone_pool::Shape::new(100, 32)?.count(), 32);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
     }
 
     /// The alignment, in bytes, of every block and of the region.
+    ///
+    /// ```
+    /// assert_eq!(freestone_pool::Shape::new(100, 32)?.align(), 16);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[must_use]
     pub const fn align(&self) -> usize {
         self.align
     }
 
     /// The distance in bytes from one block to the next: a power of two.
+    ///
+    /// ```
+    /// assert_eq!(freestone_pool::Shape::new(100, 32)?.spacing(), 128);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[must_use]
     pub const fn spacing(&self) -> usize {
         1 << self.spacing_log2
     }
 
     /// The bytes of memory that a [`FixedPool`](crate::FixedPool) of this shape needs: the blocks, and 16 bytes for every 64 of them.
+    ///
+    /// ```
+    /// assert_eq!(freestone_pool::Shape::new(100, 128)?.region_bytes(), 128 * 128 + 2 * 16);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[must_use]
     pub const fn region_bytes(&self) -> usize {
         self.blocks_bytes() + groups::bytes(self.count)
@@ -145,6 +170,11 @@ impl Shape {
 
     /// The bytes of memory that a [`SharedPool`](crate::SharedPool) of this shape needs: the blocks, a link of 4 bytes for each, and 1152 bytes
     /// for the heads of the lists.
+    ///
+    /// ```
+    /// assert_eq!(freestone_pool::Shape::new(100, 32)?.shared_region_bytes(), 32 * 128 + 32 * 4 + 1152);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     #[must_use]
     #[cfg(target_has_atomic = "64")]
     pub const fn shared_region_bytes(&self) -> usize {

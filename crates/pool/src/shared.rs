@@ -12,6 +12,8 @@
 //! Cost: a call without contention is bounded; under contention some thread always makes progress. A block contains no bookkeeping,
 //! so a write after free damages no list.
 //!
+//! Long because: every public method has its example.
+//!
 //! # Safety
 //! Only the pool uses the region while the pool exists: the contract of the constructors. The links are accessed only as atomics.
 #![allow(unsafe_code)]
@@ -93,6 +95,20 @@ impl<'m> SharedPool<'m> {
 
     /// Makes a pool in the `bytes` bytes at `start`: for memory that is no Rust slice.
     ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// use core::ptr::NonNull;
+    ///
+    /// let start = NonNull::from(&mut memory.0).cast();
+    /// // SAFETY: only the pool uses the memory.
+    /// let pool = unsafe { SharedPool::new_at(shape, start, shape.shared_region_bytes())? };
+    /// assert!(pool.contains(pool.allocate()?));
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`SharedPool::new`].
     ///
@@ -113,6 +129,23 @@ impl<'m> SharedPool<'m> {
 
     /// Makes a pool in the `bytes` bytes at `start`, all of which are zero, as memory from an operating system is. Writes the heads of the
     /// lists and nothing else. [`SharedPool::allocate_zeroed`] then does not clear a block that was never used.
+    ///
+    /// ```
+    /// use freestone_pool::{Shape, SharedPool};
+    /// use std::alloc::{Layout, alloc_zeroed};
+    ///
+    /// let shape = Shape::new(64, 16)?;
+    /// let layout = Layout::from_size_align(shape.shared_region_bytes(), shape.align()).expect("a layout");
+    /// // SAFETY: the layout has more than 0 bytes.
+    /// let start = core::ptr::NonNull::new(unsafe { alloc_zeroed(layout) }).expect("memory");
+    /// // SAFETY: only the pool uses the memory, all of which is zero.
+    /// let pool = unsafe { SharedPool::new_zeroed_at(shape, start, layout.size())? };
+    /// // SAFETY: the block has 64 bytes.
+    /// assert_eq!(unsafe { pool.allocate_zeroed()?.cast::<[u8; 64]>().read() }, [0; 64]);
+    /// # // SAFETY: the pool is not used any more.
+    /// # unsafe { std::alloc::dealloc(start.as_ptr(), layout) };
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`SharedPool::new`].
@@ -154,6 +187,21 @@ impl<'m> SharedPool<'m> {
     }
 
     /// Adds a fallback, which serves requests when no block is left.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// use freestone_pool::HeapFallback;
+    ///
+    /// let pool = SharedPool::new(shape, &mut memory.0)?.with_fallback(HeapFallback(std::alloc::System));
+    /// let blocks: Vec<_> = (0..17).map(|_| pool.allocate()).collect::<Result<_, _>>()?;
+    /// assert!(!pool.contains(blocks[16]), "the pool has 16 blocks");
+    /// # // SAFETY: each block is freed once and not used afterwards.
+    /// # blocks.into_iter().try_for_each(|block| unsafe { pool.deallocate(block) })?;
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> SharedPool<'m, F> {
         let Self { grid, links, is_zeroed, fallback: NoFallback, memory } = self;
         SharedPool { grid, links, is_zeroed, fallback, memory }
@@ -162,6 +210,18 @@ impl<'m> SharedPool<'m> {
 
 impl<F: Fallback> SharedPool<'_, F> {
     /// Allocates a block. Its contents are undefined.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let blocks: Vec<_> = (0..16).map(|_| pool.allocate()).collect::<Result<_, _>>()?;
+    /// assert_eq!(pool.allocate(), Err(Error::Exhausted { count: 16, block_bytes: 64 }));
+    /// assert_eq!(pool.stats().n_used, blocks.len());
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Exhausted`]: no block is left, and the fallback has none. Free blocks in other threads' magazines are not used.
@@ -174,6 +234,18 @@ impl<F: Fallback> SharedPool<'_, F> {
     }
 
     /// Allocates a block of zeros: clears [`Shape::block_bytes`] bytes, or nothing if the block is known to be zero.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate_zeroed()?;
+    /// // SAFETY: the block has 64 bytes, all zero.
+    /// assert_eq!(unsafe { block.cast::<[u8; 64]>().read() }, [0; 64]);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`SharedPool::allocate`].
@@ -190,6 +262,21 @@ impl<F: Fallback> SharedPool<'_, F> {
     }
 
     /// Frees a block, on any thread.
+    ///
+    /// ```
+    /// # use freestone_pool::{Error, SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate()?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe {
+    ///     pool.deallocate(block)?;
+    ///     assert!(matches!(pool.deallocate(block), Err(Error::DoubleFree { .. })));
+    /// }
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`FixedPool::deallocate`](crate::FixedPool::deallocate). If two threads free one block at the same time, one is refused.
@@ -208,6 +295,19 @@ impl<F: Fallback> SharedPool<'_, F> {
     }
 
     /// Frees a block as [`SharedPool::deallocate`] does, without any check.
+    ///
+    /// ```
+    /// # use freestone_pool::{SharedPool, Shape};
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 8192]);
+    /// # let shape = Shape::new(64, 16)?;
+    /// let pool = SharedPool::new(shape, &mut memory.0)?;
+    /// let block = pool.allocate()?;
+    /// // SAFETY: the block was allocated from the pool just now, and is not used afterwards.
+    /// unsafe { pool.deallocate_unchecked(block) };
+    /// assert_eq!(pool.stats().n_used, 0);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Safety
     /// As [`FixedPool::deallocate_unchecked`](crate::FixedPool::deallocate_unchecked).

@@ -8,6 +8,8 @@
 //! A type chooses where the blocks come from: [`Local`], for handles of one thread, or [`SharedPool`], for handles that can
 //! move between threads. A handle borrows its pool, so the pool outlives it.
 //!
+//! Long because: every public method has its example.
+//!
 //! # Safety
 //! A handle is made from a block that was just allocated, has the only pointer to it, and frees it once.
 #![allow(unsafe_code)]
@@ -26,6 +28,36 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 /// Where the blocks of a [`Pool`] come from.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// use core::cell::Cell;
+/// use core::ptr::NonNull;
+/// use freestone_pool::{Error, FixedPool, Local, Pool, Shape, Source};
+///
+/// /// A source that counts what was ever taken from it.
+/// struct Counted<S>(S, Cell<usize>);
+/// // SAFETY: the blocks are those of another source.
+/// unsafe impl<S: Source> Source for Counted<S> {
+///     fn shape(&self) -> Shape {
+///         self.0.shape()
+///     }
+///     fn take(&self) -> Result<NonNull<u8>, Error> {
+///         self.0.take().inspect(|_| self.1.set(self.1.get() + 1))
+///     }
+///     unsafe fn give_back(&self, block: NonNull<u8>) {
+///         // SAFETY: the block was taken from that source.
+///         unsafe { self.0.give_back(block) }
+///     }
+/// }
+/// let fixed = FixedPool::new(Shape::of::<u64>(16)?, &mut memory.0)?;
+/// let pool: Pool<u64, _> = Pool::new(Counted(Local::new(fixed), Cell::new(0)))?;
+/// drop(pool.allocate(7));
+/// drop(pool.allocate(8));
+/// assert_eq!(pool.source().1.get(), 2);
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 ///
 /// # Safety
 /// - A block that [`Source::take`] returns has the shape's size and alignment, and is not returned again until it is given back. It stays
@@ -48,15 +80,50 @@ pub unsafe trait Source {
 }
 
 /// A [`FixedPool`] that the handles of one thread share.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// use freestone_pool::{FixedPool, Local, Pool, Shape};
+///
+/// let fixed = FixedPool::new(Shape::of::<u64>(16)?, &mut memory.0)?;
+/// let pool: Pool<u64, Local<'_>> = Pool::new(Local::new(fixed))?;
+/// let (one, two) = (pool.allocate(1).expect("a block"), pool.allocate(2).expect("a block"));
+/// assert_eq!(*one + *two, 3);
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 pub struct Local<'m, F = NoFallback>(UnsafeCell<FixedPool<'m, F>>);
 
 impl<'m, F> Local<'m, F> {
     /// Makes `pool` the source of the handles of one thread.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use freestone_pool::{FixedPool, HeapFallback, Local, Pool, Shape};
+    ///
+    /// let fixed = FixedPool::new(Shape::of::<u64>(1)?, &mut memory.0)?.with_fallback(HeapFallback(std::alloc::System));
+    /// let pool: Pool<u64, _> = Pool::new(Local::new(fixed))?;
+    /// let (_one, two) = (pool.allocate(1), pool.allocate(2));
+    /// assert!(two.is_ok_and(|two| *two == 2), "from the fallback");
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub const fn new(pool: FixedPool<'m, F>) -> Self {
         Self(UnsafeCell::new(pool))
     }
 
     /// The pool, to inspect or close it.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// let pool = freestone_pool::Pool::local(16, &mut memory.0)?;
+    /// drop(pool.allocate(7_u64));
+    /// let fixed = pool.into_source().into_inner();
+    /// assert_eq!(fixed.stats().n_used, 0);
+    /// assert!(fixed.close().is_ok());
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub fn into_inner(self) -> FixedPool<'m, F> {
         self.0.into_inner()
     }
@@ -129,6 +196,18 @@ pub struct Pool<T, S> {
 }
 
 /// A value for which the pool had no block, and the reason.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// use freestone_pool::{Error, Pool};
+///
+/// let pool = Pool::local(1, &mut memory.0)?;
+/// let _first = pool.allocate(String::from("first"));
+/// let refused = pool.allocate(String::from("second")).expect_err("there is one block");
+/// assert_eq!((refused.value.as_str(), refused.error), ("second", Error::Exhausted { count: 1, block_bytes: size_of::<String>() }));
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 pub struct Refused<T> {
     /// The value, unchanged.
     pub value: T,
@@ -163,6 +242,19 @@ impl<'m, T> Pool<T, Local<'m>> {
     }
 
     /// Makes a pool of `count` values for one thread, in the `bytes` bytes at `start`.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use core::ptr::NonNull;
+    /// use freestone_pool::Pool;
+    ///
+    /// // SAFETY: only the pool uses the memory.
+    /// let pool = unsafe { Pool::local_at(16, NonNull::from(&mut memory.0).cast(), 4096)? };
+    /// let number = pool.allocate(7_u64).map_err(|refused| refused.error)?;
+    /// assert_eq!(*number, 7);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Shape::of`] and [`FixedPool::new`].
@@ -212,6 +304,17 @@ impl<T, S: Source> Pool<T, S> {
 
     /// Moves `value` into a block, and returns a handle that owns it.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// let pool = freestone_pool::Pool::local(1, &mut memory.0)?;
+    /// let mut list = pool.allocate(vec![1, 2]).map_err(|refused| refused.error)?;
+    /// list.push(3);
+    /// assert_eq!(*list, [1, 2, 3]);
+    /// assert!(pool.allocate(vec![4]).is_err(), "the one block is in use");
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// No block is left: [`Refused`] has the value, and the error.
     #[inline]
@@ -228,17 +331,51 @@ impl<T, S: Source> Pool<T, S> {
     }
 
     /// The source of the blocks.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use freestone_pool::{Pool, SharedPool, Shape};
+    ///
+    /// let pool: Pool<u64, _> = Pool::new(SharedPool::new(Shape::of::<u64>(16)?, &mut memory.0)?)?;
+    /// let _number = pool.allocate(7);
+    /// assert_eq!(pool.source().stats().n_used, 1);
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub fn source(&self) -> &S {
         &self.source
     }
 
     /// Ends the pool of values and returns the source. No handle is alive, because a handle borrows the pool.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// let pool = freestone_pool::Pool::local(16, &mut memory.0)?;
+    /// drop(pool.allocate(7_u64));
+    /// assert!(pool.into_source().into_inner().close().is_ok());
+    /// # Ok::<(), freestone_pool::Error>(())
+    /// ```
     pub fn into_source(self) -> S {
         self.source
     }
 }
 
 /// An owned value in a [`Pool`]: dropping the handle drops the value and frees the block.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// use freestone_pool::{Handle, Local, Pool};
+///
+/// struct Player<'p> {
+///     name: Handle<'p, String, Local<'p>>,
+/// }
+/// let pool = Pool::local(16, &mut memory.0)?;
+/// let player = Player { name: pool.allocate(String::from("Ada")).map_err(|refused| refused.error)? };
+/// assert_eq!(player.name.len(), 3);
+/// # Ok::<(), freestone_pool::Error>(())
+/// ```
 pub struct Handle<'p, T, S: Source> {
     block: NonNull<T>,
     source: &'p S,

@@ -33,6 +33,14 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     const BLOCK_EXTRA: usize = if P::FOOTER { HEADER_BYTES + FOOTER_BYTES } else { HEADER_BYTES };
 
     /// The largest request, in bytes, that a heap of this type can serve, in a region of [`Tlsf::MOST_REGION_BYTES`].
+    ///
+    /// ```
+    /// use freestone_tlsf::{Error, Standard, Tlsf};
+    ///
+    /// type Small<'m> = Tlsf<'m, Standard, 10>;
+    /// let too_large = Small::MOST_BYTES + 1;
+    /// assert_eq!(Small::with_policy().allocate(too_large, 16), Err(Error::TooLarge { bytes: too_large, most: Small::MOST_BYTES }));
+    /// ```
     pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - 2 * GRANULE - Self::BLOCK_EXTRA;
 
     /// The largest request, and block, that the lists are searched for: a larger one would be searched for in the last list or beyond it.

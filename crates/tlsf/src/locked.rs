@@ -56,6 +56,14 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     Locked<'pool, P, W, FIRST, SECOND, REGIONS>
 {
     /// Puts a lock around `heap`.
+    ///
+    /// ```
+    /// use freestone_tlsf::{Locked, Spin, Standard, Tlsf};
+    ///
+    /// // One region of at most 1 MiB: the control structure is smaller than the default's.
+    /// static HEAP: Locked<'static, Standard, Spin, 15, 32, 1> = Locked::new(Tlsf::with_policy());
+    /// assert!(HEAP.allocate(64, 16).is_err(), "it has no memory yet");
+    /// ```
     #[must_use]
     pub const fn new(heap: Tlsf<'pool, P, FIRST, SECOND, REGIONS>) -> Self {
         Self { heap: Lock::new(heap) }
@@ -75,6 +83,19 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
 
     /// Allocates as [`Tlsf::allocate`] does.
     ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let heap: freestone_tlsf::Locked<'_> = freestone_tlsf::Locked::new(freestone_tlsf::Tlsf::new());
+    /// # heap.lock().add_region(&mut memory.0)?;
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| assert!(heap.allocate(100, 16).is_ok()));
+    ///     scope.spawn(|| assert!(heap.allocate(100, 16).is_ok()));
+    /// });
+    /// assert_eq!(heap.lock().stats().used_blocks, 2);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Tlsf::allocate`].
     #[inline]
@@ -83,6 +104,22 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     }
 
     /// Frees as [`Tlsf::deallocate`] does, a block that any thread allocated.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let heap: freestone_tlsf::Locked<'_> = freestone_tlsf::Locked::new(freestone_tlsf::Tlsf::new());
+    /// # heap.lock().add_region(&mut memory.0)?;
+    /// use freestone_tlsf::Error;
+    ///
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe {
+    ///     heap.deallocate(block)?;
+    ///     assert!(matches!(heap.deallocate(block), Err(Error::DoubleFree { .. })));
+    /// }
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Tlsf::deallocate`].
@@ -96,6 +133,21 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
     }
 
     /// Changes the size of a block as [`Tlsf::reallocate`] does.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// # let heap: freestone_tlsf::Locked<'_> = freestone_tlsf::Locked::new(freestone_tlsf::Tlsf::new());
+    /// # heap.lock().add_region(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the old pointer is not used again; the block has 100 bytes or more.
+    /// unsafe {
+    ///     block.write(7);
+    ///     let block = heap.reallocate(block, 2000, 16)?;
+    ///     assert_eq!(block.read(), 7);
+    /// }
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Tlsf::reallocate`].

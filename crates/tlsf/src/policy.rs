@@ -30,6 +30,14 @@ pub trait Policy {
 }
 
 /// Looks at the whole list as a last resort; no footers. The default.
+///
+/// ```
+/// use freestone_tlsf::{Policy, Standard, Tlsf};
+///
+/// let heap: Tlsf<'_, Standard> = Tlsf::new();
+/// assert_eq!(heap.region_bytes(), 0);
+/// assert!(!Standard::FOOTER);
+/// ```
 #[derive(Debug)]
 pub struct Standard;
 

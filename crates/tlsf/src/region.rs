@@ -27,6 +27,18 @@ use freestone_base::branch::cold_path;
 pub(crate) const REGION_OVERHEAD_BYTES: usize = 2 * HEADER_BYTES;
 
 /// Bytes of the shortest region: room for one block.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// use freestone_tlsf::{LEAST_REGION_BYTES, Tlsf};
+///
+/// assert!(Tlsf::new().add_region(&mut memory.0[..LEAST_REGION_BYTES - 16]).is_err());
+/// let mut heap = Tlsf::new();
+/// heap.add_region(&mut memory.0[..LEAST_REGION_BYTES])?;
+/// assert!(heap.allocate(1, 16).is_ok());
+/// # Ok::<(), freestone_tlsf::Error>(())
+/// ```
 pub const LEAST_REGION_BYTES: usize = REGION_OVERHEAD_BYTES + LEAST_BLOCK_BYTES;
 
 /// Memory that a heap was given.

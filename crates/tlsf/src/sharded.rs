@@ -58,6 +58,18 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
 {
     /// Divides `region`, which must start at a multiple of 16, among the shards.
     ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// # #[repr(align(16))] struct Memory([MaybeUninit<u8>; 1 << 16]);
+    /// # let mut memory = Memory([MaybeUninit::uninit(); 1 << 16]);
+    /// use freestone_tlsf::{Error, Sharded};
+    ///
+    /// let heap = Sharded::<4>::new(&mut memory.0)?;
+    /// assert!(heap.allocate(10_000, 16).is_ok());
+    /// assert!(matches!(heap.allocate(20_000, 16), Err(Error::Exhausted { .. })), "a shard has 16 KiB");
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::RegionMisaligned`]; [`Error::RegionTooSmall`] if the region is too small for so many shards;
     /// [`Error::RegionTooLarge`] if a part is too large for one.
@@ -78,6 +90,19 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
     }
 
     /// Allocates as [`Tlsf::allocate`] does, from a shard that has room.
+    ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// # #[repr(align(16))] struct Memory([MaybeUninit<u8>; 1 << 16]);
+    /// # let mut memory = Memory([MaybeUninit::uninit(); 1 << 16]);
+    /// # let heap = freestone_tlsf::Sharded::<4>::new(&mut memory.0)?;
+    /// let blocks: Vec<_> = (0..6).map(|_| heap.allocate(6000, 16)).collect::<Result<_, _>>()?;
+    /// let mut in_use = Vec::new();
+    /// heap.each_shard(|shard| in_use.push(shard.stats().used_blocks));
+    /// assert_eq!(in_use.iter().sum::<usize>(), blocks.len());
+    /// assert!(in_use.iter().all(|&n| n <= 2), "a shard of 16 KiB has room for two");
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Tlsf::allocate`]; [`Error::Exhausted`] if no shard has room.
@@ -103,6 +128,22 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
 
     /// Frees as [`Tlsf::deallocate`] does, a block that any thread allocated.
     ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// # #[repr(align(16))] struct Memory([MaybeUninit<u8>; 1 << 16]);
+    /// # let mut memory = Memory([MaybeUninit::uninit(); 1 << 16]);
+    /// # let heap = freestone_tlsf::Sharded::<4>::new(&mut memory.0)?;
+    /// use freestone_tlsf::Error;
+    ///
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the block is not used afterwards.
+    /// unsafe {
+    ///     heap.deallocate(block)?;
+    ///     assert!(matches!(heap.deallocate(block), Err(Error::DoubleFree { .. })));
+    /// }
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Tlsf::deallocate`].
     ///
@@ -115,6 +156,21 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
     }
 
     /// Changes the size of a block as [`Tlsf::reallocate`] does, in the block's own shard if that has room, else in another.
+    ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// # #[repr(align(16))] struct Memory([MaybeUninit<u8>; 1 << 16]);
+    /// # let mut memory = Memory([MaybeUninit::uninit(); 1 << 16]);
+    /// # let heap = freestone_tlsf::Sharded::<4>::new(&mut memory.0)?;
+    /// let block = heap.allocate(100, 16)?;
+    /// // SAFETY: the old pointer is not used again; the block has 100 bytes or more.
+    /// unsafe {
+    ///     block.write(7);
+    ///     let block = heap.reallocate(block, 10_000, 16)?;
+    ///     assert_eq!(block.read(), 7);
+    /// }
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Tlsf::reallocate`].

@@ -8,6 +8,18 @@ use crate::region::REGION_OVERHEAD_BYTES;
 use crate::tlsf::Tlsf;
 
 /// What a heap holds at one moment. `used_bytes + overhead_bytes + free_bytes == region_bytes`, unless a header was overwritten.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// # let mut heap = freestone_tlsf::Tlsf::new();
+/// # heap.add_region(&mut memory.0)?;
+/// let _block = heap.allocate(1000, 16)?;
+/// let largest = heap.stats().largest_free_bytes;
+/// assert!(heap.allocate(largest, 16).is_ok());
+/// assert_eq!(heap.stats().largest_free_bytes, 0);
+/// # Ok::<(), freestone_tlsf::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Bytes of all regions.

@@ -86,6 +86,11 @@ unsafe impl<P, const FIRST: usize, const SECOND: usize, const REGIONS: usize> Se
 
 impl Tlsf<'_> {
     /// A heap without memory, with the default levels and policy.
+    ///
+    /// ```
+    /// let heap = freestone_tlsf::Tlsf::new();
+    /// assert_eq!(heap.region_bytes(), 0);
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self::with_policy()
@@ -96,6 +101,12 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     Tlsf<'pool, P, FIRST, SECOND, REGIONS>
 {
     /// The length in bytes of the longest region that this type of heap accepts.
+    ///
+    /// ```
+    /// use freestone_tlsf::{Standard, Tlsf};
+    ///
+    /// assert_eq!(Tlsf::<Standard, 15>::MOST_REGION_BYTES, 1 << 20);
+    /// ```
     pub const MOST_REGION_BYTES: usize = size_limit(FIRST);
 
     /// A heap without memory, with the levels and the policy of its type.
@@ -140,6 +151,18 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     }
 
     /// Adds the `bytes` bytes at `start`: for memory that is no Rust slice, or that will grow.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use core::ptr::NonNull;
+    ///
+    /// let mut heap = freestone_tlsf::Tlsf::new();
+    /// // SAFETY: only the heap uses the memory.
+    /// unsafe { heap.add_region_at(NonNull::from(&mut memory.0).cast(), 4096)? };
+    /// assert!(heap.allocate(1000, 16).is_ok());
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Tlsf::add_region`]; [`Error::RegionOverlaps`] if the heap has some of the memory already.
@@ -259,6 +282,17 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     }
 
     /// The length in bytes of all regions together.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// let mut heap = freestone_tlsf::Tlsf::new();
+    /// let (front, back) = memory.0.split_at_mut(1024);
+    /// heap.add_region(front)?;
+    /// heap.add_region(back)?;
+    /// assert_eq!(heap.region_bytes(), 4096);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
     #[must_use]
     pub fn region_bytes(&self) -> usize {
         self.regions.iter().map(Region::bytes).sum()

@@ -16,6 +16,19 @@ use crate::tlsf::Tlsf;
 use crate::top::Top;
 
 /// A block, as [`Tlsf::blocks`] reports it.
+///
+/// ```
+/// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+/// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+/// # let mut heap = freestone_tlsf::Tlsf::new();
+/// # heap.add_region(&mut memory.0)?;
+/// use freestone_tlsf::BlockInfo;
+///
+/// let block = heap.allocate(40, 16)?;
+/// let expected = BlockInfo { address: block.addr().get(), usable_bytes: 40, block_bytes: 48, used: true };
+/// assert_eq!(heap.blocks().next(), Some(expected));
+/// # Ok::<(), freestone_tlsf::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
     /// The address of its payload.

@@ -13,6 +13,7 @@ use core::fmt;
 /// assert_eq!(Freestone.set_option("report", "/tmp/report"), Err(Mistake::OnlyAtStart));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mistake {
     /// There is no such option.
     UnknownKey,

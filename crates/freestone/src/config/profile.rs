@@ -15,6 +15,7 @@ use crate::config::{NEVER_MS, key};
 /// assert_eq!(PROFILES[0].name, "balanced");
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Profile {
     /// Its name: a word of the option `profile`.
     pub name: &'static str,

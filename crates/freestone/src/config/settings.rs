@@ -22,6 +22,7 @@ use freestone_base::units::{PAGE_BYTES, Pages};
 /// assert!(Harden::Default < Harden::Full);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Harden {
     /// What the plain data structures notice by themselves.
     Off,

@@ -26,6 +26,18 @@ use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_os::{CodeAddress, Errno, OutputFile, read_pieces};
 
 /// Which blocks a dump is of.
+///
+/// ```
+/// use freestone::profile::{self, Snapshot};
+///
+/// # assert!(profile::start());
+/// for snapshot in [Snapshot::Live, Snapshot::Peak] {
+///     let mut n_bytes = 0;
+///     profile::write(snapshot, &mut |piece| Ok(n_bytes += piece.len())).expect("counting does not fail");
+///     assert!(n_bytes > 0);
+/// }
+/// # profile::stop();
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Snapshot {
     /// Those that are live now.

@@ -15,6 +15,7 @@
 /// assert!(live >= Some(blocks.len() as u64));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClassStats {
     /// Bytes of a block; 0 in the row of the large blocks, whose sizes differ.
     pub block_bytes: u64,
@@ -32,6 +33,15 @@ pub struct ClassStats {
 
 impl ClassStats {
     /// Blocks that the program holds.
+    ///
+    /// ```
+    /// use freestone::ClassStats;
+    ///
+    /// let mut class = ClassStats::default();
+    /// class.block_bytes = 64;
+    /// class.live = 640;
+    /// assert_eq!(class.n_live(), 10);
+    /// ```
     #[must_use]
     pub fn n_live(&self) -> u64 {
         let of_large = self.n_allocations.saturating_sub(self.n_frees);
@@ -40,7 +50,16 @@ impl ClassStats {
 }
 
 /// Whose blocks a heap has.
+///
+/// ```
+/// use freestone::{Heap, HeapKind};
+///
+/// // SAFETY: no block is allocated from it.
+/// let heap = unsafe { Heap::new() }.expect("memory for a heap");
+/// assert_eq!(heap.stats().kind, HeapKind::Explicit);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeapKind {
     /// One thread's.
     #[default]
@@ -77,8 +96,22 @@ impl HeapKind {
 ///
 /// Blocks pass between threads, so how much of its blocks the program holds is known of an explicit heap only.
 ///
+/// ```
+/// use core::alloc::Layout;
+/// use freestone::Heap;
+///
+/// // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+/// let heap = unsafe { Heap::new() }.expect("memory for a heap");
+/// heap.set_limit(Some(1 << 20))?;
+/// let _block = heap.allocate(Layout::new::<[u8; 100]>());
+/// let stats = heap.stats();
+/// assert_eq!((stats.n_allocations, stats.live, stats.limit), (1, 112, 1 << 20));
+/// # Ok::<(), freestone::options::Mistake>(())
+/// ```
+///
 /// Wide because: it is one field for each figure of a heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeapStats {
     /// Its number, from 1; a heap that has ended leaves its number to a later one.
     pub number: u32,

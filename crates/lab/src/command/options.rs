@@ -100,6 +100,7 @@ fn unit(spec: &OptionSpec) -> String {
         Unit::Allocations => "allocations".into(),
         Unit::Words(_) => "word".into(),
         Unit::Path => "path".into(),
+        _ => "number".into(),
     }
 }
 

@@ -21,43 +21,40 @@ pub(super) fn state(number: u64, at_ms: u64) -> LiveState {
 /// A state of a process that has 100 blocks of 48 bytes, a large one of 3 MiB, and two threads.
 pub(super) fn busy_state() -> LiveState {
     let mut state = state(1, 1000);
-    state.classes[2] =
-        ClassStats { block_bytes: 48, live: 4800, cached: 480, n_allocations: 200, n_frees: 100, n_remote_frees: 7 };
-    state.classes[5] =
-        ClassStats { block_bytes: 96, live: 960, cached: 9600, n_allocations: 9000, n_frees: 8990, n_remote_frees: 0 };
-    state.classes[CLASS_ROWS - 1] =
-        ClassStats { block_bytes: 0, live: 3 << 20, cached: 0, n_allocations: 1, n_frees: 0, n_remote_frees: 0 };
-    state.stats = Stats {
-        live: (3 << 20) + 5760,
-        cached: 10_080,
-        fragmented: 100_000,
-        dirty: 1 << 20,
-        metadata: 65_536,
-        committed: (4 << 20) + 181_376,
-        peak_committed: 5 << 20,
-        peak_live: 4 << 20,
-        n_allocations: 9201,
-        n_frees: 9090,
-        n_remote_frees: 7,
-        n_threads: 2,
-        ..Stats::default()
-    };
-    state.heaps[0] = HeapStats {
-        number: 1,
-        thread_id: 4711,
-        spans: 131_072,
-        cached: 9000,
-        n_allocations: 9100,
-        ..HeapStats::default()
-    };
-    state.heaps[1] = HeapStats {
-        number: 2,
-        thread_id: 4712,
-        spans: 65_536,
-        cached: 1080,
-        n_allocations: 101,
-        ..HeapStats::default()
-    };
+    state.classes[2] = class(48, [4800, 480], [200, 100, 7]);
+    state.classes[5] = class(96, [960, 9600], [9000, 8990, 0]);
+    state.classes[CLASS_ROWS - 1] = class(0, [3 << 20, 0], [1, 0, 0]);
+    let stats = &mut state.stats;
+    stats.live = (3 << 20) + 5760;
+    stats.cached = 10_080;
+    stats.fragmented = 100_000;
+    stats.dirty = 1 << 20;
+    stats.metadata = 65_536;
+    stats.committed = (4 << 20) + 181_376;
+    stats.peak_committed = 5 << 20;
+    stats.peak_live = 4 << 20;
+    stats.n_allocations = 9201;
+    stats.n_frees = 9090;
+    stats.n_remote_frees = 7;
+    stats.n_threads = 2;
+    state.heaps[0] = heap([1, 4711], 131_072, 9000, 9100);
+    state.heaps[1] = heap([2, 4712], 65_536, 1080, 101);
     (state.n_heap_rows, state.n_heaps) = (2, 2);
     state
+}
+
+/// The blocks of a class: bytes that are live and cached; counts of allocations, frees and remote frees.
+fn class(block_bytes: u64, [live, cached]: [u64; 2], [n_allocations, n_frees, n_remote_frees]: [u64; 3]) -> ClassStats {
+    let mut class = ClassStats::default();
+    (class.block_bytes, class.live, class.cached) = (block_bytes, live, cached);
+    (class.n_allocations, class.n_frees, class.n_remote_frees) = (n_allocations, n_frees, n_remote_frees);
+    class
+}
+
+/// The heap of a thread.
+fn heap([number, thread_id]: [u32; 2], spans: u64, cached: u64, n_allocations: u64) -> HeapStats {
+    let mut heap = HeapStats::default();
+    (heap.number, heap.thread_id) = (number, thread_id);
+    (heap.spans, heap.cached, heap.n_allocations) = (spans, cached, n_allocations);
+    heap
 }
