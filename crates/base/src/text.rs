@@ -41,15 +41,21 @@ impl<const N: usize> Default for FixedText<N> {
 
 impl<const N: usize> fmt::Write for FixedText<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for (slot, byte) in self.bytes.iter_mut().skip(self.len).zip(text.bytes()) {
-            *slot = byte;
-            self.len += 1;
-        }
+        append(&mut self.bytes, &mut self.len, text);
         Ok(())
     }
 
     fn write_char(&mut self, character: char) -> fmt::Result {
         write_character(self, character)
+    }
+}
+
+/// Appends as much of `text` as fits to the `len` bytes of text that are in `bytes`. One function for all lengths.
+#[inline(never)]
+fn append(bytes: &mut [u8], len: &mut usize, text: &str) {
+    for (slot, byte) in bytes.iter_mut().skip(*len).zip(text.bytes()) {
+        *slot = byte;
+        *len += 1;
     }
 }
 

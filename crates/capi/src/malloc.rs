@@ -51,11 +51,11 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     if block.is_null() {
-        return malloc(size);
+        return door::allocate(size).cast();
     }
     if size == 0 {
         // SAFETY: the block is live, and is not used again (this function's contract).
-        unsafe { free(block) };
+        unsafe { door::free(block.cast()) };
         return ptr::null_mut();
     }
     // SAFETY: the block is live, and is not used again if it moves (this function's contract).
@@ -79,6 +79,11 @@ pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: us
 /// that large, null and `ENOMEM` when memory runs out.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    allocate_aligned(align, size)
+}
+
+/// What `memalign` does, for those here that do the same: a program may have a `memalign` of its own.
+fn allocate_aligned(align: usize, size: usize) -> *mut c_void {
     match align.checked_next_power_of_two() {
         // SAFETY: `align` is a power of two: the next one.
         Some(align) => unsafe { door::allocate_aligned(size, align) }.cast(),
@@ -89,7 +94,7 @@ pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
 /// As [`memalign`]: glibc up to 2.37 rounds up the alignments that C leaves undefined, and so does this.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    memalign(align, size)
+    allocate_aligned(align, size)
 }
 
 /// Stores a block of `size` bytes aligned to `align` in `*block` and returns 0. Returns `EINVAL` if `align` is not a power of two and

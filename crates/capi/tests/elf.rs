@@ -131,6 +131,30 @@ fn thread_local_storage_is_at_most_16_bytes_and_needs_no_call() {
     assert!(!symbols.contains("__tls_get_addr"), "{symbols}");
 }
 
+/// A function that the library calls by its public name is one that a program may replace; and the operators learn from the slots of `bindings`, which
+/// a reference of another kind replaces, whose `malloc` and `free` the process has.
+#[test]
+fn only_the_operators_refer_to_allocation_functions_by_names_that_programs_may_replace() {
+    if cfg!(not(target_arch = "x86_64")) || foreign_target().is_some() {
+        return;
+    }
+    let relocations = readelf("--relocs");
+    let kind_of = |name: &str| -> Vec<&str> {
+        let named = relocations.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        named
+            .filter(|words| words.get(4) == Some(&name))
+            .map(|words| words[2])
+            .filter(|kind| *kind != "R_X86_64_64")
+            .collect()
+    };
+    for name in ["malloc", "free", "_Znwm", "_ZdlPv"] {
+        assert_eq!(kind_of(name), ["R_X86_64_JUMP_SLOT"], "{name} in:\n{relocations}");
+    }
+    for name in ["calloc", "memalign", "aligned_alloc", "posix_memalign", "malloc_usable_size", "_Znam", "_ZdaPv"] {
+        assert!(kind_of(name).is_empty(), "{name} in:\n{relocations}");
+    }
+}
+
 /// Its file is in the memory of every process. Says which sections there are, so that a look at the numbers tells what has grown.
 #[test]
 fn the_stripped_library_is_at_most_350_kib() {

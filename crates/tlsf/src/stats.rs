@@ -74,8 +74,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         }
         stats.overhead_bytes += self.regions.iter().count() * REGION_OVERHEAD_BYTES;
         if stats.free_blocks > 0 {
-            let outside = stats.free_bytes - (stats.largest_free_bytes + HEADER_BYTES);
-            stats.fragmentation_permille = (outside as u64 * 1000 / stats.free_bytes as u64) as usize;
+            let outside = (stats.free_bytes - (stats.largest_free_bytes + HEADER_BYTES)) as u64;
+            stats.fragmentation_permille = (outside * 1000).checked_div(stats.free_bytes as u64).unwrap_or(0) as usize;
         }
         stats
     }
