@@ -3,9 +3,10 @@
 //! Reading it takes several system calls, so callers do it once. If anything fails, there is no limit.
 
 use crate::file::{number, read};
+use crate::scratch::with_rows;
 use core::ffi::CStr;
 
-/// Longest list of groups that is read, in bytes. Any thread may be the one that reads it, on a stack as small as 16 KiB.
+/// Longest list of groups that is read, in bytes.
 const GROUPS_BYTES: usize = 4096;
 
 /// Longest name of a limit file, in bytes, with its final zero. The limits of groups whose files have longer names are not read; their parents'
@@ -24,8 +25,12 @@ const UNLIMITED_V1_BYTES: u64 = 1 << 62;
 /// ```
 #[must_use]
 pub fn memory_limit_bytes() -> Option<u64> {
-    let mut own = [0; GROUPS_BYTES];
-    let groups = read(c"/proc/self/cgroup", &mut own).ok()?;
+    // Any thread may be the one that reads it, on a stack as small as 16 KiB.
+    with_rows(GROUPS_BYTES, |own| smallest_of(read(c"/proc/self/cgroup", own).ok()?))?
+}
+
+/// The smallest limit of the groups in a list.
+fn smallest_of(groups: &[u8]) -> Option<u64> {
     groups
         .split(|&byte| byte == b'\n')
         .filter_map(|line| {
