@@ -136,7 +136,7 @@ impl Measured {
         let file = target().join(format!("mutants/reached-{}", std::process::id()));
         fs::write(&file, vec![0; 1 << 16])?;
         let begun = Instant::now();
-        let ending = test.run(("FREESTONE_MUTANT_TRACE", &file.to_string_lossy()), 600)?;
+        let ending = test.run(("MUTANT_TRACE", &file.to_string_lossy()), 600)?;
         let (seconds, mut reached) = (begun.elapsed().as_secs_f64(), fs::read(&file)?);
         reached.truncate(n_numbers);
         Ok((ending == Ending::Passed).then(|| Self { test: test.clone(), seconds, reached }))
@@ -237,7 +237,7 @@ fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<Opt
             return Ok(None);
         }
         let seconds = 5 + 8 * measured.seconds.ceil() as u64;
-        if measured.test.run(("FREESTONE_MUTANT", &number.to_string()), seconds)? == Ending::Failed {
+        if measured.test.run(("MUTANT_IN_FORCE", &number.to_string()), seconds)? == Ending::Failed {
             return Ok(Some("caught"));
         }
     }
