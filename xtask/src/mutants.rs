@@ -39,7 +39,7 @@ pub(crate) struct Chosen {
     /// Test the survivors again.
     #[arg(long)]
     again: bool,
-    /// Do not run tests that take longer than this many seconds; survivors stay without a verdict.
+    /// Leave out tests that take longer than this many seconds; some changes survive then that these would notice.
     #[arg(long, default_value_t = u64::MAX)]
     seconds: u64,
     /// Test this many mutants at once.
@@ -211,12 +211,11 @@ fn try_all(
                 break;
             }
             let mutant = &left[**number as usize - 1];
-            if let Some(verdict) = verdict(**number, **first, tests, chosen.seconds as f64)? {
-                if verdict != "caught" {
-                    println!("{verdict}: {}", mutant.name);
-                }
-                ledger.lock().unwrap_or_else(PoisonError::into_inner).write(&mutant.print, verdict, &mutant.key)?;
+            let verdict = verdict(**number, **first, tests, chosen.seconds as f64)?;
+            if verdict != "caught" {
+                println!("{verdict}: {}", mutant.name);
             }
+            ledger.lock().unwrap_or_else(PoisonError::into_inner).write(&mutant.print, verdict, &mutant.key)?;
         }
         Ok(())
     };
@@ -226,22 +225,19 @@ fn try_all(
     })
 }
 
-/// Runs the tests that reach a place with a mutant in force. Returns nothing if it survives and some test takes longer than `most` seconds.
-fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<Option<&'static str>> {
+/// Runs the tests that reach a place with a mutant in force, but for those that take longer than `most` seconds.
+fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<&'static str> {
     let mut reaching = tests.iter().filter(|test| test.reached.get(first as usize) == Some(&1)).peekable();
     if reaching.peek().is_none() {
-        return Ok(Some("unreached"));
+        return Ok("unreached");
     }
-    for measured in reaching {
-        if measured.seconds > most {
-            return Ok(None);
-        }
+    for measured in reaching.filter(|test| test.seconds <= most) {
         let seconds = 5 + 8 * measured.seconds.ceil() as u64;
         if measured.test.run(("MUTANT_IN_FORCE", &number.to_string()), seconds)? == Ending::Failed {
-            return Ok(Some("caught"));
+            return Ok("caught");
         }
     }
-    Ok(Some("missed"))
+    Ok("missed")
 }
 
 /// Prints the counts, and the survivors.
