@@ -9,6 +9,7 @@
 
 mod access;
 mod environment;
+mod faults;
 mod heap_profile;
 mod lifetimes;
 mod live_page;
