@@ -33,6 +33,9 @@ use trial::{Ending, Test};
 pub(crate) struct Chosen {
     /// Only these: base, tlsf, pool, span, page, thread, central, guarded, profile, api.
     modules: Vec<String>,
+    /// Only files whose path has this in it.
+    #[arg(long)]
+    file: Vec<String>,
     /// Start no more mutants after this many minutes.
     #[arg(long, default_value_t = u64::MAX / 60)]
     minutes: u64,
@@ -97,6 +100,12 @@ impl Mutant {
         Some(Placed { number, file: file.to_owned(), at: (line, column), change })
     }
 
+    /// Whether its file is one of those whose path has one of these texts in it; all are if there are none.
+    fn is_in(&self, files: &[String]) -> bool {
+        let path = self.name.split(':').next().unwrap_or_default();
+        files.is_empty() || files.iter().any(|file| path.contains(file))
+    }
+
     /// Its verdict.
     fn verdict<'a>(&self, ledger: &'a Ledger) -> Option<&'a str> {
         ledger.verdict(&self.print, &self.key)
@@ -155,7 +164,10 @@ fn test(
         let mutants = mutants(module)?;
         let n_all = mutants.len();
         let is_left = |mutant: &Mutant| {
-            mutant.verdict(ledger).is_none_or(|verdict| chosen.again && matches!(verdict, "missed" | "unreached"))
+            mutant.is_in(&chosen.file)
+                && mutant
+                    .verdict(ledger)
+                    .is_none_or(|verdict| chosen.again && matches!(verdict, "missed" | "unreached"))
         };
         let some: Vec<_> = mutants.into_iter().filter(is_left).collect();
         println!("== mutants: {}, {} of {n_all} to test", module.name, some.len());
@@ -232,7 +244,7 @@ fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<&'s
         return Ok("unreached");
     }
     for measured in reaching.filter(|test| test.seconds <= most) {
-        let seconds = 5 + 8 * measured.seconds.ceil() as u64;
+        let seconds = 3 + 4 * measured.seconds.ceil() as u64;
         if measured.test.run(("MUTANT_IN_FORCE", &number.to_string()), seconds)? == Ending::Failed {
             return Ok("caught");
         }

@@ -35,7 +35,7 @@ const PAGES_MOST: u64 = 3 << 18;
 const IDLE_MOST: Duration = Duration::from_secs(6);
 
 impl Test {
-    /// Runs the test with an environment variable set. It may use `seconds` of processor time.
+    /// Runs the test with an environment variable set. It may use `seconds` of processor time, and four times as much may pass.
     pub(crate) fn run(&self, variable: (&str, &str), seconds: u64) -> Result<Ending> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("ulimit -t {seconds}; ulimit -c 0; exec \"$@\"")).arg("sh").arg(&self.program);
@@ -43,14 +43,14 @@ impl Test {
         command.env(variable.0, variable.1).env("RUST_BACKTRACE", "0").process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
-        ended(child)
+        ended(child, Duration::from_secs(4 * seconds))
     }
 }
 
-/// Waits for a test. Ends it if all its threads sleep for long, or if it takes too much memory.
-fn ended(mut child: Child) -> Result<Ending> {
+/// Waits for a test. Ends it after `most`, if all its threads sleep for long, or if it takes too much memory.
+fn ended(mut child: Child, most: Duration) -> Result<Ending> {
     let folder = PathBuf::from(format!("/proc/{}", child.id()));
-    let (mut awake, mut pause) = (Instant::now(), Duration::from_micros(500));
+    let (begun, mut awake, mut pause) = (Instant::now(), Instant::now(), Duration::from_micros(500));
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(if status.success() { Ending::Passed } else { Ending::Failed });
@@ -60,7 +60,7 @@ fn ended(mut child: Child) -> Result<Ending> {
         if can_run(child.id()) {
             awake = Instant::now();
         }
-        if awake.elapsed() > IDLE_MOST || resident_pages(&folder) > PAGES_MOST {
+        if begun.elapsed() > most || awake.elapsed() > IDLE_MOST || resident_pages(&folder) > PAGES_MOST {
             // The whole group: a test may have children.
             Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
             child.wait()?;
