@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<()> {
     let unnamed = unnamed_versions(VERSION, |file| Ok(fs::read_to_string(root().join(file))?))?;
     ensure!(unnamed.is_empty(), "another version than {VERSION} is named: {}", unnamed.join("; "));
     compare_interfaces()?;
+    build_book()?;
     // Together: each is then compiled with the others as they will be published, before the registry has any of them.
     let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages()[..]].concat());
     run_command(publish.env("CARGO_TARGET_DIR", target().join("release-check")))?;
@@ -53,6 +54,15 @@ fn compare_interfaces() -> Result<()> {
 /// The published crates, as arguments of cargo.
 fn packages() -> Vec<&'static str> {
     CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect()
+}
+
+/// Makes a book of the guide, which is readable as it is, too.
+fn build_book() -> Result<()> {
+    if !is_installed("mdbook") {
+        println!("skipped: `cargo install mdbook` is needed to make a book of docs/guide");
+        return Ok(());
+    }
+    run_command(command("mdbook", &["build", "docs/guide", "--dest-dir"]).arg(target().join("book")))
 }
 
 /// The files that do not name the version where they have to.
