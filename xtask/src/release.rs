@@ -27,9 +27,8 @@ pub(crate) fn run() -> Result<()> {
     let unnamed = unnamed_versions(VERSION, |file| Ok(fs::read_to_string(root().join(file))?))?;
     ensure!(unnamed.is_empty(), "another version than {VERSION} is named: {}", unnamed.join("; "));
     compare_interfaces()?;
-    let packages: Vec<&str> = CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect();
     // Together: each is then compiled with the others as they will be published, before the registry has any of them.
-    let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages[..]].concat());
+    let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages()[..]].concat());
     run_command(publish.env("CARGO_TARGET_DIR", target().join("release-check")))?;
     println!("{}", instructions(VERSION));
     Ok(())
@@ -48,8 +47,12 @@ fn compare_interfaces() -> Result<()> {
         println!("no release is tagged yet: there is no interface to compare with");
         return Ok(());
     };
-    let packages: Vec<&str> = CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect();
-    run_command(&mut cargo(&[&["semver-checks", "--baseline-rev", last], &packages[..]].concat()))
+    run_command(&mut cargo(&[&["semver-checks", "--baseline-rev", last], &packages()[..]].concat()))
+}
+
+/// The published crates, as arguments of cargo.
+fn packages() -> Vec<&'static str> {
+    CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect()
 }
 
 /// The files that do not name the version where they have to.
@@ -69,15 +72,14 @@ fn unnamed_versions(version: &str, read: impl Fn(&str) -> Result<String>) -> Res
 
 /// What whoever releases does.
 fn instructions(version: &str) -> String {
-    let packages: Vec<String> = CRATES.iter().map(|(name, _)| format!(" --package {name}")).collect();
     format!(
         "Everything can be published. To release {version}:\n\
          1. Head the changes of CHANGELOG.md with the version and the date, and commit.\n\
          2. cargo xtask test && cargo xtask dist --again --try\n\
          3. git tag v{version} && git tag go/v{version} && git push --tags\n\
-         4. cargo publish{}\n\
+         4. cargo publish {}\n\
          5. Attach the files of `dist` to the release.",
-        packages.concat()
+        packages().join(" ")
     )
 }
 

@@ -230,12 +230,14 @@ impl<'a> Home<'a> {
     #[inline]
     #[must_use]
     pub(crate) fn of(span: OwnedSpan<'a>) -> Self {
+        let (class, bytes) = (span.class.get() as usize, span_bytes(&span));
+        let division = BlockDivision::of(class);
         Self {
-            class: span.class.get() as usize,
+            class,
             start: span.start(),
-            granules: span_bytes(&span) / GRANULE_BYTES,
-            n_blocks: n_blocks(&span),
-            division: BlockDivision::of(span.class.get() as usize),
+            granules: bytes / GRANULE_BYTES,
+            n_blocks: division.block_at(bytes).0,
+            division,
             bitmap: span.bitmap(),
             span,
         }
