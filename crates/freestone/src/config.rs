@@ -37,7 +37,7 @@ pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, Profil
 /// ```
 /// use freestone::options::{OPTIONS, Unit};
 ///
-/// for option in &OPTIONS {
+/// for option in OPTIONS {
 ///     let form = match option.unit {
 ///         Unit::Milliseconds => "milliseconds",
 ///         Unit::Bytes => "bytes, with k, m or g",
@@ -175,7 +175,7 @@ const fn at_most(log2: u32) -> usize {
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 26] = [
+pub static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),

@@ -67,7 +67,7 @@ fn a_bin_never_starts_beyond_its_bound() {
 fn every_profile_is_a_word_of_the_option_and_every_value_in_it_is_read() {
     let Unit::Words(words) = OPTIONS[key::PROFILE].unit else { panic!("a profile is a word") };
     assert_eq!(words.len(), PROFILES.len());
-    for (word, profile) in words.iter().zip(&PROFILES) {
+    for (word, profile) in words.iter().zip(PROFILES) {
         assert_eq!(*word, profile.name);
         let settings = Settings::new();
         for &(index, value) in profile.options {

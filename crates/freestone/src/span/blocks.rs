@@ -21,7 +21,7 @@
 //! gives access to the rest.
 
 use crate::size_class::{BlockDivision, GRANULE_BYTES, block_at, block_bytes};
-use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
+use crate::span::free_node::{self, Chain, END_OF_BIN};
 use crate::span::{OwnedSpan, Span};
 use core::cell::Cell;
 use core::ops::Range;
@@ -200,12 +200,14 @@ impl<'a> Home<'a> {
     #[inline]
     #[must_use]
     pub(crate) fn of(span: OwnedSpan<'a>) -> Self {
+        let (class, bytes) = (span.class.get() as usize, span_bytes(&span));
+        let division = BlockDivision::of(class);
         Self {
-            class: span.class.get() as usize,
+            class,
             start: span.start(),
-            granules: span_bytes(&span) / GRANULE_BYTES,
-            n_blocks: n_blocks(&span),
-            division: BlockDivision::of(span.class.get() as usize),
+            granules: bytes / GRANULE_BYTES,
+            n_blocks: division.block_at(bytes).0,
+            division,
             bitmap: span.bitmap(),
             span,
         }
@@ -287,7 +289,7 @@ impl<'a> Home<'a> {
     #[inline(always)]
     unsafe fn bit_of(&self, block: *mut Node, key: LinkKey) -> Result<(usize, &'a Cell<u64>, u64), Refused> {
         // SAFETY: the address is a multiple of the granule in the span's committed memory (this function's contract).
-        if !key.is_plain() && unsafe { free_node::marked(block) } != Marked::InBin {
+        if !key.is_plain() && unsafe { !free_node::is_in_bin(block) } {
             return Err(Refused::Written);
         }
         let (index, is_start) = self.division.block_at(block.addr() - self.start.addr());

@@ -351,8 +351,7 @@ impl OwnedSpans {
 /// The span that holds the block at `address`, if it is this heap's: `lookup` is up to date.
 #[inline]
 pub(crate) fn home_of<'a>(layout: &'a Layout, lookup: &Lookup, address: usize) -> Option<Home<'a>> {
-    lookup.own_class(address)?;
-    let page = lookup.view().page_of(address)?;
+    let (page, _) = lookup.own_page_and_class(address)?;
     // SAFETY: a page with an entry has a record, and in a small span every record has the first page right.
     let first = unsafe { &*layout.record(page) }.first_page();
     // SAFETY: the page has this heap's tag, so the small span that starts at `first` is this heap's.

@@ -36,7 +36,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     }
     let header = ["option", "value", "from", "default", "unit", "range", "effect"].map(str::to_owned);
     let mut table = table::text(&header);
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         let (value, source) = current(spec);
         let row = [
             environment_key(spec),

@@ -13,7 +13,7 @@
 //! The entries are mapped when the first rule is kept: most processes take no stack. Without memory for them no rule is kept.
 
 use super::rule::RuleWord;
-use crate::scratch::LateWords;
+use crate::late::Late;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Entries, a power of two: programs allocate in some hundreds of places.
@@ -31,14 +31,14 @@ struct Entry<'a> {
 type Words = [AtomicU64; ENTRIES * WORDS];
 
 /// See the module header.
-pub(super) struct RuleCache(LateWords<{ ENTRIES * WORDS }>);
+pub(super) struct RuleCache(Late<Words>);
 
 /// The process's.
 pub(super) static RULES: RuleCache = RuleCache::new();
 
 impl RuleCache {
     const fn new() -> Self {
-        Self(LateWords::new())
+        Self(Late::new())
     }
 
     /// The place that a new rule takes, and the one that an older rule moves to.

@@ -108,7 +108,6 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     // SAFETY: the page starts a large block, so it has a record.
     let record = unsafe { own.shared().pages.span(page) };
     let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
-    profiling::forget_large(own, page, record);
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { hold_back(own, page) } {
         return own.watch().map_or((), |watch| count_free(own, watch));
@@ -122,6 +121,7 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
         // SAFETY: no code uses the block any more (this function's contract).
         return unsafe { large::free(own, page) };
     };
+    profiling::forget_large(own, page, record);
     let (start, n_pages) = (own.layout().page_start(page), record.pages.get());
     if !erases {
         // SAFETY: no code uses the block any more (this function's contract).
