@@ -104,7 +104,8 @@ fn release_small<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, start: *mut u8, cl
     let layout = watch.layout();
     let is_back = own.lookup().own_page_and_class(start.addr()).is_some_and(|(page, _)| {
         let span = span_of(&layout, page);
-        !own.purge().looks() && own.spans().put_back(&span, class, start)
+        // While OS pages go back, each span is turned to, and each block may be the last of its OS page.
+        !own.purge().is_on() && own.spans().put_back(&span, class, start)
     });
     if is_back {
         own.accounts().add_free(class, 1);
