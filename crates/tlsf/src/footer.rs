@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! | header | payload: the requested bytes | slack, all FILL | footer |
-//!                                          0 .. 31 bytes     8 bytes: requested bytes ^ the footer's address ^ the heap's seal
+//!                                          0 .. 31 bytes     8 bytes: requested bytes ^ the footer's address, rotated ^ the heap's seal
 //! ```
 //!
 //! Invariant: while the block is used, slack and footer are as drawn; one byte written past the request breaks that.
@@ -35,7 +35,8 @@ unsafe fn footer_of(block: Block, size: usize) -> NonNull<u8> {
 
 /// The footer's word, at `footer`, of a block that serves a request for `requested` bytes.
 fn word_at(footer: NonNull<u8>, requested: u64, sealer: Sealer) -> u64 {
-    requested ^ sealer.key() ^ footer.addr().get() as u64
+    // Rotated, so that bits of the address in which two places differ do not meet those of a size.
+    requested ^ sealer.key() ^ (footer.addr().get() as u64).rotate_left(32)
 }
 
 /// Writes slack and footer of `block`, which has `size` bytes and serves a request for `requested` bytes.

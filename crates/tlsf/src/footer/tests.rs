@@ -49,16 +49,19 @@ fn every_byte_of_slack_and_footer_that_is_changed_is_noticed_and_none_in_front()
 
 #[test]
 fn a_footer_of_another_heap_or_another_place_is_refused() {
-    let mut memory = Memory([0; SIZE + 16]);
-    let block = block_in(&mut memory);
-    let requested = SIZE - HEADER_BYTES - FOOTER_BYTES;
-    // SAFETY: the block has `SIZE` bytes and no code uses it; its last word is the footer.
-    unsafe { write(block, SIZE, requested, Sealer::new(5)) };
-    // SAFETY: as above.
-    assert_eq!(unsafe { read(block, SIZE, Sealer::new(6)) }, None);
-    let footer = block.payload().as_ptr().wrapping_add(SIZE - 16).cast::<u64>();
-    // SAFETY: both places are in the block's payload.
-    unsafe { footer.wrapping_byte_sub(16).copy_from_nonoverlapping(footer, 1) };
-    // SAFETY: as above.
-    assert_eq!(unsafe { read(block, SIZE - 16, Sealer::new(5)) }, None);
+    // Blocks at both kinds of multiples of 16: the footer's address is a part of it.
+    let mut both = [const { Memory([0; SIZE + 16]) }; 2];
+    for memory in &mut both {
+        let block = block_in(memory);
+        let requested = SIZE - HEADER_BYTES - FOOTER_BYTES;
+        // SAFETY: the block has `SIZE` bytes and no code uses it; its last word is the footer.
+        unsafe { write(block, SIZE, requested, Sealer::new(5)) };
+        // SAFETY: as above.
+        assert_eq!(unsafe { read(block, SIZE, Sealer::new(6)) }, None);
+        let footer = block.payload().as_ptr().wrapping_add(SIZE - 16).cast::<u64>();
+        // SAFETY: both places are in the block's payload.
+        unsafe { footer.wrapping_byte_sub(16).copy_from_nonoverlapping(footer, 1) };
+        // SAFETY: as above.
+        assert_eq!(unsafe { read(block, SIZE - 16, Sealer::new(5)) }, None);
+    }
 }

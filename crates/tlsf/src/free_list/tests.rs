@@ -53,13 +53,13 @@ fn the_last_resort_reports_a_damaged_block_and_does_not_follow_its_link() {
     unsafe { heap.deallocate(small) }.unwrap();
     // SAFETY: as above.
     let header = unsafe { small.byte_sub(8) }.cast::<u64>();
-    let link = small.cast::<usize>();
+    let link = small.cast::<*mut u8>();
     // SAFETY: as above.
     let (old_header, old_link) = (unsafe { header.read() }, unsafe { link.read() });
     // SAFETY: as above.
     unsafe { header.write(!old_header) };
     // SAFETY: as above.
-    unsafe { link.write(8) };
+    unsafe { link.write(core::ptr::without_provenance_mut(8)) };
     let error = heap.allocate(1032, 16).unwrap_err();
     assert!(matches!(error, Error::Overrun { .. } | Error::Damaged { .. }), "{error}");
     // SAFETY: as above.
