@@ -17,6 +17,7 @@ use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
+use crate::span::blocks::FreshPages;
 use crate::span::os_pages::EmptyStretch;
 use freestone_base::units::Pages;
 use freestone_os::{Errno, NotMoved, Os, Prefault};
@@ -130,6 +131,15 @@ impl<O: Os> PageHeap<O> {
         let tail = Extent::new(block.end() - pages, pages);
         // SAFETY: The pages are the caller's, and mapped, for they are in use.
         let _ = unsafe { self.os.prefault(self.start(tail), tail.bytes(), Prefault::Populate) };
+    }
+
+    /// Gives OS pages of a span their memory just before they are first written: the system call takes less time than the page fault. Nothing is
+    /// left to do where all memory gets OS pages when it is mapped.
+    pub(crate) fn populate_fresh(&self, fresh: FreshPages) {
+        if self.settings.prefault() == config::Prefault::Off {
+            // SAFETY: The pages lie in a span in use, so they are mapped; no block in them is out.
+            let _ = unsafe { self.os.prefault(fresh.start(), fresh.bytes(), Prefault::Populate) };
+        }
     }
 
     /// Gives the memory of a run back, without the lock. Returns whether the kernel took it.

@@ -63,7 +63,7 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
 fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch> {
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     loop {
-        if let Some((batch, n_reused)) = spans.take(layout, n, shared.os().os_page_bytes(), own.bins().key()) {
+        if let Some((batch, n_reused)) = spans.take(&shared.pages, n, own.bins().key()) {
             own.accounts().add_free(class, -i64::from(n_reused));
             return Some(batch);
         }
