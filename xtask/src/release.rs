@@ -7,7 +7,7 @@
 //! | source archive, tarball, Debian packages | `cargo xtask dist --again --try` |
 
 use crate::install::VERSION;
-use crate::process::{cargo, command, is_installed, output, root, run as run_command, target};
+use crate::process::{cargo, cargo_home, command, is_installed, output, root, run as run_command, target};
 use crate::published::{self, CRATES};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -27,10 +27,31 @@ pub(crate) fn run() -> Result<()> {
     let unnamed = unnamed_versions(VERSION, |file| Ok(fs::read_to_string(root().join(file))?))?;
     ensure!(unnamed.is_empty(), "another version than {VERSION} is named: {}", unnamed.join("; "));
     compare_interfaces()?;
+    build_book()?;
+    forget_packed_crates()?;
     // Together: each is then compiled with the others as they will be published, before the registry has any of them.
     let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages()[..]].concat());
     run_command(publish.env("CARGO_TARGET_DIR", target().join("release-check")))?;
     println!("{}", instructions(VERSION));
+    Ok(())
+}
+
+/// Removes the crates that an earlier check packed from where cargo unpacks them: it takes what is there for the same version of the same crate.
+fn forget_packed_crates() -> Result<()> {
+    let unpacked = cargo_home().join("registry/src");
+    let Ok(registries) = fs::read_dir(&unpacked) else { return Ok(()) };
+    for registry in registries {
+        let registry = registry?;
+        // The folder of a registry that is a folder itself has no host in its name.
+        if registry.file_name().to_string_lossy().starts_with('-') {
+            for (name, _) in CRATES {
+                let krate = registry.path().join(format!("{name}-{VERSION}"));
+                if krate.exists() {
+                    fs::remove_dir_all(&krate).with_context(|| format!("cannot remove {}", krate.display()))?;
+                }
+            }
+        }
+    }
     Ok(())
 }
 
@@ -53,6 +74,15 @@ fn compare_interfaces() -> Result<()> {
 /// The published crates, as arguments of cargo.
 fn packages() -> Vec<&'static str> {
     CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect()
+}
+
+/// Makes a book of the guide, which is readable as it is, too.
+fn build_book() -> Result<()> {
+    if !is_installed("mdbook") {
+        println!("skipped: `cargo install mdbook` is needed to make a book of docs/guide");
+        return Ok(());
+    }
+    run_command(command("mdbook", &["build", "docs/guide", "--dest-dir"]).arg(target().join("book")))
 }
 
 /// The files that do not name the version where they have to.

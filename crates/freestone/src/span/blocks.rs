@@ -21,7 +21,7 @@
 //! gives access to the rest.
 
 use crate::size_class::{BlockDivision, GRANULE_BYTES, block_at, block_bytes};
-use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
+use crate::span::free_node::{self, Chain, END_OF_BIN};
 use crate::span::fresh_pages::FreshPages;
 use crate::span::{OwnedSpan, Span};
 use core::cell::Cell;
@@ -301,7 +301,7 @@ impl<'a> Home<'a> {
     #[inline(always)]
     unsafe fn bit_of(&self, block: *mut Node, key: LinkKey) -> Result<(usize, &'a Cell<u64>, u64), Refused> {
         // SAFETY: the address is a multiple of the granule in the span's committed memory (this function's contract).
-        if !key.is_plain() && unsafe { free_node::marked(block) } != Marked::InBin {
+        if !key.is_plain() && unsafe { !free_node::is_in_bin(block) } {
             return Err(Refused::Written);
         }
         let (index, is_start) = self.division.block_at(block.addr() - self.start.addr());

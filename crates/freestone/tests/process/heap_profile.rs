@@ -3,6 +3,7 @@ use crate::lifetimes::in_child;
 use crate::{ALLOCATOR, MIB, alone, await_that};
 use freestone::door::profile_page::{MAGIC, PAGE_WORDS, Request};
 use freestone::profile::{self, Snapshot};
+use std::ffi::CString;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -278,4 +279,57 @@ fn in_a_sandbox_nothing_is_sampled() {
         assert!(!profile::start() && !is_sampling());
         thread::spawn(|| assert!(!profile::start())).join().unwrap();
     });
+}
+
+#[test]
+fn a_program_starts_and_stops_profiling_and_writes_profiles_itself() {
+    let folder = Folder::new("profile-own");
+    let file = folder.file("%n.%w");
+    let said = alone(&[("HEAP_PROFILE_FILE", &*file), ("BACKGROUND", "off")], || {
+        assert!(!is_sampling());
+        assert!(profile::start() && is_sampling());
+        assert!(profile::write_file(Snapshot::Live).is_ok() && profile::write_file(Snapshot::Peak).is_ok());
+        let own = folder_of_option().join("own");
+        let path = CString::new(own.to_str().expect("a path in UTF-8")).expect("no zero byte");
+        assert!(profile::write_to(&path, Snapshot::Live).is_ok());
+        let nowhere = CString::new("/nowhere/at/all").expect("no zero byte");
+        assert_eq!(profile::write_to(&nowhere, Snapshot::Live).map_err(|errno| errno.0), Err(libc::ENOENT));
+        profile::stop();
+        assert!(!is_sampling());
+    });
+    let Some(said) = said else { return };
+    assert_eq!((said.as_str(), folder.take()), ("", vec!["1.live".into(), "2.peak".into(), "own".into()]));
+}
+
+#[test]
+fn a_page_that_another_process_of_this_number_left_is_replaced_and_any_other_file_is_not() {
+    let said = alone(&[("HEAP_PROFILE", "ready"), ("BACKGROUND", "off")], || {
+        use_slow_path();
+        let replaced = in_child(|| {
+            let mut words = [0_u64; PAGE_WORDS];
+            words[0] = MAGIC;
+            let bytes: Vec<_> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            fs::write(runtime_file("profile"), bytes).expect("the folder can be written");
+            await_that(|| {
+                use_slow_path();
+                page().is_some_and(|words| words[1] == u64::from(process::id()))
+            });
+            ALLOCATOR.report_exit();
+        });
+        let kept = in_child(|| {
+            let file = runtime_file("profile");
+            fs::write(&file, "mine").expect("the folder can be written");
+            let until = std::time::Instant::now() + std::time::Duration::from_millis(250);
+            while std::time::Instant::now() < until {
+                use_slow_path();
+            }
+            assert_eq!(fs::read(&file).expect("still there"), b"mine");
+            fs::remove_file(&file).expect("a file of this test");
+        });
+        assert_eq!((replaced, kept), (0, 0));
+        ALLOCATOR.report_exit();
+    });
+    if let Some(said) = said {
+        assert_eq!(said.matches("heap_profile=ready: cannot create").count(), 1, "{said}");
+    }
 }

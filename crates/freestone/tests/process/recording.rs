@@ -78,7 +78,7 @@ fn threads_leave_their_recorders_to_others_and_a_forked_child_has_a_trace_of_its
 }
 
 /// Sizes that no other code of the test program asks for: small ones, large ones, and those on either side of the bounds between fast paths.
-const SIZES: [usize; 8] = [1237, 3331, 9973, 32_749, 32_767, 32_771, 70_001, MIB + 5];
+const SIZES: [usize; 9] = [1237, 3331, 9973, 32_749, 32_767, 32_768, 32_771, 70_001, MIB + 5];
 
 /// Alignments and their logarithms.
 const ALIGNMENTS: [(usize, u8); 3] = [(1, 0), (64, 6), (8192, 13)];
