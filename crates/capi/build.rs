@@ -13,6 +13,8 @@ fn main() {
         // One page-aligned segment less to touch at start.
         "-Wl,-z,noseparate-code",
         "-Wl,--hash-style=gnu",
+        // There is no such function: what the C library's start files define is empty, and would be the only code that is executed at its place.
+        "-Wl,-fini=freestone_has_none",
         "-fuse-ld=bfd",
     ] {
         println!("cargo::rustc-cdylib-link-arg={option}");

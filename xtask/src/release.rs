@@ -11,6 +11,7 @@ use crate::process::{cargo, cargo_home, command, is_installed, output, root, run
 use crate::published::{self, CRATES};
 use anyhow::{Context, Result, ensure};
 use std::fs;
+use std::path::Path;
 
 /// Files that name the version, and how.
 const VERSIONS: [(&str, &str); 5] = [
@@ -28,16 +29,21 @@ pub(crate) fn run() -> Result<()> {
     ensure!(unnamed.is_empty(), "another version than {VERSION} is named: {}", unnamed.join("; "));
     compare_interfaces()?;
     build_book()?;
-    forget_packed_crates()?;
+    let folder = target().join("release-check");
+    forget_packed_crates(&folder)?;
     // Together: each is then compiled with the others as they will be published, before the registry has any of them.
     let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages()[..]].concat());
-    run_command(publish.env("CARGO_TARGET_DIR", target().join("release-check")))?;
+    run_command(publish.env("CARGO_TARGET_DIR", folder))?;
     println!("{}", instructions(VERSION));
     Ok(())
 }
 
-/// Removes the crates that an earlier check packed from where cargo unpacks them: it takes what is there for the same version of the same crate.
-fn forget_packed_crates() -> Result<()> {
+/// Removes what an earlier check has built in `folder`, and the crates that it packed from where cargo unpacks them: to cargo, a version of a crate
+/// is the same for ever.
+fn forget_packed_crates(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
     let unpacked = cargo_home().join("registry/src");
     let Ok(registries) = fs::read_dir(&unpacked) else { return Ok(()) };
     for registry in registries {

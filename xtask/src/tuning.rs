@@ -56,8 +56,14 @@ fn page() -> String {
     for spec in OPTIONS {
         let default = if spec.default.is_empty() { "none".to_owned() } else { format!("`{}`", spec.default) };
         // Writing into a `String` cannot fail.
-        let _ =
-            writeln!(page, "| `{}` | {} | {default} | {} | {} |", spec.key, unit(spec.unit), spec.range(), spec.effect);
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {default} | {} | {} |",
+            spec.key,
+            unit(spec.unit),
+            spec.range(),
+            spec.effect()
+        );
     }
     page.push_str(PROFILES_HEAD);
     for profile in PROFILES {

@@ -1,4 +1,5 @@
-//! How long the lab's workload `random_mixed` takes with Freestone, as a share of what it takes with the system's heap: `malloc`'s, or that of Windows. `cargo xtask platforms` runs it where the lab does not run.
+//! How long the lab's workload `random_mixed` takes with Freestone, as a share of what it takes with the system's heap: HeapAlloc on Windows, `malloc`
+//! elsewhere. `cargo xtask platforms` runs it where the lab does not run.
 //!
 //! Both take turns in one process, so that what else the machine does meets both; the figure is the median of the rounds.
 #![allow(unsafe_code)]

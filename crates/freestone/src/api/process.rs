@@ -50,13 +50,13 @@ use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
 use freestone_os::{ExitHook, Futex, Os, System, pin};
 
-/// The parts of the process's allocator. What is written before the first allocation comes first: the loader writes to that OS page anyway.
+/// The parts of the process's allocator. What is used before the first allocation and at exit comes first, in the OS page that the
+/// loader writes to anyway.
 #[repr(C)]
 pub(super) struct Process {
     pub(super) background: BackgroundThread,
     forks: Forks,
     pub(super) threads: Threads<System>,
-    pub(super) shared: Shared<System>,
     pub(super) pressure: Pressure,
     pub(super) live: LivePage,
     pub(super) profile_files: ProfileFiles,
@@ -71,6 +71,7 @@ pub(super) struct Process {
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
     pub(super) recordings: Recordings,
+    pub(super) shared: Shared<System>,
 }
 
 /// The process's allocator.
@@ -78,7 +79,6 @@ pub(super) static PROCESS: Process = Process {
     background: BackgroundThread::new(background_main),
     forks: Forks::new(),
     threads: Threads::new(),
-    shared: Shared::new(System),
     pressure: Pressure::new(),
     live: LivePage::new(),
     profile_files: ProfileFiles::new(),
@@ -89,6 +89,7 @@ pub(super) static PROCESS: Process = Process {
     started: Once::new(),
     announced: AtomicBool::new(false),
     recordings: Recordings::new(),
+    shared: Shared::new(System),
 };
 
 impl Process {

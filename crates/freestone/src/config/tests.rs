@@ -114,3 +114,10 @@ fn nothing_is_guarded_unless_asked_for_and_nothing_in_a_sandbox() {
     settings.set(key::SANDBOX, b"on").unwrap();
     assert_eq!(settings.guard_sample(), None);
 }
+
+#[test]
+fn every_option_says_what_it_changes_and_no_other() {
+    assert_eq!(EFFECTS.len(), OPTIONS.len());
+    let limit = &OPTIONS[key::LIMIT_HARD];
+    assert!(limit.effect().starts_with("hard limit"), "{}", limit.effect());
+}

@@ -14,11 +14,13 @@
 
 use crate::config::{self, Purge, Thp};
 use crate::page::page_heap::{OwnedRun, PageHeap};
-use crate::page::runs::{Extent, FreeState, PurgingRun};
+use crate::page::policy::held_back::{BLOCKS_MOST, Held};
+use crate::page::runs::{Extent, FreeState, PurgingRun, Runs};
 use crate::page::state::State;
 use crate::span::Kind;
-use crate::span::blocks::FreshPages;
+use crate::span::fresh_pages::FreshPages;
 use crate::span::os_pages::EmptyStretch;
+use core::slice;
 use freestone_base::units::Pages;
 use freestone_os::{Errno, NotMoved, Os, Prefault};
 
@@ -111,6 +113,13 @@ impl<O: Os> PageHeap<O> {
             // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
             let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
         }
+    }
+
+    /// The places for blocks that are held back: few processes need them.
+    pub(super) fn held_ring(&self, runs: &mut Runs, used: &mut usize) -> Option<&'static mut [Held]> {
+        let ring = self.piece(runs, used, size_of::<[Held; BLOCKS_MOST]>())?;
+        // SAFETY: the piece was handed out just now, and stays committed; it is zero, which is a valid `Held`, and long and aligned enough.
+        Some(unsafe { slice::from_raw_parts_mut(ring.cast(), BLOCKS_MOST) })
     }
 
     /// Moves the memory behind a run in use to the start of another, without copying. The contents of the other are lost.

@@ -22,6 +22,7 @@
 
 use crate::size_class::{BlockDivision, GRANULE_BYTES, block_at, block_bytes};
 use crate::span::free_node::{self, Chain, END_OF_BIN};
+use crate::span::fresh_pages::FreshPages;
 use crate::span::{OwnedSpan, Span};
 use core::cell::Cell;
 use core::ops::Range;
@@ -88,25 +89,6 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
     u64::MAX >> (64 - span_bytes(span) / carve_bytes(span, os_page_bytes))
 }
 
-/// OS pages of a span that are about to be carved, and have no memory behind them.
-#[derive(Debug)]
-pub(crate) struct FreshPages {
-    start: *mut u8,
-    bytes: usize,
-}
-
-impl FreshPages {
-    /// The first byte.
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.start
-    }
-
-    /// How long they are.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
 /// Carves the next OS page or, where the span may have memory behind it, as many as `n` blocks take, but only until it has [`SMALLEST_BATCH`]: the chain of the blocks, linked with `key` and
 /// out from now on; empty if every page has been carved. Calls `provide` with OS pages that have no memory, before it writes to them.
 pub(crate) fn carve(
@@ -132,7 +114,7 @@ pub(crate) fn carve(
         if from < to {
             if !span.fresh_has_memory.get() {
                 let at = align::down(from * block, unit);
-                provide(FreshPages { start: span.start().wrapping_add(at), bytes: unit });
+                provide(FreshPages::new(span.start().wrapping_add(at), unit));
             }
             span.n_out.set(span.n_out.get() + (to - from) as u32);
             // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
