@@ -17,7 +17,7 @@ use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine, examine_own, if_whole};
 use crate::thread::watched::quarantine::{OTHERS, Quarantine};
-use crate::thread::watched::release::{count_free, quarantine, settle};
+use crate::thread::watched::release::{count_free, quarantine, release_others, settle};
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, large_marks};
@@ -133,6 +133,8 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     large::publish(own, -(n_pages.to_bytes().0 as i64));
     upkeep::tick(own, own.now_ms());
     quarantine(own, watch, (start, Quarantine::bytes_of_large(asked.size)), OTHERS);
+    // None of them is handed out from there, so what waits longer than it must is only memory.
+    release_others(own, watch, false);
     count_free(own, watch);
 }
 

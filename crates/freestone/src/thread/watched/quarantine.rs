@@ -12,7 +12,7 @@
 //! then nobody gets it. A block that is used after it was freed is most likely used soon: as long as it waits, no other thread has it, and
 //! when it leaves, its contents show whether it was written.
 //!
-//! **Bound.** The queues together hold at most twice as much as must wait. If they hold more, those that have waited leave, and what stays
+//! **Bound.** The queues together hold at most half as much again as must wait. If they hold more, those that have waited leave, and what stays
 //! was freed within the last so many bytes.
 //!
 //! The queues are linked through places of one array: a place is a few bytes, and which class needs how many differs from program to program.
@@ -26,7 +26,7 @@ use freestone_base::sync::{AtomicU64, Ordering};
 use freestone_base::units::Pages;
 
 /// Places for blocks: more than can wait.
-const PLACES: usize = 2048;
+const PLACES: usize = 1024;
 
 /// What a block counts as at least; a unit.
 const UNIT_BYTES: usize = 256;
@@ -35,7 +35,10 @@ const UNIT_BYTES: usize = 256;
 /// block is still there when it is handed out again.
 const BYTES_MOST: usize = 128 * 1024;
 
-/// Most bytes in all quarantines of a process of many threads: those that sleep keep theirs.
+/// Most bytes that may wait longer than they must, so that an allocation of their class finds them.
+const SLACK_MOST: usize = BYTES_MOST / 2;
+
+/// Most bytes that must wait in all quarantines of a process of many threads: those that sleep keep theirs. A quarter of it may wait longer.
 const BYTES_OF_ALL: usize = 3 << 19;
 
 /// Only the ends of a large block are looked at, so it counts as one part in this many of its bytes.
@@ -47,7 +50,7 @@ const LONGEST_BYTES: usize = LARGE_PART * BYTES_MOST * 3 / 4;
 /// The queue of blocks that are no small ones of the heap.
 pub(crate) const OTHERS: usize = N_CLASSES;
 
-const _: () = assert!(PLACES.is_power_of_two() && PLACES > 2 * BYTES_MOST / UNIT_BYTES + 1);
+const _: () = assert!(PLACES.is_power_of_two() && PLACES > (BYTES_MOST + SLACK_MOST) / UNIT_BYTES + 1);
 
 /// What is known of a block that waits. Zero is one that holds none.
 #[derive(Debug)]
@@ -77,8 +80,9 @@ pub(crate) struct Quarantine {
     room: Cell<i32>,
     /// Units that came, ever.
     clock: Cell<u32>,
-    /// How many units must wait; as of when blocks left last.
+    /// How many units must wait, and how many may; as of when blocks left last.
     most: Cell<u32>,
+    bound: Cell<u32>,
     /// The first vacant place.
     vacant: Cell<u16>,
     queues: [Queue; N_CLASSES + 1],
@@ -185,9 +189,11 @@ impl Quarantine {
 
     /// Makes as many bytes wait as a process of so many heaps may have.
     pub(crate) fn share(&self, n_heaps: u32) {
-        let most = BYTES_MOST.min(BYTES_OF_ALL / n_heaps.max(1) as usize) / UNIT_BYTES;
-        let bound = |most: u32| (2 * most) as i32;
-        self.room.set(self.room.get() + bound(most as u32) - bound(self.most.replace(most as u32)));
+        let share = BYTES_OF_ALL / n_heaps.max(1) as usize;
+        let (most, slack) = (BYTES_MOST.min(share) / UNIT_BYTES, SLACK_MOST.min(share / 4) / UNIT_BYTES);
+        let bound = (most + slack) as u32;
+        self.most.set(most as u32);
+        self.room.set(self.room.get() + bound as i32 - self.bound.replace(bound) as i32);
     }
 
     /// The blocks, for checks.

@@ -88,6 +88,12 @@ fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
             }
         }
     }
+    release_others(own, watch, all);
+}
+
+/// Releases the large blocks and those of other heaps that have waited, or all.
+pub(crate) fn release_others<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
+    let waiting = watch.quarantine();
     while let Some(start) = waiting.pop(OTHERS, all) {
         release_other(own, waiting, start);
     }

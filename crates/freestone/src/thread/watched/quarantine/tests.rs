@@ -9,6 +9,7 @@ fn quarantine() -> Box<Quarantine> {
         room: Cell::new(0),
         clock: Cell::new(0),
         most: Cell::new(0),
+        bound: Cell::new(0),
         vacant: Cell::new(0),
         queues: [const { Queue { first: Cell::new(0), last: Cell::new(0), len: Cell::new(0) } }; N_CLASSES + 1],
         places: core::array::from_fn(|_| Place {
@@ -63,7 +64,7 @@ fn blocks_leave_a_queue_in_the_order_in_which_they_came_and_not_before_they_have
         assert!(core::iter::from_fn(|| waiting.pop(which, true)).eq(queue.iter().map(|&(start, _)| start)));
     }
     assert!(waiting.iter().next().is_none());
-    assert_eq!(waiting.room.get(), (2 * UNITS_MOST) as i32);
+    assert_eq!(waiting.room.get(), (UNITS_MOST + UNITS_MOST / 2) as i32);
 }
 
 #[test]
@@ -80,15 +81,16 @@ fn the_shortest_blocks_have_places_up_to_the_bound_whatever_came_before() {
 }
 
 #[test]
-fn twice_as_much_as_must_wait_may_wait_and_less_where_there_are_many_heaps() {
+fn half_as_much_again_as_must_wait_may_wait_and_less_where_there_are_many_heaps() {
     let room_for = |n_heaps| {
         let waiting = quarantine();
         waiting.share(n_heaps);
         1 + (1..).take_while(|&at| !waiting.push(block(at), 10_000, OTHERS)).count()
     };
-    let blocks = |bytes: usize| (bytes / UNIT_BYTES * 2).div_ceil(units(10_000) as usize);
-    assert_eq!(room_for(1), blocks(BYTES_MOST));
-    assert_eq!(room_for(64), blocks(BYTES_OF_ALL / 64));
+    let blocks = |bytes: usize| (bytes / UNIT_BYTES).div_ceil(units(10_000) as usize);
+    assert_eq!(room_for(1), blocks(BYTES_MOST + BYTES_MOST / 2));
+    assert_eq!(room_for(8), blocks(BYTES_MOST + BYTES_OF_ALL / 32));
+    assert_eq!(room_for(64), blocks(BYTES_OF_ALL / 64 + BYTES_OF_ALL / 256));
     assert_eq!(room_for(1 << 20), 1);
     assert!(Quarantine::takes(262_144) && !Quarantine::takes(LARGE_PART * BYTES_MOST));
 }
