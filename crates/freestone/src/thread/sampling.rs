@@ -180,17 +180,14 @@ pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
 
 #[cold]
 fn settle_near<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
-    if own.watch().is_none() {
-        if let Some(left) = left_to_any(own, class) {
-            profiling::settle(own, class, left, ran_empty);
-        }
+    if own.watch().is_some() {
+        return;
     }
-}
-
-/// Allocations of a class before the next one that the heap profile samples or that is guarded; `None` if the heap profile samples none.
-fn left_to_any<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
-    let sampled = profiling::left(own, class)?;
-    Some(left(own, class).map_or(sampled, |guarded| guarded.min(sampled)))
+    let Some(mut to_sample) = profiling::left(own, class) else { return };
+    if guards(own) {
+        to_sample = left(own, class).map_or(to_sample, |to_guarded| to_guarded.min(to_sample));
+    }
+    profiling::settle(own, class, to_sample, ran_empty);
 }
 
 /// Tells the countdown of a class whose room ran out. If an allocation of the class was due before that, the bin's blocks are set aside; if they were
