@@ -2,6 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=order.ld");
     for option in [
         "-Wl,-soname,libfreestone.so.0",
         // An allocator cannot be unloaded: blocks, thread-exit hooks and fork handlers outlive any `dlclose`.
@@ -12,10 +13,14 @@ fn main() {
         // One page-aligned segment less to touch at start.
         "-Wl,-z,noseparate-code",
         "-Wl,--hash-style=gnu",
+        // There is no such function: what the C library's start files define is empty, and would be the only code that is executed at its place.
+        "-Wl,-fini=freestone_has_none",
         "-fuse-ld=bfd",
     ] {
         println!("cargo::rustc-cdylib-link-arg={option}");
     }
+    let directory = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{directory}/order.ld");
     // For glibc the crate `libc` says so.
     if std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|environment| environment == "musl") {
         println!("cargo::rustc-cdylib-link-arg=-lc");

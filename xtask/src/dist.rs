@@ -10,7 +10,7 @@
 //! compiler writes ([decision 42](../../docs/decisions/0042-packages.md)).
 
 use crate::install::VERSION;
-use crate::process::{command, output, root, run as run_command, target};
+use crate::process::{cargo_home, command, output, root, run as run_command, target};
 use anyhow::{Context, Result, bail, ensure};
 use archive::{Content, Entry};
 use std::fs;
@@ -95,13 +95,11 @@ fn binary_packages(seconds: u64) -> Result<Vec<(String, Vec<u8>)>> {
 
 /// Installs in a process of its own, whose builds have flags that leave no trace of the machine.
 fn install(arguments: &[&str], stage: &Path, seconds: u64) -> Result<()> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let cargo_home = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
     let flags = [
         remap(&root(), "/freestone"),
         remap(&own_target(), "/freestone/target"),
-        remap(&cargo_home.join("registry/src"), "/registry"),
+        remap(&cargo_home().join("registry/src"), "/registry"),
     ];
     let mut install = Command::new(std::env::current_exe()?);
     install.args(["install", "--strip"]).args(arguments).arg(stage);

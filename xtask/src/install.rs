@@ -187,18 +187,16 @@ fn install_documents(tree: &Tree) -> Result<()> {
     tree.copy_folder(&root().join("crates/capi/examples"), &format!("{folder}/examples"))
 }
 
-/// The files below a folder by their paths in it, sorted; links are none.
+/// The files and links below a folder by their paths in it, sorted.
 pub(crate) fn files_below(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let entry = entry?;
         let name = entry.file_name().into_string().ok().context("a file's name is not text")?;
-        match entry.file_type()? {
-            kind if kind.is_dir() => {
-                files.extend(files_below(&entry.path())?.into_iter().map(|file| format!("{name}/{file}")));
-            }
-            kind if kind.is_file() => files.push(name),
-            _ => {}
+        if entry.file_type()?.is_dir() {
+            files.extend(files_below(&entry.path())?.into_iter().map(|file| format!("{name}/{file}")));
+        } else {
+            files.push(name);
         }
     }
     files.sort();

@@ -33,13 +33,16 @@ use trial::{Ending, Test};
 pub(crate) struct Chosen {
     /// Only these: base, tlsf, pool, span, page, thread, central, guarded, profile, api.
     modules: Vec<String>,
+    /// Only files whose path has this in it.
+    #[arg(long)]
+    file: Vec<String>,
     /// Start no more mutants after this many minutes.
     #[arg(long, default_value_t = u64::MAX / 60)]
     minutes: u64,
     /// Test the survivors again.
     #[arg(long)]
     again: bool,
-    /// Do not run tests that take longer than this many seconds; survivors stay without a verdict.
+    /// Leave out tests that take longer than this many seconds; some changes survive then that these would notice.
     #[arg(long, default_value_t = u64::MAX)]
     seconds: u64,
     /// Test this many mutants at once.
@@ -97,6 +100,12 @@ impl Mutant {
         Some(Placed { number, file: file.to_owned(), at: (line, column), change })
     }
 
+    /// Whether its file is one of those whose path has one of these texts in it; all are if there are none.
+    fn is_in(&self, files: &[String]) -> bool {
+        let path = self.name.split(':').next().unwrap_or_default();
+        files.is_empty() || files.iter().any(|file| path.contains(file))
+    }
+
     /// Its verdict.
     fn verdict<'a>(&self, ledger: &'a Ledger) -> Option<&'a str> {
         ledger.verdict(&self.print, &self.key)
@@ -136,7 +145,7 @@ impl Measured {
         let file = target().join(format!("mutants/reached-{}", std::process::id()));
         fs::write(&file, vec![0; 1 << 16])?;
         let begun = Instant::now();
-        let ending = test.run(("FREESTONE_MUTANT_TRACE", &file.to_string_lossy()), 600)?;
+        let ending = test.run(("MUTANT_TRACE", &file.to_string_lossy()), 600)?;
         let (seconds, mut reached) = (begun.elapsed().as_secs_f64(), fs::read(&file)?);
         reached.truncate(n_numbers);
         Ok((ending == Ending::Passed).then(|| Self { test: test.clone(), seconds, reached }))
@@ -155,7 +164,10 @@ fn test(
         let mutants = mutants(module)?;
         let n_all = mutants.len();
         let is_left = |mutant: &Mutant| {
-            mutant.verdict(ledger).is_none_or(|verdict| chosen.again && matches!(verdict, "missed" | "unreached"))
+            mutant.is_in(&chosen.file)
+                && mutant
+                    .verdict(ledger)
+                    .is_none_or(|verdict| chosen.again && matches!(verdict, "missed" | "unreached"))
         };
         let some: Vec<_> = mutants.into_iter().filter(is_left).collect();
         println!("== mutants: {}, {} of {n_all} to test", module.name, some.len());
@@ -211,12 +223,11 @@ fn try_all(
                 break;
             }
             let mutant = &left[**number as usize - 1];
-            if let Some(verdict) = verdict(**number, **first, tests, chosen.seconds as f64)? {
-                if verdict != "caught" {
-                    println!("{verdict}: {}", mutant.name);
-                }
-                ledger.lock().unwrap_or_else(PoisonError::into_inner).write(&mutant.print, verdict, &mutant.key)?;
+            let verdict = verdict(**number, **first, tests, chosen.seconds as f64)?;
+            if verdict != "caught" {
+                println!("{verdict}: {}", mutant.name);
             }
+            ledger.lock().unwrap_or_else(PoisonError::into_inner).write(&mutant.print, verdict, &mutant.key)?;
         }
         Ok(())
     };
@@ -226,22 +237,19 @@ fn try_all(
     })
 }
 
-/// Runs the tests that reach a place with a mutant in force. Returns nothing if it survives and some test takes longer than `most` seconds.
-fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<Option<&'static str>> {
+/// Runs the tests that reach a place with a mutant in force, but for those that take longer than `most` seconds.
+fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<&'static str> {
     let mut reaching = tests.iter().filter(|test| test.reached.get(first as usize) == Some(&1)).peekable();
     if reaching.peek().is_none() {
-        return Ok(Some("unreached"));
+        return Ok("unreached");
     }
-    for measured in reaching {
-        if measured.seconds > most {
-            return Ok(None);
-        }
-        let seconds = 5 + 8 * measured.seconds.ceil() as u64;
-        if measured.test.run(("FREESTONE_MUTANT", &number.to_string()), seconds)? == Ending::Failed {
-            return Ok(Some("caught"));
+    for measured in reaching.filter(|test| test.seconds <= most) {
+        let seconds = 3 + 4 * measured.seconds.ceil() as u64;
+        if measured.test.run(("MUTANT_IN_FORCE", &number.to_string()), seconds)? == Ending::Failed {
+            return Ok("caught");
         }
     }
-    Ok(Some("missed"))
+    Ok("missed")
 }
 
 /// Prints the counts, and the survivors.

@@ -7,10 +7,11 @@
 //! | source archive, tarball, Debian packages | `cargo xtask dist --again --try` |
 
 use crate::install::VERSION;
-use crate::process::{cargo, command, is_installed, output, root, run as run_command, target};
+use crate::process::{cargo, cargo_home, command, is_installed, output, root, run as run_command, target};
 use crate::published::{self, CRATES};
 use anyhow::{Context, Result, ensure};
 use std::fs;
+use std::path::Path;
 
 /// Files that name the version, and how.
 const VERSIONS: [(&str, &str); 5] = [
@@ -27,11 +28,36 @@ pub(crate) fn run() -> Result<()> {
     let unnamed = unnamed_versions(VERSION, |file| Ok(fs::read_to_string(root().join(file))?))?;
     ensure!(unnamed.is_empty(), "another version than {VERSION} is named: {}", unnamed.join("; "));
     compare_interfaces()?;
-    let packages: Vec<&str> = CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect();
+    build_book()?;
+    let folder = target().join("release-check");
+    forget_packed_crates(&folder)?;
     // Together: each is then compiled with the others as they will be published, before the registry has any of them.
-    let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages[..]].concat());
-    run_command(publish.env("CARGO_TARGET_DIR", target().join("release-check")))?;
+    let mut publish = cargo(&[&["publish", "--dry-run", "--locked", "--allow-dirty"], &packages()[..]].concat());
+    run_command(publish.env("CARGO_TARGET_DIR", folder))?;
     println!("{}", instructions(VERSION));
+    Ok(())
+}
+
+/// Removes what an earlier check has built in `folder`, and the crates that it packed from where cargo unpacks them: to cargo, a version of a crate
+/// is the same for ever.
+fn forget_packed_crates(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let unpacked = cargo_home().join("registry/src");
+    let Ok(registries) = fs::read_dir(&unpacked) else { return Ok(()) };
+    for registry in registries {
+        let registry = registry?;
+        // The folder of a registry that is a folder itself has no host in its name.
+        if registry.file_name().to_string_lossy().starts_with('-') {
+            for (name, _) in CRATES {
+                let krate = registry.path().join(format!("{name}-{VERSION}"));
+                if krate.exists() {
+                    fs::remove_dir_all(&krate).with_context(|| format!("cannot remove {}", krate.display()))?;
+                }
+            }
+        }
+    }
     Ok(())
 }
 
@@ -48,8 +74,21 @@ fn compare_interfaces() -> Result<()> {
         println!("no release is tagged yet: there is no interface to compare with");
         return Ok(());
     };
-    let packages: Vec<&str> = CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect();
-    run_command(&mut cargo(&[&["semver-checks", "--baseline-rev", last], &packages[..]].concat()))
+    run_command(&mut cargo(&[&["semver-checks", "--baseline-rev", last], &packages()[..]].concat()))
+}
+
+/// The published crates, as arguments of cargo.
+fn packages() -> Vec<&'static str> {
+    CRATES.iter().flat_map(|(name, _)| ["--package", name]).collect()
+}
+
+/// Makes a book of the guide, which is readable as it is, too.
+fn build_book() -> Result<()> {
+    if !is_installed("mdbook") {
+        println!("skipped: `cargo install mdbook` is needed to make a book of docs/guide");
+        return Ok(());
+    }
+    run_command(command("mdbook", &["build", "docs/guide", "--dest-dir"]).arg(target().join("book")))
 }
 
 /// The files that do not name the version where they have to.
@@ -69,15 +108,14 @@ fn unnamed_versions(version: &str, read: impl Fn(&str) -> Result<String>) -> Res
 
 /// What whoever releases does.
 fn instructions(version: &str) -> String {
-    let packages: Vec<String> = CRATES.iter().map(|(name, _)| format!(" --package {name}")).collect();
     format!(
         "Everything can be published. To release {version}:\n\
          1. Head the changes of CHANGELOG.md with the version and the date, and commit.\n\
          2. cargo xtask test && cargo xtask dist --again --try\n\
          3. git tag v{version} && git tag go/v{version} && git push --tags\n\
-         4. cargo publish{}\n\
+         4. cargo publish {}\n\
          5. Attach the files of `dist` to the release.",
-        packages.concat()
+        packages().join(" ")
     )
 }
 

@@ -53,14 +53,20 @@ fn unit(unit: Unit) -> &'static str {
 /// The page as it should be.
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         let default = if spec.default.is_empty() { "none".to_owned() } else { format!("`{}`", spec.default) };
         // Writing into a `String` cannot fail.
-        let _ =
-            writeln!(page, "| `{}` | {} | {default} | {} | {} |", spec.key, unit(spec.unit), spec.range(), spec.effect);
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {default} | {} | {} |",
+            spec.key,
+            unit(spec.unit),
+            spec.range(),
+            spec.effect()
+        );
     }
     page.push_str(PROFILES_HEAD);
-    for profile in &PROFILES {
+    for profile in PROFILES {
         let _ = writeln!(page, "| `{}` | {} | {} |", profile.name, profile.purpose, sets(profile));
     }
     page + MEASURED

@@ -89,3 +89,21 @@ fn a_small_program_commits_at_most_2_mib_more_than_with_the_systems_allocator() 
     let [system, ours] = Pair::new().run("true", "charge");
     assert!(ours[0] <= system[0] + 2 * 1024, "{ours:?} KiB, {system:?} with the system's allocator");
 }
+
+/// Each number with half of what it may vary to spare: where the system puts things in memory decides a few.
+#[test]
+fn a_small_program_touches_few_os_pages_more_than_with_the_systems_allocator() {
+    if emulated("the faults are the emulator's as well") {
+        return;
+    }
+    let pair = Pair::new();
+    let [system, ours] = pair.0.each_ref().map(|(program, way)| numbers(program.command().arg("faults"), *way));
+    for ((what, more), (system, ours)) in [("loaded", 16), ("after the first allocation", 32), ("with 400 blocks", 68)]
+        .iter()
+        .zip(system.iter().zip(&ours))
+    {
+        println!("page faults, {what}: {ours}, {system} with the system's allocator");
+        assert!(*ours <= system + more, "{what}: {ours} page faults, {system} with the system's allocator");
+    }
+    assert_eq!((system.len(), ours.len()), (3, 3));
+}

@@ -5,6 +5,7 @@
 //!
 //! | file | owns |
 //! |---|---|
+//! | `effects` | what each option changes, as text |
 //! | [`settings`] | the options' values while the process runs |
 //! | [`profile`] | the named sets |
 //! | [`words`] | values that are words |
@@ -17,7 +18,9 @@
 //! Long because: the table has a row for each option.
 
 use core::fmt;
+use effects::EFFECTS;
 
+mod effects;
 mod nearest;
 mod parse;
 pub(crate) mod path_value;
@@ -37,7 +40,7 @@ pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, Profil
 /// ```
 /// use freestone::options::{OPTIONS, Unit};
 ///
-/// for option in &OPTIONS {
+/// for option in OPTIONS {
 ///     let form = match option.unit {
 ///         Unit::Milliseconds => "milliseconds",
 ///         Unit::Bytes => "bytes, with k, m or g",
@@ -87,11 +90,20 @@ pub struct OptionSpec {
     pub default: &'static str,
     /// The smallest and the largest value, in the option's unit; (0, 0) for options that are not numbers.
     pub bounds: (usize, usize),
-    /// What it changes.
-    pub effect: &'static str,
 }
 
 impl OptionSpec {
+    /// What it changes.
+    ///
+    /// ```
+    /// # use freestone::options::OPTIONS;
+    /// assert!(OPTIONS.iter().all(|option| !option.effect().is_empty()));
+    /// ```
+    #[must_use]
+    pub fn effect(&self) -> &'static str {
+        find(self.key.as_bytes()).and_then(|index| EFFECTS.get(index)).copied().unwrap_or_default()
+    }
+
     /// The values it takes, as text for people: a range, or the words.
     ///
     /// ```
@@ -175,205 +187,53 @@ const fn at_most(log2: u32) -> usize {
 /// let names: Vec<_> = OPTIONS.iter().map(|option| option.key).collect();
 /// assert!(names.contains(&"decay_ms") && names.contains(&"limit"));
 /// ```
-pub static OPTIONS: [OptionSpec; 26] = [
+pub static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
         default: "balanced",
         bounds: (0, 0),
-        effect: "sets several other options, as the table of profiles says; explicit options override the profile",
     },
-    OptionSpec {
-        key: "decay_ms",
-        unit: Unit::Milliseconds,
-        default: "1000",
-        bounds: (0, NEVER_MS),
-        effect: "free memory that has not been used for this long is returned to the operating system, a little of it after a fiftieth of that; 4294967295: never",
-    },
-    OptionSpec {
-        key: "dirty_max",
-        unit: Unit::Bytes,
-        default: "16m",
-        bounds: (0, usize::MAX),
-        effect: "the most free memory that is kept for reuse, whatever its age: this, or a tenth of the memory in use if that is more",
-    },
-    OptionSpec {
-        key: "background",
-        unit: Unit::Words(&["auto", "on", "off"]),
-        default: "auto",
-        bounds: (0, 0),
-        effect: "whether a thread of the allocator returns free memory older than decay_ms; auto: while more than one thread of the program allocates",
-    },
-    OptionSpec {
-        key: "purge",
-        unit: Unit::Words(&["dontneed", "free"]),
-        default: "dontneed",
-        bounds: (0, 0),
-        effect: "how memory is returned: dontneed: at once; free: when the kernel runs short, and it counts as resident until then",
-    },
-    OptionSpec {
-        key: "thp",
-        unit: Unit::Words(&["auto", "on", "off"]),
-        default: "auto",
-        bounds: (0, 0),
-        effect: "what huge pages are requested for: auto: large blocks that grow, or that are as long as earlier ones that were densely written; on: everything; off: nothing",
-    },
+    OptionSpec { key: "decay_ms", unit: Unit::Milliseconds, default: "1000", bounds: (0, NEVER_MS) },
+    OptionSpec { key: "dirty_max", unit: Unit::Bytes, default: "16m", bounds: (0, usize::MAX) },
+    OptionSpec { key: "background", unit: Unit::Words(&["auto", "on", "off"]), default: "auto", bounds: (0, 0) },
+    OptionSpec { key: "purge", unit: Unit::Words(&["dontneed", "free"]), default: "dontneed", bounds: (0, 0) },
+    OptionSpec { key: "thp", unit: Unit::Words(&["auto", "on", "off"]), default: "auto", bounds: (0, 0) },
     OptionSpec {
         key: "prefault",
         unit: Unit::Words(&["off", "touch", "willneed", "populate"]),
         default: "off",
         bounds: (0, 0),
-        effect: "how physical pages are allocated when memory is mapped instead of when it is first written: touch: by writing to it; willneed, populate: by asking the kernel",
     },
-    OptionSpec {
-        key: "span_size",
-        unit: Unit::Bytes,
-        default: "64k",
-        bounds: (64 << 10, 256 << 10),
-        effect: "length of the spans of size classes up to 8 KiB, rounded up to a multiple of 64k; applies to spans made from then on",
-    },
-    OptionSpec {
-        key: "bin_max",
-        unit: Unit::Blocks,
-        default: "4096",
-        bounds: (1, 65536),
-        effect: "the most free blocks of one size class that a thread keeps; for larger classes also at most 1 MiB of them",
-    },
-    OptionSpec {
-        key: "limit",
-        unit: Unit::Bytes,
-        default: "",
-        bounds: (1 << 20, usize::MAX),
-        effect: "soft limit: an allocation beyond it empties caches and calls the program's pressure callback first; by default 15/16 of \
-                 the control group's limit",
-    },
-    OptionSpec {
-        key: "limit_hard",
-        unit: Unit::Bytes,
-        default: "",
-        bounds: (1 << 20, usize::MAX),
-        effect: "hard limit: an allocation beyond it fails with ENOMEM; by default none",
-    },
-    OptionSpec {
-        key: "misuse",
-        unit: Unit::Words(&["abort", "report", "ignore"]),
-        default: "abort",
-        bounds: (0, 0),
-        effect: "what happens on an invalid free (double, foreign, or inside a block): a message and abort, a message, or nothing",
-    },
-    OptionSpec {
-        key: "report",
-        unit: Unit::Path,
-        default: "",
-        bounds: (0, 0),
-        effect: "appends statistics to this file, one JSON line at start and one at exit",
-    },
-    OptionSpec {
-        key: "report_ms",
-        unit: Unit::Milliseconds,
-        default: "0",
-        bounds: (0, 60_000),
-        effect: "with report: appends a line at this interval as well, from the background thread; 0: never",
-    },
-    OptionSpec {
-        key: "sandbox",
-        unit: Unit::Words(&["off", "on"]),
-        default: "off",
-        bounds: (0, 0),
-        effect: "on: after the first allocation, makes only the system calls mmap, munmap, madvise and futex (docs/sandboxes.md): no \
-                 background thread, no huge pages by experience, no reading of the control group's limit, large blocks move by copying",
-    },
+    OptionSpec { key: "span_size", unit: Unit::Bytes, default: "64k", bounds: (64 << 10, 256 << 10) },
+    OptionSpec { key: "bin_max", unit: Unit::Blocks, default: "4096", bounds: (1, 65536) },
+    OptionSpec { key: "limit", unit: Unit::Bytes, default: "", bounds: (1 << 20, usize::MAX) },
+    OptionSpec { key: "limit_hard", unit: Unit::Bytes, default: "", bounds: (1 << 20, usize::MAX) },
+    OptionSpec { key: "misuse", unit: Unit::Words(&["abort", "report", "ignore"]), default: "abort", bounds: (0, 0) },
+    OptionSpec { key: "report", unit: Unit::Path, default: "", bounds: (0, 0) },
+    OptionSpec { key: "report_ms", unit: Unit::Milliseconds, default: "0", bounds: (0, 60_000) },
+    OptionSpec { key: "sandbox", unit: Unit::Words(&["off", "on"]), default: "off", bounds: (0, 0) },
     OptionSpec {
         key: "harden",
         unit: Unit::Words(&["off", "default", "checks", "full"]),
         default: "default",
         bounds: (0, 0),
-        effect: "how much heap misuse is detected (docs/security.md): default: double frees of small blocks, misaligned frees, damaged links, and \
-                 accesses behind large blocks of new memory; checks: every free is exact, blocks have canaries and wait in \
-                 a quarantine before reuse, and an operation takes a few times as long; full: checks, and freed memory is cleared, all large blocks have guards, and, with libfreestone_memory.so preloaded as well, \
-                 memcpy and its kin stay inside blocks; set only before the first allocation",
     },
-    OptionSpec {
-        key: "guard_sample",
-        unit: Unit::Allocations,
-        default: "",
-        bounds: (1, 1 << 30),
-        effect: "one small allocation in this many is placed between pages without access, and stays without access after its free: what \
-                 is done to it that must not be done is reported with the stacks of its allocation, its free and its use; not in a sandbox, \
-                 and not for blocks of Rust's global allocator below harden=checks; by default none",
-    },
-    OptionSpec {
-        key: "heap_profile",
-        unit: Unit::Words(&["off", "ready", "on"]),
-        default: "off",
-        bounds: (0, 0),
-        effect: "on: samples allocations with their stacks from the start on, and writes a heap profile at exit (docs/profiling.md); ready: \
-                 as on, but samples only once the program, a signal or `freestone profile PID` asks for it; not in a sandbox; set only at the start",
-    },
-    OptionSpec {
-        key: "heap_profile_interval",
-        unit: Unit::Bytes,
-        default: "512k",
-        bounds: (1, at_most(40)),
-        effect: "with heap_profile: one byte in this many is sampled, on average; takes effect when profiling starts",
-    },
-    OptionSpec {
-        key: "heap_profile_file",
-        unit: Unit::Path,
-        default: "",
-        bounds: (0, 0),
-        effect: "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit \
-                 if it is there; by default \
-                 freestone.%p.%n.heap in the current directory",
-    },
+    OptionSpec { key: "guard_sample", unit: Unit::Allocations, default: "", bounds: (1, 1 << 30) },
+    OptionSpec { key: "heap_profile", unit: Unit::Words(&["off", "ready", "on"]), default: "off", bounds: (0, 0) },
+    OptionSpec { key: "heap_profile_interval", unit: Unit::Bytes, default: "512k", bounds: (1, at_most(40)) },
+    OptionSpec { key: "heap_profile_file", unit: Unit::Path, default: "", bounds: (0, 0) },
     OptionSpec {
         key: "heap_profile_signal",
         unit: Unit::Words(&["off", "usr1", "usr2"]),
         default: "off",
         bounds: (0, 0),
-        effect: "with heap_profile: this signal starts profiling if it is not started, and writes a profile otherwise; only if the program does not \
-                 handle the signal; set only at the start",
     },
-    OptionSpec {
-        key: "heap_profile_ms",
-        unit: Unit::Milliseconds,
-        default: "0",
-        bounds: (0, 86_400_000),
-        effect: "with heap_profile: writes a profile at this interval as well, while profiling is on; 0: never; set only at the start",
-    },
-    OptionSpec {
-        key: "heap_profile_allocated",
-        unit: Unit::Bytes,
-        default: "0",
-        bounds: (0, at_most(50)),
-        effect: "with heap_profile: writes a profile as well whenever so many bytes were allocated since the last time; 0: never; takes effect when \
-                 profiling starts",
-    },
-    OptionSpec {
-        key: "heap_profile_growth",
-        unit: Unit::Bytes,
-        default: "0",
-        bounds: (0, at_most(50)),
-        effect: "with heap_profile: writes a profile as well whenever live memory exceeds, by so many bytes, what was live the last time; 0: never; \
-                 takes effect when profiling starts",
-    },
-    OptionSpec {
-        key: "record",
-        unit: Unit::Path,
-        default: "",
-        bounds: (0, 0),
-        effect: "records every call into this file (docs/recording.md); if it exists, into one with the process's number after its name; \
-                 read at start, and not in a sandbox",
-    },
-    OptionSpec {
-        key: "live",
-        unit: Unit::Path,
-        default: "",
-        bounds: (0, 0),
-        effect: "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that \
-                 variable; or an absolute path, in which %p stands for the process's number; off. Only the user may read the file, which is removed at \
-                 exit; not in a sandbox",
-    },
+    OptionSpec { key: "heap_profile_ms", unit: Unit::Milliseconds, default: "0", bounds: (0, 86_400_000) },
+    OptionSpec { key: "heap_profile_allocated", unit: Unit::Bytes, default: "0", bounds: (0, at_most(50)) },
+    OptionSpec { key: "heap_profile_growth", unit: Unit::Bytes, default: "0", bounds: (0, at_most(50)) },
+    OptionSpec { key: "record", unit: Unit::Path, default: "", bounds: (0, 0) },
+    OptionSpec { key: "live", unit: Unit::Path, default: "", bounds: (0, 0) },
 ];
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.

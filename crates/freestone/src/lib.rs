@@ -115,6 +115,7 @@ mod usage;
 pub use api::explicit_heap::Heap;
 pub use api::global_alloc::Freestone;
 pub use api::pressure::Callback;
+pub use freestone_os::Errno;
 pub use stats::rows::{ClassStats, HeapKind, HeapStats};
 pub use stats::{Details, Stats};
 
@@ -128,8 +129,8 @@ pub use stats::{Details, Stats};
 /// ```
 /// use freestone::options::OPTIONS;
 ///
-/// for option in &OPTIONS {
-///     println!("{} (by default {:?}; {}): {}", option.key, option.default, option.range(), option.effect);
+/// for option in OPTIONS {
+///     println!("{} (by default {:?}; {}): {}", option.key, option.default, option.range(), option.effect());
 /// }
 /// assert!(OPTIONS.iter().any(|option| option.key == "decay_ms"));
 /// ```

@@ -1,8 +1,9 @@
 //! Explicit heaps in a Rust program whose global allocator is the same: blocks freed by other threads, and heaps dropped right after.
 #![allow(unsafe_code)]
 
+use freestone::door::{Owner, owner, set_handle};
 use freestone::options::Mistake;
-use freestone::{Freestone, Heap};
+use freestone::{Freestone, Heap, HeapKind};
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::mpsc;
@@ -120,4 +121,50 @@ fn a_size_that_is_not_possible_is_refused() {
     let layout = Layout::from_size_align(isize::MAX as usize, 1).unwrap();
     assert_eq!(heap.allocate(layout), None);
     assert!(heap.allocate(LAYOUT).is_some());
+}
+
+/// Layouts of a small block and of a large one.
+fn layouts() -> [Layout; 2] {
+    [LAYOUT, Layout::from_size_align(300_000, 4096).unwrap()]
+}
+
+#[test]
+fn a_heaps_statistics_are_its_own() {
+    let (heap, other) = (heap(), heap());
+    heap.set_limit(Some(8 << 20)).unwrap();
+    // Earlier heaps of its number count too.
+    let before = heap.stats();
+    let blocks = layouts().map(|layout| heap.allocate(layout).unwrap());
+    let _others = other.allocate(layouts()[1]).unwrap();
+    let stats = heap.stats();
+    assert_eq!((stats.kind, stats.limit), (HeapKind::Explicit, 8 << 20));
+    // Of large blocks only those count here that come from the heap's cache.
+    assert_eq!((stats.n_allocations, stats.n_frees), (before.n_allocations + 1, before.n_frees), "{stats:?}");
+    assert!(stats.live >= 300_048 && stats.live < 400_000 && stats.large >= 300_000 && stats.spans >= 1, "{stats:?}");
+    assert!(stats.number > 0 && stats.number != other.stats().number);
+    for block in blocks {
+        // SAFETY: the block is live, and not used again.
+        unsafe { heap.deallocate(block) };
+    }
+    let after = heap.stats();
+    assert_eq!((after.live, after.large), (0, 0), "{after:?}");
+}
+
+#[test]
+fn the_owner_of_a_block_is_its_heap_by_the_heaps_handle() {
+    let (first, second, plain) = (heap(), heap(), heap());
+    let handles = [1_u8, 2].map(|mut handle| (&raw mut handle).cast::<()>().wrapping_byte_add(usize::from(handle)));
+    set_handle(&first, handles[0]);
+    set_handle(&second, handles[1]);
+    for layout in layouts() {
+        for (heap, handle) in [(&first, Some(handles[0])), (&second, Some(handles[1])), (&plain, None)] {
+            let block = heap.allocate(layout).unwrap();
+            // A heap without a handle is not told from the process's.
+            assert_eq!(owner(block.as_ptr()), handle.map_or(Owner::Process, Owner::Heap), "{layout:?}");
+        }
+        let block = vec![1_u8; layout.size()];
+        assert_eq!(owner(block.as_ptr()), Owner::Process, "{layout:?}");
+    }
+    let foreign = 0_u8;
+    assert_eq!(owner(&raw const foreign), Owner::Nobody);
 }

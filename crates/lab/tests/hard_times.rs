@@ -51,6 +51,31 @@ fn a_peer_that_does_not_build_is_named_with_its_log_and_the_others_go_on() {
 }
 
 #[test]
+fn without_network_a_peer_is_refused_with_the_way_out_and_nothing_is_left() {
+    // cargo's own cache is empty, and nothing listens where its requests go.
+    let [home, cache] = ["empty-cargo-home", "cache-without-network"].map(|name| scratch().join(name));
+    let out = file("no-network.jsonl");
+    let bench = [&SHORT[..2], &["-a", "system,snmalloc", "--no-report", "-o", &out]].concat();
+    for offline in ["false", "true"] {
+        [&home, &cache].iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
+        for (arguments, status) in [(&["peers", "build", "snmalloc"][..], 1), (&bench[..], 2)] {
+            let mut command = command(arguments);
+            command.env("CARGO_HOME", &home).env("XDG_CACHE_HOME", &cache).env_remove("FREESTONELAB_PEERS");
+            command
+                .env("CARGO_NET_OFFLINE", offline)
+                .env("CARGO_NET_RETRY", "0")
+                .env("CARGO_HTTP_PROXY", "127.0.0.1:1");
+            let output = command.output().unwrap();
+            assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", said(&output));
+            let way_out = ["peer-snmalloc", "could not download", "--allocator NAME=PATH.so", "peer-snmalloc.log"];
+            holds(&said(&output), &way_out);
+            assert!(!cache.exists() && !PathBuf::from(&out).exists(), "something is left");
+        }
+    }
+    drop(fs::remove_dir_all(&home));
+}
+
+#[test]
 fn a_peer_behind_a_symbolic_link_is_found_in_the_process() {
     // The C library stands in for a peer: it defines malloc and need not be built.
     let maps = fs::read_to_string("/proc/self/maps").unwrap();

@@ -36,6 +36,7 @@ mod errno;
 pub mod fake;
 mod fatal;
 mod futex;
+mod late;
 mod scratch;
 pub mod stack;
 mod start_function;
@@ -94,6 +95,7 @@ pub use append::append;
 pub use errno::Errno;
 pub use fatal::{fatal, report, report_lines};
 pub use futex::Futex;
+pub use late::{Late, Zeroed};
 #[cfg(door = "linux")]
 pub use module::CodeAddress;
 #[cfg(door = "linux")]

@@ -9,7 +9,7 @@ use crate::{Errno, GuardBy, NotMoved, Os, Prefault, cgroup, clock, process};
 use core::ptr;
 #[cfg(not(shuttle))]
 use freestone_base::sync::AtomicU32;
-use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use freestone_base::{align, ptr as address};
 use rustix::fd::{BorrowedFd, RawFd};
 use rustix::io::Errno as KernelErrno;
@@ -47,7 +47,7 @@ const RANGE_BYTES: usize = 1 << 44;
 
 /// Where address ranges are tried at random: below position-independent programs, their `brk` heap, libraries and stacks, which the
 /// kernel puts into the upper third of the address space.
-const PLACES: [core::ops::Range<usize>; 3] = [
+static PLACES: [core::ops::Range<usize>; 3] = [
     // 47 address bits or more, x86-64 and AArch64; above the shadow of sanitizers (on AArch64 it ends at `0x2010_0000_0000`).
     0x2800_0000_0000..0x5000_0000_0000,
     // 42 address bits.
@@ -61,6 +61,9 @@ const RANDOM_ATTEMPTS: u32 = 3;
 
 /// Alignment of a random address range: no more than a range needs, so that its place has 28 bits.
 const RANGE_ALIGN: usize = freestone_base::units::PAGE_BYTES;
+
+/// The kernel does not know the advice that populates memory (before Linux 5.14).
+static CANNOT_POPULATE: AtomicBool = AtomicBool::new(false);
 
 /// Whether purged memory reads as zero: see [`Linux::purge_zeroes`].
 static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -172,10 +175,15 @@ unsafe impl Os for Linux {
                 return Ok(());
             }
             Prefault::WillNeed => Advice::WillNeed,
+            Prefault::Populate if CANNOT_POPULATE.load(Ordering::Relaxed) => return Err(Errno::INVAL),
             Prefault::Populate => Advice::LinuxPopulateWrite,
         };
         // SAFETY: the advice gives OS pages memory that reads as zero, which is what they hold already.
-        unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from)
+        let given = unsafe { madvise(at.cast(), bytes, advice) }.map_err(Errno::from);
+        if given == Err(Errno::INVAL) && how == Prefault::Populate {
+            CANNOT_POPULATE.store(true, Ordering::Relaxed);
+        }
+        given
     }
 
     unsafe fn guard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {

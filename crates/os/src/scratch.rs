@@ -7,8 +7,7 @@
 
 use crate::kernel;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use core::{ptr, slice};
+use core::slice;
 use freestone_base::text::FixedText;
 
 /// Calls `write` with an empty text of up to `N` bytes; `None` if there is no memory for it. Takes no lock, and may be called in a signal handler.
@@ -68,30 +67,4 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
 #[must_use]
 pub fn map_for_good(bytes: usize) -> Option<*mut u8> {
     kernel::map(bytes)
-}
-
-/// `N` words that are zero at first, and mapped when they are first wanted.
-pub(crate) struct LateWords<const N: usize>(AtomicPtr<[AtomicU64; N]>);
-
-impl<const N: usize> LateWords<N> {
-    /// They are not mapped.
-    pub(crate) const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    /// The words, if they are mapped.
-    pub(crate) fn get(&self) -> Option<&[AtomicU64; N]> {
-        // SAFETY: null, or a mapping as long as the words, aligned to an OS page, which was zero at first and is never unmapped.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// The words, mapped if they are not yet; `None` without address space for them.
-    pub(crate) fn get_mapped(&self) -> Option<&[AtomicU64; N]> {
-        if self.get().is_none() {
-            let mapped = map_for_good(size_of::<[AtomicU64; N]>())?.cast();
-            // Of two threads that map them at once, one has mapped for nothing.
-            let _ = self.0.compare_exchange(ptr::null_mut(), mapped, Ordering::Release, Ordering::Relaxed);
-        }
-        self.get()
-    }
 }

@@ -10,14 +10,14 @@ use proptest::prelude::*;
 use subject::{AsHeap, Magazines, Memory};
 
 fn config() -> ProptestConfig {
-    let cases = if cfg!(miri) { 4 } else { 256 };
+    let cases = if cfg!(miri) { 2 } else { 256 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-const N_OPS: usize = if cfg!(miri) { 60 } else { 300 };
+const N_OPS: usize = if cfg!(miri) { 20 } else { 300 };
 
 /// Miri is slow for every byte.
-const MOST_BYTES: usize = if cfg!(miri) { 64 } else { 400 };
+const MOST_BYTES: usize = if cfg!(miri) { 32 } else { 400 };
 
 fn any_shape() -> impl Strategy<Value = Shape> {
     (1..MOST_BYTES, 1_usize..80, 0_u32..8)
@@ -61,7 +61,7 @@ proptest! {
 #[test]
 fn after_a_long_stream_a_pool_is_empty_again() {
     let mix = Mix { ids: 200, least_bytes: 1, most_bytes: 100, most_align: 16, reallocations_percent: 5 };
-    let stream = generate(mix, 0, if cfg!(miri) { 300 } else { 60_000 }, 0xB10C);
+    let stream = generate(mix, 0, if cfg!(miri) { 100 } else { 60_000 }, 0xB10C);
     let shape = Shape::new(100, 150).unwrap();
     let memory = Memory::new(shape.region_bytes(), 0xA5);
     let player = play(&stream, AsHeap::new(memory.fixed(shape)), 97).unwrap();

@@ -1,5 +1,6 @@
 //! Archives that are the same, byte for byte, for the same files: entries by name, one time, one owner, and modes of two kinds.
 
+use crate::install::files_below;
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
 use std::fs;
@@ -45,20 +46,7 @@ impl Entry {
 
 /// Every file and link below a folder.
 pub(super) fn tree(folder: &Path) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    let mut left = vec![String::new()];
-    while let Some(below) = left.pop() {
-        for entry in fs::read_dir(folder.join(&below))? {
-            let entry = entry?;
-            let path = format!("{below}{}", entry.file_name().into_string().ok().context("a file's name is text")?);
-            if entry.file_type()?.is_dir() {
-                left.push(format!("{path}/"));
-            } else {
-                entries.push(Entry::read(folder, &path)?);
-            }
-        }
-    }
-    Ok(entries)
+    files_below(folder)?.iter().map(|path| Entry::read(folder, path)).collect()
 }
 
 /// A compressed archive of the entries, each below `top`, and of the folders in which they are.

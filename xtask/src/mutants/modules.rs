@@ -58,16 +58,20 @@ pub(crate) const MODULES: [Module; 10] = [
     },
 ];
 
-/// Packages, their folders, and the tests that have to notice changes to them, as cargo's arguments.
+/// Packages, their folders, and the tests that have to notice changes to them, as cargo's arguments, with the features that are published.
 pub(crate) const PACKAGES: [(&str, &str, &[&str]); 4] = [
     ("freestone-base", "crates/base", &["--tests"]),
-    ("freestone-tlsf", "crates/tlsf", &["--tests"]),
+    ("freestone-tlsf", "crates/tlsf", &["--tests", "--features", "allocator-api2"]),
     ("freestone-pool", "crates/pool", &["--tests"]),
     (
         "freestone",
         "crates/freestone",
         &[
+            "--features",
+            "allocator-api2,allocator-api2-02",
             "--lib",
+            "--test",
+            "allocator",
             "--test",
             "door",
             "--test",

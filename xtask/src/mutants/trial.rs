@@ -32,10 +32,10 @@ pub(crate) enum Ending {
 const PAGES_MOST: u64 = 3 << 18;
 
 /// How long all threads of a test may sleep at once: no test waits as long for anything but a wake-up.
-const IDLE_MOST: Duration = Duration::from_secs(15);
+const IDLE_MOST: Duration = Duration::from_secs(6);
 
 impl Test {
-    /// Runs the test with an environment variable set. It may use `seconds` of processor time.
+    /// Runs the test with an environment variable set. It may use `seconds` of processor time, and four times as much may pass.
     pub(crate) fn run(&self, variable: (&str, &str), seconds: u64) -> Result<Ending> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("ulimit -t {seconds}; ulimit -c 0; exec \"$@\"")).arg("sh").arg(&self.program);
@@ -43,24 +43,24 @@ impl Test {
         command.env(variable.0, variable.1).env("RUST_BACKTRACE", "0").process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
-        ended(child)
+        ended(child, Duration::from_secs(4 * seconds))
     }
 }
 
-/// Waits for a test. Ends it if all its threads sleep for long, or if it takes too much memory.
-fn ended(mut child: Child) -> Result<Ending> {
+/// Waits for a test. Ends it after `most`, if all its threads sleep for long, or if it takes too much memory.
+fn ended(mut child: Child, most: Duration) -> Result<Ending> {
     let folder = PathBuf::from(format!("/proc/{}", child.id()));
-    let (mut awake, mut pause) = (Instant::now(), Duration::from_micros(500));
+    let (begun, mut awake, mut pause) = (Instant::now(), Instant::now(), Duration::from_micros(500));
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(if status.success() { Ending::Passed } else { Ending::Failed });
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
-        if can_run(&folder) {
+        if can_run(child.id()) {
             awake = Instant::now();
         }
-        if awake.elapsed() > IDLE_MOST || resident_pages(&folder) > PAGES_MOST {
+        if begun.elapsed() > most || awake.elapsed() > IDLE_MOST || resident_pages(&folder) > PAGES_MOST {
             // The whole group: a test may have children.
             Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
             child.wait()?;
@@ -69,16 +69,27 @@ fn ended(mut child: Child) -> Result<Ending> {
     }
 }
 
-/// Whether a thread of a process runs, or waits for a processor or a disk. A child that is waited for counts as one that can run.
-fn can_run(folder: &Path) -> bool {
-    let Ok(tasks) = fs::read_dir(folder.join("task")) else { return true };
-    tasks.flatten().any(|task| {
-        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        let has_children =
-            fs::read_to_string(task.path().join("children")).is_ok_and(|children| !children.trim().is_empty());
-        // The state follows the name, which is in brackets.
-        has_children || stat.rsplit_once(") ").is_none_or(|(_, rest)| !rest.starts_with('S'))
-    })
+/// Whether a thread of a process, or of another one of its group, runs, or waits for a processor or a disk.
+fn can_run(leader: u32) -> bool {
+    let is_awake = |process: &Path| {
+        let Ok(tasks) = fs::read_dir(process.join("task")) else { return false };
+        // A process that nobody has waited for yet is a zombie.
+        tasks.flatten().any(|task| fields(&task.path()).is_some_and(|fields| !fields.starts_with(['S', 'Z'])))
+    };
+    let is_of_group = |process: &Path| {
+        fields(process).is_some_and(|fields| fields.split(' ').nth(2).is_some_and(|group| *group == leader.to_string()))
+    };
+    if is_awake(&PathBuf::from(format!("/proc/{leader}"))) {
+        return true;
+    }
+    let Ok(all) = fs::read_dir("/proc") else { return true };
+    all.flatten().map(|entry| entry.path()).any(|process| is_of_group(&process) && is_awake(&process))
+}
+
+/// What the kernel says of a process or a thread behind its name, which is in brackets: state, parent, group.
+fn fields(folder: &Path) -> Option<String> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    stat.rsplit_once(") ").map(|(_, fields)| fields.to_owned())
 }
 
 fn resident_pages(folder: &Path) -> u64 {

@@ -24,6 +24,9 @@ const COMPILED: [&str; 12] = [
 /// The program that is run: `crates/freestone/examples/any_platform.rs`.
 const PROGRAM: &str = "any_platform";
 
+/// The program that measures a workload beside the heap that programs have there without Freestone.
+const MEASUREMENT: &str = "beside_the_system";
+
 /// What runs the programs of a target.
 pub(crate) struct Runner {
     /// The target.
@@ -88,15 +91,23 @@ impl Runner {
         Ok(())
     }
 
-    /// Builds the program and runs it.
-    fn run_program(&self) -> Result<()> {
-        run(&mut cargo(&["build", "--package", "freestone", "--example", PROGRAM, "--target", self.target]))?;
-        let program = target().join(self.target).join("debug/examples").join(format!("{PROGRAM}{}", self.extension));
+    /// Builds an example of the heap, in one of cargo's profiles, and runs it; returns what it printed.
+    fn run_example(&self, name: &str, profile: &str) -> Result<String> {
+        let build =
+            ["build", "--package", "freestone", "--example", name, "--target", self.target, "--profile", profile];
+        run(&mut cargo(&build))?;
+        let folder = if profile == "dev" { "debug" } else { profile };
+        let examples = target().join(self.target).join(folder).join("examples");
         let words = self.words();
         let mut command = command(&words[0], &[]);
-        command.args(&words[1..]).arg(program);
+        command.args(&words[1..]).arg(examples.join(format!("{name}{}", self.extension)));
         self.prepare(&mut command)?;
-        let said = output(&mut command)?;
+        output(&mut command)
+    }
+
+    /// Builds the program and runs it.
+    fn run_program(&self) -> Result<()> {
+        let said = self.run_example(PROGRAM, "dev")?;
         if !said.contains("Freestone serves this program") {
             bail!("{}: {PROGRAM} has said: {said}", self.target);
         }
@@ -104,14 +115,16 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs the tests that make sense as programs of the target.
+    /// Runs the tests that make sense as programs of the target, and measures.
     pub(crate) fn test(&self) -> Result<()> {
         println!("== {}", self.target);
         self.run_program()?;
         let mut command = cargo(&["test", "--package", "freestone", "--target", self.target]);
         self.prepare(&mut command)?;
         let variable = format!("CARGO_TARGET_{}_RUNNER", self.target.to_uppercase().replace('-', "_"));
-        run(command.args(self.tests).env(variable, self.words().join(" ")))
+        run(command.args(self.tests).env(variable, self.words().join(" ")))?;
+        println!("measured under {}: {}", self.tools[0], self.run_example(MEASUREMENT, "release")?.trim());
+        Ok(())
     }
 }
 

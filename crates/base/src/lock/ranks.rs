@@ -8,7 +8,7 @@
 //! the allocator, in signal handlers and in a forked child. A thread writes to its own entry alone. Entries are never removed: a thread's number is an
 //! address that later threads use again. Threads that find the table full are not checked.
 
-use crate::lock::Parking;
+use crate::lock::parking::Parking;
 
 /// Whether ranks are checked.
 pub(super) const CHECKED: bool = cfg!(all(debug_assertions, not(loom)));

@@ -72,7 +72,28 @@ static size_t charge(void) {
     return bytes >> 10;
 }
 
+/* Page faults of the process so far: OS pages that it was given, whether it waited for them or the kernel populated them. */
+static size_t faults(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (size_t)usage.ru_minflt;
+}
+
+/* Replaces 400 blocks of 16 to 1039 bytes at random. */
+static void replace(void) {
+    static char *volatile blocks[400];
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 200000; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        size_t place = (random >> 20) % 400;
+        free(blocks[place]);
+        blocks[place] = malloc(16 + (random >> 40) % 1024);
+        *blocks[place] = 1;
+    }
+}
+
 int main(int argc, char **argv) {
+    size_t loaded = faults();
     const char *part = argc > 1 ? argv[1] : "";
     size_t piece = argc > 2 ? strtoul(argv[2], NULL, 10) : 65536;
     first = malloc(1000);
@@ -95,6 +116,13 @@ int main(int argc, char **argv) {
         say("resident", status("VmRSS"));
     } else if (!strcmp(part, "charge")) {
         say("charge", charge());
+    } else if (!strcmp(part, "faults")) {
+        size_t allocated = faults();
+        replace();
+        size_t replaced = faults();
+        say("loaded", loaded);
+        say("allocated", allocated);
+        say("replaced", replaced);
     } else {
         return 1;
     }

@@ -236,6 +236,9 @@ static void threads(void) {
     freestone_pool_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_pool_stats(pool, &stats) == FREESTONE_OK);
     EXPECT(stats.n_used == 0 && stats.n_free + stats.n_fresh == 200);
+    /* An older program's structure ends behind `n_fresh`. */
+    stats = (freestone_pool_stats_t){.size = offsetof(freestone_pool_stats_t, block_bytes), .block_bytes = 4711};
+    EXPECT(freestone_pool_stats(pool, &stats) == FREESTONE_OK && stats.n_free + stats.n_fresh == 200 && stats.block_bytes == 4711);
     EXPECT(freestone_pool_delete(pool) == FREESTONE_OK);
 }
 

@@ -69,6 +69,10 @@ static void refusals(void) {
     stats.size = offsetof(freestone_heap_stats_t, large);
     stats.large = 4711;
     EXPECT(freestone_heap_stats(heap, &stats) == 0 && stats.large == 4711);
+    /* An older program's figures of the process end before `fresh`. */
+    freestone_stats_t old = {.size = offsetof(freestone_stats_t, fresh), .fresh = 4711};
+    freestone_code_t code = freestone_stats(&old);
+    EXPECT(code == FREESTONE_OK && old.committed > 0 && old.fresh == 4711 && old.size == offsetof(freestone_stats_t, fresh));
     freestone_heap_delete(heap);
 }
 

@@ -154,6 +154,10 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
+    // A thread that has no heap, as the background thread, gets none for this.
+    if block.is_null() {
+        return;
+    }
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { !current::get().free_remote(block) } {
         // SAFETY: this function's contract is that of `free_checked`.
@@ -168,6 +172,9 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
+    if block.is_null() {
+        return;
+    }
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { !current::get().free_remote(block) } {
         // SAFETY: this function's contract is that of `free_checked`.
@@ -175,10 +182,10 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
     }
 }
 
-/// Frees any block; does nothing for null. A small block of this thread's heap that is watched is freed here, below the level `full`.
+/// Frees any block. A small block of this thread's heap that is watched is freed here, below the level `full`.
 ///
 /// # Safety
-/// - As for [`free`].
+/// - As for [`free`]; `block` is not null.
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
     let heap = current::get();
@@ -186,8 +193,7 @@ unsafe fn free_checked(block: *mut u8, claim: Claim) {
     if unsafe { heap.free_watched(block, claim) } {
         return;
     }
-    // A thread may end with a free of null, as the background thread does: it gets no heap for that.
-    if heap.own().is_none() && !block.is_null() {
+    if heap.own().is_none() {
         if let Some(record) = recording::recorded() {
             return free_recorded(record, block, claim);
         }
@@ -196,16 +202,13 @@ unsafe fn free_checked(block: *mut u8, claim: Claim) {
     unsafe { free_any(block, claim) }
 }
 
-/// Frees any block; does nothing for null.
+/// Frees any block.
 ///
 /// # Safety
-/// - As for [`free`].
+/// - As for [`free`]; `block` is not null.
 #[cold]
 #[inline(never)]
 unsafe fn free_any(block: *mut u8, claim: Claim) {
-    if block.is_null() {
-        return;
-    }
     // SAFETY: the block is live and no code uses it any more (this function's contract).
     let freed = with_heap(|own| unsafe { own.free_as(block, claim) });
     if freed.is_none() {

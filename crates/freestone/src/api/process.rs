@@ -50,11 +50,13 @@ use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
 use freestone_os::{ExitHook, Futex, Os, System, pin};
 
-/// The parts of the process's allocator.
+/// The parts of the process's allocator. What is used before the first allocation and at exit comes first, in the OS page that the
+/// loader writes to anyway.
+#[repr(C)]
 pub(super) struct Process {
-    pub(super) shared: Shared<System>,
-    pub(super) threads: Threads<System>,
     pub(super) background: BackgroundThread,
+    forks: Forks,
+    pub(super) threads: Threads<System>,
     pub(super) pressure: Pressure,
     pub(super) live: LivePage,
     pub(super) profile_files: ProfileFiles,
@@ -69,14 +71,14 @@ pub(super) struct Process {
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
     pub(super) recordings: Recordings,
-    forks: Forks,
+    pub(super) shared: Shared<System>,
 }
 
 /// The process's allocator.
 pub(super) static PROCESS: Process = Process {
-    shared: Shared::new(System),
-    threads: Threads::new(),
     background: BackgroundThread::new(background_main),
+    forks: Forks::new(),
+    threads: Threads::new(),
     pressure: Pressure::new(),
     live: LivePage::new(),
     profile_files: ProfileFiles::new(),
@@ -87,7 +89,7 @@ pub(super) static PROCESS: Process = Process {
     started: Once::new(),
     announced: AtomicBool::new(false),
     recordings: Recordings::new(),
-    forks: Forks::new(),
+    shared: Shared::new(System),
 };
 
 impl Process {

@@ -183,3 +183,6 @@ pub(super) fn round_ms(settings: &Settings) -> Option<u32> {
 pub(super) fn needs_thread(settings: &Settings) -> bool {
     round_ms(settings).is_some() || settings.heap_profile_signal().is_some()
 }
+
+#[cfg(test)]
+mod tests;

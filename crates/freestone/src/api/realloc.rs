@@ -14,11 +14,11 @@ use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
 use crate::span::trailer::State;
 use crate::thread::any_block::is_possible;
-use crate::thread::current;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{Seen, trailer_at};
+use crate::thread::{current, flush};
 use core::ptr;
 
 /// Makes a block hold `size` bytes aligned to `align` bytes, keeping its contents up to the smaller size. Returns the block, which may have
@@ -53,8 +53,12 @@ unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u
                 unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
                 // SAFETY: the page map says that `block` is of `class`, and it is given up.
                 let block = unsafe { FreeBlock::new(block, class) };
-                // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
-                unsafe { own.free_layout(block, usable, align) };
+                if block.is_marked() {
+                    // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
+                    unsafe { own.free_layout(block, usable, align) };
+                } else {
+                    flush::push(own, block);
+                }
                 return moved;
             }
         }

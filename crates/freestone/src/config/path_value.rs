@@ -1,48 +1,27 @@
 //! The value of an option that is a path.
-#![allow(unsafe_code)]
 //!
 //! Invariant: it is written only while the allocator starts, once by each source of options that names one, and read only after that.
-//!
-//! # Safety
-//! The bytes are in a mapping as long as the array, which reads as zero at first and is never unmapped; its address is published after it is made.
 
 use crate::config::Mistake;
 use core::ffi::CStr;
-use core::ptr;
 use core::str::Utf8Error;
-use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
-use freestone_os::map_for_good;
+use freestone_base::sync::{AtomicBool, AtomicU8, Ordering};
+use freestone_os::Late;
 
 /// Longest path in bytes, with its final zero.
 const PATH_BYTES: usize = 1024;
 
 /// A path, or none.
 pub(crate) struct PathValue {
-    /// Null before a path is set: the value is in the library's file, and few processes set a path.
-    path: AtomicPtr<[AtomicU8; PATH_BYTES]>,
+    /// Mapped when a path is set: the value is in the library's file, and few processes set a path.
+    path: Late<[AtomicU8; PATH_BYTES]>,
     is_set: AtomicBool,
 }
 
 impl PathValue {
     /// No path.
     pub(crate) const fn new() -> Self {
-        Self { path: AtomicPtr::new(ptr::null_mut()), is_set: AtomicBool::new(false) }
-    }
-
-    /// The bytes; `None` before a path is set.
-    fn stored(&self) -> Option<&[AtomicU8; PATH_BYTES]> {
-        // SAFETY: null, or a mapping as long as the array, which is never unmapped (module header).
-        unsafe { self.path.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// The bytes, mapped if they are not yet; `None` without address space for them.
-    fn mapped(&self) -> Option<&[AtomicU8; PATH_BYTES]> {
-        if self.stored().is_none() {
-            let path = map_for_good(PATH_BYTES)?.cast();
-            // If another thread was first, its mapping counts, and this one, of one page that has no memory, stays unused.
-            let _ = self.path.compare_exchange(ptr::null_mut(), path, Ordering::AcqRel, Ordering::Acquire);
-        }
-        self.stored()
+        Self { path: Late::new(), is_set: AtomicBool::new(false) }
     }
 
     /// Whether there is one.
@@ -56,7 +35,7 @@ impl PathValue {
             return None;
         }
         let mut path = [0; PATH_BYTES];
-        for (byte, stored) in path.iter_mut().zip(self.stored()?) {
+        for (byte, stored) in path.iter_mut().zip(self.path.get()?) {
             *byte = stored.load(Ordering::Relaxed);
         }
         Some(LoadedPath(path))
@@ -70,7 +49,7 @@ impl PathValue {
         if path.len() >= PATH_BYTES {
             return Err(Mistake::OutOfRange);
         }
-        let Some(stored) = self.mapped() else { return Err(Mistake::OutOfRange) };
+        let Some(stored) = self.path.get_mapped() else { return Err(Mistake::OutOfRange) };
         for (stored, &byte) in stored.iter().zip(path.iter().chain(core::iter::repeat(&0))) {
             stored.store(byte, Ordering::Relaxed);
         }

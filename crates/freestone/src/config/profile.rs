@@ -7,7 +7,7 @@ use crate::config::{NEVER_MS, key};
 /// ```
 /// use freestone::options::{OPTIONS, PROFILES};
 ///
-/// for profile in &PROFILES {
+/// for profile in PROFILES {
 ///     for &(index, value) in profile.options {
 ///         println!("{}: {}={value}", profile.name, OPTIONS[index].key);
 ///     }
@@ -36,7 +36,7 @@ pub struct Profile {
 /// assert_eq!(Freestone.option("decay_ms"), Some(100));
 /// # Ok::<(), freestone::options::Mistake>(())
 /// ```
-pub static PROFILES: [Profile; 5] = [
+pub static PROFILES: &[Profile] = &[
     Profile { name: "balanced", purpose: "the defaults, for everything not below", options: &[] },
     Profile {
         name: "throughput",

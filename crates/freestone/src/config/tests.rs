@@ -67,7 +67,7 @@ fn a_bin_never_starts_beyond_its_bound() {
 fn every_profile_is_a_word_of_the_option_and_every_value_in_it_is_read() {
     let Unit::Words(words) = OPTIONS[key::PROFILE].unit else { panic!("a profile is a word") };
     assert_eq!(words.len(), PROFILES.len());
-    for (word, profile) in words.iter().zip(&PROFILES) {
+    for (word, profile) in words.iter().zip(PROFILES) {
         assert_eq!(*word, profile.name);
         let settings = Settings::new();
         for &(index, value) in profile.options {
@@ -113,4 +113,11 @@ fn nothing_is_guarded_unless_asked_for_and_nothing_in_a_sandbox() {
     assert_eq!(settings.guard_sample(), Some(5000));
     settings.set(key::SANDBOX, b"on").unwrap();
     assert_eq!(settings.guard_sample(), None);
+}
+
+#[test]
+fn every_option_says_what_it_changes_and_no_other() {
+    assert_eq!(EFFECTS.len(), OPTIONS.len());
+    let limit = &OPTIONS[key::LIMIT_HARD];
+    assert!(limit.effect().starts_with("hard limit"), "{}", limit.effect());
 }

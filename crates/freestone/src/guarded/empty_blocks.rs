@@ -1,5 +1,4 @@
 //! Blocks of no bytes: distinct addresses in a mapping that can neither be read nor written.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  unused ── allocate ──▶ live, with the functions that free it ── free ──▶ freed ── after all others ──▶ live …
@@ -12,19 +11,14 @@
 //! Threads: any thread allocates and frees, by a compare-and-swap of the block's state. The lock, of rank [`RANK`], is held while the mapping is made.
 //! No access to a state is ordered: a block has no memory, and its state is one byte.
 //! A signal handler takes no lock.
-//!
-//! # Safety
-//! The states are in a mapping that is made once, is as long as the array, reads as zero at first, and is never unmapped; its address is published after
-//! that.
 
 use crate::misuse::Misuse;
 use crate::misuse::crime::Touch;
 use crate::size_class::GRANULE_BYTES;
-use core::ptr;
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::ptr as address;
-use freestone_base::sync::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use freestone_os::{Futex, closable, map_for_good};
+use freestone_base::sync::{AtomicU8, AtomicUsize, Ordering};
+use freestone_os::{Futex, Late, closable};
 
 /// Rank of the lock.
 pub(crate) const RANK: u8 = 26;
@@ -50,26 +44,15 @@ pub(crate) struct EmptyBlocks {
     start: AtomicUsize,
     next: AtomicUsize,
     mapping: Lock<(), Futex, RANK>,
-    /// For each block one of [`UNUSED`] and [`FREED`], or the number of the functions that free it. Null before the first block: a process's allocator
-    /// is in its library's file, and few processes have such blocks.
-    states: AtomicPtr<[AtomicU8; N_BLOCKS]>,
+    /// For each block one of [`UNUSED`] and [`FREED`], or the number of the functions that free it. Mapped for the first block: a process's
+    /// allocator is in its library's file, and few processes have such blocks.
+    states: Late<[AtomicU8; N_BLOCKS]>,
 }
 
 impl EmptyBlocks {
     /// Nothing is mapped.
     pub(crate) const fn new() -> Self {
-        Self {
-            start: AtomicUsize::new(0),
-            next: AtomicUsize::new(0),
-            mapping: Lock::new(()),
-            states: AtomicPtr::new(ptr::null_mut()),
-        }
-    }
-
-    /// The states; `None` before the first block.
-    fn states(&self) -> Option<&[AtomicU8; N_BLOCKS]> {
-        // SAFETY: null, or a mapping as long as the array, which is never unmapped (module header).
-        unsafe { self.states.load(Ordering::Acquire).as_ref() }
+        Self { start: AtomicUsize::new(0), next: AtomicUsize::new(0), mapping: Lock::new(()), states: Late::new() }
     }
 
     /// The distance of an address from the first block; `None` outside the mapping.
@@ -91,7 +74,7 @@ impl EmptyBlocks {
         }
         for _ in 0..LOOKED_AT_MOST {
             let index = self.next.fetch_add(1, Ordering::Relaxed) % N_BLOCKS;
-            let state = self.states()?.get(index)?;
+            let state = self.states.get()?.get(index)?;
             let was = state.load(Ordering::Relaxed);
             if matches!(was, UNUSED | FREED)
                 && state.compare_exchange(was, family, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -107,10 +90,7 @@ impl EmptyBlocks {
     fn map(&self) -> Option<()> {
         let _mapping = self.mapping.lock();
         if self.start.load(Ordering::Relaxed) == 0 {
-            if self.states().is_none() {
-                let states = map_for_good(size_of::<[AtomicU8; N_BLOCKS]>())?;
-                self.states.store(states.cast(), Ordering::Release);
-            }
+            self.states.get_mapped()?;
             let start = closable::map(CLOSED_BYTES)?;
             self.start.store(address::expose(start), Ordering::Relaxed);
         }
@@ -144,7 +124,7 @@ impl EmptyBlocks {
 
     fn state_at(&self, at: usize) -> Option<&AtomicU8> {
         let distance = self.distance(at).filter(|distance| distance % GRANULE_BYTES == 0)?;
-        self.states()?.get(distance / GRANULE_BYTES)
+        self.states.get()?.get(distance / GRANULE_BYTES)
     }
 
     /// What an access to an address was, and the block's address; `None` outside the mapping, and where no block was.

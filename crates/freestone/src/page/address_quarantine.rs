@@ -50,14 +50,16 @@ impl<O: Os> PageHeap<O> {
 
     /// Makes the run of a block that was closed a quarantined one; those that came first leave if there is no room.
     fn hold_back(&self, run: Extent, by: GuardBy) {
-        let mut state = self.state.lock();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        state.held_back.provide(|| self.held_ring(&mut state.runs, &mut state.storage));
         state.end_large(run.first);
         state.guarding.count(by);
         state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::CACHED);
         state.runs.quarantine(run.first);
-        while !state.held_back.has_room(run.pages, state.in_use()) && self.let_go(&mut state) {}
+        while !state.held_back.has_room(run.pages, state.in_use()) && self.let_go(state) {}
         let held = Held { page: run.first, by };
-        if state.held_back.has_room(run.pages, state.in_use()) || !self.open_quarantined(&mut state, held) {
+        if state.held_back.has_room(run.pages, state.in_use()) || !self.open_quarantined(state, held) {
             state.held_back.push(held, run.pages);
         }
     }

@@ -2,6 +2,7 @@
 //! does not reach it. It is never freed.
 
 use crate::page::page_heap::PageHeap;
+use crate::page::runs::Runs;
 use core::ffi::c_void;
 use freestone_base::align;
 use freestone_os::Os;
@@ -12,11 +13,17 @@ const ALIGN_BYTES: usize = 64;
 impl<O: Os> PageHeap<O> {
     /// Storage for `bytes`: zeroed, aligned to 64 bytes, never freed; `None` when memory runs out.
     pub(crate) fn metadata(&self, bytes: usize) -> Option<*mut c_void> {
-        let mut state = self.state.lock();
-        let start = state.storage;
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        self.piece(&mut state.runs, &mut state.storage, bytes)
+    }
+
+    /// The next piece of the storage, of which `used` bytes are handed out.
+    pub(super) fn piece(&self, runs: &mut Runs, used: &mut usize, bytes: usize) -> Option<*mut c_void> {
+        let start = *used;
         let end = start + align::up(bytes, ALIGN_BYTES);
-        state.runs.extend_storage(self.os(), end).ok()?;
-        state.storage = end;
+        runs.extend_storage(self.os(), end).ok()?;
+        *used = end;
         Some(self.layout().storage().0.wrapping_add(start).cast())
     }
 }

@@ -21,11 +21,13 @@
 //! gives access to the rest.
 
 use crate::size_class::{BlockDivision, GRANULE_BYTES, block_at, block_bytes};
-use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
+use crate::span::free_node::{self, Chain, END_OF_BIN};
+use crate::span::fresh_pages::FreshPages;
 use crate::span::{OwnedSpan, Span};
 use core::cell::Cell;
 use core::ops::Range;
 use core::ptr;
+use freestone_base::align;
 use freestone_base::inbox::{LinkKey, Node};
 
 /// How many blocks are carved at once, even if they lie in several OS pages: fewer would have every few allocations refill their bin.
@@ -88,8 +90,14 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
 }
 
 /// Carves the next OS page or, where the span may have memory behind it, as many as `n` blocks take, but only until it has [`SMALLEST_BATCH`]: the chain of the blocks, linked with `key` and
-/// out from now on; empty if every page has been carved.
-pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, os_page_bytes: usize, key: LinkKey) -> Chain {
+/// out from now on; empty if every page has been carved. Calls `provide` with OS pages that have no memory, before it writes to them.
+pub(crate) fn carve(
+    span: &OwnedSpan<'_>,
+    n: u32,
+    os_page_bytes: usize,
+    key: LinkKey,
+    provide: impl FnOnce(FreshPages),
+) -> Chain {
     let class = span.class.get() as usize;
     let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
     let n_wanted = if span.fresh_has_memory.get() { n.min(SMALLEST_BATCH) as usize } else { 1 };
@@ -104,6 +112,10 @@ pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, os_page_bytes: usize, key: Lin
         }
         span.fresh.set(fresh);
         if from < to {
+            if !span.fresh_has_memory.get() {
+                let at = align::down(from * block, unit);
+                provide(FreshPages::new(span.start().wrapping_add(at), unit));
+            }
             span.n_out.set(span.n_out.get() + (to - from) as u32);
             // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
             return unsafe { link(span.start(), block, from..to, key) };
@@ -200,12 +212,14 @@ impl<'a> Home<'a> {
     #[inline]
     #[must_use]
     pub(crate) fn of(span: OwnedSpan<'a>) -> Self {
+        let (class, bytes) = (span.class.get() as usize, span_bytes(&span));
+        let division = BlockDivision::of(class);
         Self {
-            class: span.class.get() as usize,
+            class,
             start: span.start(),
-            granules: span_bytes(&span) / GRANULE_BYTES,
-            n_blocks: n_blocks(&span),
-            division: BlockDivision::of(span.class.get() as usize),
+            granules: bytes / GRANULE_BYTES,
+            n_blocks: division.block_at(bytes).0,
+            division,
             bitmap: span.bitmap(),
             span,
         }
@@ -287,7 +301,7 @@ impl<'a> Home<'a> {
     #[inline(always)]
     unsafe fn bit_of(&self, block: *mut Node, key: LinkKey) -> Result<(usize, &'a Cell<u64>, u64), Refused> {
         // SAFETY: the address is a multiple of the granule in the span's committed memory (this function's contract).
-        if !key.is_plain() && unsafe { free_node::marked(block) } != Marked::InBin {
+        if !key.is_plain() && unsafe { !free_node::is_in_bin(block) } {
             return Err(Refused::Written);
         }
         let (index, is_start) = self.division.block_at(block.addr() - self.start.addr());

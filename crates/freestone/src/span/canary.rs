@@ -12,7 +12,6 @@
 //! A small block's canary is written and checked as two words, whatever its length: as a part of a *window*.
 
 use core::ops::Range;
-use freestone_base::bytes;
 
 /// Bytes that are written and checked, at most.
 pub(crate) const MOST_BYTES: usize = 16;
@@ -24,19 +23,24 @@ pub(crate) const LATE_BYTES: usize = 8;
 pub(crate) type Window = [u8; MOST_BYTES];
 
 /// Which bytes of a window are the canary's, for each length of the canary.
-static MASKS: [[u64; 2]; MOST_BYTES + 1] = {
-    let mut masks = [[0; 2]; MOST_BYTES + 1];
-    let mut n = 0;
+static MASKS: [u128; MOST_BYTES + 1] = {
+    let mut masks = [u128::MAX; MOST_BYTES + 1];
+    masks[0] = 0;
+    let mut n = 1;
     while n < masks.len() {
-        let mut at = MOST_BYTES - n;
-        while at < MOST_BYTES {
-            masks[n][at / 8] |= 0xff << (at % 8 * 8);
-            at += 1;
-        }
+        masks[n] = u128::MAX << (8 * (MOST_BYTES - n));
         n += 1;
     }
     masks
 };
+
+/// A window of nothing but canary, and which of its bytes are if its last `n` bytes are. As numbers, not as arrays of words: code that is compiled for
+/// size keeps its loops.
+#[inline(always)]
+fn window_of(n: usize, word: u64) -> (u128, u128) {
+    let canary = u128::from(repeated(word));
+    (canary | canary << 64, MASKS[n.min(MOST_BYTES)])
+}
 
 /// The canary that repeats, from the secret's word for an address.
 #[inline(always)]
@@ -71,34 +75,29 @@ pub(crate) fn damage(bytes: &[u8], word: u64) -> Option<usize> {
 /// Makes the last `n` bytes of a window canary, and those before zero.
 #[inline(always)]
 pub(crate) fn begin_window(window: &mut Window, n: usize, word: u64) {
-    let canary = repeated(word);
-    for (bytes, mask) in bytes::chunks_mut::<8>(window).0.iter_mut().zip(&MASKS[n.min(MOST_BYTES)]) {
-        *bytes = (canary & mask).to_le_bytes();
-    }
+    let (canary, mask) = window_of(n, word);
+    *window = (canary & mask).to_le_bytes();
 }
 
 /// Writes canary over the last `n` bytes of a window.
 #[inline]
 pub(crate) fn write_window(window: &mut Window, n: usize, word: u64) {
-    let canary = repeated(word);
-    for (bytes, mask) in bytes::chunks_mut::<8>(window).0.iter_mut().zip(&MASKS[n.min(MOST_BYTES)]) {
-        let before = u64::from_le_bytes(*bytes);
-        *bytes = (before ^ (before ^ canary) & mask).to_le_bytes();
-    }
+    let ((canary, mask), before) = (window_of(n, word), u128::from_le_bytes(*window));
+    *window = (before ^ (before ^ canary) & mask).to_le_bytes();
 }
 
 /// Whether the last `n` bytes of a window are canary.
 #[inline(always)]
 pub(crate) fn is_whole(window: &Window, n: usize, word: u64) -> bool {
-    let canary = repeated(word);
-    let words = bytes::chunks::<8>(window).0.iter().zip(&MASKS[n.min(MOST_BYTES)]);
-    words.fold(0, |wrong, (bytes, mask)| wrong | (u64::from_le_bytes(*bytes) ^ canary) & mask) == 0
+    let (canary, mask) = window_of(n, word);
+    (u128::from_le_bytes(*window) ^ canary) & mask == 0
 }
 
 /// Whether the last eight bytes of a window are canary, as far as its last `n` bytes are.
 #[inline(always)]
 pub(crate) fn is_late_whole(bytes: u64, n: usize, word: u64) -> bool {
-    (bytes ^ repeated(word)) & MASKS[n.min(MOST_BYTES)][1] == 0
+    let (canary, mask) = window_of(n, word);
+    (bytes ^ (canary >> 64) as u64) & (mask >> 64) as u64 == 0
 }
 
 #[cfg(test)]

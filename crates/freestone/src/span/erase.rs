@@ -64,16 +64,25 @@ pub(crate) fn is_clear(block: &[u8]) -> bool {
         return chunks.iter().all(|chunk| bits(chunk) == 0) && block.last_chunk::<CHUNK_BYTES>().map_or(0, bits) == 0;
     }
     if len >= PIECE_BYTES {
-        let piece = |at: usize| block.get(at..).and_then(<[u8]>::first_chunk::<PIECE_BYTES>).map_or(0, bits);
-        return pieces(len).into_iter().fold(0, |all, at| all | piece(at)) == 0;
+        let piece = |at: usize| block.get(at..).and_then(<[u8]>::first_chunk).map_or(0, piece_bits);
+        let [a, b, c, d] = pieces(len);
+        return piece(a) | piece(b) | piece(c) | piece(d) == 0;
     }
     block.iter().fold(0, |all, byte| all | byte) == 0
 }
 
-/// The bits that are set in any of these words. A comparison of arrays would be a call.
-#[inline]
-fn bits<const BYTES: usize>(bytes: &[u8; BYTES]) -> u64 {
-    bytes::chunks::<8>(bytes).0.iter().fold(0, |all, word| all | u64::from_ne_bytes(*word))
+/// The bits that are set in any word of a chunk. A comparison of arrays would be a call, and a loop stays one in code that is compiled for size.
+#[inline(always)]
+fn bits(chunk: &[u8; CHUNK_BYTES]) -> u128 {
+    match bytes::chunks::<PIECE_BYTES>(chunk).0 {
+        [a, b, c, d] => piece_bits(a) | piece_bits(b) | piece_bits(c) | piece_bits(d),
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+fn piece_bits(piece: &[u8; PIECE_BYTES]) -> u128 {
+    u128::from_ne_bytes(*piece)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 //! its end, or to the end of what is checked, are no damage.
 
 use core::ops::Range;
-use freestone_base::bytes::chunks;
 
 /// Blocks of at most this many bytes are filled as a whole.
 const WHOLE_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
@@ -78,34 +77,26 @@ pub(crate) fn damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
 /// Whether all bytes of a block that were filled are pattern.
 #[inline(always)]
 pub(crate) fn is_whole(block: &[u8]) -> bool {
-    let mut wrong = [0; LANES];
-    if let Some(head) = block.first_chunk::<HEAD_BYTES>() {
-        wrong = wrong_bits(head, wrong);
-        if let Some(tail) = block.last_chunk::<TAIL_BYTES>() {
-            wrong = wrong_bits(tail, wrong);
-        }
-    } else {
-        for at in [0, LEAST_BYTES, 2 * LEAST_BYTES, 3 * LEAST_BYTES] {
-            if let Some(piece) = piece(block, at) {
-                wrong = wrong_bits(piece, wrong);
-            }
-        }
+    if block.len() < HEAD_BYTES {
+        return is_short_whole(block);
     }
-    wrong[0] | wrong[1] | wrong[2] | wrong[3] == 0
+    let wrong = |at: usize| piece(block, at).map_or(0, wrong_bits);
+    let head = wrong(0) | wrong(LEAST_BYTES) | wrong(2 * LEAST_BYTES) | wrong(3 * LEAST_BYTES);
+    head | wrong(block.len() - TAIL_BYTES) | wrong(block.len() - LEAST_BYTES) == 0
 }
 
-/// Words of a vector register of 16 bytes. Of two words of eight bytes the compiler makes scalar code, twice as long.
-const LANES: usize = 4;
-
-/// Adds the bits of these bytes that are not the pattern's. A comparison of arrays would be a call.
+/// As [`is_whole`], of a block shorter than a head.
 #[inline(always)]
-fn wrong_bits<const BYTES: usize>(bytes: &[u8; BYTES], mut wrong: [u32; LANES]) -> [u32; LANES] {
-    for piece in chunks::<{ 4 * LANES }>(bytes).0 {
-        for (lane, word) in wrong.iter_mut().zip(chunks::<4>(piece).0) {
-            *lane |= u32::from_ne_bytes(*word) ^ u32::from_ne_bytes([PATTERN; 4]);
-        }
-    }
-    wrong
+fn is_short_whole(block: &[u8]) -> bool {
+    let wrong = |at: usize| piece(block, at).map_or(0, wrong_bits);
+    wrong(0) | wrong(LEAST_BYTES) | wrong(2 * LEAST_BYTES) | wrong(3 * LEAST_BYTES) == 0
+}
+
+/// The bits of a piece that are not the pattern's. One piece after the other, not in a loop: code that is compiled for size keeps its loops, which
+/// take three times as many instructions.
+#[inline(always)]
+fn wrong_bits(piece: &[u8; LEAST_BYTES]) -> u128 {
+    u128::from_ne_bytes(*piece) ^ u128::from_ne_bytes([PATTERN; LEAST_BYTES])
 }
 
 /// The first byte of a block that was written.

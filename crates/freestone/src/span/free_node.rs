@@ -169,6 +169,17 @@ pub(crate) unsafe fn is_marked(block: *mut Node) -> bool {
     unsafe { bytes::word_is::<{ offset_of!(FreeNode, mark) }, MARK>(block.cast()) }
 }
 
+/// Whether both the mark and the place of a block say that it is in a bin.
+///
+/// # Safety
+/// - The block is free and the caller's.
+#[inline(always)]
+#[must_use]
+pub(crate) unsafe fn is_in_bin(block: *mut Node) -> bool {
+    // SAFETY: the block is free and the caller's. A program that writes to it meanwhile breaks its contract, and is found by this.
+    unsafe { second_word(block).read() == mark_in(IN_BIN) }
+}
+
 /// What the mark of a block says, which came out of a bin or an inbox.
 ///
 /// # Safety

@@ -269,8 +269,9 @@ impl MarkedBlock {
         }
         let late = self.start.wrapping_add(self.capacity() - canary::LATE_BYTES).cast::<[AtomicU32; 2]>();
         // SAFETY: the bytes lie before the trailer, aligned to four. If they are the program's, which may write them meanwhile, nothing is made of them.
-        let late = unsafe { &*late }.each_ref().map(|half| half.load(Ordering::Relaxed));
-        canary::is_late_whole(u64::from(late[0]) | u64::from(late[1]) << 32, room, self.words.canary)
+        let [low, high] = unsafe { &*late };
+        let late = u64::from(low.load(Ordering::Relaxed)) | u64::from(high.load(Ordering::Relaxed)) << 32;
+        canary::is_late_whole(late, room, self.words.canary)
     }
 
     /// The offset of the first byte of a freed block, of which the program had `size`, that was written since: what was filled, or canary. `is_own`:

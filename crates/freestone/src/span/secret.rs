@@ -29,10 +29,16 @@ impl Secret {
 
     /// Makes random numbers the secret unless there is one.
     pub(crate) fn draw(&self, mut random: impl FnMut() -> u64) {
-        if self.factor.load(Ordering::Relaxed) == 0 {
+        if !self.is_drawn() {
             self.mask.store(random(), Ordering::Relaxed);
             self.factor.store(random() | 1 << 63 | 1, Ordering::Relaxed);
         }
+    }
+
+    /// Whether it was drawn: some heap is watched, or was.
+    #[inline]
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.factor.load(Ordering::Relaxed) != 0
     }
 
     /// Becomes a copy of another secret, which was drawn.

@@ -39,21 +39,25 @@ pub(crate) fn is_possible(size: usize, align: usize) -> bool {
 }
 
 impl<O: Os + 'static> Current<'_, O> {
-    /// Frees a small block of another thread, if this thread has blocks of that thread in its buffer: puts the block there. `false` of any other
-    /// block, and of one that may be free already: they stay as they are.
+    /// Frees a small block of any heap: puts it into the buffer for its owner if this thread has blocks of that owner there. `false` of any other
+    /// block, of one that may be free already, and of one that may be watched: they stay as they are.
     ///
     /// # Safety
     /// - As for [`Own::free`].
     #[inline(always)]
     #[must_use]
     pub(crate) unsafe fn free_remote(self, block: *mut u8) -> bool {
-        let Some((own, class, slot)) = self.slot_for(block.addr()) else { return false };
+        let Some((own, entry, class)) = self.small_block(block.addr()) else { return false };
         // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
         let block = unsafe { FreeBlock::new(block, class) };
         if block.is_marked() {
             return false;
         }
-        flush::buffer(own, slot, block);
+        match own.remote().slot_of(entry.generation()) {
+            Some(slot) => flush::buffer(own, slot, block),
+            None if own.shared().secret.is_drawn() => return false,
+            None => free_small(own, block, entry),
+        }
         true
     }
 }

@@ -19,34 +19,39 @@ impl Countdown {
     }
 
     /// Units until the next sample, the sampled one included, if one in `mean` is sampled.
-    pub(crate) fn left(&self, mean: u64, random: impl FnOnce() -> u64) -> u64 {
+    fn left(&self, mean: u64, random: impl FnOnce() -> u64) -> u64 {
         if self.left.get() == 0 {
             self.left.set(units_until(mean, random()));
         }
         self.left.get()
     }
 
-    /// Counts units, unless the countdown would end with them or with `more` that come after. Returns whether it did.
+    /// Counts units, unless the countdown would end with them. Returns whether it did.
     #[inline]
-    pub(crate) fn skip(&self, units: u64, more: u64) -> bool {
+    pub(crate) fn skip(&self, units: u64) -> bool {
         let left = self.left.get();
-        let is_far = left > units.saturating_add(more);
+        let is_far = left > units;
         if is_far {
             self.left.set(left - units);
         }
         is_far
     }
 
-    /// Counts units that were not sampled. Returns whether the sample was to be among them; the next countdown began there, and ends no
-    /// earlier than with the next unit.
-    pub(crate) fn pass(&self, units: u64, mean: u64, random: impl Fn() -> u64) -> bool {
-        let left = self.left(mean, &random);
-        let is_over = units >= left;
-        let next = if is_over { units_until(mean, random()).saturating_sub(units - left).max(1) } else { left - units };
-        self.left.set(next);
-        is_over
+    /// Counts units. Returns how many samples fell among them; no more than [`AT_ONCE`], after which the countdown begins anew.
+    pub(crate) fn pass(&self, units: u64, mean: u64, random: impl Fn() -> u64) -> u32 {
+        let (mut left, mut units, mut n) = (self.left(mean, &random), units, 0);
+        while units >= left {
+            n += 1;
+            units = if n < AT_ONCE { units - left } else { 0 };
+            left = units_until(mean, random());
+        }
+        self.left.set(left - units);
+        n
     }
 }
+
+/// Samples that fall among units that are counted at once, at most.
+const AT_ONCE: u32 = 64;
 
 /// Units until the next sample, the sampled one included, if one in `mean` is sampled: geometric, from a random number. 1 or more; always 1
 /// if `mean` is 1.
@@ -114,11 +119,10 @@ mod tests {
     #[test]
     fn units_are_sampled_at_the_same_rate_however_many_pass_at_once() {
         let source = RandomNumbers::new();
-        for at_once in [1, 7, 60] {
+        for at_once in [1, 7, 60, 10_000] {
             let (countdown, mean) = (Countdown::new(), 1000);
-            let n = (0..6_000_000 / at_once).filter(|_| countdown.pass(at_once, mean, || source.draw(|| 1))).count();
-            // Two samples in one step are one: with 60 units that is one in thirty of them.
-            assert!((5600..6240).contains(&n), "{at_once}: {n}");
+            let n: u32 = (0..6_000_000 / at_once).map(|_| countdown.pass(at_once, mean, || source.draw(|| 1))).sum();
+            assert!((5700..6300).contains(&n), "{at_once}: {n}");
         }
     }
 
@@ -128,21 +132,29 @@ mod tests {
         let random = || source.draw(|| 3);
         let countdown = Countdown::new();
         let left = countdown.left(50, random);
-        assert!(!countdown.pass(left - 1, 50, random));
+        assert_eq!(countdown.pass(left - 1, 50, random), 0);
         assert_eq!(countdown.left(50, random), 1);
-        assert!(countdown.pass(1, 50, random));
-        assert!(!countdown.pass(0, 50, random));
+        assert_eq!(countdown.pass(1, 50, random), 1);
+        assert_eq!(countdown.pass(0, 50, random), 0);
+    }
+
+    #[test]
+    fn so_many_units_at_once_that_most_are_not_looked_at_begin_the_countdown_anew() {
+        let source = RandomNumbers::new();
+        let countdown = Countdown::new();
+        assert_eq!(countdown.pass(u64::MAX, 1, || source.draw(|| 3)), AT_ONCE);
+        assert_eq!(countdown.left(1, || 1), 1);
     }
 
     #[test]
     fn units_are_skipped_only_if_the_end_is_farther_away() {
         let countdown = Countdown::new();
-        assert!(!countdown.skip(0, 0), "nothing was drawn");
+        assert!(!countdown.skip(0), "nothing was drawn");
         let left = countdown.left(1000, || 12_345);
-        assert!(!countdown.skip(left, 0) && !countdown.skip(1, left - 1));
+        assert!(!countdown.skip(left));
         assert_eq!(countdown.left(1000, || 1), left);
-        assert!(countdown.skip(left - 2, 1));
-        assert_eq!(countdown.left(1000, || 1), 2);
+        assert!(countdown.skip(left - 1));
+        assert_eq!(countdown.left(1000, || 1), 1);
     }
 
     #[test]

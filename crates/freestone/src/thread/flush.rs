@@ -5,7 +5,6 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::{N_CLASSES, block_bytes};
-use crate::span::blocks::Home;
 use crate::span::{Generation, PageIndex, View};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
@@ -119,22 +118,18 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
         Err(address) => return own.report(Misuse::link_written(block_bytes(class)), address),
     };
     let n = chain.n_left();
-    let mut home: Option<Home<'_>> = None;
     while !chain.first().is_null() {
-        home = match home {
-            Some(same) if same.holds(chain.first()) => Some(same),
-            _ => spans::home_of(own.layout(), own.lookup(), chain.first().addr()),
+        let Some(home) = spans::home_of(own.layout(), own.lookup(), chain.first().addr()) else {
+            send_first(own, &view, &mut chain);
+            continue;
         };
-        match &home {
-            Some(found) => {
-                returns::turn_to(own, found.span.page());
-                // One at a time while each may have been the last allocated block of an OS page.
-                let most = if own.purge().is_on() { 1 } else { chain.n_left() };
-                if !returns::give_back(own, found, &mut chain, most) {
-                    home = None;
-                }
+        returns::turn_to(own, home.span.page());
+        loop {
+            // One at a time while each may have been the last allocated block of an OS page.
+            let most = if own.purge().is_on() { 1 } else { chain.n_left() };
+            if !returns::give_back(own, &home, &mut chain, most) || !home.holds(chain.first()) {
+                break;
             }
-            None => send_first(own, &view, &mut chain),
         }
     }
     returns::turn_to(own, PageIndex::NONE);

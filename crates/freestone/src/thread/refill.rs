@@ -50,8 +50,7 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
 /// Brings a batch of blocks into a bin, if there is memory for one.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
     let capacity = flush::bin_capacity(own, class);
-    let n = sampling::batch(own, (capacity / 2).max(1));
-    let Some(batch) = take_batch(own, class, n) else { return };
+    let Some(batch) = take_batch(own, class, (capacity / 2).max(1)) else { return };
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
     own.bins().put_batch(batch);
     let lacks = i64::from(capacity) - own.bins().len(class);
@@ -63,7 +62,7 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
 fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch> {
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     loop {
-        if let Some((batch, n_reused)) = spans.take(layout, n, shared.os().os_page_bytes(), own.bins().key()) {
+        if let Some((batch, n_reused)) = spans.take(&shared.pages, n, own.bins().key()) {
             own.accounts().add_free(class, -i64::from(n_reused));
             return Some(batch);
         }

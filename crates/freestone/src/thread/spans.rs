@@ -77,13 +77,15 @@ impl ClassSpans {
 
     /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page or pages that were never carved. Returns them, linked
     /// with `key`, and how many were free before. `None` if there is no current span, or it has no block left: then it is in `full` afterwards.
-    pub(crate) fn take(&self, layout: &Layout, n: u32, os_page_bytes: usize, key: LinkKey) -> Option<(FreeBatch, u32)> {
+    /// `pages` provides the memory of what is carved.
+    pub(crate) fn take<O: Os>(&self, pages: &PageHeap<O>, n: u32, key: LinkKey) -> Option<(FreeBatch, u32)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
-        let span = unsafe { OwnedSpan::at(layout, page) };
+        let span = unsafe { OwnedSpan::at(pages.layout(), page) };
         let reused = blocks::take(&span, n, key);
         let n_reused = reused.len;
-        let blocks = if n_reused == 0 { blocks::carve(&span, n, os_page_bytes, key) } else { reused };
+        let carve = || blocks::carve(&span, n, pages.os().os_page_bytes(), key, |fresh| pages.populate_fresh(fresh));
+        let blocks = if n_reused == 0 { carve() } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
             self.retire_current(&span);
@@ -351,8 +353,7 @@ impl OwnedSpans {
 /// The span that holds the block at `address`, if it is this heap's: `lookup` is up to date.
 #[inline]
 pub(crate) fn home_of<'a>(layout: &'a Layout, lookup: &Lookup, address: usize) -> Option<Home<'a>> {
-    lookup.own_class(address)?;
-    let page = lookup.view().page_of(address)?;
+    let (page, _) = lookup.own_page_and_class(address)?;
     // SAFETY: a page with an entry has a record, and in a small span every record has the first page right.
     let first = unsafe { &*layout.record(page) }.first_page();
     // SAFETY: the page has this heap's tag, so the small span that starts at `first` is this heap's.

@@ -4,9 +4,9 @@
 //!  malloc ─▶ bin empty ─────────▶ slow way ─▶ watched? ─no──▶ as ever
 //!  free   ─▶ not this heap's ───▶                 │ yes
 //!  drop   ─▶ no room in the bin ▶                 ▼
-//!                       allocate    a random block of the magazine; still filled? ─▶ canary and trailer behind what was asked for
+//!                       allocate    a random block of the magazine, whose place one takes that has waited; still filled? ─▶ canary and trailer behind what was asked for
 //!                       exact_free  start of a block, out, right size, canary whole ─▶ filled ─▶ quarantine
-//!                       release     ─▶ magazine; what it has no room for: still filled? ─▶ span, or owner
+//!                       release     if too many wait: ─▶ magazine; what it has no room for: still filled? ─▶ span, or owner
 //! ```
 //!
 //! A watched heap's hot fields never let a hot path succeed: bins empty, no room, lookup empty, large-run cache closed. So the hot paths do not
@@ -26,7 +26,7 @@
 //! | [`empty_block`] | blocks of no bytes |
 //! | [`large_marks`] | what is known of a large block |
 //! | [`large_block`] | large blocks: handing out, resizing in place |
-//! | [`release`] | from the quarantine to the magazine, and from there to the span |
+//! | [`release`] | from the quarantine to magazine and span, when too many blocks wait |
 //! | [`homecoming`] | blocks that come home from other threads |
 //! | [`resize`] | resizing |
 //!
@@ -42,7 +42,6 @@ pub(crate) mod homecoming;
 pub(crate) mod large_block;
 pub(crate) mod large_marks;
 pub(crate) mod magazine;
-mod place;
 pub(crate) mod quarantine;
 pub(crate) mod release;
 pub(crate) mod request;

@@ -35,6 +35,17 @@ fn a_wrong_option_is_reported_with_its_source_and_ignored() {
 }
 
 #[test]
+fn a_name_that_is_nearly_an_options_is_reported_with_that_option() {
+    let said = alone(&[("DECAY_M", "5"), ("BIN_MAX", "many")], || {
+        assert_eq!(ALLOCATOR.option("decay_ms"), Some(1000));
+    });
+    let Some(said) = said else { return };
+    assert!(said.contains("FREESTONE_DECAY_M=5 (environment) ignored"), "{said}");
+    assert_eq!(said.matches("did you mean").count(), 1, "{said}");
+    assert!(said.contains("did you mean `decay_ms`?"), "{said}");
+}
+
+#[test]
 fn the_report_has_a_line_for_the_start_for_samples_and_for_the_end() {
     let path = env::temp_dir().join(format!("freestone-process-{}", std::process::id()));
     let options = [("REPORT", path.to_str().expect("the folder has a name in ASCII")), ("REPORT_MS", "5")];

@@ -7,8 +7,12 @@
 //! The tests call the C library as its manual says, and use no block after freeing it.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+mod access;
 mod environment;
+mod faults;
+mod heap_profile;
 mod lifetimes;
+mod live_page;
 mod memory;
 mod recording;
 

@@ -3,8 +3,8 @@ use crate::{ALLOCATOR, MIB, alone};
 use freestone::door;
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, ptr};
 
 #[test]
 fn statistics_count_what_is_held_and_a_purge_returns_what_it_gave_back() {
@@ -146,4 +146,36 @@ fn an_allocation_is_tried_again_after_the_listener_has_made_room() {
             ALLOCATOR.purge();
         }
     });
+}
+
+/// A pointer that is no block stays that, however much memory a listener makes free.
+#[test]
+fn the_listener_is_called_for_a_block_that_cannot_grow_and_not_for_a_wrong_pointer() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn count(_in_use_bytes: usize, _argument: *mut c_void) {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    }
+    for level in ["default", "checks"] {
+        let options = [("LIMIT_HARD", "32m"), ("HARDEN", level), ("MISUSE", "ignore"), ("BACKGROUND", "off")];
+        alone(&options, || {
+            // SAFETY: any thread may call the function with any argument.
+            unsafe { ALLOCATOR.on_pressure(Some(count), ptr::null_mut()) };
+            let n_calls = |block: *mut u8| {
+                let before = CALLS.load(Ordering::Relaxed);
+                // SAFETY: the block is live, or wrong in a way that this level of hardening sees.
+                assert!(unsafe { door::reallocate(block, 64 * MIB, 1) }.is_null());
+                CALLS.load(Ordering::Relaxed) - before
+            };
+            let (small, other, large) = (door::allocate(100), door::allocate(100), door::allocate(300_000));
+            assert_eq!((n_calls(small), n_calls(large)), (1, 1));
+            let mut foreign = [0_u64; 2];
+            assert_eq!(n_calls((&raw mut foreign).cast()), 0);
+            if env::var("FREESTONE_HARDEN").is_ok_and(|level| level == "checks") {
+                assert_eq!((n_calls(small.wrapping_add(16)), n_calls(large.wrapping_add(4096))), (0, 0));
+                // SAFETY: the block is live, and not used again but for the mistake that the test is about.
+                unsafe { door::free(other) };
+                assert_eq!((n_calls(other), n_calls(small)), (0, 1));
+            }
+        });
+    }
 }

@@ -9,6 +9,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Words that cargo prints when it gets a package neither from the registry nor from its own cache.
+const NOT_FETCHED: [&str; 3] = ["failed to download", "failed to fetch", "--offline"];
+
 /// A checkout, and the cargo target folder in it that contains this command.
 pub(crate) struct Checkout {
     /// The folder with the workspace's `Cargo.toml`.
@@ -81,9 +84,19 @@ fn cargo_build(workspace: &Path, package: &str, target: &Path, log: &Path) -> Re
         .status()
         .context("cargo could not be started; install Rust from rustup.rs, or build on a machine that has it")?;
     if !status.success() {
-        bail!("{package} did not build; the compiler's messages are in {}", log.display());
+        bail!("{package} {}, in {}", reason(&fs::read_to_string(log).unwrap_or_default()), log.display());
     }
     Ok(())
+}
+
+/// What keeps a package from being built, by what cargo printed, up to the name of the log.
+fn reason(log: &str) -> &'static str {
+    if NOT_FETCHED.iter().any(|words| log.contains(words)) {
+        "is made of sources that cargo could not download: try again where the package registry can be reached, or take a library of \
+         this allocator that you have (--allocator NAME=PATH.so); cargo's messages are"
+    } else {
+        "did not build; the compiler's messages are"
+    }
 }
 
 #[cfg(test)]

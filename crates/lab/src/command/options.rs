@@ -36,7 +36,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     }
     let header = ["option", "value", "from", "default", "unit", "range", "effect"].map(str::to_owned);
     let mut table = table::text(&header);
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         let (value, source) = current(spec);
         let row = [
             environment_key(spec),
@@ -45,7 +45,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             spec.default.into(),
             unit(spec),
             spec.range().to_string(),
-            spec.effect.into(),
+            spec.effect().into(),
         ];
         table.add_row(row);
     }
@@ -108,6 +108,6 @@ fn as_json(spec: &OptionSpec) -> serde_json::Value {
     let (value, source) = current(spec);
     json!({
         "key": spec.key, "environment": environment_key(spec), "value": value, "source": source, "default": spec.default,
-        "unit": unit(spec), "range": spec.range().to_string(), "effect": spec.effect,
+        "unit": unit(spec), "range": spec.range().to_string(), "effect": spec.effect(),
     })
 }

@@ -30,6 +30,9 @@ pub(crate) static WORKLOAD: Workload = Workload {
 /// Smallest and largest size in bytes of each phase; used in turn.
 const MIXES: [(usize, usize); 4] = [(16, 128), (256, 1024), (48, 400), (2048, 16_384)];
 
+/// Bytes allocated or freed between two samples of the resident size: some hundred samples for the least live memory.
+const SAMPLED_EVERY_BYTES: usize = 8 << 20;
+
 /// The tag of a block. It is derived from the block, because a tag in the table would need memory, which would count as live.
 fn tag_of(block: &Block) -> u64 {
     block.size() as u64
@@ -53,6 +56,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
                 }
                 let block = table.swap_remove(index);
                 live_bytes -= block.size();
+                sampler.sample_each(SAMPLED_EVERY_BYTES, block.size());
                 checksum = checksum.wrapping_add(CHeap.verify(&block, tag_of(&block)));
                 CHeap.release(block);
             }
@@ -62,6 +66,7 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
                 block.touch(4096, phase as u8);
                 block.stamp(tag_of(&block));
                 live_bytes += block.size();
+                sampler.sample_each(SAMPLED_EVERY_BYTES, block.size());
                 table.push(block);
                 ops += 1;
             }

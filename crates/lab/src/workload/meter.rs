@@ -85,6 +85,8 @@ pub(crate) struct Sampler {
     began: Instant,
     slept: Duration,
     series: Vec<(u64, u64)>,
+    /// How far the workload is since the last sample that [`sample_each`](Self::sample_each) took.
+    progress: usize,
 }
 
 impl Sampler {
@@ -94,6 +96,7 @@ impl Sampler {
             began: Instant::now(),
             slept: Duration::ZERO,
             series: Vec::with_capacity(4096),
+            progress: 0,
         }
     }
 
@@ -104,6 +107,16 @@ impl Sampler {
             self.series.push((self.began.elapsed().as_millis() as u64, bytes));
         }
         bytes
+    }
+
+    /// Takes a sample once the workload is `step` further than at the last one; it is `more` further than at the last call.
+    #[inline]
+    pub(crate) fn sample_each(&mut self, step: usize, more: usize) {
+        self.progress += more;
+        if self.progress >= step {
+            self.progress = 0;
+            self.sample();
+        }
     }
 
     /// Sleeps for `duration` and takes a sample every `step`; the time does not count as the section's.
@@ -143,6 +156,16 @@ mod tests {
         assert!(measured.wall_ns <= (elapsed - Duration::from_millis(300)).as_nanos() as u64, "the sleep is left out");
         assert!(series.len() >= 3 && series.is_sorted_by_key(|&(ms, _)| ms), "{series:?}");
         assert!(measured.peak_rss_bytes.unwrap() > 0);
+    }
+
+    #[test]
+    fn a_sample_is_taken_at_each_step_that_the_workload_reaches() {
+        let mut meter = Meter::default();
+        meter.section(|sampler| {
+            let before = sampler.series.len();
+            [40, 40, 40, 300, 99].iter().for_each(|&more| sampler.sample_each(100, more));
+            assert_eq!(sampler.series.len() - before, 2, "at 120 and at 300 more");
+        });
     }
 
     #[test]

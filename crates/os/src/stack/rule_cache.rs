@@ -12,8 +12,8 @@
 //! The entries are mapped when the first rule is kept: most processes take no stack. Without memory for them no rule is kept.
 
 use super::rule::RuleWord;
-use crate::scratch::LateWords;
-use core::sync::atomic::Ordering;
+use crate::late::Late;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Sets, a power of two: programs allocate in some hundreds of places.
 const SETS: usize = 512;
@@ -25,14 +25,14 @@ const WORDS: usize = 2;
 const SET_WORDS: usize = 2 * WORDS;
 
 /// See the module header.
-pub(super) struct RuleCache(LateWords<{ SETS * SET_WORDS }>);
+pub(super) struct RuleCache(Late<[AtomicU64; SETS * SET_WORDS]>);
 
 /// The process's.
 pub(super) static RULES: RuleCache = RuleCache::new();
 
 impl RuleCache {
     const fn new() -> Self {
-        Self(LateWords::new())
+        Self(Late::new())
     }
 
     /// Where the words of an address's set begin.

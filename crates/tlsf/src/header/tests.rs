@@ -29,7 +29,7 @@ fn a_header_has_the_size_and_flags_that_it_was_made_with() {
 
 #[test]
 fn a_flipped_bit_breaks_the_seal_unless_it_is_a_flag_or_part_of_the_size() {
-    for number in 1..500 {
+    for number in (1..500).step_by(if cfg!(miri) { 83 } else { 1 }) {
         let sealer = Sealer::new(number);
         let word = sealer.encode(Header::new(4096, 0));
         for bit in 0..64 {
@@ -43,7 +43,7 @@ fn a_flipped_bit_breaks_the_seal_unless_it_is_a_flag_or_part_of_the_size() {
 
 #[test]
 fn a_nul_written_over_a_headers_first_byte_always_breaks_its_seal() {
-    for number in 1..500 {
+    for number in (1..500).step_by(if cfg!(miri) { 83 } else { 1 }) {
         let sealer = Sealer::new(number);
         let mut bytes = sealer.encode(Header::new(32, 0)).to_ne_bytes();
         bytes[if cfg!(target_endian = "little") { 0 } else { 7 }] = 0;

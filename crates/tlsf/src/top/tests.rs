@@ -75,7 +75,7 @@ fn the_top_goes_with_its_region_and_the_next_region_added_has_one() {
 
 #[test]
 fn a_bit_flipped_in_the_tops_header_is_reported_and_nothing_is_cut() {
-    for bit in 0..64 {
+    for bit in (0..64).step_by(if cfg!(miri) { 5 } else { 1 }) {
         let mut memory = Memory([const { MaybeUninit::zeroed() }; 1024]);
         let mut heap = Tlsf::new();
         heap.add_region(&mut memory.0).unwrap();

@@ -2,12 +2,14 @@
 //! So every state of the drawing in the module header is reached, on one thread and in a known order.
 extern crate std;
 
-use super::super::{CONTENDED, FORK, FREE, GRANTED, Guard, HELD, Lock, Parking, STARVED, WAITED_FOR, WANTED};
 use super::forker;
+use crate::lock::word::{CONTENDED, FORK, FREE, GRANTED, HELD, STARVED, WAITED_FOR, WANTED};
+use crate::lock::{Guard, Lock, Parking};
 use crate::sync::{AtomicU32, Ordering};
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::vec::Vec;
 
 /// What happens during one wait; it gets the lock's word.
@@ -49,7 +51,7 @@ impl Parking for Scripted {
 type Scripts = Lock<u32, Scripted>;
 
 fn state(lock: &Scripts) -> u32 {
-    lock.state.load(Ordering::Relaxed)
+    lock.word.state.load(Ordering::Relaxed)
 }
 
 fn wakes() -> Vec<bool> {
@@ -61,9 +63,19 @@ fn then(state: u32, step: impl FnOnce(&AtomicU32) + 'static) {
     SCRIPT.with_borrow_mut(|script| script.push_back((state, Box::new(step))));
 }
 
+/// Every lock of these tests: Miri reports what nothing refers to any more.
+static LOCKS: Mutex<Vec<&'static Scripts>> = Mutex::new(Vec::new());
+
+/// A lock that is free.
+fn free() -> &'static Scripts {
+    let lock: &Scripts = Box::leak(Box::new(Lock::new(7)));
+    LOCKS.lock().unwrap_or_else(PoisonError::into_inner).push(lock);
+    lock
+}
+
 /// A lock that another thread holds. A step can make that thread release it.
 fn held() -> &'static Scripts {
-    let lock: &Scripts = Box::leak(Box::new(Lock::new(7)));
+    let lock = free();
     core::mem::forget(lock.lock());
     assert_eq!(state(lock), HELD);
     lock
@@ -126,7 +138,7 @@ fn a_thread_that_was_overtaken_too_often_is_handed_the_lock() {
 #[test]
 fn a_second_overtaken_thread_waits_until_the_first_has_had_the_lock() {
     let lock = held();
-    lock.state.store(CONTENDED | STARVED, Ordering::Relaxed);
+    lock.word.state.store(CONTENDED | STARVED, Ordering::Relaxed);
     for _ in 0..2 {
         then(CONTENDED | STARVED | WAITED_FOR, |_| {});
     }
@@ -158,7 +170,7 @@ fn a_fork_is_handed_the_lock_at_the_next_release() {
 #[test]
 fn a_fork_that_is_handed_a_contended_lock_wakes_a_waiter_at_its_end() {
     let lock = held();
-    lock.state.store(CONTENDED, Ordering::Relaxed);
+    lock.word.state.store(CONTENDED, Ordering::Relaxed);
     then(CONTENDED | WANTED, other_releases(lock));
     lock.acquire_raw();
     assert_eq!((state(lock), wakes()), (FORK | WAITED_FOR, std::vec![true]));
@@ -170,7 +182,7 @@ fn a_fork_that_is_handed_a_contended_lock_wakes_a_waiter_at_its_end() {
 #[test]
 fn a_fork_goes_before_a_thread_that_was_overtaken() {
     let lock = held();
-    lock.state.store(CONTENDED | STARVED | WANTED, Ordering::Relaxed);
+    lock.word.state.store(CONTENDED | STARVED | WANTED, Ordering::Relaxed);
     drop(Guard { lock });
     assert_eq!(state(lock), FORK | WAITED_FOR);
 }
@@ -178,7 +190,7 @@ fn a_fork_goes_before_a_thread_that_was_overtaken() {
 #[test]
 fn a_second_fork_waits_for_the_end_of_the_first() {
     let lock = held();
-    lock.state.store(FORK, Ordering::Relaxed);
+    lock.word.state.store(FORK, Ordering::Relaxed);
     then(FORK | WAITED_FOR, move |_| release(lock));
     lock.acquire_raw();
     assert_eq!((state(lock), wakes()), (FORK, std::vec![false]));
@@ -188,13 +200,13 @@ fn a_second_fork_waits_for_the_end_of_the_first() {
 
 #[test]
 fn the_thread_that_forks_enters_again_and_again_and_others_wait() {
-    let lock: &'static Scripts = Box::leak(Box::new(Lock::new(7)));
+    let lock = free();
     lock.acquire_raw();
     IS_FORKING.set(true);
     let (outer, inner) = (lock.lock(), lock.lock());
     assert_eq!(state(lock), FORK + 2);
     drop(inner);
-    lock.state.fetch_or(WAITED_FOR, Ordering::Relaxed);
+    lock.word.state.fetch_or(WAITED_FOR, Ordering::Relaxed);
     drop(outer);
     assert_eq!((state(lock), wakes()), (FORK | WAITED_FOR, std::vec![]), "the count goes down and the mark stays");
     IS_FORKING.set(false);

@@ -148,3 +148,26 @@ fn in_a_forked_child_it_does_not_exist_and_is_due_if_it_is_wanted() {
         assert_eq!((state(&thread), is_due(&thread)), (NONE, due), "background={background}, has_heap={has_heap}");
     }
 }
+
+#[test]
+fn it_is_due_in_a_program_of_one_thread_if_a_page_or_profiles_are_to_be_written() {
+    let (with_page, with_profiles, without) = (shared_with("auto"), shared_with("auto"), shared_with("auto"));
+    live::set_path(with_page.settings(), b"/tmp/page").unwrap();
+    with_profiles.settings().set(key::HEAP_PROFILE, b"on").unwrap();
+    with_profiles.settings().set(key::HEAP_PROFILE_MS, b"50").unwrap();
+    for (shared, due) in [(with_page, true), (with_profiles, true), (without, false)] {
+        let thread = BackgroundThread::new(idle);
+        thread.thread_created(&shared);
+        assert_eq!(is_due(&thread), due);
+    }
+}
+
+#[test]
+fn there_are_states_of_a_page_if_it_has_a_path_and_the_process_is_in_no_sandbox() {
+    let settings = Settings::new();
+    assert_eq!(live_ms(&settings), None);
+    live::set_path(&settings, b"/tmp/page").unwrap();
+    assert_eq!(live_ms(&settings), Some(live::INTERVAL_MS));
+    settings.set(key::SANDBOX, b"on").unwrap();
+    assert_eq!(live_ms(&settings), None);
+}

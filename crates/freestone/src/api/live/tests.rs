@@ -37,3 +37,20 @@ fn a_path_that_the_number_makes_too_long_is_none() {
     assert_eq!(c_path(&expanded).is_some(), format!("{}", process::id()).len() <= 2);
     assert_eq!(set_path(&settings, &[b'x'; 2000]), Err(Mistake::OutOfRange));
 }
+
+#[test]
+fn a_page_at_the_default_path_comes_an_interval_later_and_in_a_sandbox_there_is_none() {
+    let (settings, now_ms) = (Settings::new(), 5000);
+    let begun = || {
+        let page = LivePage::new();
+        page.begin(&settings, now_ms);
+        (page.is_on(), page.due_ms.load(Ordering::Relaxed))
+    };
+    assert!(!begun().0);
+    set_path(&settings, b"/run/page").unwrap();
+    assert_eq!(begun(), (true, now_ms));
+    set_path(&settings, b"on").unwrap();
+    assert_eq!(begun(), (true, now_ms + u64::from(INTERVAL_MS)));
+    settings.set(crate::config::key::SANDBOX, b"on").unwrap();
+    assert!(!begun().0);
+}

@@ -297,3 +297,18 @@ fn a_profile_of_every_allocation_has_the_bytes_and_blocks_of_the_statistics() {
         }
     }
 }
+
+#[test]
+fn a_heaps_row_adds_up_its_classes() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let row = || heap_row(&world.shared, heap.heap(), None);
+    let many = |n, size| -> Vec<_> { (0..n).map(|_| heap.allocate(size, 1).start).collect() };
+    let (small, medium) = (many(300, 48), many(200, 1024));
+    assert_eq!(row().n_allocations, 500, "{:?}", row());
+    let before = row().cached;
+    small.into_iter().take(10).chain(medium.into_iter().take(2)).for_each(|block| free(heap, block));
+    assert_eq!(row().cached, before + 10 * 48 + 2 * 1024, "{:?}", row());
+    upkeep::flush_all(heap);
+    assert_eq!((row().n_frees, row().cached), (12, 0), "{:?}", row());
+}

@@ -9,7 +9,7 @@ use freestone_base::units::Pages;
 use freestone_os::GuardBy;
 
 /// Most blocks.
-const BLOCKS_MOST: usize = 512;
+pub(in crate::page) const BLOCKS_MOST: usize = 512;
 
 /// There may always be this many pages: 64 MiB.
 const PAGES_LEAST: Pages = Pages(1024);
@@ -29,7 +29,8 @@ pub(in crate::page) struct Held {
 /// See the module header.
 #[derive(Debug)]
 pub(in crate::page) struct HeldBack {
-    ring: [Held; BLOCKS_MOST],
+    /// None before the first block is held back, and then [`BLOCKS_MOST`].
+    ring: Option<&'static mut [Held]>,
     first: usize,
     len: usize,
     pages: Pages,
@@ -37,12 +38,14 @@ pub(in crate::page) struct HeldBack {
 
 impl HeldBack {
     /// None.
-    pub(in crate::page) const NONE: Self = Self {
-        ring: [Held { page: PageIndex::NONE, by: GuardBy::Marker }; BLOCKS_MOST],
-        first: 0,
-        len: 0,
-        pages: Pages::ZERO,
-    };
+    pub(in crate::page) const NONE: Self = Self { ring: None, first: 0, len: 0, pages: Pages::ZERO };
+
+    /// Gets the places for blocks from `ring`, if it has none yet.
+    pub(in crate::page) fn provide(&mut self, ring: impl FnOnce() -> Option<&'static mut [Held]>) {
+        if self.ring.is_none() {
+            self.ring = ring();
+        }
+    }
 
     /// Whether a block of `pages` may be held back at all while `in_use` pages are in use.
     pub(in crate::page) fn takes(pages: Pages, in_use: Pages) -> bool {
@@ -51,12 +54,13 @@ impl HeldBack {
 
     /// Whether there is room for a block of `pages` while `in_use` pages are in use.
     pub(in crate::page) fn has_room(&self, pages: Pages, in_use: Pages) -> bool {
-        self.len < BLOCKS_MOST && Self::takes(self.pages + pages, in_use)
+        self.ring.is_some() && self.len < BLOCKS_MOST && Self::takes(self.pages + pages, in_use)
     }
 
     /// Adds a block of `pages`, for which there is room.
     pub(in crate::page) fn push(&mut self, held: Held, pages: Pages) {
-        if let Some(place) = self.ring.get_mut((self.first + self.len) % BLOCKS_MOST) {
+        let place = self.ring.as_deref_mut().and_then(|ring| ring.get_mut((self.first + self.len) % BLOCKS_MOST));
+        if let Some(place) = place {
             *place = held;
             self.len += 1;
             self.pages += pages;
@@ -65,7 +69,8 @@ impl HeldBack {
 
     /// The block that came first.
     pub(in crate::page) fn oldest(&self) -> Option<Held> {
-        if self.len == 0 { None } else { self.ring.get(self.first).copied() }
+        let ring = self.ring.as_deref().filter(|_| self.len > 0)?;
+        ring.get(self.first).copied()
     }
 
     /// Takes out the block that came first, which has `pages`.
@@ -79,6 +84,13 @@ impl HeldBack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    extern crate std;
+
+    fn none() -> HeldBack {
+        let mut waiting = HeldBack::NONE;
+        waiting.provide(|| Some(std::vec![held(0); BLOCKS_MOST].leak()));
+        waiting
+    }
 
     fn held(page: u32) -> Held {
         Held { page: PageIndex(page), by: GuardBy::Marker }
@@ -86,7 +98,7 @@ mod tests {
 
     #[test]
     fn blocks_leave_in_the_order_in_which_they_came_however_often_the_ring_goes_round() {
-        let mut waiting = HeldBack::NONE;
+        let mut waiting = none();
         assert_eq!(waiting.oldest(), None);
         for round in 0..3 * BLOCKS_MOST as u32 {
             waiting.push(held(2 * round), Pages(4));
@@ -101,7 +113,7 @@ mod tests {
 
     #[test]
     fn as_many_pages_wait_as_are_in_use_within_the_bounds() {
-        let mut waiting = HeldBack::NONE;
+        let mut waiting = none();
         for (in_use, most) in [(0, 1024), (1024, 1024), (5000, 5000), (1 << 20, 16384)] {
             assert!(HeldBack::takes(Pages(most), Pages(in_use)));
             assert!(!HeldBack::takes(Pages(most + 1), Pages(in_use)));
@@ -113,11 +125,21 @@ mod tests {
 
     #[test]
     fn no_more_blocks_wait_than_the_ring_has_places() {
-        let mut waiting = HeldBack::NONE;
+        let mut waiting = none();
         for page in 0..BLOCKS_MOST as u32 {
             assert!(waiting.has_room(Pages(1), Pages(0)));
             waiting.push(held(page), Pages(1));
         }
         assert!(!waiting.has_room(Pages(1), Pages(0)));
+    }
+
+    #[test]
+    fn without_places_nothing_is_held_back_and_a_later_ring_is_taken() {
+        let mut waiting = HeldBack::NONE;
+        waiting.provide(|| None);
+        assert!(!waiting.has_room(Pages(1), Pages(0)));
+        waiting.provide(|| Some(std::vec![held(0); BLOCKS_MOST].leak()));
+        assert!(waiting.has_room(Pages(1), Pages(0)));
+        waiting.provide(|| unreachable!("it has places"));
     }
 }

@@ -19,10 +19,13 @@
 use crate::span::layout::BITMAP_BYTES;
 use crate::span::{Layout, PageIndex, Span};
 use freestone_base::align;
-use freestone_os::{Errno, Os};
+use freestone_os::{Errno, Os, Prefault};
 
 /// Metadata is committed for this many pages at first: one OS page of records, 4 MiB of pages.
 const PAGES_FIRST: usize = 64;
+
+/// Storage gets its memory when it is committed if it is no longer than this: a thread's heap, which is written everywhere at once.
+const POPULATED_MOST: usize = 16 << 10;
 
 /// The three arrays of an address range, and how much of each is committed: bytes from its start, whole OS pages.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +51,11 @@ impl MetadataArrays {
         if arrays.extend(os, PAGES_FIRST).is_err() {
             arrays.release(os);
             return None;
+        }
+        // The first span writes to both at once.
+        for (start, bytes) in [(layout.record(PageIndex(0)).cast(), arrays.records), (layout.map.start(), arrays.map)] {
+            // SAFETY: the bytes were committed just now, in whole OS pages.
+            let _ = unsafe { os.prefault(start, bytes, Prefault::Populate) };
         }
         Some(arrays)
     }
@@ -83,9 +91,13 @@ impl MetadataArrays {
             return Err(Errno::NOMEM);
         }
         if wanted > self.storage {
+            let (next, more) = (start.wrapping_add(self.storage), wanted - self.storage);
             // SAFETY: the bytes lie in the storage, beyond its watermark, where nothing of ours is mapped.
-            unsafe { os.commit(start.wrapping_add(self.storage), wanted - self.storage, true) }
-                .map_err(as_no_memory)?;
+            unsafe { os.commit(next, more, true) }.map_err(as_no_memory)?;
+            if more <= POPULATED_MOST {
+                // SAFETY: the bytes were committed just now, in whole OS pages.
+                let _ = unsafe { os.prefault(next, more, Prefault::Populate) };
+            }
             self.storage = wanted;
         }
         Ok(())

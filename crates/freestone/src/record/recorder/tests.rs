@@ -1,4 +1,4 @@
-#![cfg(not(miri))]
+#![cfg(all(target_os = "linux", not(miri)))]
 extern crate std;
 
 use super::*;

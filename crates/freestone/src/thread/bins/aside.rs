@@ -7,11 +7,11 @@ use crate::span::View;
 use crate::span::free_node::{END_OF_BIN, Linked};
 
 impl Bins {
-    /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, if blocks are kept so
-    /// already, or if they were and nothing was allocated since: a thread that only frees gains nothing by it.
+    /// Empties a bin and keeps its blocks beside it, so that the next allocation takes the slow path. Nothing if it is empty, or if blocks are kept so
+    /// already.
     pub(crate) fn set_aside(&self, class: usize) {
-        let (state, n, allocs) = (&self.classes[class], self.len(class), self.allocs(class));
-        if state.n_aside.get() == 0 && n > 0 && state.aside_at.replace(allocs) != allocs {
+        let (state, n) = (&self.classes[class], self.len(class));
+        if state.n_aside.get() == 0 && n > 0 {
             state.aside.set(self.heads[class].replace(END_OF_BIN));
             state.n_aside.set(n);
             self.count_moved(class, -n);
@@ -80,11 +80,6 @@ impl Bins {
         }
         self.count_moved(class, n_found as i64 - n_newer);
         Err(blocks.before.addr())
-    }
-
-    /// How many blocks of a bin are set aside.
-    pub(crate) fn n_aside(&self, class: usize) -> i64 {
-        self.classes[class].n_aside.get()
     }
 
     /// The blocks that are set aside; take no more than are.

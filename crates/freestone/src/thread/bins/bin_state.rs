@@ -22,10 +22,8 @@ pub(super) struct BinState {
     pub(super) allocs_at_tick: Cell<u64>,
     /// `allocs` as the countdown to the next sample knows it.
     pub(super) counted_down: Cell<u64>,
-    /// The countdown has ended in this class: its next allocation that takes a slow path is sampled.
-    pub(super) is_due: Cell<bool>,
-    /// `allocs` when blocks were set aside last.
-    pub(super) aside_at: Cell<u64>,
+    /// So many samples fell to this class: as many allocations that take a slow path next are sampled.
+    pub(super) n_due: Cell<u32>,
     /// The first of the blocks that were set aside, and how many; 0 if none is.
     pub(super) aside: Cell<*mut Node>,
     /// See `aside`.
@@ -45,8 +43,7 @@ impl BinState {
             flushed: Cell::new(0),
             allocs_at_tick: Cell::new(0),
             counted_down: Cell::new(0),
-            is_due: Cell::new(false),
-            aside_at: Cell::new(0),
+            n_due: Cell::new(0),
             aside: Cell::new(ptr::null_mut()),
             n_aside: Cell::new(0),
             withheld: Cell::new(0),

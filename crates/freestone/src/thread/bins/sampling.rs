@@ -1,4 +1,4 @@
-//! What the bins know of sampling: the countdown to the next sample, and the classes whose next allocation is one.
+//! What the bins know of sampling: the countdown to the next sample, and how many allocations of each class are to be one.
 
 use super::Bins;
 use crate::thread::countdown::Countdown;
@@ -21,32 +21,35 @@ impl Bins {
         n
     }
 
-    /// Tells the countdown of the blocks of a class that were handed out. `false`, and nothing is changed, if that may end it before the bin's
-    /// room runs out again, if an allocation is due, or if blocks are set aside.
+    /// Tells the countdown of the blocks of a class that were handed out. `false`, and nothing is changed, if that ends it, if an allocation is due, or if
+    /// blocks are set aside.
     #[inline]
     pub(crate) fn counts_down(&self, class: usize) -> bool {
         let (state, allocs) = (&self.classes[class], self.allocs(class));
         let units = allocs.wrapping_sub(state.counted_down.get());
-        let is_quiet = !state.is_due.get() && state.n_aside.get() == 0;
-        let counts = is_quiet && self.countdown.skip(units, u64::try_from(self.room(class)).unwrap_or(0));
+        let is_quiet = state.n_due.get() == 0 && state.n_aside.get() == 0;
+        let counts = is_quiet && self.countdown.skip(units);
         if counts {
             state.counted_down.set(allocs);
         }
         counts
     }
 
-    /// Notes that the next allocation of a class that takes a slow path is sampled.
-    pub(crate) fn set_due(&self, class: usize) {
-        self.classes[class].is_due.set(true);
+    /// Notes that the next `n` allocations of a class that take a slow path are sampled, after those that were noted before.
+    pub(crate) fn add_due(&self, class: usize, n: u32) {
+        let n_due = &self.classes[class].n_due;
+        n_due.set(n_due.get().saturating_add(n));
     }
 
-    /// Whether that was noted.
+    /// Whether an allocation was noted.
     pub(crate) fn is_due(&self, class: usize) -> bool {
-        self.classes[class].is_due.get()
+        self.classes[class].n_due.get() > 0
     }
 
-    /// Returns whether that was noted, and takes it back.
+    /// Returns whether an allocation was noted, and takes one back.
     pub(crate) fn take_due(&self, class: usize) -> bool {
-        self.classes[class].is_due.replace(false)
+        let (n_due, is_due) = (&self.classes[class].n_due, self.is_due(class));
+        n_due.set(n_due.get().saturating_sub(1));
+        is_due
     }
 }

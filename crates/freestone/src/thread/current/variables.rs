@@ -1,16 +1,19 @@
 //! The thread-local variables: the pointer to this thread's heap, and the stage of a thread without one. 16 bytes of static TLS.
 #![allow(unsafe_code)]
 //!
-//! On x86-64 and AArch64 they are declared and accessed in assembly, in the initial-exec model: two loads, no call, and right also under
+//! On x86-64 and AArch64 they are declared and found in assembly, in the initial-exec model: two loads, no call, and right also under
 //! preload (`thread_local!` in a shared object calls into the dynamic linker, which may allocate).
 //!
+//! Each platform has [`get`], which hot paths call and which is as short as it can be there, and `place`, for everything else. Accesses by way of
+//! the place are volatile: a signal handler sees them in their order.
+//!
 //! # Safety
-//! The assembly accesses the two words of the symbol that it declares, which each thread has its own copy of, in no other way.
+//! Each thread has its own copy of the two words that are declared here; their place is valid as long as the thread, and no other code accesses them.
 
 use crate::thread::heap::ThreadHeap;
 use freestone_os::System;
 
-pub(super) use declared::{get, set, set_stage, stage};
+pub(super) use declared::get;
 
 /// A thread heap of the process's allocator.
 pub(crate) type Heap = ThreadHeap<System>;
@@ -18,13 +21,50 @@ pub(crate) type Heap = ThreadHeap<System>;
 /// The heap of threads that have none.
 pub(super) static PLACEHOLDER: Heap = ThreadHeap::placeholder();
 
+/// What each thread has.
+#[repr(C)]
+struct Variables {
+    heap: *const Heap,
+    stage: usize,
+}
+
+/// Where this thread's variables are. Never inlined, for it is called from many places that are seldom reached.
+#[inline(never)]
+fn place() -> *mut Variables {
+    declared::place()
+}
+
+pub(super) fn set(heap: *const Heap) {
+    let variables = place();
+    // SAFETY: the place is this thread's own, and valid as long as the thread.
+    let field = unsafe { &raw mut (*variables).heap };
+    // SAFETY: as above.
+    unsafe { field.write_volatile(heap) }
+}
+
+pub(super) fn stage() -> usize {
+    let variables = place();
+    // SAFETY: the place is this thread's own, and valid as long as the thread.
+    let field = unsafe { &raw const (*variables).stage };
+    // SAFETY: as above.
+    unsafe { field.read_volatile() }
+}
+
+pub(super) fn set_stage(stage: usize) {
+    let variables = place();
+    // SAFETY: the place is this thread's own, and valid as long as the thread.
+    let field = unsafe { &raw mut (*variables).stage };
+    // SAFETY: as above.
+    unsafe { field.write_volatile(stage) }
+}
+
 #[cfg(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     any(target_os = "linux", target_os = "android"),
     not(any(miri, loom))
 ))]
 mod declared {
-    use super::{Heap, PLACEHOLDER};
+    use super::{Heap, PLACEHOLDER, Variables};
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -67,81 +107,29 @@ mod declared {
         heap
     }
 
-    pub(in crate::thread::current) fn set(heap: *const Heap) {
-        // SAFETY: writes this thread's own variable.
+    pub(super) fn place() -> *mut Variables {
+        let place: *mut Variables;
+        // SAFETY: computes the address of this thread's own variable, which stays the same.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             asm!(
-                "mov {offset}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
-                "mov qword ptr fs:[{offset}], {heap}",
-                offset = out(reg) _,
-                heap = in(reg) heap,
-                options(nostack, preserves_flags),
+                "mov {place}, qword ptr fs:[0]",
+                "add {place}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
+                place = out(reg) place,
+                options(pure, readonly, nostack),
             );
             #[cfg(target_arch = "aarch64")]
             asm!(
-                "adrp {offset}, :gottprel:freestone_0_1_0_heap",
-                "ldr {offset}, [{offset}, :gottprel_lo12:freestone_0_1_0_heap]",
+                "adrp {place}, :gottprel:freestone_0_1_0_heap",
+                "ldr {place}, [{place}, :gottprel_lo12:freestone_0_1_0_heap]",
                 "mrs {thread}, tpidr_el0",
-                "str {heap}, [{thread}, {offset}]",
-                offset = out(reg) _,
+                "add {place}, {thread}, {place}",
+                place = out(reg) place,
                 thread = out(reg) _,
-                heap = in(reg) heap,
-                options(nostack, preserves_flags),
+                options(pure, readonly, nostack, preserves_flags),
             );
         }
-    }
-
-    pub(in crate::thread::current) fn stage() -> usize {
-        let stage: usize;
-        // SAFETY: reads this thread's own variable.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            asm!(
-                "mov {stage}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
-                "mov {stage}, qword ptr fs:[{stage} + 8]",
-                stage = out(reg) stage,
-                options(readonly, nostack, preserves_flags),
-            );
-            #[cfg(target_arch = "aarch64")]
-            asm!(
-                "adrp {stage}, :gottprel:freestone_0_1_0_heap",
-                "ldr {stage}, [{stage}, :gottprel_lo12:freestone_0_1_0_heap]",
-                "mrs {thread}, tpidr_el0",
-                "add {thread}, {thread}, {stage}",
-                "ldr {stage}, [{thread}, #8]",
-                stage = out(reg) stage,
-                thread = out(reg) _,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        stage
-    }
-
-    pub(in crate::thread::current) fn set_stage(stage: usize) {
-        // SAFETY: writes this thread's own variable.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            asm!(
-                "mov {offset}, qword ptr [rip + freestone_0_1_0_heap@GOTTPOFF]",
-                "mov qword ptr fs:[{offset} + 8], {stage}",
-                offset = out(reg) _,
-                stage = in(reg) stage,
-                options(nostack, preserves_flags),
-            );
-            #[cfg(target_arch = "aarch64")]
-            asm!(
-                "adrp {offset}, :gottprel:freestone_0_1_0_heap",
-                "ldr {offset}, [{offset}, :gottprel_lo12:freestone_0_1_0_heap]",
-                "mrs {thread}, tpidr_el0",
-                "add {thread}, {thread}, {offset}",
-                "str {stage}, [{thread}, #8]",
-                offset = out(reg) _,
-                thread = out(reg) _,
-                stage = in(reg) stage,
-                options(nostack, preserves_flags),
-            );
-        }
+        place
     }
 }
 
@@ -149,7 +137,7 @@ mod declared {
 /// by the names of sections, between `.tls$AAA` and `.tls$ZZZ`.
 #[cfg(all(target_arch = "x86_64", target_os = "windows", not(miri), not(loom)))]
 mod declared {
-    use super::{Heap, PLACEHOLDER};
+    use super::{Heap, PLACEHOLDER, Variables};
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -181,81 +169,39 @@ mod declared {
         heap
     }
 
-    pub(in crate::thread::current) fn set(heap: *const Heap) {
-        // SAFETY: writes this thread's own variable.
+    pub(super) fn place() -> *mut Variables {
+        let place: *mut Variables;
+        // SAFETY: computes the address of this thread's own variable, which stays the same.
         unsafe {
             asm!(
-                "mov {block:e}, dword ptr [rip + _tls_index]",
+                "mov {place:e}, dword ptr [rip + _tls_index]",
                 "mov {blocks}, qword ptr gs:[0x58]",
-                "mov {block}, qword ptr [{blocks} + {block}*8]",
-                "mov qword ptr [{block} + freestone_0_1_0_heap@SECREL32], {heap}",
-                block = out(reg) _,
+                "mov {place}, qword ptr [{blocks} + {place}*8]",
+                "lea {place}, [{place} + freestone_0_1_0_heap@SECREL32]",
+                place = out(reg) place,
                 blocks = out(reg) _,
-                heap = in(reg) heap,
-                options(nostack, preserves_flags),
+                options(pure, readonly, nostack, preserves_flags),
             );
         }
-    }
-
-    pub(in crate::thread::current) fn stage() -> usize {
-        let stage: usize;
-        // SAFETY: reads this thread's own variable.
-        unsafe {
-            asm!(
-                "mov {stage:e}, dword ptr [rip + _tls_index]",
-                "mov {blocks}, qword ptr gs:[0x58]",
-                "mov {stage}, qword ptr [{blocks} + {stage}*8]",
-                "mov {stage}, qword ptr [{stage} + freestone_0_1_0_heap@SECREL32 + 8]",
-                stage = out(reg) stage,
-                blocks = out(reg) _,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        stage
-    }
-
-    pub(in crate::thread::current) fn set_stage(stage: usize) {
-        // SAFETY: writes this thread's own variable.
-        unsafe {
-            asm!(
-                "mov {block:e}, dword ptr [rip + _tls_index]",
-                "mov {blocks}, qword ptr gs:[0x58]",
-                "mov {block}, qword ptr [{blocks} + {block}*8]",
-                "mov qword ptr [{block} + freestone_0_1_0_heap@SECREL32 + 8], {stage}",
-                block = out(reg) _,
-                blocks = out(reg) _,
-                stage = in(reg) stage,
-                options(nostack, preserves_flags),
-            );
-        }
+        place
     }
 }
 
 /// One thread.
 #[cfg(all(target_family = "wasm", not(miri), not(loom)))]
 mod declared {
-    use super::{Heap, PLACEHOLDER};
-    use freestone_base::sync::{AtomicPtr, AtomicUsize, Ordering};
+    use super::{Heap, PLACEHOLDER, Variables};
 
-    static HEAP: AtomicPtr<Heap> = AtomicPtr::new((&raw const PLACEHOLDER).cast_mut());
+    static mut VARIABLES: Variables = Variables { heap: &raw const PLACEHOLDER, stage: 0 };
 
     #[inline(always)]
     pub(in crate::thread::current) fn get() -> *const Heap {
-        HEAP.load(Ordering::Relaxed)
+        // SAFETY: the only thread reads it.
+        unsafe { VARIABLES.heap }
     }
 
-    pub(in crate::thread::current) fn set(heap: *const Heap) {
-        HEAP.store(heap.cast_mut(), Ordering::Relaxed);
-    }
-
-    static STAGE: AtomicUsize = AtomicUsize::new(0);
-
-    pub(in crate::thread::current) fn stage() -> usize {
-        STAGE.load(Ordering::Relaxed)
-    }
-
-    pub(in crate::thread::current) fn set_stage(stage: usize) {
-        STAGE.store(stage, Ordering::Relaxed);
+    pub(super) fn place() -> *mut Variables {
+        &raw mut VARIABLES
     }
 }
 
@@ -270,28 +216,22 @@ mod declared {
 ))]
 mod declared {
     extern crate std;
-    use super::{Heap, PLACEHOLDER};
-    use std::cell::Cell;
+    use super::{Heap, PLACEHOLDER, Variables};
+    use std::cell::UnsafeCell;
 
     std::thread_local! {
-        static HEAP: Cell<*const Heap> = const { Cell::new(&raw const PLACEHOLDER) };
-        static STAGE: Cell<usize> = const { Cell::new(0) };
+        static VARIABLES: UnsafeCell<Variables> =
+            const { UnsafeCell::new(Variables { heap: &raw const PLACEHOLDER, stage: 0 }) };
     }
 
     #[inline(always)]
     pub(in crate::thread::current) fn get() -> *const Heap {
-        HEAP.get()
+        // SAFETY: the place is this thread's own.
+        unsafe { (*place()).heap }
     }
 
-    pub(in crate::thread::current) fn set(heap: *const Heap) {
-        HEAP.set(heap);
-    }
-
-    pub(in crate::thread::current) fn stage() -> usize {
-        STAGE.get()
-    }
-
-    pub(in crate::thread::current) fn set_stage(stage: usize) {
-        STAGE.set(stage);
+    #[inline(always)]
+    pub(super) fn place() -> *mut Variables {
+        VARIABLES.with(UnsafeCell::get)
     }
 }

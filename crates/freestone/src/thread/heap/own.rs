@@ -19,7 +19,7 @@ use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
-use crate::span::{Generation, Layout, View};
+use crate::span::{Entry, Generation, Layout, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
@@ -27,7 +27,7 @@ use crate::thread::free_block::FreeBlock;
 use crate::thread::holdings::Holdings;
 use crate::thread::keys::Keys;
 use crate::thread::lookup::Lookup;
-use crate::thread::remote_frees::{RemoteFrees, Slot};
+use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::ticks::Ticks;
@@ -148,14 +148,13 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         Some((unsafe { self.assume_own() }, class))
     }
 
-    /// The class of the small block at `address`, the slot that blocks of its owner are buffered in, and the heap. `None` if there is none: the
-    /// heap has no block of that owner.
+    /// The entry and the class of the small block at `address`, as far as the heap's view reaches, and the heap.
     #[inline(always)]
-    pub(crate) fn slot_for(self, address: usize) -> Option<(Own<'a, O>, usize, &'a Slot)> {
+    pub(crate) fn small_block(self, address: usize) -> Option<(Own<'a, O>, Entry, usize)> {
         let entry = self.heap.bins.lookup().view().entry_of_block(address)?;
-        let (class, slot) = (entry.class()?, self.heap.remote.slot_of(entry.generation())?);
+        let class = entry.class()?;
         // SAFETY: no address is in a placeholder's view, so this heap is none.
-        Some((unsafe { self.assume_own() }, class, slot))
+        Some((unsafe { self.assume_own() }, entry, class))
     }
 
     /// Whether the heap is neither a placeholder nor watched.

@@ -1,4 +1,5 @@
-//! Handing out a block of a watched heap: the next one of its magazine, which random free blocks of its current span come into.
+//! Handing out a block of a watched heap: a random one of its magazine, whose place one takes that has waited in the quarantine. If none has, and the magazine
+//! has few, it is filled with random free blocks of the current span.
 #![allow(unsafe_code)]
 //!
 //! # Safety
@@ -11,9 +12,8 @@ use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
-use crate::thread::watched::magazine::capacity;
+use crate::thread::watched::magazine::{capacity, least};
 use crate::thread::watched::request::Request;
-use crate::thread::watched::seat::MULTIPLIER;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{empty_block, large_block, release};
 use crate::thread::{drain, refill};
@@ -32,15 +32,27 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
         return NewBlock { start, zero: true };
     }
     let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
-    let Some(start) = watch.magazine(class).take().or_else(|| bring(own, watch, class)) else { return NewBlock::NONE };
+    let Some(start) = next_block(own, watch, class) else { return NewBlock::NONE };
+    hand_out_checked(own, watch, (start, class), &request)
+}
+
+/// Hands out a block that was chosen, after a look at what was written to it.
+#[cold]
+#[inline(never)]
+fn hand_out_checked<O: Os>(
+    own: Own<'_, O>,
+    watch: &WatchedHeap,
+    (start, class): (*mut u8, usize),
+    request: &Request,
+) -> NewBlock {
     // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.
     let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
     let is_fresh = block.if_unused().unwrap_or_else(|| release::check_freed(own, &block, true));
-    hand_out(own, watch, (&block, class), trailer_for(&request, request.align.trailing_zeros()), is_fresh);
+    hand_out(own, watch, (&block, class), trailer_for(request, request.align.trailing_zeros()), is_fresh);
     NewBlock { start, zero: own.shared().secret.erases() }
 }
 
-/// Allocates what is asked for if the magazine of its class has a block, and that is in order; null if not, and nothing is done. `erases`: freed blocks
+/// Allocates what is asked for if the magazine of its class has enough blocks; null if not, and nothing is done. `erases`: freed blocks
 /// are cleared.
 #[inline(always)]
 pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request, erases: bool) -> *mut u8 {
@@ -48,12 +60,13 @@ pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Requ
         return ptr::null_mut();
     }
     let class = class_of((request.room + TRAILER_BYTES).max(LEAST_BLOCK_BYTES));
-    let magazine = watch.magazine(class);
-    let Some(start) = magazine.next() else { return ptr::null_mut() };
-    // SAFETY: a block of a watched span is there, and it is the magazine's.
+    let start = watch.choose(class);
+    if start.is_null() {
+        return start;
+    }
+    // SAFETY: a block of a watched span is there, and it was the magazine's.
     let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), erases) };
-    let Some(is_fresh) = block.if_unused() else { return ptr::null_mut() };
-    magazine.remove_next();
+    let Some(is_fresh) = block.if_unused() else { return hand_out_checked(own, watch, (start, class), &request).start };
     // An alignment that every block has counts as none.
     hand_out(own, watch, (&block, class), trailer_for(&request, 0), is_fresh);
     start
@@ -97,6 +110,18 @@ fn allocate_large<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request)
     block
 }
 
+/// The next block of a class, after those that have waited came into its magazine; `None` when memory runs out.
+fn next_block<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
+    let (magazine, waiting) = (watch.magazine(class), watch.quarantine());
+    while let Some(start) = waiting.waited(class).filter(|&start| magazine.put(class, start)) {
+        debug_assert!(!start.is_null());
+        waiting.remove(class);
+    }
+    let brought = if magazine.len() < least(class) { bring(own, watch, class) } else { None };
+    let at_hand = || magazine.take(watch.choice()).or_else(|| waiting.pop(class, false));
+    brought.or_else(at_hand).or_else(|| bring(own, watch, class))
+}
+
 /// Brings blocks of a class into the magazine, half of what it may have at most, and returns one more; `None` when memory runs out.
 #[cold]
 #[inline(never)]
@@ -105,16 +130,14 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
     let (bytes, wanted) = (block_bytes(class), capacity(class) as u32 / 2 + 1);
     let mut has_drained = false;
     loop {
-        let (mut last, mut random) = (None, watch.random());
+        let mut last = None;
         let carve = |start: *mut u8| {
             // SAFETY: the block was neither free nor out until now, and is mapped.
             unsafe { MarkedBlock::at(start, bytes, watch.secret()) }.set_trailer(Trailer::FRESH);
         };
         let put = |start: *mut u8| {
-            random = random.wrapping_mul(MULTIPLIER).wrapping_add(1);
-            let is_put =
-                last.replace(start).is_none_or(|last| watch.magazine(class).put(class, last, (random >> 32) as u32));
-            debug_assert!(is_put, "the magazine was empty");
+            let is_put = last.replace(start).is_none_or(|last| watch.magazine(class).put(class, last));
+            debug_assert!(is_put, "the magazine has less than a quarter of its blocks");
         };
         let taken = spans.take_some(layout, (wanted, watch.random()), shared.os().os_page_bytes(), carve, put);
         if let (Some((n_taken, n_carved)), Some(start)) = (taken, last) {

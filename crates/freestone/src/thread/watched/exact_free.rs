@@ -16,7 +16,7 @@ use crate::span::{Entry, Generation, PageIndex, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine, examine_own, if_whole};
-use crate::thread::watched::quarantine::Quarantine;
+use crate::thread::watched::quarantine::{OTHERS, Quarantine};
 use crate::thread::watched::release::{count_free, quarantine, settle};
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
@@ -44,7 +44,7 @@ pub(crate) unsafe fn free_own<O: Os>(
     };
     block.end(fields, true);
     own.bins().count_single_free(at.1);
-    let is_over = watch.quarantine().push(at.0, block_bytes(at.1), Some(at.1));
+    let is_over = watch.quarantine().push(at.0, block_bytes(at.1), at.1);
     if watch.count_free() | is_over {
         settle(own);
     }
@@ -57,7 +57,7 @@ fn free_damaged<O: Os>(own: Own<'_, O>, at: (*mut u8, usize), claim: Claim) {
     let (Some((block, fields)), Some(watch)) = (examine_own(own, at, claim), own.watch()) else { return };
     block.end(fields, true);
     own.bins().count_single_free(at.1);
-    quarantine(own, watch, (at.0, block_bytes(at.1)), Some(at.1));
+    quarantine(own, watch, (at.0, block_bytes(at.1)), at.1);
     count_free(own, watch);
 }
 
@@ -88,7 +88,8 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
     }
     match own.watch() {
         Some(watch) if is_own || !generation.is_explicit() => {
-            quarantine(own, watch, (block.start(), block_bytes(class)), is_own.then_some(class));
+            let queue = if is_own { class } else { OTHERS };
+            quarantine(own, watch, (block.start(), block_bytes(class)), queue);
             count_free(own, watch);
         }
         _ => {
@@ -107,7 +108,6 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     // SAFETY: the page starts a large block, so it has a record.
     let record = unsafe { own.shared().pages.span(page) };
     let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
-    profiling::forget_large(own, page, record);
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { hold_back(own, page) } {
         return own.watch().map_or((), |watch| count_free(own, watch));
@@ -121,6 +121,7 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
         // SAFETY: no code uses the block any more (this function's contract).
         return unsafe { large::free(own, page) };
     };
+    profiling::forget_large(own, page, record);
     let (start, n_pages) = (own.layout().page_start(page), record.pages.get());
     if !erases {
         // SAFETY: no code uses the block any more (this function's contract).
@@ -131,7 +132,7 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     watch.quarantine().count_large(n_pages);
     large::publish(own, -(n_pages.to_bytes().0 as i64));
     upkeep::tick(own, own.now_ms());
-    quarantine(own, watch, (start, Quarantine::bytes_of_large(asked.size)), None);
+    quarantine(own, watch, (start, Quarantine::bytes_of_large(asked.size)), OTHERS);
     count_free(own, watch);
 }
 

@@ -10,6 +10,7 @@ use crate::span::trailer::{State, Trailer};
 use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::watched_span;
+use crate::thread::watched::quarantine::OTHERS;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::{returns, spans};
 use freestone_os::Os;
@@ -20,7 +21,7 @@ pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: Free
     let waiting = watch.quarantine();
     let bytes = block_bytes(block.class());
     if own.holdings().is_some() && waiting.has_room(bytes) {
-        waiting.push(block.into_node().cast(), bytes, None);
+        waiting.push(block.into_node().cast(), bytes, OTHERS);
         return;
     }
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {

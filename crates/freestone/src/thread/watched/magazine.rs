@@ -1,15 +1,14 @@
-//! A magazine: a few free blocks of one class that a watched heap hands out next, in random order: each one that comes changes places with a random
-//! one of those that are there.
+//! A magazine: a few free blocks of one class, from random places of which a watched heap hands them out.
 //!
 //! ```text
 //!  quarantine ─▶ magazine ─▶ the program
-//!                 │  ▲
-//!       half of it ▼  │ half of it
-//!                 span
+//!      │            ▲
+//!      │ too many   │ half of it
+//!      └──▶ span ───┘
 //! ```
 //!
-//! What leaves the quarantine comes here, so that a block rarely takes the way through its span's bitmap. For the bitmap the blocks are out; their
-//! trailers say that they are free. Blocks of more than [`BYTES_MOST`] have no magazine.
+//! A block that has waited in the quarantine takes the place of one that is handed out, so that each allocation chooses among as many. For the bitmap of
+//! its span a block in a magazine is out; its trailer says that it is free. Blocks of more than [`BYTES_MOST`] have no magazine.
 //!
 //! Threads: only the heap's thread.
 
@@ -42,6 +41,12 @@ pub(crate) fn capacity(class: usize) -> usize {
     usize::from(CAPACITY[class])
 }
 
+/// With fewer blocks than that a magazine is filled from spans, if none of its class has waited.
+#[inline]
+pub(crate) fn least(class: usize) -> usize {
+    capacity(class) / 4
+}
+
 /// See the module header. Zero is an empty one.
 #[derive(Debug)]
 pub(crate) struct Magazine {
@@ -57,43 +62,41 @@ impl Magazine {
     }
 
     /// Blocks in it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.len.get()
     }
 
-    /// The block that is handed out next.
+    /// A place that a random number says, and the block there; `None` of an empty magazine.
     #[inline(always)]
-    pub(crate) fn next(&self) -> Option<*mut u8> {
-        self.blocks.get(self.len.get().wrapping_sub(1)).map(Cell::get)
+    pub(crate) fn any(&self, random: u32) -> Option<(&Cell<*mut u8>, *mut u8)> {
+        let at = (u64::from(random) * self.len.get() as u64) >> 32;
+        let place = self.blocks.get(at as usize).filter(|_| self.len.get() > 0)?;
+        Some((place, place.get()))
     }
 
-    /// Removes the block that [`Magazine::next`] returned.
+    /// Fills the place with the last block, and makes the magazine shorter by it.
     #[inline(always)]
-    pub(crate) fn remove_next(&self) {
-        self.len.set(self.len.get() - 1);
-    }
-
-    /// Takes the block that is handed out next.
-    #[inline]
-    pub(crate) fn take(&self) -> Option<*mut u8> {
-        let next = self.next();
-        if next.is_some() {
-            self.remove_next();
+    pub(crate) fn remove(&self, place: &Cell<*mut u8>) {
+        let len = self.len.get().wrapping_sub(1);
+        if let Some(last) = self.blocks.get(len) {
+            place.set(last.get());
+            self.len.set(len);
         }
-        next
     }
 
-    /// Adds a block at a place that a random number says, if there is room for one of `class`. The one that was there is handed out next.
+    /// Takes the block at a place that a random number says.
+    pub(crate) fn take(&self, random: u32) -> Option<*mut u8> {
+        let (place, start) = self.any(random)?;
+        self.remove(place);
+        Some(start)
+    }
+
+    /// Adds a block, if there is room for one of `class`.
     #[inline]
-    pub(crate) fn put(&self, class: usize, start: *mut u8, random: u32) -> bool {
+    pub(crate) fn put(&self, class: usize, start: *mut u8) -> bool {
         let len = self.len.get();
-        if len >= capacity(class) {
-            return false;
-        }
-        let at = ((u64::from(random) * (len as u64 + 1)) >> 32) as usize;
-        let (Some(last), Some(place)) = (self.blocks.get(len), self.blocks.get(at)) else { return false };
-        last.set(place.get());
+        let Some(place) = self.blocks.get(len).filter(|_| len < capacity(class)) else { return false };
         place.set(start);
         self.len.set(len + 1);
         true

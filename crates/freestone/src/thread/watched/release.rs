@@ -1,4 +1,4 @@
-//! From the quarantine to the magazine, and from there to the span.
+//! From the quarantine to the magazine, and to the span, when too many blocks wait or memory is short.
 #![allow(unsafe_code)]
 //!
 //! A block that goes to its span, or to its owner, is checked for writes first. One that comes into a magazine is checked when it is handed out.
@@ -16,21 +16,16 @@ use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::span_of;
 use crate::thread::watched::homecoming::fill_head;
-use crate::thread::watched::quarantine::Quarantine;
-use crate::thread::watched::seat::{MULTIPLIER, WatchedHeap};
-use crate::thread::watched::{large_marks, magazine};
+use crate::thread::watched::large_marks;
+use crate::thread::watched::quarantine::{OTHERS, Quarantine};
+use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::{returns, route, spans};
 use freestone_os::Os;
 
-/// Lets a freed block that counts as `bytes` wait in the heap's quarantine; those that came first leave if there is no room. `class`: it is a small
-/// block of this heap.
-pub(crate) fn quarantine<O: Os>(
-    own: Own<'_, O>,
-    watch: &WatchedHeap,
-    (start, bytes): (*mut u8, usize),
-    class: Option<usize>,
-) {
-    if watch.quarantine().push(start, bytes, class) {
+/// Lets a freed block that counts as `bytes` wait in a queue of the heap's quarantine: that of its class, or [`OTHERS`]. Those that have waited leave if
+/// there is no room.
+pub(crate) fn quarantine<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, (start, bytes): (*mut u8, usize), queue: usize) {
+    if watch.quarantine().push(start, bytes, queue) {
         make_room(own, watch);
     }
 }
@@ -75,42 +70,28 @@ pub(crate) fn release_all<O: Os>(own: Own<'_, O>) {
 /// Gives the blocks of all magazines back to their spans.
 pub(crate) fn empty_magazines<O: Os>(own: Own<'_, O>) {
     let Some(watch) = own.watch() else { return };
-    (0..N_CLASSES).for_each(|class| spill(own, watch, class, 0));
-    returns::turn_to(own, PageIndex::NONE);
-}
-
-/// Releases blocks until enough have left, or all.
-fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
-    let (waiting, mut random, mut has_spilled) = (watch.quarantine(), watch.random(), false);
-    let mut put = |start: *mut u8, class: usize| {
-        random = random.wrapping_mul(MULTIPLIER).wrapping_add(1);
-        watch.magazine(class).put(class, start, (random >> 32) as u32)
-    };
-    while let Some((start, class)) = waiting.pop_each(all, &mut put) {
-        has_spilled = true;
-        let Some(class) = class else {
-            release_other(own, waiting, start);
-            continue;
-        };
-        spill(own, watch, class, magazine::capacity(class) / 2);
-        if !put(start, class) {
+    for class in 0..N_CLASSES {
+        while let Some(start) = watch.magazine(class).take(0) {
             release_small(own, watch, start, class);
         }
     }
-    if has_spilled {
-        returns::turn_to(own, PageIndex::NONE);
-    }
+    returns::turn_to(own, PageIndex::NONE);
 }
 
-/// Gives blocks of a magazine back to their spans until `left` are left.
-#[cold]
-#[inline(never)]
-fn spill<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize, left: usize) {
-    let magazine = watch.magazine(class);
-    while magazine.len() > left {
-        let Some(start) = magazine.take() else { return };
-        release_small(own, watch, start, class);
+/// Releases the blocks that have waited, or all.
+fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
+    let waiting = watch.quarantine();
+    for class in 0..N_CLASSES {
+        while let Some(start) = waiting.pop(class, all) {
+            if !watch.magazine(class).put(class, start) {
+                release_small(own, watch, start, class);
+            }
+        }
     }
+    while let Some(start) = waiting.pop(OTHERS, all) {
+        release_other(own, waiting, start);
+    }
+    returns::turn_to(own, PageIndex::NONE);
 }
 
 /// Checks a small block of this heap, and gives it back to its span.
@@ -123,7 +104,8 @@ fn release_small<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, start: *mut u8, cl
     let layout = watch.layout();
     let is_back = own.lookup().own_page_and_class(start.addr()).is_some_and(|(page, _)| {
         let span = span_of(&layout, page);
-        !own.purge().looks() && own.spans().put_back(&span, class, start)
+        // While OS pages go back, each span is turned to, and each block may be the last of its OS page.
+        !own.purge().is_on() && own.spans().put_back(&span, class, start)
     });
     if is_back {
         own.accounts().add_free(class, 1);
@@ -147,17 +129,14 @@ fn give_back<O: Os>(own: Own<'_, O>, free: FreeBlock) {
     }
 }
 
-/// Releases a block of which the quarantine does not say what it is.
+/// Releases a block of which the quarantine does not know the class.
 #[cold]
 #[inline(never)]
 fn release_other<O: Os>(own: Own<'_, O>, waiting: &Quarantine, start: *mut u8) {
     let view = own.renew_view();
     let (Some(entry), Some(page)) = (view.entry(start.addr()), view.page_of(start.addr())) else { return };
     match entry.class() {
-        Some(class) => {
-            waiting.discount(block_bytes(class));
-            release_foreign(own, start, class);
-        }
+        Some(class) => release_foreign(own, start, class),
         None => release_large(own, waiting, page),
     }
 }
@@ -211,7 +190,6 @@ fn report_written<O: Os>(own: Own<'_, O>, block: &MarkedBlock, size: Option<usiz
 
 /// Gives a large block to the page heap. It is counted as freed already.
 fn release_large<O: Os>(own: Own<'_, O>, waiting: &Quarantine, page: PageIndex) {
-    waiting.discount(Quarantine::bytes_of_large(large_marks::asked(own, page).size));
     large_marks::check_freed(own, page);
     // SAFETY: the page starts a large block in the quarantine, so it has a record.
     waiting.discount_large(unsafe { own.shared().pages.span(page) }.pages.get());

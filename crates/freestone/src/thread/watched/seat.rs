@@ -11,7 +11,7 @@ use crate::size_class::N_CLASSES;
 use crate::span::secret::Secret;
 use crate::span::{Generation, Layout, View};
 use crate::thread::lookup::Lookup;
-use crate::thread::watched::magazine::Magazine;
+use crate::thread::watched::magazine::{Magazine, least};
 use crate::thread::watched::quarantine::Quarantine;
 use core::cell::Cell;
 use core::ptr;
@@ -36,8 +36,8 @@ pub(crate) struct WatchedHeap {
     magazines: [Magazine; N_CLASSES],
 }
 
-/// Of a congruential sequence of numbers, the upper halves of which choose where blocks go in a magazine: Knuth's.
-pub(crate) const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
+/// Of a congruential sequence of numbers, the upper halves of which choose blocks of a magazine: Knuth's.
+const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
 
 /// So many blocks that came from spans are a burst.
 const BURST_LEAST: u32 = 1024;
@@ -99,6 +99,33 @@ impl WatchedHeap {
     /// Whether a burst has ended if nothing is live now: many blocks came from spans. It is counted anew then.
     pub(crate) fn ends_burst(&self) -> bool {
         self.live.get() <= 0 && self.burst.get() >= BURST_LEAST && self.burst.replace(0) > 0
+    }
+
+    /// The next random number that is only to choose among blocks that are at hand.
+    #[inline]
+    pub(crate) fn choice(&self) -> u32 {
+        let next = self.random.get().wrapping_mul(MULTIPLIER).wrapping_add(1);
+        self.random.set(next);
+        (next >> 32) as u32
+    }
+
+    /// Takes a random block out of the magazine of a class, and puts one in its place that has waited. Null if none has, and the magazine has few.
+    #[inline(never)]
+    pub(crate) fn choose(&self, class: usize) -> *mut u8 {
+        let (magazine, waiting) = (self.magazine(class), self.quarantine());
+        let waited = waiting.waited(class);
+        if waited.is_none() && magazine.len() < least(class) {
+            return ptr::null_mut();
+        }
+        let Some((place, start)) = magazine.any(self.choice()) else { return ptr::null_mut() };
+        match waited {
+            Some(waited) => {
+                place.set(waited);
+                waiting.remove(class);
+            }
+            None => magazine.remove(place),
+        }
+        start
     }
 
     /// The next random number.

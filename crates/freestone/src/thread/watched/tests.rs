@@ -15,6 +15,7 @@ use freestone_os::fake::Fake;
 use std::vec::Vec;
 
 mod erasing;
+mod reports;
 
 /// A world of watched heaps that go on after a crime, without a word.
 fn watched() -> World {

@@ -1,16 +1,22 @@
 extern crate std;
 use super::*;
-use crate::size_class::block_bytes;
 use core::ptr;
 use std::boxed::Box;
+use std::collections::VecDeque;
 
 fn quarantine() -> Box<Quarantine> {
     Box::new(Quarantine {
         room: Cell::new(0),
-        came: Cell::new(0),
-        left: Cell::new(0),
+        clock: Cell::new(0),
         most: Cell::new(0),
-        places: core::array::from_fn(|_| Cell::new(Place::new(ptr::null_mut(), None))),
+        vacant: Cell::new(0),
+        queues: [const { Queue { first: Cell::new(0), last: Cell::new(0), len: Cell::new(0) } }; N_CLASSES + 1],
+        places: core::array::from_fn(|_| Place {
+            start: Cell::new(ptr::null_mut()),
+            at: Cell::new(0),
+            units: Cell::new(0),
+            next: Cell::new(0),
+        }),
         large_came: [const { AtomicU64::new(0) }; 2],
         large_left: [const { AtomicU64::new(0) }; 2],
     })
@@ -20,63 +26,80 @@ fn block(number: usize) -> *mut u8 {
     ptr::without_provenance_mut(number * 16)
 }
 
+/// Takes out what has waited, as a heap does in which too much waits.
+fn sweep(waiting: &Quarantine) -> usize {
+    (0..=OTHERS).map(|queue| core::iter::from_fn(|| waiting.pop(queue, false)).count()).sum()
+}
+
+const UNITS_MOST: u32 = (BYTES_MOST / UNIT_BYTES) as u32;
+
 #[test]
-fn blocks_leave_in_the_order_in_which_they_came() {
-    for class in [0, 20, 40] {
-        let (waiting, bytes) = (quarantine(), block_bytes(class));
-        waiting.share(1);
-        let class_of = |number: usize| (number % 3 != 0).then_some(class);
-        let next = Cell::new(1);
-        let leave = |start: *mut u8, of: Option<usize>| {
-            assert_eq!((start, of), (block(next.get()), class_of(next.get())));
-            next.set(next.get() + 1);
-            if of.is_none() {
-                waiting.discount(bytes);
-            }
-        };
-        let put = |start: *mut u8, class: usize| {
-            let is_taken = start.addr() / 16 % 5 != 0;
-            if is_taken {
-                leave(start, Some(class));
-            }
-            is_taken
-        };
-        for came in 1..5000 {
-            if waiting.push(block(came), bytes, class_of(came)) {
-                while let Some((start, class)) = waiting.pop_each(false, put) {
-                    leave(start, class);
-                }
-            }
+fn blocks_leave_a_queue_in_the_order_in_which_they_came_and_not_before_they_have_waited() {
+    let waiting = quarantine();
+    waiting.share(1);
+    let sizes = [40, 256, 1000, 6000, 70_000];
+    let mut model: [VecDeque<(*mut u8, u32)>; 5] = Default::default();
+    let (mut came, mut n_left) = (0, 0);
+    for number in 1..20_000 {
+        let which = number * number / 7 % sizes.len();
+        model[which].push_back((block(number), came));
+        came += units(sizes[which]);
+        if waiting.push(block(number), sizes[which], which) {
+            sweep(&waiting);
+            model.iter_mut().for_each(|queue| queue.retain(|&(_, at)| came - at < UNITS_MOST));
+            assert!(!waiting.is_over());
         }
-        assert!(waiting.iter().eq((next.get()..5000).map(block)), "{class}");
-        assert!(next.get() > 5000 - PLACES - 1 && !waiting.is_over(), "no more leave than have to");
-        while let Some((start, class)) = waiting.pop_each(true, put) {
-            leave(start, class);
+        let which = number % sizes.len();
+        let oldest = model[which].front().copied().filter(|&(_, at)| came - at >= UNITS_MOST);
+        assert_eq!(waiting.pop(which, false), oldest.map(|(start, _)| start));
+        if oldest.is_some() {
+            model[which].pop_front();
+            n_left += 1;
         }
-        assert!(waiting.iter().next().is_none() && waiting.room.get() == BYTES_MOST as isize);
+    }
+    assert!(n_left > 1000);
+    assert!(waiting.iter().eq(model.iter().flatten().map(|&(start, _)| start)));
+    for (which, queue) in model.iter().enumerate() {
+        assert!(core::iter::from_fn(|| waiting.pop(which, true)).eq(queue.iter().map(|&(start, _)| start)));
+    }
+    assert!(waiting.iter().next().is_none());
+    assert_eq!(waiting.room.get(), (2 * UNITS_MOST) as i32);
+}
+
+#[test]
+fn the_shortest_blocks_have_places_up_to_the_bound_whatever_came_before() {
+    let waiting = quarantine();
+    waiting.share(1);
+    for round in 0..5 {
+        let n = 1 + (1..).take_while(|&at| !waiting.push(block(at), 1, round)).count();
+        let left = waiting.iter().map(|start| start.addr()).collect::<std::collections::BTreeSet<_>>();
+        assert!(left.len() <= PLACES && left.len() == waiting.iter().count().min(n), "{round}");
+        assert!(sweep(&waiting) >= UNITS_MOST as usize / 2 && !waiting.is_over());
+        while waiting.pop(round, true).is_some() {}
     }
 }
 
 #[test]
-fn as_many_bytes_wait_as_the_bound_allows_and_fewer_where_there_are_many_heaps() {
+fn twice_as_much_as_must_wait_may_wait_and_less_where_there_are_many_heaps() {
     let room_for = |n_heaps| {
         let waiting = quarantine();
         waiting.share(n_heaps);
-        1 + (1..).take_while(|&at| !waiting.push(block(at), 10_000, None)).count()
+        1 + (1..).take_while(|&at| !waiting.push(block(at), 10_000, OTHERS)).count()
     };
-    assert_eq!(room_for(1), BYTES_MOST.div_ceil(10_000));
-    assert_eq!(room_for(64), (BYTES_OF_ALL / 64).div_ceil(10_000));
+    let blocks = |bytes: usize| (bytes / UNIT_BYTES * 2).div_ceil(units(10_000) as usize);
+    assert_eq!(room_for(1), blocks(BYTES_MOST));
+    assert_eq!(room_for(64), blocks(BYTES_OF_ALL / 64));
     assert_eq!(room_for(1 << 20), 1);
     assert!(Quarantine::takes(262_144) && !Quarantine::takes(LARGE_PART * BYTES_MOST));
 }
 
 #[test]
-fn a_share_that_becomes_smaller_makes_blocks_leave() {
+fn what_has_waited_leaves_room_when_the_share_becomes_smaller() {
     let waiting = quarantine();
     waiting.share(1);
-    assert!((1..10).all(|at| !waiting.push(block(at), 10_000, None)) && waiting.has_room(10_000));
+    assert!((1..10).all(|at| !waiting.push(block(at), 10_000, OTHERS)) && waiting.has_room(10_000));
     waiting.share(64);
     assert!(waiting.is_over() && !waiting.has_room(0));
-    waiting.share(1);
+    assert_eq!(sweep(&waiting), 7);
     assert!(!waiting.is_over());
 }

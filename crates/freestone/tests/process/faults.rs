@@ -1,0 +1,69 @@
+//! Accesses to memory that the allocator has closed: who handles the fault, and what is reported.
+use crate::lifetimes::in_child;
+use crate::{ALLOCATOR, alone};
+use freestone::door;
+use std::{mem, ptr};
+
+/// The handler of SIGSEGV.
+fn handler() -> usize {
+    // SAFETY: a `sigaction` is a structure of numbers and pointers; zeros are a valid one.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    // SAFETY: there is room for the structure, and nothing is installed.
+    assert_eq!(unsafe { libc::sigaction(libc::SIGSEGV, ptr::null(), &mut action) }, 0);
+    action.sa_sigaction
+}
+
+/// Takes any handler of SIGSEGV away.
+fn reset_handler() {
+    // SAFETY: the default needs no function.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+}
+
+/// The signal that ends a child which writes to an address.
+fn signal_of_write(address: *mut u8) -> i32 {
+    // SAFETY: the address is closed or the child's own; the access ends the child at most.
+    let status = in_child(|| unsafe { address.write_volatile(1) });
+    if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 }
+}
+
+/// With the option in the environment, Rust's runtime, which looks for a handler before it allocates and installs its own afterwards, would replace
+/// the allocator's.
+#[test]
+fn a_write_behind_the_end_of_a_guarded_block_is_reported_and_ends_the_process() {
+    let said = alone(&[("BACKGROUND", "off")], || {
+        assert_eq!(ALLOCATOR.set_option("guard_sample", "1"), Ok(()));
+        // Sampling begins with some allocation of the first few.
+        let signals = (0..200).map(|_| {
+            let block = door::allocate(4096);
+            let signal = signal_of_write(block.wrapping_add(4096));
+            // SAFETY: the block is live, and not used again.
+            unsafe { door::free(block) };
+            signal
+        });
+        assert!(signals.into_iter().any(|signal| signal == libc::SIGABRT));
+    });
+    if let Some(said) = said {
+        assert!(said.contains("write behind the end of a block: 0x"), "{said}");
+    }
+}
+
+#[test]
+fn faults_are_left_to_the_program_unless_something_can_be_reported() {
+    for (harden, sandbox) in [("default", "off"), ("checks", "off"), ("full", "on")] {
+        alone(&[("HARDEN", harden), ("SANDBOX", sandbox), ("BACKGROUND", "off")], || {
+            drop(vec![1_u8; 500_000]);
+            reset_handler();
+            assert_eq!(ALLOCATOR.set_option("decay_ms", "500"), Ok(()));
+            assert_eq!(handler(), libc::SIG_DFL);
+        });
+    }
+}
+
+#[test]
+fn an_option_that_guards_blocks_installs_the_handler() {
+    alone(&[("BACKGROUND", "off")], || {
+        reset_handler();
+        assert_eq!(ALLOCATOR.set_option("guard_sample", "100"), Ok(()));
+        assert_ne!(handler(), libc::SIG_DFL);
+    });
+}
