@@ -2,10 +2,10 @@
 
 mod harness;
 
-use harness::{Program, WAYS, Way, cpp_compiler, emulated, scratch};
+use harness::{Program, WAYS, Way, c_compiler, cpp_compiler, crate_dir, emulated, scratch, succeed};
 use std::fs;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
 
 /// Small enough for any program's samples to be many.
 const INTERVAL: (&str, &str) = ("FREESTONE_HEAP_PROFILE_INTERVAL", "4k");
@@ -103,6 +103,26 @@ fn a_million_samples_hang_and_crash_nothing_while_threads_load_fork_throw_take_s
         let profile = fs::read_to_string(&path).expect("the profile was written");
         let n_samples = profile.split(['[', ':']).nth(3).and_then(|n| n.trim().parse::<u64>().ok());
         assert!(n_samples > Some(if is_short { 5000 } else { 1_000_000 }), "{way:?}: {:?}", profile.lines().next());
+    }
+}
+
+#[test]
+fn stacks_are_right_in_a_library_that_is_loaded_where_another_was() {
+    let plugins = [200, 3000, 400].map(|frame| {
+        let path = scratch("programs").join(format!("profile-plugin-{frame}.so"));
+        let mut compile = Command::new(c_compiler());
+        compile.args(["-O1", "-shared", "-fPIC", "-fomit-frame-pointer", "-fno-stack-protector"]);
+        compile.arg(format!("-DFRAME={frame}")).arg("-o").arg(&path);
+        succeed(compile.arg(crate_dir().join("tests/c/profile_plugin.c")));
+        path.display().to_string()
+    });
+    for way in [Way::Preload, Way::Shared] {
+        let mut command = Program::new("profile.c", way).command();
+        command.args(["reload", &plugins.join(":")]).envs([ON, ("FREESTONE_HEAP_PROFILE_INTERVAL", "1")]);
+        command.env("FREESTONE_HEAP_PROFILE_FILE", "/dev/null");
+        let output = command.output().expect("the program can be run");
+        assert!(is_silent(&output), "{way:?}: {:?} {}", output.status, text(&output.stderr));
+        println!("{way:?}: {} times at the same address", text(&output.stdout).trim());
     }
 }
 

@@ -79,6 +79,15 @@ fn has_loader() -> bool {
     unsafe { ADDRESSES.find_object }.is_some()
 }
 
+/// Whether what was found of an address holds for good: it is in the program, the object that this code is in, or the C library. Where the C library does not
+/// tell about objects it is taken to unload none, as musl's: there, looking again takes long.
+pub(crate) fn stays(found: Option<Module>) -> bool {
+    let own = find as fn(usize) -> Option<Module> as usize;
+    let of_c = libc::getauxval as unsafe extern "C" fn(_) -> _ as usize;
+    let is_in = |module: Module| [own, of_c].into_iter().filter_map(find).any(|stays| stays.bias == module.bias);
+    !has_loader() || found.is_some_and(|module| module.is_program || is_in(module))
+}
+
 fn find_in_table(at: usize) -> Option<Module> {
     let found = table::TABLE.find(at)?;
     Some(Module { bias: found.bias, name: ptr::null(), frame_info: found.frame_info, is_program: is_program(&found) })

@@ -2,19 +2,23 @@
 #![allow(unsafe_code)]
 //!
 //! The kernel says whether an OS page can be read: `rt_sigprocmask` copies a set of signals from the address first, and then refuses the
-//! operation, which does not exist. Each page is asked about once in a row.
+//! operation, which does not exist. Each page is asked about once in a row. That is a system call, so a thread remembers what it found out about its
+//! own stack (`stack::own_stack`), and a reader is told.
 //!
 //! # Safety
-//! An address is read only after the kernel has read the OS page that it is in. Another thread may unmap that page in between: callers read stacks of
+//! An address is read only after the kernel has read the OS page that it is in, or if it is in the calling thread's stack above its stack pointer. Another thread may unmap that page in between: callers read stacks of
 //! their own thread, and objects that the loader knows.
 
 use crate::{Errno, process};
 use core::ptr;
 use freestone_base::ptr as address;
 
-/// The last OS page that could be read.
+/// The last OS page that could be read, and what can be read without a question.
 #[derive(Debug)]
 pub(crate) struct Reader {
+    /// Where the range starts that can be read, and its bytes.
+    known: usize,
+    known_bytes: usize,
     page: usize,
     /// The bits of an address that say which OS page it is in.
     mask: usize,
@@ -23,16 +27,24 @@ pub(crate) struct Reader {
 impl Reader {
     /// Nothing is known.
     pub(crate) fn new() -> Self {
-        Self { page: usize::MAX, mask: !(process::os_page_bytes() - 1) }
+        Self { known: 0, known_bytes: 0, page: usize::MAX, mask: !(process::os_page_bytes() - 1) }
+    }
+
+    /// Knows that `bytes` from `known` on can be read, which both are multiples of a word.
+    ///
+    /// # Safety
+    /// - They can be, as long as the reader is used.
+    pub(crate) unsafe fn with_known(known: usize, bytes: usize) -> Self {
+        Self { known, known_bytes: bytes, ..Self::new() }
     }
 
     /// The bytes at `at`, if they can be read.
+    #[inline]
     pub(crate) fn bytes<const N: usize>(&mut self, at: usize) -> Option<[u8; N]> {
-        let last = at.checked_add(N - 1)?;
-        if !(self.is_readable(at) && self.is_readable(last)) {
+        if !self.are_readable(at, N) {
             return None;
         }
-        // SAFETY: both OS pages that the bytes are in could be read just now; `N` is less than an OS page.
+        // SAFETY: the OS pages that the bytes are in could be read just now, or are known; `N` is less than an OS page.
         Some(unsafe { address::from_exposed::<[u8; N]>(at).read_unaligned() })
     }
 
@@ -42,13 +54,18 @@ impl Reader {
         if at % size_of::<usize>() != 0 || !self.is_readable(at) {
             return None;
         }
-        // SAFETY: the OS page could be read just now, and an aligned word is in one page.
+        // SAFETY: the OS page could be read just now, or the word is known; an aligned word is in one page, and not half in what is known.
         Some(unsafe { address::from_exposed::<usize>(at).read() })
+    }
+
+    #[inline(never)]
+    fn are_readable(&mut self, at: usize, bytes: usize) -> bool {
+        at.checked_add(bytes - 1).is_some_and(|last| [at, last].into_iter().all(|at| self.is_readable(at)))
     }
 
     #[inline]
     fn is_readable(&mut self, at: usize) -> bool {
-        at & self.mask == self.page || self.ask(at & self.mask)
+        at.wrapping_sub(self.known) < self.known_bytes || at & self.mask == self.page || self.ask(at & self.mask)
     }
 
     #[cold]
@@ -63,7 +80,7 @@ impl Reader {
 }
 
 /// Whether the kernel can read eight bytes at `at`. Keeps `errno`.
-fn can_be_read(at: usize) -> bool {
+pub(crate) fn can_be_read(at: usize) -> bool {
     /// No operation of `rt_sigprocmask`.
     const NO_SUCH: libc::c_long = -1;
     /// What the kernel's sets of signals have.

@@ -2,18 +2,18 @@
 //!
 //! ```text
 //!  registers ─▶ rule of the code address ─▶ the caller's registers ─▶ …
-//!               ├ from the cache
+//!               ├ from the cache, if its object is never unloaded
 //!               ├ from the object's call frame information (`.eh_frame`)
 //!               └ none: by the frame pointer
 //! ```
 //!
 //! Call frame information, because release programs have it and seldom have frame pointers, and neither have this library's hot paths. It is read in
-//! place and interpreted without a heap; what was found is kept in a cache of rules, without which recording a stack takes as long as thousands
-//! of allocations. Code without such information is left by its frame pointer; where it has none either, the stack ends, or its next entry is
+//! place and interpreted without a heap; what was found in the program, in this library and in the C library is kept in a cache of rules, without
+//! which recording a stack takes as long as thousands of allocations. Other objects may be unloaded, and others loaded where they were. Code without such information is left by its frame pointer; where it has none either, the stack ends, or its next entry is
 //! wrong. No memory is read of which the kernel has not said that it can be (`readable`): a damaged stack ends early.
 //!
-//! Cost: some tens of instructions a frame once the cache has its rule, and a system call for each OS page of the stack. No lock, no allocation; may be
-//! called in a signal handler.
+//! Cost: some tens of instructions a frame once the cache has its rule; and a system call for each OS page of the stack, unless the thread knows its own
+//! ([`OwnStack`]). No lock, no allocation; may be called in a signal handler.
 
 use crate::module;
 use crate::readable::Reader;
@@ -21,10 +21,12 @@ use rule::RuleWord;
 use rule_cache::RULES;
 
 mod call_frame;
+mod own_stack;
 mod registers;
 mod rule;
 mod rule_cache;
 
+pub use own_stack::OwnStack;
 pub use registers::Registers;
 
 /// The most frames that are recorded unless the type says otherwise.
@@ -58,24 +60,26 @@ impl<const N: usize> Stack<N> {
         }
     }
 
+    /// The calling thread's stack, in place of what this one was. `own` is what the thread knows of it.
+    #[inline(always)]
+    pub fn take_here(&mut self, own: &OwnStack) {
+        if let Some(registers) = Registers::here() {
+            self.take(registers, Some(own));
+        }
+    }
+
     /// The stack of a thread that was interrupted with these registers. It is the calling thread's, in a signal handler.
     #[inline(never)]
     #[must_use]
     pub fn at(registers: Registers) -> Self {
-        let (mut stack, mut at, mut reader) = (Self::EMPTY, registers, Reader::new());
-        let mut code = at.code;
-        for (n, place) in (1..).zip(&mut stack.addresses) {
-            *place = code;
-            stack.len = n;
-            let Some(caller) = caller_of(&at, code, &mut reader) else { break };
-            // A stack grows downwards: whoever called is above. Only the innermost function may have no frame.
-            if caller.stack < at.stack + usize::from(n > 1) || caller.code < 2 {
-                break;
-            }
-            // The address in the call, not behind it.
-            (code, at) = (caller.code - 1, caller);
-        }
+        let mut stack = Self::EMPTY;
+        stack.take(registers, None);
         stack
+    }
+
+    #[inline]
+    fn take(&mut self, registers: Registers, own: Option<&OwnStack>) {
+        self.len = unwind(registers, own, &mut self.addresses);
     }
 
     /// A stack of these addresses, as many as fit.
@@ -96,35 +100,44 @@ impl<const N: usize> Stack<N> {
     }
 }
 
-/// The registers of the caller of the function that `code` is in; `None` at the stack's end.
-#[inline(always)]
-fn caller_of(at: &Registers, code: usize, reader: &mut Reader) -> Option<Registers> {
-    let rule = match RULES.get(code) {
-        Some(known) => known,
-        None => find_rule(code),
-    };
-    if rule == RuleWord::NONE { by_frame_pointer(at, reader) } else { rule.caller(at, reader) }
+/// Writes the code addresses of a stack, as many as there are places. Returns how many.
+#[inline(never)]
+fn unwind(mut at: Registers, own: Option<&OwnStack>, places: &mut [usize]) -> usize {
+    let mut reader = own.map_or_else(Reader::new, |own| own.reader(at.stack));
+    let (mut code, mut n) = (at.code, 0);
+    for place in places {
+        *place = code;
+        let mut rule = RULES.get(code).unwrap_or_else(|| find_rule(code));
+        let is_guess = rule == RuleWord::NONE;
+        if is_guess {
+            if at.frame < at.stack {
+                return n + 1;
+            }
+            rule = RuleWord::BY_FRAME_POINTER;
+        }
+        n += 1;
+        let Some(caller) = rule.caller(&at, &mut reader) else { return n };
+        // A stack grows downwards: whoever called is above. Only the innermost function may have no frame.
+        let is_above = caller.stack >= at.stack + usize::from(n > 1) && caller.code >= 2;
+        if !is_above || (is_guess && module::find(caller.code).is_none()) {
+            return n;
+        }
+        // The address in the call, not behind it.
+        (code, at) = (caller.code - 1, caller);
+    }
+    n
 }
 
+/// The rule of a code address that the cache does not know. It is kept if the object stays: one that can be unloaded may make room for another, whose
+/// rules are others.
 #[cold]
 fn find_rule(code: usize) -> RuleWord {
-    if code == 0 {
-        return RuleWord::NONE;
+    let module = module::find(code);
+    let rule = RuleWord::new(module.and_then(|module| call_frame::rule(module.frame_info, code)));
+    if code != 0 && module::stays(module) {
+        RULES.put(code, rule);
     }
-    let found = module::find(code).and_then(|module| call_frame::rule(module.frame_info, code));
-    RULES.put(code, RuleWord::new(found));
-    RuleWord::new(found)
-}
-
-#[cold]
-fn by_frame_pointer(at: &Registers, reader: &mut Reader) -> Option<Registers> {
-    if at.frame < at.stack {
-        return None;
-    }
-    let (next, code) = (reader.word(at.frame)?, reader.word(at.frame.checked_add(size_of::<usize>())?)?);
-    let stack = at.frame.checked_add(2 * size_of::<usize>())?;
-    module::find(registers::plain(code))?;
-    Some(Registers { code: registers::plain(code), stack, frame: next, link: 0 })
+    rule
 }
 
 #[cfg(test)]

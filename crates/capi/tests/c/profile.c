@@ -1,4 +1,5 @@
 /* Heap profiles. Arguments: what to do, and how often. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <freestone_error.h>
 #include <pthread.h>
@@ -138,8 +139,67 @@ static void refusals(void) {
     EXPECT(errno == EDOM);
 }
 
+static char dumped[1 << 20];
+static size_t n_dumped;
+static int keep(const void *piece, size_t bytes, void *argument) {
+    EXPECT(n_dumped + bytes < sizeof dumped && !argument);
+    memcpy(dumped + n_dumped, piece, bytes);
+    dumped[n_dumped += bytes] = 0;
+    return 0;
+}
+
+/* How many stacks of the profile go through `inner`, and how many of these go on to `outer`: functions of at most 256 bytes. */
+static void count_stacks(const char *inner, const char *outer, int counts[2]) {
+    counts[0] = counts[1] = 0;
+    for (char *line = strtok(dumped, "\n"); line && strcmp(line, "MAPPED_LIBRARIES:"); line = strtok(NULL, "\n")) {
+        int has[2] = {0, 0};
+        for (char *at = strstr(line, " 0x"); at; at = strstr(at + 1, " 0x")) {
+            unsigned long address = strtoul(at, NULL, 16);
+            has[0] |= address - (unsigned long)inner < 256;
+            has[1] |= address - (unsigned long)outer < 256;
+        }
+        counts[0] += has[0];
+        counts[1] += has[0] && has[1];
+    }
+}
+
+typedef void *plugin_function(void *(*)(size_t));
+__attribute__((noinline)) static void *call_plugin(plugin_function *function) {
+    void *block = function(malloc);
+    EXPECT(block);
+    return block;
+}
+
+/* Libraries that are loaded one after the other, mostly at one address: their functions have frames of other sizes. */
+static void reload(const char *paths) {
+    char *copy = strdup(paths), *last = NULL;
+    int n_same = 0;
+    for (char *path = strtok_r(copy, ":", &last), *before = NULL; path; path = strtok_r(NULL, ":", &last)) {
+        void *plugin = dlopen(path, RTLD_NOW);
+        EXPECT(plugin);
+        plugin_function *function = (plugin_function *)dlsym(plugin, "plugin_block");
+        EXPECT(function);
+        n_same += (char *)function == before;
+        before = (char *)function;
+        void *block = call_plugin(function);
+        n_dumped = 0;
+        EXPECT(!freestone_profile_dump_to(keep, NULL, 0, NULL));
+        int counts[2];
+        count_stacks(before, (char *)call_plugin, counts);
+        EXPECT(counts[0] >= 1 && counts[0] == counts[1]);
+        free(block);
+        EXPECT(!dlclose(plugin));
+    }
+    free(copy);
+    printf("%d\n", n_same);
+}
+
 int main(int argc, char **argv) {
     EXPECT(argc == 3);
+    if (!strcmp(argv[1], "reload")) {
+        reload(argv[2]);
+        return 0;
+    }
     n_times = atol(argv[2]);
     if (!strcmp(argv[1], "signals")) signals();
     if (!strcmp(argv[1], "handled")) handled();

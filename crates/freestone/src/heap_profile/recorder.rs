@@ -12,7 +12,9 @@
 use crate::heap_profile::exponential::{allocations_until, bytes_until, weight_of};
 use crate::heap_profile::live_table::{LiveTable, Sample};
 use crate::heap_profile::stack_table::{StackCounts, StackTable};
+use crate::heap_profile::tally::{Tally, Weight};
 use crate::heap_profile::triggers::Triggers;
+use crate::size_class::{N_CLASSES, block_bytes};
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
@@ -25,6 +27,8 @@ pub(crate) const FRAMES_MOST: usize = 64;
 struct Tables {
     stacks: StackTable,
     live: LiveTable,
+    /// What a sampled block of each size class stands for.
+    weights: [Tally; N_CLASSES],
 }
 
 /// Where a tracer finds the two tables in their mapping: the stacks, and the live samples; and the bytes of the mapping.
@@ -137,6 +141,9 @@ impl HeapProfile {
             // Of two threads that start at once, one has mapped for nothing.
             let _ = self.tables.compare_exchange(0, address::expose(start), Ordering::Release, Ordering::Relaxed);
         }
+        for (class, weight) in self.tables().iter().flat_map(|tables| tables.weights.iter().enumerate()) {
+            weight.set(weight_of(block_bytes(class), interval));
+        }
         self.session.fetch_add(1, Ordering::Relaxed);
         self.last_interval.store(interval, Ordering::Relaxed);
         self.interval.store(interval, Ordering::Relaxed);
@@ -200,10 +207,20 @@ impl HeapProfile {
         has_room
     }
 
-    /// Records that the block at `address`, of `bytes`, was sampled with this stack. `false` if there is no room.
-    pub(crate) fn record(&self, address: usize, stack: &[usize], bytes: usize) -> bool {
-        let Some(tables) = self.tables() else { return false };
-        let weight = weight_of(bytes, self.last_interval.load(Ordering::Relaxed));
+    /// Records that the block at `address`, of a size class, was sampled with this stack.
+    pub(crate) fn record_small(&self, address: usize, stack: &[usize], class: usize) {
+        if let Some(tables) = self.tables() {
+            self.record(tables, address, stack, tables.weights[class].sum());
+        }
+    }
+
+    /// Records that the large block at `address`, of `bytes`, was sampled with this stack. `false` if there is no room.
+    pub(crate) fn record_large(&self, address: usize, stack: &[usize], bytes: usize) -> bool {
+        let weight = weight_of(bytes, self.last_interval());
+        self.tables().is_some_and(|tables| self.record(tables, address, stack, weight))
+    }
+
+    fn record(&self, tables: &Tables, address: usize, stack: &[usize], weight: Weight) -> bool {
         let index = tables.stacks.intern(stack);
         let Some(stack) = index.filter(|&stack| tables.live.insert(address, Sample { stack, weight })) else {
             self.drop_one();

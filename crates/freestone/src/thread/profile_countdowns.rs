@@ -1,15 +1,18 @@
-//! How far a heap is from its next samples of the heap profile.
+//! How far a heap is from its next samples of the heap profile, and what its thread knows of its stack for them.
 //!
 //! Threads: only the heap's thread uses it.
 
 use crate::size_class::N_CLASSES;
 use core::cell::Cell;
+use freestone_os::stack::OwnStack;
 
 /// See the module header. Zero is a heap that has drawn none.
 #[derive(Debug)]
 pub(crate) struct ProfileCountdowns {
     /// The session that the others were drawn in.
     pub(super) session: Cell<u32>,
+    /// What the heap's thread knows of its stack.
+    pub(super) own_stack: OwnStack,
     /// Bytes of large blocks until the next sampled one.
     pub(super) large: Cell<i64>,
     /// What `Bins::allocs` is after the next sampled allocation of a class; in a watched heap, allocations until then. 0 before that was drawn.
@@ -19,6 +22,11 @@ pub(crate) struct ProfileCountdowns {
 impl ProfileCountdowns {
     /// Nothing was drawn.
     pub(crate) const fn new() -> Self {
-        Self { session: Cell::new(0), large: Cell::new(0), at: [const { Cell::new(0) }; N_CLASSES] }
+        Self {
+            session: Cell::new(0),
+            own_stack: OwnStack::new(),
+            large: Cell::new(0),
+            at: [const { Cell::new(0) }; N_CLASSES],
+        }
     }
 }

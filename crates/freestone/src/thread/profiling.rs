@@ -131,7 +131,8 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     if !profile.has_room() {
         return None;
     }
-    let stack = Stack::<FRAMES_MOST>::here();
+    let mut stack = Stack::<FRAMES_MOST>::EMPTY;
+    stack.take_here(&own.heap().profile_countdowns().own_stack);
     let Some(entered) = enter(own.shared()) else {
         profile.count_dropped();
         return None;
@@ -139,7 +140,7 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     let block = entered.own().allocate_for(*request);
     drop(entered);
     if !block.start.is_null() {
-        profile.record(block.start.addr(), stack.addresses(), block_bytes(class));
+        profile.record_small(block.start.addr(), stack.addresses(), class);
     }
     (!block.start.is_null()).then_some(block)
 }
@@ -209,8 +210,9 @@ fn count_large_slow<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) {
         return;
     }
     countdowns.large.set(profile.bytes_until(random(own)));
-    let stack = Stack::<FRAMES_MOST>::here();
-    if profile.has_room() && profile.record(own.layout().page_start(page).addr(), stack.addresses(), bytes) {
+    let mut stack = Stack::<FRAMES_MOST>::EMPTY;
+    stack.take_here(&own.heap().profile_countdowns().own_stack);
+    if profile.has_room() && profile.record_large(own.layout().page_start(page).addr(), stack.addresses(), bytes) {
         record.is_sampled.set(true);
     }
 }

@@ -63,6 +63,13 @@ impl RuleWord {
     /// There is no rule.
     pub(super) const NONE: Self = Self(1 << 29);
 
+    /// What holds for code that keeps frame pointers, behind the first instructions of a function: two words are saved where the frame pointer is.
+    pub(super) const BY_FRAME_POINTER: Self = {
+        const WORD: u16 = size_of::<usize>() as u16;
+        let [return_address, frame_pointer] = [WORD.wrapping_neg() as u64, (2 * WORD).wrapping_neg() as u64];
+        Self(BASE_IS_FRAME | (2 * WORD) as u64 | (return_address << 32) | (frame_pointer << 48))
+    };
+
     /// The rule as a word; none without a rule.
     pub(super) fn new(rule: Option<Rule>) -> Self {
         let Some(rule) = rule else { return Self::NONE };
@@ -82,7 +89,7 @@ impl RuleWord {
 
     /// The registers of the caller of the function that has these; `None` if they are lost or cannot be read. Only the innermost function can have its
     /// return address in a register still.
-    #[inline]
+    #[inline(always)]
     pub(super) fn caller(self, at: &Registers, reader: &mut Reader) -> Option<Registers> {
         let word = self.0;
         let base = if word & BASE_IS_FRAME == 0 { at.stack } else { at.frame };
@@ -130,6 +137,17 @@ mod tests {
         assert_eq!(caller(by_frame, &Registers { stack: 0, frame: start, ..AT }), Some(found));
         let above = Rule { offset: 0, return_address: Saved::At(8), frame_pointer: Saved::At(16), ..rule };
         assert_eq!(caller(above, &at), Some(Registers { code: 11, stack: start, frame: 12, link: 0 }));
+    }
+
+    #[test]
+    fn a_frame_pointer_leads_to_what_a_function_saved_first() {
+        let words = RuleWord::new(Some(Rule {
+            base: Base::Frame,
+            offset: 2 * size_of::<usize>() as u32,
+            return_address: Saved::At(-(size_of::<usize>() as i16)),
+            frame_pointer: Saved::At(-2 * size_of::<usize>() as i16),
+        }));
+        assert_eq!(RuleWord::BY_FRAME_POINTER, words);
     }
 
     #[test]

@@ -1,14 +1,13 @@
 //! Rules that were found, so that the next stack with the same code address does not search.
 //!
 //! ```text
-//!  entry   check    code address, exclusive-or the rule
-//!          rule     a word (`rule::RuleWord`)
+//!  set     entry, entry      of the code addresses of one hash; a new rule takes the first, and what was there goes to the second
+//!  entry   check             code address, exclusive-or the rule
+//!          rule              a word (`rule::RuleWord`)
 //! ```
 //!
 //! Two threads may write an entry at once, and a reader may see one word of each: the check does not fit then, and the entry counts as empty.
-//! A code address has two places. A new rule takes the first, and what was there goes to the second: so two addresses of one stack that share
-//! a place do not drive each other out, which would cost a search for each stack. After an object was unloaded and another loaded in its place, a rule may be
-//! wrong: then a stack is.
+//! Two addresses of one stack that have one hash do not drive each other out, which would cost a search for each stack.
 //!
 //! The entries are mapped when the first rule is kept: most processes take no stack. Without memory for them no rule is kept.
 
@@ -16,22 +15,17 @@ use super::rule::RuleWord;
 use crate::late::Late;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Entries, a power of two: programs allocate in some hundreds of places.
-const ENTRIES: usize = 1024;
+/// Sets, a power of two: programs allocate in some hundreds of places.
+const SETS: usize = 512;
 
 /// Words of an entry.
 const WORDS: usize = 2;
 
-struct Entry<'a> {
-    check: &'a AtomicU64,
-    rule: &'a AtomicU64,
-}
-
-/// The words of all entries.
-type Words = [AtomicU64; ENTRIES * WORDS];
+/// Words of a set.
+const SET_WORDS: usize = 2 * WORDS;
 
 /// See the module header.
-pub(super) struct RuleCache(Late<Words>);
+pub(super) struct RuleCache(Late<[AtomicU64; SETS * SET_WORDS]>);
 
 /// The process's.
 pub(super) static RULES: RuleCache = RuleCache::new();
@@ -41,30 +35,31 @@ impl RuleCache {
         Self(Late::new())
     }
 
-    /// The place that a new rule takes, and the one that an older rule moves to.
-    fn places(words: &Words, code: usize) -> [Entry<'_>; 2] {
+    /// Where the words of an address's set begin.
+    #[inline(always)]
+    fn set(code: usize) -> usize {
         let mixed = (code as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let first = mixed as usize % ENTRIES;
-        [first, first ^ 1].map(|entry| Entry { check: &words[entry * WORDS], rule: &words[entry * WORDS + 1] })
+        mixed as usize % SETS * SET_WORDS
     }
 
-    /// The rule of a code address, which is not 0; `None` if the cache does not know.
-    #[inline]
+    /// The rule that is kept for a code address, which is not 0; `None` if the cache does not know.
+    #[inline(always)]
     pub(super) fn get(&self, code: usize) -> Option<RuleWord> {
-        Self::places(self.0.get()?, code).into_iter().find_map(|entry| {
-            let (check, rule) = (entry.check.load(Ordering::Relaxed), entry.rule.load(Ordering::Relaxed));
+        let (words, set) = (self.0.get()?, Self::set(code));
+        let known = |entry: usize| {
+            let (check, rule) = (words[entry].load(Ordering::Relaxed), words[entry + 1].load(Ordering::Relaxed));
             (check ^ rule == code as u64).then_some(RuleWord(rule))
-        })
+        };
+        known(set).or_else(|| known(set + WORDS))
     }
 
     /// Keeps what was found.
     pub(super) fn put(&self, code: usize, rule: RuleWord) {
         let Some(words) = self.0.get_mapped() else { return };
-        let [first, second] = Self::places(words, code);
-        second.check.store(first.check.load(Ordering::Relaxed), Ordering::Relaxed);
-        second.rule.store(first.rule.load(Ordering::Relaxed), Ordering::Relaxed);
-        first.check.store(code as u64 ^ rule.0, Ordering::Relaxed);
-        first.rule.store(rule.0, Ordering::Relaxed);
+        for (at, new) in (Self::set(code)..).zip([code as u64 ^ rule.0, rule.0]) {
+            words[at + WORDS].store(words[at].load(Ordering::Relaxed), Ordering::Relaxed);
+            words[at].store(new, Ordering::Relaxed);
+        }
     }
 }
 
@@ -84,11 +79,9 @@ mod tests {
     }
 
     #[test]
-    fn two_addresses_that_share_a_place_are_both_known() {
+    fn two_addresses_of_one_set_are_both_known_whichever_came_first() {
         let cache = RuleCache::new();
-        let words = cache.0.get_mapped().unwrap();
-        let first = |code: usize| core::ptr::from_ref(RuleCache::places(words, code)[0].check);
-        let same = |code: &usize| first(*code) == first(0x1000);
+        let same = |code: &usize| RuleCache::set(*code) == RuleCache::set(0x1000);
         let other = (0x1001..0x0100_0000).find(same).unwrap();
         cache.put(0x1000, RuleWord(16));
         cache.put(other, RuleWord(24));
@@ -99,7 +92,7 @@ mod tests {
     fn an_entry_half_written_is_no_entry() {
         let cache = RuleCache::new();
         cache.put(0x1000, RuleWord::NONE);
-        RuleCache::places(cache.0.get().unwrap(), 0x1000)[0].rule.store(5, Ordering::Relaxed);
+        cache.0.get().unwrap()[RuleCache::set(0x1000) + 1].store(5, Ordering::Relaxed);
         assert_eq!(cache.get(0x1000), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::random::RandomNumbers;
 fn logarithm_and_exponential_are_those_of_the_standard_library() {
     for n in 1..2000 {
         let x = f64::from(n) * f64::from(n) / 7919.0;
-        assert!((ln(x) - x.ln()).abs() < 1e-13 * (1.0 + x.ln().abs()), "{x}");
+        assert!((ln(x) - x.ln()).abs() < 1e-9 * (1.0 + x.ln().abs()), "{x}");
         let exact = -(-x).exp_m1();
         assert!((one_less_exp(x) - exact).abs() < 1e-14, "{x}");
         let small = x * 1e-9;

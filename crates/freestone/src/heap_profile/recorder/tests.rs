@@ -25,10 +25,10 @@ fn what_is_live_now_at_the_peak_and_since_the_start_is_told_apart() {
     assert!(profile.start(1000) && profile.is_on());
     let (one, two) = (weight_of(100, 1000), weight_of(5000, 1000));
     for n in 1..=4 {
-        assert!(profile.record(n * 16, &[1], 100));
+        assert!(profile.record_large(n * 16, &[1], 100));
     }
     profile.forget(16);
-    assert!(profile.record(800, &[2], 5000));
+    assert!(profile.record_large(800, &[2], 5000));
     profile.forget(32);
     profile.forget(800);
     profile.forget(800);
@@ -44,13 +44,13 @@ fn what_is_live_now_at_the_peak_and_since_the_start_is_told_apart() {
 fn what_was_sampled_is_forgotten_after_the_end_too_and_a_new_session_counts_on() {
     let profile = HeapProfile::new();
     assert!(profile.start(64));
-    assert!(profile.record(16, &[1], 64));
+    assert!(profile.record_large(16, &[1], 64));
     profile.stop();
     assert!(!profile.is_on());
     profile.forget(16);
     let session = profile.session();
     assert!(profile.start(128) && profile.session() != session);
-    assert!(profile.record(16, &[1], 64));
+    assert!(profile.record_large(16, &[1], 64));
     let all = counts(&profile);
     assert_eq!(all[0].1.live, weight_of(64, 128));
     assert_eq!(all[0].1.since_start.bytes, weight_of(64, 64).bytes + weight_of(64, 128).bytes);

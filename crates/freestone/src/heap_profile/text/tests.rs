@@ -38,7 +38,7 @@ fn the_text_has_a_line_for_each_stack_and_what_is_mapped() {
     let profile = HeapProfile::new();
     assert!(profile.start(1024));
     for (address, stack, bytes) in [(0x1000, &[0x10usize, 0x20][..], 64), (0x2000, &[0x10, 0x30], 1 << 20)] {
-        assert!(profile.record(address, stack, bytes));
+        assert!(profile.record_large(address, stack, bytes));
     }
     profile.forget(0x1000);
     for (of, first) in [(Snapshot::Live, "0: 0 [1: 64] @ 0x11 0x21"), (Snapshot::Peak, "1: 64 [1: 64] @ 0x11 0x21")] {
@@ -64,7 +64,7 @@ fn an_error_of_the_file_is_passed_on() {
     let profile = HeapProfile::new();
     assert_eq!(write(&profile, Snapshot::Live, &mut |_| Err(Errno::NOMEM)), Err(Errno::NOMEM));
     assert!(profile.start(1));
-    (0..1000usize).for_each(|n| assert!(profile.record(64 * (n + 1), &[n + 1, n + 2, n + 3], 64)));
+    (0..1000usize).for_each(|n| assert!(profile.record_large(64 * (n + 1), &[n + 1, n + 2, n + 3], 64)));
     let mut n_pieces = 0;
     let mut full = |_: &[u8]| {
         n_pieces += 1;

@@ -65,104 +65,111 @@ impl Machine {
         Some(Rule { base, offset, return_address, frame_pointer })
     }
 
-    /// Runs the instructions from the cursor's place to `end`, or to the first that is for code behind `code`. `None` for what is not supported.
-    pub(super) fn run(&mut self, cursor: &mut Cursor, end: usize, code: usize) -> Option<()> {
-        while cursor.at() < end {
-            let byte = cursor.u8()?;
+    /// Runs the instructions from the cursor's place to `end`, or to the first that is for code behind `code`. The cursor fails at what is not
+    /// supported.
+    #[inline(never)]
+    pub(super) fn run(&mut self, cursor: &mut Cursor, end: usize, code: usize) {
+        while cursor.at() < end && !cursor.has_failed() && self.code <= code {
+            let byte = cursor.u8();
             let (kind, low) = (byte >> 6, u64::from(byte & 0x3f));
-            let steps = match (kind, low) {
-                (1, steps) => steps,
-                (0, 0x02) => u64::from(cursor.u8()?),
-                (0, 0x03) => u64::from(cursor.u16()?),
-                (0, 0x04) => u64::from(cursor.u32()?),
+            match (kind, low) {
+                (1, steps) => self.advance(steps, cursor),
                 (2, register) => {
-                    let distance = cursor.uleb()? as i64;
-                    self.save(register, distance)?;
-                    continue;
+                    let distance = cursor.uleb() as i64;
+                    self.save(register, distance, cursor);
                 }
-                (3, register) => {
-                    self.restore(register);
-                    continue;
-                }
-                (_, operation) => {
-                    self.step(operation as u8, cursor)?;
-                    continue;
-                }
-            };
-            self.code = self.code.checked_add(usize::try_from(steps.checked_mul(self.common.code_align)?).ok()?)?;
-            if self.code > code {
-                break;
+                (3, register) => self.restore(register),
+                (_, operation) => self.step(operation as u8, cursor),
             }
         }
-        Some(())
     }
 
-    /// Runs an instruction that does not advance.
-    fn step(&mut self, operation: u8, cursor: &mut Cursor) -> Option<()> {
+    fn advance(&mut self, steps: u64, cursor: &mut Cursor) {
+        match steps.checked_mul(self.common.code_align).and_then(|bytes| self.code.checked_add(bytes as usize)) {
+            Some(code) => self.code = code,
+            None => cursor.fail(),
+        }
+    }
+
+    /// Runs an instruction whose operands follow.
+    fn step(&mut self, operation: u8, cursor: &mut Cursor) {
         match operation {
             // Nothing; AArch64's signed return addresses.
             0x00 | 0x2d => {}
-            // A register saved at a distance, unsigned or signed.
-            0x05 => {
-                let (register, distance) = (cursor.uleb()?, cursor.uleb()? as i64);
-                self.save(register, distance)?;
+            // Code goes on by one, two or four bytes of steps.
+            0x02..=0x04 => {
+                let steps = match operation {
+                    0x02 => cursor.u8().into(),
+                    0x03 => cursor.u16().into(),
+                    _ => cursor.u32().into(),
+                };
+                self.advance(steps, cursor);
             }
-            0x11 => {
-                let (register, distance) = (cursor.uleb()?, cursor.sleb()?);
-                self.save(register, distance)?;
+            // A register saved at a distance, unsigned or signed.
+            0x05 | 0x11 => {
+                let register = cursor.uleb();
+                let distance = if operation == 0x05 { cursor.uleb() as i64 } else { cursor.sleb() };
+                self.save(register, distance, cursor);
             }
             0x06 => {
-                let register = cursor.uleb()?;
+                let register = cursor.uleb();
                 self.restore(register);
             }
-            // Undefined; the same; in another register, as a value, or by an expression.
-            0x07 => self.set(cursor.uleb()?, Saved::Lost),
-            0x08 => self.set(cursor.uleb()?, Saved::Same),
-            0x09 | 0x14 => {
-                self.set(cursor.uleb()?, Saved::Lost);
-                cursor.uleb()?;
+            // The same; undefined.
+            0x08 => self.set(cursor.uleb(), Saved::Same),
+            0x07 => self.set(cursor.uleb(), Saved::Lost),
+            // In another register, or as a value, signed or not: bytes of both are skipped alike.
+            0x09 | 0x14 | 0x15 => {
+                self.set(cursor.uleb(), Saved::Lost);
+                cursor.uleb();
             }
-            0x15 => {
-                self.set(cursor.uleb()?, Saved::Lost);
-                cursor.sleb()?;
-            }
+            // By an expression.
             0x10 | 0x16 => {
-                self.set(cursor.uleb()?, Saved::Lost);
-                let bytes = cursor.uleb()?;
-                cursor.skip(usize::try_from(bytes).ok()?)?;
+                self.set(cursor.uleb(), Saved::Lost);
+                let bytes = cursor.uleb();
+                cursor.skip(bytes);
             }
-            0x0a => {
-                *self.remembered.get_mut(self.n_remembered)? = self.now;
-                self.n_remembered += 1;
-            }
-            0x0b => {
-                self.n_remembered = self.n_remembered.checked_sub(1)?;
-                self.now = *self.remembered.get(self.n_remembered)?;
-            }
+            0x0a => self.remember(cursor),
+            0x0b => self.recall(cursor),
             // The frame's address: register and offset, either, by an expression.
-            0x0c => (self.now.base, self.now.offset) = (Some(cursor.uleb()?), cursor.uleb()?),
-            0x0d => self.now.base = Some(cursor.uleb()?),
-            0x0e => self.now.offset = cursor.uleb()?,
+            0x0c => (self.now.base, self.now.offset) = (Some(cursor.uleb()), cursor.uleb()),
+            0x0d => self.now.base = Some(cursor.uleb()),
+            0x0e => self.now.offset = cursor.uleb(),
             0x0f => {
                 self.now.base = None;
-                let bytes = cursor.uleb()?;
-                cursor.skip(usize::try_from(bytes).ok()?)?;
+                let bytes = cursor.uleb();
+                cursor.skip(bytes);
             }
             // Bytes of arguments on the stack.
-            0x2e => {
-                cursor.uleb()?;
-            }
-            _ => return None,
+            0x2e => _ = cursor.uleb(),
+            _ => cursor.fail(),
         }
-        Some(())
     }
 
-    fn save(&mut self, register: u64, distance: i64) -> Option<()> {
-        let distance = distance.checked_mul(self.common.data_align)?;
-        if register == number::RETURN || register == number::FRAME {
-            self.set(register, Saved::At(i16::try_from(distance).ok()?));
+    fn remember(&mut self, cursor: &mut Cursor) {
+        match self.remembered.get_mut(self.n_remembered) {
+            Some(place) => *place = self.now,
+            None => cursor.fail(),
         }
-        Some(())
+        self.n_remembered += 1;
+    }
+
+    fn recall(&mut self, cursor: &mut Cursor) {
+        self.n_remembered = self.n_remembered.wrapping_sub(1);
+        match self.remembered.get(self.n_remembered) {
+            Some(&state) => self.now = state,
+            None => cursor.fail(),
+        }
+    }
+
+    fn save(&mut self, register: u64, distance: i64, cursor: &mut Cursor) {
+        if register != number::RETURN && register != number::FRAME {
+            return;
+        }
+        match distance.checked_mul(self.common.data_align).and_then(|distance| i16::try_from(distance).ok()) {
+            Some(distance) => self.set(register, Saved::At(distance)),
+            None => cursor.fail(),
+        }
     }
 
     fn restore(&mut self, register: u64) {
