@@ -53,7 +53,7 @@ const FAULTS: &[Fault] = &[
             ("crates/freestone/src/thread/life.rs", "        self.registry.release_raw(forker);\n", ""),
             (
                 "crates/base/src/lock.rs",
-                "if self.state.load(Ordering::Relaxed) & FORK == 0 {\n            return;\n        }\n        ranks::",
+                "if self.word.state.load(Ordering::Relaxed) & FORK == 0 {\n            return;\n        }\n        ranks::",
                 "ranks::",
             ),
         ],
