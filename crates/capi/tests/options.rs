@@ -42,7 +42,7 @@ fn malformed_options_are_reported_and_ignored() {
         ("FREESTONE_MISUSE", "explode", "not one of its words"),
         ("FREESTONE_BIN_MAX", "0", "out of range"),
         ("FREESTONE_COLOUR", "blue", "there is no such option"),
-        ("FREESTONE_DECAI_MS", "5", "there is no such option, did you mean `decay_ms`?"),
+        ("FREESTONE_DECAI_MS", "5", "there is no such option, did you mean `FREESTONE_DECAY_MS`?"),
     ] {
         let output = program.command().arg("1000").env(name, value).output().expect("the program can be run");
         assert!(output.status.success(), "{}", text(&output));

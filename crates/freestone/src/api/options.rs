@@ -6,6 +6,7 @@
 use crate::api::live;
 use crate::config::{self, Harden, Mistake, Settings, key};
 use crate::shared::Shared;
+use core::fmt::{self, Write};
 use core::str;
 use freestone_os::weak_symbols::linked_options;
 use freestone_os::{Os, process};
@@ -83,13 +84,34 @@ fn set_at_start(settings: &Settings, name: &[u8], value: &[u8]) -> Result<(), Mi
 }
 
 fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
+    let is_variable = source == ENVIRONMENT;
     let similar = (mistake == Mistake::UnknownKey).then(|| config::nearest(name)).flatten();
+    let similar = Similar { key: similar, is_variable };
     let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
-    let prefix = if source == ENVIRONMENT { str::from_utf8(PREFIX).unwrap_or("?") } else { "" };
-    let [before, similar, after] = similar.map_or([""; 3], |similar| [", did you mean `", similar, "`?"]);
+    let prefix = if is_variable { str::from_utf8(PREFIX).unwrap_or("?") } else { "" };
     freestone_os::report(format_args!(
-        "option {prefix}{name}={value} ({source}) ignored: {mistake}{before}{similar}{after}; `freestone options` lists them"
+        "option {prefix}{name}={value} ({source}) ignored: {mistake}{similar}; `freestone options` lists them"
     ));
+}
+
+/// Asks whether another option was meant, if there is a similar one; it is named as it has to be written.
+struct Similar {
+    key: Option<&'static str>,
+    is_variable: bool,
+}
+
+impl fmt::Display for Similar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(key) = self.key else { return Ok(()) };
+        f.write_str(", did you mean `")?;
+        if self.is_variable {
+            f.write_str(str::from_utf8(PREFIX).unwrap_or("?"))?;
+            key.chars().try_for_each(|letter| f.write_char(letter.to_ascii_uppercase()))?;
+        } else {
+            f.write_str(key)?;
+        }
+        f.write_str("`?")
+    }
 }
 
 /// Sets the option `name` of an allocator that has started.

@@ -42,7 +42,7 @@ fn a_name_that_is_nearly_an_options_is_reported_with_that_option() {
     let Some(said) = said else { return };
     assert!(said.contains("FREESTONE_DECAY_M=5 (environment) ignored"), "{said}");
     assert_eq!(said.matches("did you mean").count(), 1, "{said}");
-    assert!(said.contains("did you mean `decay_ms`?"), "{said}");
+    assert!(said.contains("did you mean `FREESTONE_DECAY_MS`?"), "{said}");
 }
 
 #[test]
