@@ -119,6 +119,17 @@ pub use freestone_os::Errno;
 pub use stats::rows::{ClassStats, HeapKind, HeapStats};
 pub use stats::{Details, Stats};
 
+/// What the process's allocator holds now, as [`Freestone::stats`] says it: for code that does not see the static that is the global allocator.
+///
+/// ```
+/// let stats = freestone::stats();
+/// assert!(stats.committed >= stats.live);
+/// ```
+#[must_use]
+pub fn stats() -> Stats {
+    Freestone.stats()
+}
+
 /// The options: their names, units, defaults and ranges.
 ///
 /// An option is set, the last one winning, by an environment variable (`FREESTONE_DECAY_MS=250`; ignored when the process is more privileged
