@@ -239,6 +239,35 @@ pub(crate) mod module {
     pub(crate) fn find(_at: usize) -> Option<Module> {
         None
     }
+
+    /// Nothing was found that could stay.
+    pub(crate) fn stays(_found: Option<Module>) -> bool {
+        false
+    }
+}
+
+/// What a thread knows of its own stack: nothing.
+pub(crate) mod own_stack {
+    use super::readable::Reader;
+
+    /// Nothing.
+    #[derive(Debug, Default)]
+    pub struct OwnStack;
+
+    impl OwnStack {
+        /// Nothing is known.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self
+        }
+
+        /// There is nothing to forget.
+        pub fn forget(&self) {}
+
+        pub(crate) fn reader(&self, _stack: usize) -> Reader {
+            Reader::new()
+        }
+    }
 }
 
 /// Reading memory of which nothing is known: none is read.

@@ -21,11 +21,15 @@ use rule::RuleWord;
 use rule_cache::RULES;
 
 mod call_frame;
+#[cfg(door = "linux")]
 mod own_stack;
 mod registers;
 mod rule;
 mod rule_cache;
 
+#[cfg(not(door = "linux"))]
+pub use crate::absent::own_stack::OwnStack;
+#[cfg(door = "linux")]
 pub use own_stack::OwnStack;
 pub use registers::Registers;
 
