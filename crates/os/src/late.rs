@@ -19,6 +19,9 @@ pub unsafe trait Zeroed {}
 unsafe impl Zeroed for AtomicU8 {}
 // SAFETY: zero is a number.
 unsafe impl Zeroed for AtomicU64 {}
+// SAFETY: it has an atomic of the kind above, and nothing else.
+#[cfg(shuttle)]
+unsafe impl Zeroed for freestone_base::sync::AtomicU8 {}
 // SAFETY: each of its values may be zero bytes.
 unsafe impl<T: Zeroed, const N: usize> Zeroed for [T; N] {}
 
