@@ -154,15 +154,8 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
-    // A thread that has no heap, as the background thread, gets none for this.
-    if block.is_null() {
-        return;
-    }
-    // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { !current::get().free_remote(block) } {
-        // SAFETY: this function's contract is that of `free_checked`.
-        unsafe { free_checked(block, Claim::of(Family::C)) };
-    }
+    // SAFETY: this function's contract is that of `free_checked`.
+    unsafe { free_checked(block, Claim::of(Family::C)) };
 }
 
 /// Frees whatever is not a small block of this thread at hand, of which the program says something; does nothing for null.
@@ -172,22 +165,25 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
+    // SAFETY: this function's contract is that of `free_checked`.
+    unsafe { free_checked(block, claim) };
+}
+
+/// Frees any block; does nothing for null. A small block is freed here if its owner has a slot or no heap is watched; and one of this thread's heap that
+/// is watched, below the level `full`.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(always)]
+unsafe fn free_checked(block: *mut u8, claim: Claim) {
+    // A thread that has no heap, as the background thread, gets none for this.
     if block.is_null() {
         return;
     }
     // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { !current::get().free_remote(block) } {
-        // SAFETY: this function's contract is that of `free_checked`.
-        unsafe { free_checked(block, claim) };
+    if unsafe { current::get().free_remote(block) } {
+        return;
     }
-}
-
-/// Frees any block. A small block of this thread's heap that is watched is freed here, below the level `full`.
-///
-/// # Safety
-/// - As for [`free`]; `block` is not null.
-#[inline(always)]
-unsafe fn free_checked(block: *mut u8, claim: Claim) {
     let heap = current::get();
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { heap.free_watched(block, claim) } {
@@ -198,7 +194,7 @@ unsafe fn free_checked(block: *mut u8, claim: Claim) {
             return free_recorded(record, block, claim);
         }
     }
-    // SAFETY: this function's contract is that of `free_any`.
+    // SAFETY: this function's contract is that of `free_any`, and the block is not null.
     unsafe { free_any(block, claim) }
 }
 

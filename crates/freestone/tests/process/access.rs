@@ -105,12 +105,12 @@ fn an_access_beyond_a_blocks_end_or_in_a_freed_block_is_reported_with_its_place(
 
 /// Numbers in this program's writable memory.
 fn words_at(address: u64, n: usize) -> Vec<u64> {
-    // SAFETY: the caller read the address from the program's map of memory, or from the map of the heap, which has as many words.
-    (0..n)
-        .map(|at| unsafe {
-            std::ptr::with_exposed_provenance::<u64>(address as usize).wrapping_add(at).read_volatile()
-        })
-        .collect()
+    let first = std::ptr::with_exposed_provenance::<u64>(address as usize);
+    let word = |at| {
+        // SAFETY: the caller read the address from the program's map of memory, or from the map of the heap, which has as many words.
+        unsafe { first.wrapping_add(at).read_volatile() }
+    };
+    (0..n).map(word).collect()
 }
 
 /// Where the map of the heap is: found as `freestone leaks` finds it, by its first words in the writable memory of a module.
