@@ -260,3 +260,6 @@ impl MappedHeader {
 fn name(path: &PathValue, attempt: u32) -> Option<TraceName> {
     TraceName::of(path.load()?.to_bytes(), attempt)
 }
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests;

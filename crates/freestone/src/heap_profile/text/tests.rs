@@ -1,6 +1,7 @@
 extern crate std;
 use super::*;
 use crate::heap_profile::exponential::weight_of;
+use proptest::prelude::*;
 use std::string::String;
 use std::vec::Vec;
 
@@ -56,6 +57,54 @@ fn the_text_has_a_line_for_each_stack_and_what_is_mapped() {
         expected.sort_unstable();
         assert_eq!(lines[1..], expected, "{of:?}");
         assert!(text.contains("\n\nMAPPED_LIBRARIES:\n") && text.contains("r-xp"), "{text}");
+    }
+}
+
+/// The profile as text.
+fn text_of(profile: &HeapProfile) -> String {
+    let mut text = Vec::new();
+    let mut sink = |bytes: &[u8]| {
+        text.extend_from_slice(bytes);
+        Ok(())
+    };
+    write(profile, Snapshot::Live, &mut sink).expect("memory takes everything");
+    String::from_utf8(text).expect("a text")
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "has the kernel's list of mappings")]
+fn lost_samples_have_a_line_only_if_there_are_some() {
+    let profile = HeapProfile::new();
+    assert!(profile.start(1024) && !text_of(&profile).contains('#'));
+    (0..3).for_each(|_| profile.count_dropped());
+    assert!(text_of(&profile).contains("\n# 3 samples were lost\n\nMAPPED_LIBRARIES:\n"));
+}
+
+#[test]
+fn nothing_and_an_interval_of_nothing_have_no_samples() {
+    for (weight, interval) in
+        [(Weight::new(0.0, 64.0), 1024), (Weight::new(1.0, 0.0), 1024), (Weight::new(1.0, 64.0), 0)]
+    {
+        assert_eq!(as_samples(weight, interval), Shown::default());
+    }
+    assert_eq!(as_samples(Weight::new(1.0 / 64.0, 1.0), 1024), Shown { blocks: 1, bytes: 1 }, "a sample at least");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_other_number_of_bytes_is_read_as_closer_to_the_estimate(
+        rate_log2 in 0..24_u32, estimate in 1..1_u64 << 32, part in 0..1000_u64,
+    ) {
+        let rate = 1_u64 << rate_log2;
+        let n = 1 + part.min(estimate / rate);
+        let error_of = |bytes: u64| (read(Shown { blocks: n, bytes }, rate as f64).1 - estimate as f64).abs();
+        let found = sampled_bytes(n, estimate as f64, rate as f64);
+        prop_assert!((1..=estimate).contains(&found));
+        for other in [found - 1, found + 1] {
+            prop_assert!(other == 0 || other > estimate || error_of(found) <= error_of(other) + 1e-3, "{} {}", n, other);
+        }
     }
 }
 
