@@ -106,6 +106,12 @@ impl Mutant {
         files.is_empty() || files.iter().any(|file| path.contains(file))
     }
 
+    /// Whether an operator changes in what the compiler computes: no function's name follows.
+    fn is_constant(&self) -> bool {
+        let change = self.name.splitn(4, ':').nth(3).and_then(|change| Change::of(change.trim()));
+        matches!(change, Some(Change::Operator(_) | Change::NoOperator)) && !self.name.contains(" in ")
+    }
+
     /// Its verdict.
     fn verdict<'a>(&self, ledger: &'a Ledger) -> Option<&'a str> {
         ledger.verdict(&self.print, &self.key)
@@ -194,14 +200,12 @@ fn test(
     println!("{} tests, {:.0} s", tests.len(), tests.iter().map(|test| test.seconds).sum::<f64>());
     try_all(&left, &built, &tests, chosen, end, ledger)?;
     for mutant in numbered.iter().filter(|_| chosen.constants) {
-        let Mutant { name, key, print } = &left[mutant.number as usize - 1];
+        let one = &left[mutant.number as usize - 1];
         let is_over = end.is_some_and(|end| Instant::now() >= end);
-        // No function's name follows.
-        if !is_over && ledger.verdict(print, key) == Some("unreached") && !name.contains(" in ") && mutant.is_operator()
-        {
+        if !is_over && one.verdict(ledger) == Some("unreached") && one.is_constant() {
             let verdict = programs::constant(package, targets, mutant)?;
-            println!("{verdict}: {name}");
-            ledger.write(print, verdict, key)?;
+            println!("{verdict}: {}", one.name);
+            ledger.write(&one.print, verdict, &one.key)?;
         }
     }
     Ok(())
@@ -252,24 +256,22 @@ fn verdict(number: u32, first: u32, tests: &[Measured], most: f64) -> Result<&'s
     Ok("missed")
 }
 
-/// Prints the counts, and the survivors.
+/// Prints the counts, and the survivors. Mutants of constants that were not built alone are counted by themselves.
 fn report(module: &Module, ledger: &Ledger) -> Result<()> {
     let mutants = mutants(module)?;
-    let of = |wanted: &str| -> Vec<&str> {
-        let is_it = |mutant: &&Mutant| mutant.verdict(ledger) == Some(wanted);
-        mutants.iter().filter(is_it).map(|mutant| mutant.name.as_str()).collect()
-    };
-    let (caught, missed, unreached, unviable) =
-        (of("caught").len(), of("missed"), of("unreached"), of("unviable").len());
+    let of = |wanted: &str| mutants.iter().filter(|mutant| mutant.verdict(ledger) == Some(wanted)).collect::<Vec<_>>();
+    let (caught, missed, unviable) = (of("caught").len(), of("missed"), of("unviable").len());
+    let (constants, unreached): (Vec<_>, Vec<_>) = of("unreached").into_iter().partition(|mutant| mutant.is_constant());
     let n_survivors = missed.len() + unreached.len();
-    let left = mutants.len() - caught - n_survivors - unviable;
+    let left = mutants.len() - caught - n_survivors - unviable - constants.len();
     let percent = 100.0 * caught as f64 / ((caught + n_survivors).max(1) as f64);
     println!(
-        "{}: {caught} caught, {n_survivors} survived ({percent:.0} % of the viable caught), {unviable} unviable, {left} left",
-        module.name
+        "{}: {caught} caught, {n_survivors} survived ({percent:.0} % of both caught), {} constants, {unviable} unviable, {left} left",
+        module.name,
+        constants.len()
     );
-    missed.iter().for_each(|name| println!("    {name}"));
-    unreached.iter().for_each(|name| println!("    no test reaches {name}"));
+    missed.iter().for_each(|mutant| println!("    {}", mutant.name));
+    unreached.iter().for_each(|mutant| println!("    no test reaches {}", mutant.name));
     Ok(())
 }
 

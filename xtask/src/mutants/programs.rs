@@ -19,13 +19,6 @@ pub(crate) struct Placed {
     pub change: Change,
 }
 
-impl Placed {
-    /// Whether an operator changes.
-    pub(crate) fn is_operator(&self) -> bool {
-        matches!(self.change, Change::Operator(_) | Change::NoOperator)
-    }
-}
-
 /// A crate, built with mutants.
 pub(crate) struct Built {
     pub tests: Vec<Test>,

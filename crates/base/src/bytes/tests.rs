@@ -49,6 +49,8 @@ fn bytes_are_cut_into_whole_pieces_and_a_rest() {
     chunks_mut::<3>(&mut text).0[1] = *b"DEF";
     chunks_mut::<3>(&mut text).1[0] = b'G';
     assert_eq!(&text, b"abcDEFGh");
+    let (pieces, rest) = chunks_mut::<2>(&mut text);
+    assert_eq!((pieces.len(), rest.len()), (4, 0));
 }
 
 #[test]

@@ -67,4 +67,16 @@ mod tests {
             assert_eq!(vacant.take(), None);
         }
     }
+
+    #[test]
+    fn what_is_no_slot_or_one_too_many_is_not_put_back() {
+        let mut vacant = Vacant::new();
+        (0..N_SLOTS).for_each(|index| assert_eq!(vacant.take(), Some(index)));
+        vacant.put(N_SLOTS);
+        assert_eq!(vacant.take(), None);
+        (0..N_SLOTS).for_each(|index| vacant.put(index));
+        vacant.put(7);
+        assert!((0..N_SLOTS).all(|index| vacant.take() == Some(index)));
+        assert_eq!(vacant.take(), None);
+    }
 }

@@ -43,7 +43,7 @@ pub(crate) fn one_less_exp(x: f64) -> f64 {
 
 /// Bytes until the next sampled one, if one in `interval` is, from a random number.
 pub(crate) fn bytes_until(interval: u64, random: u64) -> f64 {
-    // Above 0 and below 1.
+    // Above 0, and 1 at most.
     let uniform = ((random >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     -ln(uniform) * interval as f64
 }

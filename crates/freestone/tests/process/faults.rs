@@ -48,6 +48,19 @@ fn a_write_behind_the_end_of_a_guarded_block_is_reported_and_ends_the_process() 
 }
 
 #[test]
+fn when_all_guarded_blocks_are_in_use_that_is_said_once() {
+    let said = alone(&[("BACKGROUND", "off")], || {
+        assert_eq!(ALLOCATOR.set_option("guard_sample", "1"), Ok(()));
+        let blocks: Vec<_> = (0..2000).map(|_| door::allocate(100)).collect();
+        // SAFETY: the blocks are live, and not used again.
+        blocks.into_iter().for_each(|block| unsafe { door::free(block) });
+    });
+    if let Some(said) = said {
+        assert_eq!(said.matches("all 256 guarded blocks are in use").count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn faults_are_left_to_the_program_unless_something_can_be_reported() {
     for (harden, sandbox) in [("default", "off"), ("checks", "off"), ("full", "on")] {
         alone(&[("HARDEN", harden), ("SANDBOX", sandbox), ("BACKGROUND", "off")], || {

@@ -65,3 +65,12 @@ fn a_footer_of_another_heap_or_another_place_is_refused() {
         assert_eq!(unsafe { read(block, SIZE - 16, Sealer::new(5)) }, None);
     }
 }
+
+#[test]
+fn each_bit_of_the_request_and_of_the_address_changes_the_footer() {
+    let (sealer, address, requested) = (Sealer::new(5), 0x5a5a_5a50_usize, 1000_u64);
+    let at = |address: usize| NonNull::new(core::ptr::without_provenance_mut(address)).unwrap();
+    let word = word_at(at(address), requested, sealer);
+    assert!((4..31).all(|bit| word_at(at(address ^ (1 << bit)), requested, sealer) != word));
+    assert!((0..31).all(|bit| word_at(at(address), requested ^ (1 << bit), sealer) != word));
+}

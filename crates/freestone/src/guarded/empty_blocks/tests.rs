@@ -1,3 +1,4 @@
+#![allow(unsafe_code)]
 use super::*;
 use std::vec::Vec;
 
@@ -20,6 +21,8 @@ fn blocks_are_distinct_and_aligned_and_cannot_be_read() {
     starts.sort_unstable();
     starts.dedup();
     assert_eq!(starts.len(), 1000);
+    assert!(blocks.contains(starts[0] + CLOSED_BYTES - 1));
+    assert!(![0, starts[0] - 1, starts[0] + CLOSED_BYTES, usize::MAX].iter().any(|&at| blocks.contains(at)));
 }
 
 #[test]
@@ -69,4 +72,14 @@ fn an_access_is_beside_a_live_block_and_after_the_free_of_a_freed_one() {
     assert_eq!(blocks.judge(start, touch), Some((freed, start)));
     assert_eq!(blocks.judge(start + GRANULE_BYTES, touch), None, "never allocated");
     assert_eq!(blocks.judge(start - 1, touch), None, "before the first");
+}
+
+#[test]
+fn a_fork_holds_the_lock_from_before_until_after() {
+    let blocks = EmptyBlocks::new();
+    blocks.lock_for_fork();
+    assert!(blocks.mapping.try_lock().is_none());
+    // SAFETY: this thread took the lock above.
+    blocks.unlock_after_fork(unsafe { Forker::new() });
+    assert!(blocks.mapping.try_lock().is_some());
 }

@@ -16,6 +16,12 @@ fn logarithm_and_exponential_are_those_of_the_standard_library() {
 }
 
 #[test]
+fn the_smallest_and_the_largest_random_number_have_a_distance_too() {
+    assert!((bytes_until(1, 0) - 54.0 * LN_2).abs() < 1e-9);
+    assert!((0.0..1e-9).contains(&bytes_until(1, u64::MAX)));
+}
+
+#[test]
 fn a_block_is_sampled_as_often_as_its_weight_says() {
     const DRAWS: u32 = 100_000;
     let (random, interval) = (RandomNumbers::new(), 4096);

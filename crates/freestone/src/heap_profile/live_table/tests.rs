@@ -13,8 +13,11 @@ fn empty() -> &'static LiveTable {
 fn a_sample_is_found_until_it_is_removed() {
     let table = empty();
     let sample = |n: usize| Sample { stack: n as StackIndex, weight: Weight { blocks: n as u64, bytes: 2 * n as u64 } };
-    // Addresses of which many have the same entry.
-    let addresses: Vec<usize> = (1..3000).map(|n| (n % 50) * (1 << 32) + 16 * n).collect();
+    // Fifty at a time have the same entry: they differ in bits that the hash leaves out.
+    let address = |n: usize| 16 * (1 + n / 50) + ((n % 50) << (32 + N_SAMPLES.ilog2()));
+    let addresses: Vec<usize> = (0..3000).map(address).collect();
+    let entry = |n: usize| table.from(addresses[n]).next().map(core::ptr::from_ref);
+    assert!(entry(0) == entry(49) && entry(0) != entry(50));
     for (n, &address) in addresses.iter().enumerate() {
         assert!(table.insert(address, sample(n)));
     }

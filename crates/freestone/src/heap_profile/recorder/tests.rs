@@ -55,3 +55,59 @@ fn what_was_sampled_is_forgotten_after_the_end_too_and_a_new_session_counts_on()
     assert_eq!(all[0].1.live, weight_of(64, 128));
     assert_eq!(all[0].1.since_start.bytes, weight_of(64, 64).bytes + weight_of(64, 128).bytes);
 }
+
+#[test]
+fn what_was_live_at_a_peak_of_one_block_stays_known() {
+    let profile = HeapProfile::new();
+    assert!(profile.start(1000) && profile.record_large(16, &[1], 100));
+    profile.forget(16);
+    assert_eq!(counts(&profile)[0].1.at_peak, weight_of(100, 1000));
+}
+
+#[test]
+fn distances_are_drawn_with_the_last_interval() {
+    let profile = HeapProfile::new();
+    assert!(profile.start(64) && profile.start(1 << 20));
+    profile.stop();
+    for random in [1 << 11, 1 << 40, u64::MAX] {
+        assert_eq!(profile.bytes_until(random), bytes_until(1 << 20, random) as i64);
+        assert_eq!(profile.allocations_until(48, random), allocations_until(1 << 20, 48, random));
+    }
+    assert!(profile.bytes_until(1 << 40) > 1 << 20);
+}
+
+#[test]
+fn samples_that_a_full_profile_does_not_take_are_counted() {
+    let profile = HeapProfile::new();
+    assert!(!profile.has_room() && profile.n_dropped() == 1);
+    assert!(profile.start(1));
+    let n = (1..).take_while(|&n| profile.record_large(16 * n, &[1], 16)).count();
+    assert!(n > 50_000 && profile.n_dropped() == 2 && !profile.has_room());
+    profile.count_dropped();
+    assert_eq!(profile.n_dropped(), 4);
+}
+
+#[test]
+fn frees_of_rust_are_noticed_if_that_was_expected_before_its_first_allocation() {
+    let profile = HeapProfile::new();
+    assert!(!profile.meet_rust() && !profile.notices_rust() && !profile.is_asked());
+    profile.expect_rust();
+    assert!(!profile.notices_rust() && profile.meet_rust() && profile.notices_rust());
+    assert!(!profile.is_asked() && profile.start(64) && profile.is_asked());
+    profile.stop();
+    assert!(profile.is_asked(), "for frees");
+    let other = HeapProfile::new();
+    assert!(other.start(64) && other.is_asked());
+    other.stop();
+    assert!(!other.is_asked());
+}
+
+#[test]
+fn the_heap_of_sampled_blocks_is_set_once() {
+    let (profile, mut heaps) = (HeapProfile::new(), [0_u8; 2]);
+    let [first, second] = heaps.each_mut().map(|heap| ptr::from_mut(heap).cast::<c_void>());
+    assert!(profile.heap().is_null() && !profile.is_generation(7));
+    profile.set_heap(first, 7);
+    profile.set_heap(second, 8);
+    assert!(profile.heap() == first && profile.is_generation(7) && !profile.is_generation(8));
+}

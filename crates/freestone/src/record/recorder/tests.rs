@@ -133,3 +133,86 @@ fn without_a_file_nothing_is_recorded_and_the_caller_is_told() {
     assert!(!recorder.allocated_small(to, Kind::C, 10, block(0x1000)));
     assert!(!recorder.freed(to, None, block(0x1000)) && !recording.trace.is_on());
 }
+
+#[test]
+fn events_have_the_sequence_numbers_that_were_seen_and_those_that_were_taken() {
+    let recording = Recording::new("sequence");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    let take = || recording.trace.take_sequence();
+    recorder.thread(to, 1, false);
+    recorder.allocated_small(to, Kind::C, 10, block(0x1000));
+    assert_eq!(take(), 1, "another thread's");
+    recorder.allocated_small(to, Kind::C, 10, block(0x2000));
+    recorder.freed(to, Some(take()), block(0x1000));
+    recorder.freed(to, None, block(0x2000));
+    take();
+    recorder.allocated(to, Kind::C, Asked { size: 1 << 20, align: 1 }, block(0x3000));
+    recorder.resized(
+        to,
+        Resized { block: block(0x3000), ticket: Some(take()) },
+        Asked { size: 9, align: 1 },
+        block(0x10),
+    );
+    let bytes = fs::read(&recording.file).unwrap();
+    let chunk = file::chunks(&bytes).next().unwrap().unwrap();
+    let seen: Vec<_> = chunk.events().map(|event| event.unwrap()).map(|event| (event.sequence, event.ticket)).collect();
+    assert_eq!(seen, [(0, Some(0)), (1, None), (2, None), (2, Some(2)), (3, None), (4, None), (5, Some(4))]);
+}
+
+#[test]
+fn a_chunk_that_is_full_is_sealed_and_the_next_ones_are_longer() {
+    let recording = Recording::new("sealed");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    for n in 0..30_000_usize {
+        recorder.allocated(to, Kind::C, Asked { size: 1 << 20, align: 4096 }, block((1 + n) << 12));
+    }
+    let bytes = fs::read(&recording.file).unwrap();
+    let chunks: Vec<_> = file::chunks(&bytes).map(|chunk| chunk.unwrap()).collect();
+    let lengths: Vec<_> = chunks.iter().map(|chunk| chunk.header.len as usize).collect();
+    assert!(lengths.len() > 2 && lengths[0] == FIRST_CHUNK_BYTES && lengths[1..].iter().all(|&len| len == CHUNK_BYTES));
+    let is_sealed: Vec<_> = chunks.iter().map(|chunk| chunk.is_sealed).collect();
+    assert!(is_sealed[..lengths.len() - 1].iter().all(|&is| is) && !is_sealed[lengths.len() - 1]);
+}
+
+#[test]
+fn a_child_does_not_keep_its_parents_chunk_mapped() {
+    let recording = Recording::new("unmapped");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    recorder.leave(to);
+    recorder.allocated_small(to, Kind::C, 10, block(0x1000));
+    let start = recorder.chunk.get().start;
+    assert!(crate::testing::kernel_can_read(start));
+    recorder.leave(to);
+    assert!(!crate::testing::kernel_can_read(start));
+}
+
+#[test]
+fn a_thread_that_calls_often_reads_the_clock_seldom_and_the_other_way_round() {
+    let recording = Recording::new("stride");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    // As if so many microseconds had passed since it looked last, and a moment.
+    let look = |passed_us: Option<u64>| {
+        let last_us = passed_us.map_or(u64::MAX, |passed| to.trace.now_us().saturating_sub(passed));
+        recorder.looked_us.set(last_us);
+        assert!(recorder.look(to));
+        assert!(recorder.looked_us.get() <= to.trace.now_us());
+        let ahead = recorder.look.get().addr() - recorder.cursor.get().addr();
+        assert_eq!(ahead, recorder.stride.get().max(1));
+        recorder.stride.get()
+    };
+    assert!((0..8).map(|_| look(None)).eq([8, 16, 32, 64, 128, 256, 512, 512]));
+    while to.trace.now_us() < 1000 {
+        core::hint::spin_loop();
+    }
+    assert!((0..6).map(|_| look(Some(500))).eq([128, 32, 8, 2, 0, 0]));
+    assert_eq!(look(None), 8);
+    // Neither often nor seldom, if this thread is not interrupted for long.
+    for _ in 0..1000 {
+        let before_us = to.trace.now_us();
+        let (before, after) = (recorder.stride.get(), look(Some(20)));
+        if to.trace.now_us() - before_us < 15 {
+            assert_eq!(before, after);
+            break;
+        }
+    }
+}

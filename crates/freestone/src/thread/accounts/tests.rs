@@ -38,6 +38,7 @@ fn a_cached_run_that_comes_and_goes_is_not_published_unless_more_is_live_than_wa
     let (accounts, usage) = (Accounts::new(), Usage::new());
     accounts.publish_large(1 << 20, &usage);
     assert!(!accounts.add_large(-65536));
+    assert_eq!(accounts.unpublished_large(), -65536);
     assert!(!accounts.add_large(65536), "as before");
     assert!(accounts.add_large(65536), "one more than was published");
     accounts.publish_large(0, &usage);

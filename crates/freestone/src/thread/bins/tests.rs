@@ -55,6 +55,37 @@ fn the_free_that_exceeds_the_room_asks_for_the_slow_path() {
 }
 
 #[test]
+fn room_that_is_withheld_is_there_for_the_slow_path_alone_until_it_is_used_up() {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(4));
+    bins.grant(CLASS, 7);
+    bins.withhold(CLASS, 2);
+    assert_eq!((bins.room(CLASS), bins.room_or_withheld(CLASS)), (0, 2));
+    assert!(bins.try_push(blocks.free_block(3)).is_err(), "the hot paths find none");
+    for left in [1, 0] {
+        assert!(bins.push_withheld(blocks.free_block(left)).is_ok());
+        assert_eq!(bins.room_or_withheld(CLASS), left as i64);
+    }
+    assert!(bins.push_withheld(blocks.free_block(2)).is_err());
+    assert_eq!((bins.frees(CLASS), bins.len(CLASS)), (2, 2));
+    assert_eq!(pop_all(&bins), [0, 1].map(|at| blocks.start(at)));
+    bins.grant(CLASS, 5);
+    assert_eq!(bins.room_or_withheld(CLASS), 5);
+}
+
+#[test]
+fn the_allocations_within_reach_are_those_of_all_frees_there_is_room_for() {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(4));
+    bins.grant(CLASS, 4);
+    assert!(!bins.push(blocks.free_block(0)));
+    bins.put(blocks.free_block(1));
+    let reach = bins.allocs_within_reach(CLASS);
+    assert_eq!(pop_all(&bins).len(), 2);
+    (0..3).for_each(|at| assert!(!bins.push(blocks.free_block(at))));
+    assert_eq!(pop_all(&bins).len(), 3);
+    assert_eq!((bins.room(CLASS), bins.allocs(CLASS), bins.allocs_within_reach(CLASS)), (0, reach, reach));
+}
+
+#[test]
 fn a_block_is_not_pushed_into_a_bin_without_room() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(2));
     assert!(bins.try_push(blocks.free_block(0)).is_err(), "a placeholder never has room");

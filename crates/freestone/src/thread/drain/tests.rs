@@ -36,3 +36,27 @@ fn a_bin_that_a_drain_fills_to_twice_its_capacity_is_flushed() {
     assert!(owner.bins().len(class) <= 2 * 4, "{} blocks in a bin of 4", owner.bins().len(class));
     world.check().unwrap();
 }
+
+#[test]
+fn a_bin_is_flushed_when_a_drain_brings_it_beyond_twice_its_capacity_and_not_before() {
+    let world = World::new(4096);
+    world.set(crate::config::key::BIN_MAX, "8");
+    let (owner, other) = (world.heap(), world.heap());
+    let class = class_of(1000);
+    let twice = 2 * i64::from(flush::own_capacity(owner, class));
+    assert!(twice > 4);
+    let mut blocks: Vec<_> = (0..100).map(|_| owner.allocate(1000, 1).start).collect();
+    while !owner.bins().is_empty(class) {
+        blocks.push(owner.allocate(1000, 1).start);
+    }
+    let mut hand_over = |n: i64| {
+        // SAFETY: the blocks are this test's, and not used any more.
+        blocks.drain(..n as usize).for_each(|block| unsafe { other.free(block) });
+        route::send_all(other);
+        drain(owner);
+        owner.bins().len(class)
+    };
+    assert_eq!(hand_over(twice - 1), twice - 1);
+    assert_eq!(hand_over(1), twice);
+    assert!(hand_over(1) < twice);
+}

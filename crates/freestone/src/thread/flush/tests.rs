@@ -170,3 +170,32 @@ fn a_bin_is_granted_no_more_room_than_it_may_hold() {
     }
     world.check().unwrap();
 }
+
+#[test]
+fn a_burst_that_ends_leaves_a_class_in_use_its_bin_and_sweeps_the_spans_if_there_is_none() {
+    for n_in_use in [0, 1] {
+        let world = World::new(4096);
+        let heap = world.heap();
+        let (in_use, burst) = (class_of(64), class_of(700));
+        let _kept = blocks(heap, 64, n_in_use);
+        blocks(heap, 700, 4000).into_iter().for_each(|block| free(heap, block));
+        assert_eq!((heap.bins().len(burst), heap.bins().live(burst)), (0, 0));
+        assert_eq!(heap.bins().len(in_use) > 0, n_in_use == 1);
+        assert_eq!(heap.burst().awaits_last(in_use), n_in_use == 1);
+        let later_ms = heap.now_ms() + 2;
+        assert_eq!(heap.purge().begin_sweep(later_ms, 1000), n_in_use == 1, "a sweep has just begun, or none has");
+    }
+}
+
+#[test]
+fn blocks_of_os_pages_that_a_flush_gives_back_do_not_count_as_free_in_their_span() {
+    let world = World::new(4096);
+    world.set(crate::config::key::DIRTY_MAX, "0");
+    let heap = world.heap();
+    blocks(heap, 1024, 64).into_iter().skip(1).for_each(|block| free(heap, block));
+    flush(heap, class_of(1024), 0);
+    heap.accounts().publish_free(&world.shared.usage);
+    let settings = crate::config::Settings::new();
+    settings.set(crate::config::key::DIRTY_MAX, b"4096").unwrap();
+    assert!(world.os().purged_bytes() > 0 && !world.shared.usage.exceeds_bound_in_spans(&settings));
+}

@@ -45,6 +45,18 @@ fn what_a_program_writes_over_a_link_decodes_to_no_address_of_a_block() {
 }
 
 #[test]
+fn the_lowest_bits_tell_the_two_kinds_of_links_apart_whatever_the_seed() {
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..200_u64 {
+        let keys = KeySource::new().draw(Harden::Default, || seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let (of_bins, in_transit) = (decoded(keys.of_bins, 0) & 15, decoded(keys.in_transit, 0) & 15);
+        assert!((1..8).contains(&of_bins) && (8..16).contains(&in_transit), "{of_bins} {in_transit}");
+        seen.extend([of_bins, in_transit]);
+    }
+    assert_eq!(seen.len(), 15, "{seen:?}");
+}
+
+#[test]
 fn without_hardening_links_are_addresses_and_the_kernel_is_not_asked() {
     let keys = KeySource::new().draw(Harden::Off, || panic!("no random number is needed"));
     assert!(keys.of_bins.is_plain() && keys.in_transit.is_plain());

@@ -1,5 +1,6 @@
 use super::{bring_batch, refill};
-use crate::size_class::class_of;
+use crate::config::{Settings, key};
+use crate::size_class::{block_bytes, class_of};
 use crate::testing::{World, free};
 use crate::thread::flush;
 use crate::thread::heap::own::Own;
@@ -105,4 +106,47 @@ fn when_memory_runs_out_a_refill_returns_null_and_the_bins_are_unchanged() {
     assert!(n > 0 && !heap.allocate(1000, 1).start.is_null(), "other bins still have blocks");
     free(heap, block);
     world.check().unwrap();
+}
+
+#[test]
+fn a_refill_brings_half_of_what_a_bin_should_hold_and_grants_room_for_the_rest() {
+    let world = World::new(4096);
+    world.set(key::BIN_MAX, "16");
+    let heap = world.heap();
+    let class = class_of(64);
+    assert_eq!(flush::own_capacity(heap, class), 16);
+    let _in_use = heap.allocate(64, 1);
+    flush::flush(heap, class, 0);
+    bring_batch(heap, class);
+    assert_eq!((heap.bins().len(class), heap.bins().room(class)), (8, 8));
+    // An OS page has four blocks of 1000 bytes, and all of one are carved at once.
+    let class = class_of(1000);
+    bring_batch(heap, class);
+    assert_eq!((heap.bins().len(class), heap.bins().room(class)), (4, 12));
+}
+
+#[test]
+fn blocks_that_a_refill_takes_again_are_no_longer_free_in_their_span() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let class = class_of(1000);
+    let frees_more_than = |n: usize| {
+        let settings = Settings::new();
+        settings.set(key::DIRTY_MAX, std::format!("{}", n * block_bytes(class)).as_bytes()).unwrap();
+        heap.accounts().publish_free(&world.shared.usage);
+        world.shared.usage.exceeds_bound_in_spans(&settings)
+    };
+    let mut blocks: Vec<_> = (0..100).map(|_| heap.allocate(1000, 1).start).collect();
+    // Some blocks of each span stay.
+    for at in (0..100).rev().filter(|at| at % 10 != 0) {
+        free(heap, blocks.swap_remove(at));
+    }
+    flush::flush(heap, class, 0);
+    assert!(frees_more_than(89));
+    blocks.extend((0..90).map(|_| heap.allocate(1000, 1).start));
+    flush::flush(heap, class, 0);
+    assert!(!frees_more_than(89));
+    blocks.into_iter().for_each(|block| free(heap, block));
+    flush::flush(heap, class, 0);
+    assert!(!frees_more_than(0), "the spans went to the page heap");
 }
