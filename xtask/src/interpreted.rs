@@ -1,15 +1,20 @@
-//! `cargo xtask miri`: runs each unit test and black-box test of the crates without system calls under Miri, one at a time.
+//! `cargo xtask miri`: runs each unit test and black-box test of the crates without system calls under Miri, one after the other.
 //!
-//! The command records each verdict with a fingerprint of the sources ([`Ledger`]), so it can be stopped at any time and resumes
-//! where it was. The heap runs over the fake kernel, with permissive provenance: its address range is at an address agreed with the kernel, which
+//! Miri compiles the crate whenever it starts, so one process runs all tests of a target that are left; if a test takes too long or ends the process,
+//! another process runs those behind it. The command records each verdict with a fingerprint of the sources ([`Ledger`]) as the test ends, so it
+//! can be stopped at any time and resumes where it was. The heap runs over the fake kernel, with permissive provenance: its address range is at an address agreed with the kernel, which
 //! `base::ptr` exposes. Everything else runs with strict provenance.
 
 use crate::ledger::{Ledger, fingerprint};
 use crate::process::{command, output, root, run, target};
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Packages, their folders, and how strict Miri is with their pointers.
@@ -51,16 +56,30 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
         let print = fingerprint(&sources)?;
         let (mut passed, mut ignored, mut left) = (0, 0, Vec::new());
         for target in targets(&sources[0])? {
-            for test in tests(package, provenance, &target)? {
-                let name = format!("{package} {} {test}", target.join(" "));
-                if ledger.verdict(&print, &name).is_none() && end.is_none_or(|end| Instant::now() < end) {
-                    println!("== miri: {name}");
-                    let verdict = interpret(package, provenance, &target, &test, chosen.test_minutes)?;
-                    match verdict {
-                        Some(verdict) => ledger.write(&print, verdict, &name)?,
-                        None => println!("stopped after {} minutes", chosen.test_minutes),
-                    }
+            let name = |test: &str| format!("{package} {} {test}", target.join(" "));
+            let tests = tests(package, provenance, &target)?;
+            let mut untried: Vec<_> =
+                tests.iter().map(String::as_str).filter(|test| ledger.verdict(&print, &name(test)).is_none()).collect();
+            while !untried.is_empty() && end.is_none_or(|end| Instant::now() < end) {
+                println!("== miri: {package} {}, {} tests", target.join(" "), untried.len());
+                let mut command = cargo_miri(package, provenance, &target, &["--test-threads", "1", "--exact"]);
+                let child = command.args(&untried).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).spawn();
+                let most = (Duration::from_secs(60 * chosen.test_minutes.max(1)), end);
+                let note = |test: &str, verdict: &str| {
+                    println!("{verdict}: {test}");
+                    untried.retain(|other| *other != test);
+                    ledger.write(&print, verdict, &name(test))
+                };
+                let stopped = interpret(child.context("cannot start cargo")?, most, note)?;
+                // Tests run in the order of their list.
+                match (untried.first().copied(), stopped) {
+                    (Some(test), Stopped::Died) => ledger.write(&print, "failed", &name(test))?,
+                    (Some(test), Stopped::TooLong) => println!("stopped after {} minutes: {test}", chosen.test_minutes),
+                    _ => break,
                 }
+                untried.remove(0);
+            }
+            for name in tests.iter().map(|test| name(test)) {
                 match ledger.verdict(&print, &name) {
                     Some("passed") => passed += 1,
                     Some("ignored") => ignored += 1,
@@ -103,7 +122,7 @@ fn targets(folder: &std::path::Path) -> Result<Vec<Vec<String>>> {
 }
 
 fn cargo_miri(package: &str, provenance: &str, target_of_crate: &[String], arguments: &[&str]) -> Command {
-    let mut command = command("rustup", &["run", "nightly", "cargo", "miri", "test", "--quiet", "--package", package]);
+    let mut command = command("rustup", &["run", "nightly", "cargo", "miri", "test", "--package", package]);
     command.args(target_of_crate).arg("--").args(arguments).env_remove("RUSTUP_TOOLCHAIN");
     command.env("MIRIFLAGS", format!("-Zmiri-{provenance}-provenance -Zmiri-disable-isolation"));
     command.env("CARGO_TARGET_DIR", target().join("miri")).env("PROPTEST_CASES", "4");
@@ -116,34 +135,97 @@ fn tests(package: &str, provenance: &str, target: &[String]) -> Result<Vec<Strin
     Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// Runs one test. Returns its verdict, or nothing if it took too long.
+/// Why a process that runs tests ended.
+enum Stopped {
+    /// All tests ended.
+    Done,
+    /// The process ended in a test.
+    Died,
+    /// A test took too long.
+    TooLong,
+    /// The time for all is over.
+    Over,
+}
+
+/// Reads what the tests of a process say, and calls `note` with each that ends, and its verdict. Ends the process if a test takes longer than `most`, and at
+/// the end of the time for all.
 fn interpret(
-    package: &str,
-    provenance: &str,
-    target: &[String],
-    test: &str,
-    minutes: u64,
-) -> Result<Option<&'static str>> {
-    let command = cargo_miri(package, provenance, target, &["--exact", test]);
-    let limit = format!("{}m", minutes.max(1));
-    let mut limited = Command::new("timeout");
-    limited.arg(limit).arg(command.get_program()).args(command.get_args()).current_dir(root());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
+    mut child: Child,
+    (most, end): (Duration, Option<Instant>),
+    mut note: impl FnMut(&str, &str) -> Result<()>,
+) -> Result<Stopped> {
+    let said = BufReader::new(child.stdout.take().context("its output is read")?);
+    let (sender, lines) = channel();
+    let reader = thread::spawn(move || said.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    // Miri compiles the crate before the first test.
+    let mut begun = Instant::now() + Duration::from_secs(300);
+    let stopped = loop {
+        let until = end.map_or(begun + most, |end| end.min(begun + most));
+        match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(line) => {
+                match verdict(&line) {
+                    Some((test, verdict)) => note(test, verdict)?,
+                    None => println!("{line}"),
+                }
+                begun = Instant::now();
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let is_done = child.wait()?.success();
+                break if is_done { Stopped::Done } else { Stopped::Died };
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // The whole group: cargo has children.
+                Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+                child.wait()?;
+                break if end.is_some_and(|end| Instant::now() >= end) { Stopped::Over } else { Stopped::TooLong };
+            }
+        }
+    };
+    let _ = reader.join();
+    Ok(stopped)
+}
+
+/// The test that a line says the end of, and its verdict.
+fn verdict(line: &str) -> Option<(&str, &'static str)> {
+    let (test, ending) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let verdict = match ending {
+        "ok" => "passed",
+        "FAILED" => "failed",
+        _ if ending.starts_with("ignored") => "ignored",
+        _ => return None,
+    };
+    Some((test.trim_end_matches(" - should panic"), verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_test_program_says_of_a_test_is_its_verdict() {
+        assert_eq!(verdict("test a::b ... ok"), Some(("a::b", "passed")));
+        assert_eq!(verdict("test a::b - should panic ... ok"), Some(("a::b", "passed")));
+        assert_eq!(verdict("test a::b ... ignored, needs the kernel"), Some(("a::b", "ignored")));
+        assert_eq!(verdict("test a::b ... FAILED"), Some(("a::b", "failed")));
+        assert_eq!(verdict("test result: ok. 3 passed; 0 failed"), None);
+    }
+
+    #[test]
+    fn a_process_is_over_when_it_ends_or_when_a_test_takes_too_long() {
+        let run = |script: &str| {
+            let mut command = Command::new("sh");
+            let child = command.args(["-c", script]).stdout(Stdio::piped()).process_group(0).spawn().expect("a shell");
+            let mut seen = Vec::new();
+            let note = |test: &str, verdict: &str| {
+                seen.push(format!("{test} {verdict}"));
+                Ok(())
+            };
+            let end = Some(Instant::now() + Duration::from_secs(1));
+            let stopped = interpret(child, (Duration::from_secs(60), end), note).expect("it can be read");
+            (seen, stopped)
         };
+        assert!(matches!(run("echo 'test a ... ok'"), (seen, Stopped::Done) if seen == ["a passed"]));
+        assert!(matches!(run("echo 'test a ... ok'; exit 1"), (seen, Stopped::Died) if seen == ["a passed"]));
+        assert!(matches!(run("echo 'test a ... ok'; sleep 100"), (seen, Stopped::Over) if seen == ["a passed"]));
     }
-    limited.stdin(Stdio::null());
-    let output = limited.output().context("cannot start `timeout`: is coreutils installed?")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() {
-        return Ok(Some(if text.contains("1 passed") { "passed" } else { "ignored" }));
-    }
-    // The exit status of `timeout` when the time is over.
-    if output.status.code() == Some(124) {
-        return Ok(None);
-    }
-    print!("{text}{}", String::from_utf8_lossy(&output.stderr));
-    Ok(Some("failed"))
 }

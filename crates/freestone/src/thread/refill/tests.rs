@@ -150,3 +150,13 @@ fn blocks_that_a_refill_takes_again_are_no_longer_free_in_their_span() {
     flush::flush(heap, class, 0);
     assert!(!frees_more_than(0), "the spans went to the page heap");
 }
+
+#[test]
+fn blocks_that_are_live_when_a_span_is_made_count_for_the_peak() {
+    let world = World::new(4096);
+    let (heap, class) = (world.heap(), class_of(1000));
+    let blocks: Vec<_> = (0..1000).map(|_| heap.allocate(1000, 1).start).collect();
+    let n_published = world.shared.usage.peak_live_bytes() / block_bytes(class) as u64;
+    assert!((900..=1000).contains(&n_published), "{n_published}");
+    blocks.into_iter().for_each(|block| free(heap, block));
+}

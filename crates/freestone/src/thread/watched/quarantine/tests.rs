@@ -105,3 +105,13 @@ fn what_has_waited_leaves_room_when_the_share_becomes_smaller() {
     assert_eq!(sweep(&waiting), 7);
     assert!(!waiting.is_over());
 }
+
+#[test]
+fn a_block_counts_as_its_bytes_in_units_rounded_up_and_a_large_one_as_a_part_of_them() {
+    for (bytes, expected) in [(1, 1), (UNIT_BYTES - 1, 1), (UNIT_BYTES, 1), (UNIT_BYTES + 1, 2), (10 * UNIT_BYTES, 10)]
+    {
+        assert_eq!(units(bytes), expected, "{bytes}");
+    }
+    assert_eq!([1, LARGE_PART, 7 * LARGE_PART + 3].map(Quarantine::bytes_of_large), [1, 1, 7]);
+    assert_eq!([LONGEST_BYTES, LONGEST_BYTES + 1].map(Quarantine::takes), [true, false]);
+}

@@ -53,6 +53,21 @@ fn a_report_of_a_wrong_claim_has_what_was_asked_for_and_what_is_claimed() {
     assert_eq!(free_as(heap, 40, Claim::layout(40, 128)), [Misuse::WrongAlign { size: 40, align: 64, claimed: 128 }]);
     assert_eq!(free_as(heap, 40, Claim::layout(41, 64)), [Misuse::WrongSize { size: 40, claimed: 41 }]);
     assert_eq!(free_as(heap, 40, Claim::of(Family::C)), [Misuse::WrongFamily { size: 40 }]);
+    assert_eq!(free_as(heap, 40, Claim::NOTHING.sized(41)), [Misuse::WrongSize { size: 40, claimed: 41 }]);
+}
+
+#[test]
+fn a_report_of_a_large_block_has_the_offset_of_what_was_written_behind_what_was_asked_for() {
+    for behind in [0, 3] {
+        let world = watched();
+        let heap = world.heap();
+        let (block, at) = (allocate(heap, 300_000), 300_000 + behind);
+        // SAFETY: the run of the block is longer.
+        let canary = unsafe { block.wrapping_add(at).read() };
+        write(block, at as isize, !canary);
+        free(heap, block);
+        assert_eq!(crimes(), [Misuse::Overflow { block_bytes: 5 << 16, size: Some(300_000), offset: at }]);
+    }
 }
 
 #[test]
