@@ -60,3 +60,23 @@ fn a_view_sees_as_far_as_its_reach_and_nothing_without_one() {
     assert_eq!(view.page_of(address(0) - 1), None);
     assert_eq!((View::EMPTY.page_of(0), View::EMPTY.small_class(address(5))), (None, None));
 }
+
+#[test]
+fn where_metadata_comes_first_the_pages_lie_behind_it_and_use_up_the_range() {
+    let start: *mut u8 = from_exposed(0x1_0000);
+    for range_bytes in [80 << 20, 1 << 30, 1 << 36] {
+        let layout = Layout::metadata_first(start, range_bytes).unwrap();
+        let n = layout.n_pages;
+        assert_eq!(layout.record(PageIndex(0)).addr(), start.addr());
+        assert_eq!(layout.map.start().addr(), start.addr() + n * (size_of::<Span>() + BITMAP_BYTES));
+        let (storage, storage_bytes) = layout.storage();
+        assert!(layout.base.addr() >= storage.addr() + storage_bytes && layout.base.addr() % PAGE_BYTES == 0);
+        let end = layout.base.addr() + n * PAGE_BYTES;
+        assert!(end <= start.addr() + range_bytes && n % PAGES_UNIT == 0);
+        assert!(end + (PAGES_UNIT + 4) * RANGE_BYTES_PER_PAGE > start.addr() + range_bytes, "{range_bytes}: {n}");
+    }
+    let least = GAPS_BYTES + PAGES_UNIT * RANGE_BYTES_PER_PAGE;
+    assert!(Layout::metadata_first(start, least).is_some() && Layout::metadata_first(start, least - 1).is_none());
+    assert!(Layout::metadata_first(start, GAPS_BYTES - 1).is_none());
+    assert!(Layout::metadata_first(start, usize::MAX).is_none(), "page numbers have 32 bits");
+}
