@@ -164,6 +164,22 @@ fn a_handler_that_the_program_installs_later_replaces_ours() {
 }
 
 #[test]
+fn a_handler_that_replaces_ours_while_the_program_starts_is_asked_second_and_may_pass_on_to_ours() {
+    const PASSED_ON: &str = "the program's handler\n";
+    for way in [Way::Preload, Way::Archive] {
+        let program = Program::new("guarded.c", way);
+        let output = run(&program, &["passing_handler"], &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.signal(), Some(SIGABRT), "{way:?}: {}", text(&output));
+        assert_eq!(said.matches(&as_known("read of a freed block")).count(), 1, "{way:?}: {said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), PASSED_ON, "{way:?}: {said}");
+        let output = run(&program, &["passing_handler_null_write"], &[]);
+        assert_eq!(output.status.signal(), Some(SIGSEGV), "{way:?}: {}", text(&output));
+        assert!(output.stderr.is_empty(), "{way:?}: {}", text(&output));
+    }
+}
+
+#[test]
 fn a_forked_child_has_the_guarded_blocks_of_its_parent_and_its_own_faults() {
     for way in WAYS {
         let program = Program::new("guarded.c", way);

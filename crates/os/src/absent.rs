@@ -171,7 +171,12 @@ pub mod fault {
     pub use crate::access_fault::{Fault, Hook, Outcome};
 
     /// Installs nothing.
-    pub fn install(_hook: Hook) {}
+    pub fn install(_hook: Hook) -> bool {
+        false
+    }
+
+    /// Installs nothing.
+    pub fn renew() {}
 }
 
 /// Files that grow: there are none.

@@ -51,6 +51,21 @@ __attribute__((constructor)) static void early(void) {
     }
 }
 
+static struct sigaction replaced;
+
+static void passes_on(int signal, siginfo_t *info, void *context) {
+    static const char text[] = "the program's handler\n";
+    EXPECT(write(1, text, sizeof text - 1) > 0);
+    replaced.sa_sigaction(signal, info, context);
+}
+
+/* In place of the library's, and before the next allocation: as a runtime does that starts. */
+static void install_handler_that_passes_on(void) {
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK, .sa_sigaction = passes_on};
+    EXPECT(sigaction(SIGSEGV, &action, &replaced) == 0 && replaced.sa_sigaction && replaced.sa_flags & SA_SIGINFO);
+    allocate_it(100);
+}
+
 static sigjmp_buf back;
 
 static void jump_back(int signal) {
@@ -205,6 +220,16 @@ int main(int argc, char **argv) {
         install_own_handler();
         free_it();
         read_it(8);
+    } else if (!strcmp(what, "passing_handler")) {
+        allocate_it(100);
+        install_handler_that_passes_on();
+        free_it();
+        read_it(8);
+    } else if (!strcmp(what, "passing_handler_null_write")) {
+        allocate_it(100);
+        install_handler_that_passes_on();
+        block = NULL;
+        write_it(0);
     } else if (!strcmp(what, "sent_signal")) {
         allocate_it(100);
         raise(SIGSEGV);
