@@ -76,6 +76,21 @@ fn a_use_after_free_is_reported_with_three_stacks() {
 }
 
 #[test]
+fn a_report_names_the_thread_that_has_the_heap_now() {
+    for way in WAYS {
+        let program = Program::new("guarded.c", way);
+        for what in ["use_freed_in_a_later_thread", "use_freed_in_a_child"] {
+            let output = run(&program, &[what], &[]);
+            let (printed, said) = (String::from_utf8_lossy(&output.stdout), text(&output));
+            let thread = printed.lines().next().expect("the program prints which thread uses the block");
+            for part in [ALLOCATED, FREED] {
+                assert!(said.contains(&format!("{part}{thread}:")), "{way:?} {what} {thread}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn double_and_interior_frees_are_reported_with_what_is_known() {
     is_reported(&["double_free"], &["double free of 0x", "(112-byte block, ", NOW, ALLOCATED, FREED]);
     is_reported(

@@ -176,11 +176,10 @@ fn update_pages() {
     }
 }
 
-/// Notes the kernel's number of the calling thread, whose heap it is, for the page of statistics.
+/// Notes the kernel's number of the calling thread, whose heap it is now, for the page of statistics; and that it is not known, if there is none.
 pub(super) fn note_thread(heap: &Heap) {
-    if PROCESS.live.is_on() {
-        heap.set_thread_id(u32::try_from(thread_id()).unwrap_or(0));
-    }
+    let id = if PROCESS.live.is_on() { thread_id() } else { 0 };
+    heap.set_thread_id(u32::try_from(id).unwrap_or(0));
 }
 
 /// Does what is to be done from time to time where an allocation has just been served on its slow path, and the thread holds no lock.

@@ -28,9 +28,11 @@ use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
-use crate::thread::profiling;
 use crate::thread::watched::request::Request;
-use freestone_os::Os;
+use crate::thread::{current, profiling};
+use core::ptr;
+use freestone_os::stack::Stack;
+use freestone_os::{Os, process};
 
 /// Whether some allocations are guarded, or the heap profile samples some: all that slow paths pay if none is.
 #[inline(always)]
@@ -105,10 +107,32 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*
         return None;
     }
     let wanted = Wanted { size: request.size, align: request.align, class };
-    let (start, bytes) = own.shared().guarded.allocate(wanted, random(own) & 1 == 0, &Site::here())?;
+    let (start, bytes) = own.shared().guarded.allocate(wanted, random(own) & 1 == 0, &here(own))?;
     own.shared().pages.add_beside(bytes);
     own.bins().count_single_alloc(class);
     Some(start)
+}
+
+/// Where the heap's thread is. Asks the kernel as little as can be: a system call takes as long as a part of the stack.
+#[inline(always)]
+fn here<O: Os>(own: Own<'_, O>) -> Site {
+    let mut stack = Stack::EMPTY;
+    stack.take_here(&own.heap().profile_countdowns().own_stack);
+    Site { thread: thread_id(own), stack }
+}
+
+/// The kernel's number of the calling thread. The heap knows it from the second time on, unless threads take turns with it.
+fn thread_id<O: Os>(own: Own<'_, O>) -> i32 {
+    let heap = own.heap();
+    let is_of_thread = ptr::addr_eq(current::pointer(), heap);
+    if is_of_thread && heap.thread_id() != 0 {
+        return heap.thread_id() as i32;
+    }
+    let id = process::thread_id();
+    if is_of_thread {
+        heap.set_thread_id(u32::try_from(id).unwrap_or(0));
+    }
+    id
 }
 
 /// Whether the hard limit lets the process have a guarded block of `size` bytes.
@@ -183,7 +207,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// Frees a guarded block. An invalid address is reported.
     #[cold]
     pub(super) fn free_guarded(self, block: *mut u8) {
-        match self.shared().guarded.free(block.addr(), &Site::here()) {
+        match self.shared().guarded.free(block.addr(), &here(self)) {
             Freed::Yes { class, bytes } => {
                 self.shared().pages.sub_beside(bytes);
                 self.bins().count_single_free(class);
