@@ -17,10 +17,12 @@
 
 use crate::module;
 use crate::readable::Reader;
+use known_stacks::{KNOWN, NewStack};
 use rule::RuleWord;
 use rule_cache::RULES;
 
 mod call_frame;
+mod known_stacks;
 #[cfg(door = "linux")]
 mod own_stack;
 mod registers;
@@ -68,7 +70,7 @@ impl<const N: usize> Stack<N> {
     #[inline(always)]
     pub fn take_here(&mut self, own: &OwnStack) {
         if let Some(registers) = Registers::here() {
-            self.take(registers, Some(own));
+            self.len = take_own(registers, own, &mut self.addresses);
         }
     }
 
@@ -77,13 +79,8 @@ impl<const N: usize> Stack<N> {
     #[must_use]
     pub fn at(registers: Registers) -> Self {
         let mut stack = Self::EMPTY;
-        stack.take(registers, None);
+        stack.len = unwind(registers, &mut Reader::new(), &mut stack.addresses, None);
         stack
-    }
-
-    #[inline]
-    fn take(&mut self, registers: Registers, own: Option<&OwnStack>) {
-        self.len = unwind(registers, own, &mut self.addresses);
     }
 
     /// A stack of these addresses, as many as fit.
@@ -104,23 +101,43 @@ impl<const N: usize> Stack<N> {
     }
 }
 
-/// Writes the code addresses of a stack, as many as there are places. Returns how many.
+/// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many.
 #[inline(never)]
-fn unwind(mut at: Registers, own: Option<&OwnStack>, places: &mut [usize]) -> usize {
-    let mut reader = own.map_or_else(Reader::new, |own| own.reader(at.stack));
+fn take_own(at: Registers, own: &OwnStack, places: &mut [usize]) -> usize {
+    let mut reader = own.reader(at.stack);
+    if let Some(n) = KNOWN.get(&at, &mut reader, places) {
+        return n;
+    }
+    let room = places.len();
+    let mut new = if reader.knows_some() { KNOWN.begin(&at) } else { None };
+    let n = unwind(at, &mut reader, places, new.as_mut());
+    if let Some(new) = new {
+        new.finish(n, room);
+    }
+    n
+}
+
+/// Writes the code addresses of a stack, as many as there are places. Returns how many. `new` learns what they depend on.
+#[inline(never)]
+fn unwind(mut at: Registers, reader: &mut Reader, places: &mut [usize], mut new: Option<&mut NewStack<'_>>) -> usize {
     let (mut code, mut n) = (at.code, 0);
     for place in places {
         *place = code;
-        let mut rule = RULES.get(code).unwrap_or_else(|| find_rule(code));
+        let (mut rule, is_kept) = RULES.get(code).map_or_else(|| find_rule(code), |rule| (rule, true));
         let is_guess = rule == RuleWord::NONE;
         if is_guess {
-            if at.frame < at.stack {
-                return n + 1;
-            }
             rule = RuleWord::BY_FRAME_POINTER;
         }
         n += 1;
-        let Some(caller) = rule.caller(&at, &mut reader) else { return n };
+        let caller = if is_guess && at.frame < at.stack { None } else { rule.caller(&at, reader) };
+        if let Some(new) = &mut new {
+            match caller {
+                Some(caller) if is_kept && !is_guess => new.note(rule, &at, &caller),
+                None if is_kept && rule.is_outermost() => {}
+                _ => new.give_up(),
+            }
+        }
+        let Some(caller) = caller else { return n };
         // A stack grows downwards: whoever called is above. Only the innermost function may have no frame.
         let is_above = caller.stack >= at.stack + usize::from(n > 1) && caller.code >= 2;
         if !is_above || (is_guess && module::find(caller.code).is_none()) {
@@ -132,16 +149,17 @@ fn unwind(mut at: Registers, own: Option<&OwnStack>, places: &mut [usize]) -> us
     n
 }
 
-/// The rule of a code address that the cache does not know. It is kept if the object stays: one that can be unloaded may make room for another, whose
-/// rules are others.
+/// The rule of a code address that the cache does not know, and whether it is kept: if the object stays. One that can be unloaded may make room for another,
+/// whose rules are others.
 #[cold]
-fn find_rule(code: usize) -> RuleWord {
+fn find_rule(code: usize) -> (RuleWord, bool) {
     let module = module::find(code);
     let rule = RuleWord::new(module.and_then(|module| call_frame::rule(module.frame_info, code)));
-    if code != 0 && module::stays(module) {
+    let is_kept = code != 0 && module::stays(module);
+    if is_kept {
         RULES.put(code, rule);
     }
-    rule
+    (rule, is_kept)
 }
 
 #[cfg(test)]
