@@ -131,11 +131,7 @@ impl<O: Os + 'static> Own<'_, O> {
             return watched::allocate::allocate(self, watch, request);
         }
         match class {
-            Some(class) => {
-                let block = self.bins().pop(class);
-                let start = if block.is_null() { refill::refill(self, class) } else { block };
-                NewBlock { start, zero: false }
-            }
+            Some(class) => NewBlock { start: refill::pop(self, class), zero: false },
             None if size > isize::MAX as usize || align > ALIGN_MAX => NewBlock::NONE,
             None => large::allocate(self, size, align),
         }
@@ -272,6 +268,7 @@ pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry)
         _ if is_suspect => flush::free_suspect(own, block),
         // A block of an abandoned span may go into any bin.
         Generation::ABANDONED => flush::push(own, block),
+        generation if profiling::is_sampled(own, generation) => profiling::give_back(own, block),
         generation => flush::free_remote(own, block, generation),
     }
 }

@@ -19,6 +19,14 @@ use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, route, sampling, upkeep};
 use freestone_os::Os;
 
+/// Takes a block from a bin, which is filled if it is empty; null when memory runs out.
+#[inline(always)]
+#[must_use]
+pub(crate) fn pop<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
+    let block = own.bins().pop(class);
+    if block.is_null() { refill(own, class) } else { block }
+}
+
 /// Fills an empty bin, or one that is found to be damaged, and takes a block from it; null when memory runs out.
 #[cold]
 #[must_use]
@@ -50,12 +58,13 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
 /// Brings a batch of blocks into a bin, if there is memory for one.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
     let capacity = flush::bin_capacity(own, class);
-    let Some(batch) = take_batch(own, class, (capacity / 2).max(1)) else { return };
+    let n = sampling::batch(own, class, (capacity / 2).max(1));
+    let Some(batch) = take_batch(own, class, n) else { return };
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
     own.bins().put_batch(batch);
     let lacks = i64::from(capacity) - own.bins().len(class);
     own.bins().grant(class, lacks.max(i64::from(capacity / 2)));
-    sampling::shorten(own, class);
+    sampling::shorten(own, class, true);
 }
 
 /// Up to `n` blocks of a class, from the first source that has any.
