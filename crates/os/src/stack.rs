@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  registers ─▶ rule of the code address ─▶ the caller's registers ─▶ …
-//!               ├ from the cache, if its object is never unloaded
+//!               ├ from the cache, if its object is never unloaded, or what the rule was found from is there still
 //!               ├ from the object's call frame information (`.eh_frame`)
 //!               └ none: by the frame pointer
 //! ```
 //!
 //! Call frame information, because release programs have it and seldom have frame pointers, and neither have this library's hot paths. It is read in
-//! place and interpreted without a heap; what was found in the program, in this library and in the C library is kept in a cache of rules, without
-//! which recording a stack takes as long as thousands of allocations. Other objects may be unloaded, and others loaded where they were. Code without such information is left by its frame pointer; where it has none either, the stack ends, or its next entry is
+//! place and interpreted without a heap; what was found is kept in a cache of rules, without which recording a stack takes as long as thousands of allocations. Objects
+//! other than the program, this library and the C library may be unloaded, and others loaded where they were: their rules are compared with what they were found from. Code without such information is left by its frame pointer; where it has none either, the stack ends, or its next entry is
 //! wrong. No memory is read of which the kernel has not said that it can be (`readable`): a damaged stack ends early.
 //!
 //! Cost: some tens of instructions a frame once the cache has its rule; and a system call for each OS page of the stack, unless the thread knows its own
@@ -19,7 +19,7 @@ use crate::module;
 use crate::readable::Reader;
 use known_stacks::{KNOWN, NewStack};
 use rule::RuleWord;
-use rule_cache::RULES;
+use rule_cache::{Kept, RULES};
 
 mod call_frame;
 mod known_stacks;
@@ -123,7 +123,8 @@ fn unwind(mut at: Registers, reader: &mut Reader, places: &mut [usize], mut new:
     let (mut code, mut n) = (at.code, 0);
     for place in places {
         *place = code;
-        let (mut rule, is_kept) = RULES.get(code).map_or_else(|| find_rule(code), |rule| (rule, true));
+        let kept = RULES.get(code).filter(|kept| kept.is_for_good() || holds_still(code, kept));
+        let (mut rule, is_kept) = kept.map_or_else(|| find_rule(code), |kept| (kept.rule, kept.is_for_good()));
         let is_guess = rule == RuleWord::NONE;
         if is_guess {
             rule = RuleWord::BY_FRAME_POINTER;
@@ -149,17 +150,30 @@ fn unwind(mut at: Registers, reader: &mut Reader, places: &mut [usize], mut new:
     n
 }
 
-/// The rule of a code address that the cache does not know, and whether it is kept: if the object stays. One that can be unloaded may make room for another,
-/// whose rules are others.
+/// Whether a rule holds still that was found in an object that can be unloaded: the object that is there now says the same.
+#[cold]
+fn holds_still(code: usize, kept: &Kept) -> bool {
+    let found = module::find(code).and_then(|module| call_frame::digest(module.frame_info, kept.row, code));
+    found == Some(kept.digest)
+}
+
+/// The rule of a code address that the cache does not know, and whether it holds for good: if the object stays. One that can be unloaded may make room for
+/// another, whose rules are others.
 #[cold]
 fn find_rule(code: usize) -> (RuleWord, bool) {
     let module = module::find(code);
-    let rule = RuleWord::new(module.and_then(|module| call_frame::rule(module.frame_info, code)));
-    let is_kept = code != 0 && module::stays(module);
-    if is_kept {
-        RULES.put(code, rule);
+    let info = module.map_or(0, |module| module.frame_info);
+    let found = call_frame::find(info, code);
+    let rule = RuleWord::new(found.map(|found| found.rule));
+    let stays = code != 0 && module::stays(module);
+    if stays {
+        RULES.put(code, Kept::for_good(rule));
+    } else if let Some(row) = found.map(|found| found.row) {
+        if let Some(digest) = call_frame::digest(info, row, code) {
+            RULES.put(code, Kept { rule, row, digest });
+        }
     }
-    (rule, is_kept)
+    (rule, stays)
 }
 
 #[cfg(test)]
