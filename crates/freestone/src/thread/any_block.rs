@@ -131,7 +131,11 @@ impl<O: Os + 'static> Own<'_, O> {
             return watched::allocate::allocate(self, watch, request);
         }
         match class {
-            Some(class) => NewBlock { start: refill::pop(self, class), zero: false },
+            Some(class) => {
+                let block = self.bins().pop(class);
+                let start = if block.is_null() { refill::refill(self, class) } else { block };
+                NewBlock { start, zero: false }
+            }
             None if size > isize::MAX as usize || align > ALIGN_MAX => NewBlock::NONE,
             None => large::allocate(self, size, align),
         }

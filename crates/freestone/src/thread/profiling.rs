@@ -10,6 +10,10 @@
 //!         └── a part of what is left      └── the rest, until the bin runs empty
 //! ```
 //!
+//! Room that is not given is withdrawn: when the bin's room runs out, it gets the next part, which is all that such a free does; and all of it after the sample.
+//! With so many allocations left, some eight blocks stay at most while frees and allocations take turns: the way to a sample is a handful of slow paths, mostly
+//! for its last sixteen allocations (`docs/decisions/0047-what-a-sample-costs.md`).
+//!
 //! So each sample is exactly the one that its countdown chose, and estimates are right on average. Large blocks count down in bytes.
 //!
 //! A sampled small block comes from a heap of its own, an explicit one: no thread owns it, so each free of it leaves the hot path, and is handed over to
@@ -34,8 +38,8 @@ use crate::thread::gated::Entered;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::profile_countdowns::ProfileCountdowns;
+use crate::thread::route;
 use crate::thread::watched::request::Request;
-use crate::thread::{refill, route};
 use freestone_base::sync::spin_hint;
 use freestone_os::Os;
 use freestone_os::stack::Stack;
@@ -140,10 +144,9 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
         return None;
     };
     let heap = entered.own();
-    let block = match heap.watch() {
-        Some(_) => heap.allocate_for(*request),
-        None => NewBlock { start: refill::pop(heap, class), zero: false },
-    };
+    // A watched heap's bins are empty.
+    let start = heap.bins().pop(class);
+    let block = if start.is_null() { heap.allocate_for(*request) } else { NewBlock { start, zero: false } };
     drop(entered);
     if !block.start.is_null() {
         profile.record_small(block.start.addr(), stack.addresses(), class);

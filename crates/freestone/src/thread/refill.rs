@@ -19,14 +19,6 @@ use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, route, sampling, upkeep};
 use freestone_os::Os;
 
-/// Takes a block from a bin, which is filled if it is empty; null when memory runs out.
-#[inline(always)]
-#[must_use]
-pub(crate) fn pop<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
-    let block = own.bins().pop(class);
-    if block.is_null() { refill(own, class) } else { block }
-}
-
 /// Fills an empty bin, or one that is found to be damaged, and takes a block from it; null when memory runs out.
 #[cold]
 #[must_use]
