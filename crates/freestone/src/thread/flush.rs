@@ -91,6 +91,7 @@ fn end_burst<O: Os>(own: Own<'_, O>) {
 }
 
 /// Puts a freed block into its bin, whatever the room, and handles the bin if that used up its room.
+#[inline(always)]
 pub(crate) fn push<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     let class = block.class();
     if own.bins().push(block) {
