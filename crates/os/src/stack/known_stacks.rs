@@ -244,7 +244,7 @@ impl NewStack<'_> {
         // No stack begins at 0.
         self.write(STACK, if is_kept { self.at.stack } else { 0 });
         self.write(FRAME, self.at.frame);
-        self.write(COUNTS, counts.word() as usize);
+        self.words[COUNTS].store(counts.word(), Ordering::Relaxed);
         self.words[VERSION].store(self.version.wrapping_add(1), Ordering::Release);
     }
 }
