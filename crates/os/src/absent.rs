@@ -287,6 +287,11 @@ pub(crate) mod readable {
             Self
         }
 
+        /// Nothing.
+        pub(crate) fn knows_some(&self) -> bool {
+            false
+        }
+
         /// No bytes.
         pub(crate) fn bytes<const N: usize>(&mut self, _at: usize) -> Option<[u8; N]> {
             None

@@ -55,7 +55,8 @@ pub unsafe fn free_below(block: *mut u8, bound: usize) -> bool {
         return false;
     }
     if own.bins().push(block) {
-        overflow(heap, class);
+        // SAFETY: the heap owns the block's span, so it is no placeholder.
+        unsafe { overflow(heap, class) };
     }
     true
 }
@@ -118,13 +119,15 @@ pub(crate) unsafe fn free_layout(block: *mut u8, class: usize, layout: Layout) {
     }
 }
 
-/// Flushes a bin that has just run out of room.
+/// Handles a bin that has just run out of room.
+///
+/// # Safety
+/// - The heap is no placeholder.
 #[cold]
 #[inline(never)]
-fn overflow(heap: Current<'_, System>, class: usize) {
-    if let Some(own) = heap.own() {
-        flush::overflow(own, class);
-    }
+unsafe fn overflow(heap: Current<'_, System>, class: usize) {
+    // SAFETY: the heap is no placeholder (this function's contract).
+    flush::overflow(unsafe { heap.assume_own() }, class);
 }
 
 /// Frees a block of a known class when the bin had no room, the block may be free already, or the thread has no heap.

@@ -272,6 +272,7 @@ pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry)
         _ if is_suspect => flush::free_suspect(own, block),
         // A block of an abandoned span may go into any bin.
         Generation::ABANDONED => flush::push(own, block),
+        generation if profiling::is_sampled(own, generation) => profiling::give_back(own, block),
         generation => flush::free_remote(own, block, generation),
     }
 }

@@ -50,12 +50,13 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
 /// Brings a batch of blocks into a bin, if there is memory for one.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) {
     let capacity = flush::bin_capacity(own, class);
-    let Some(batch) = take_batch(own, class, (capacity / 2).max(1)) else { return };
+    let n = sampling::batch(own, class, (capacity / 2).max(1));
+    let Some(batch) = take_batch(own, class, n) else { return };
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
     own.bins().put_batch(batch);
     let lacks = i64::from(capacity) - own.bins().len(class);
     own.bins().grant(class, lacks.max(i64::from(capacity / 2)));
-    sampling::shorten(own, class);
+    sampling::shorten(own, class, true);
 }
 
 /// Up to `n` blocks of a class, from the first source that has any.

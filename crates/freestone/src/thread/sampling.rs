@@ -82,13 +82,12 @@ fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Optio
 
 #[cold]
 fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    if let Some(block) = profiling::sample(own, class, request).or_else(|| guard_if_due(own, class, request)) {
-        return Some(block);
-    }
-    if own.bins().is_empty(class) && put_back(own, class) {
+    let block = profiling::sample(own, class, request);
+    let guarded = if block.is_none() { guard_if_due(own, class, request) } else { None };
+    if guarded.is_none() && own.bins().is_empty(class) && put_back(own, class) {
         settle_near(own, class, true);
     }
-    None
+    block.or(guarded)
 }
 
 /// A guarded block, zeroed, if an allocation of the class is due.
@@ -142,12 +141,21 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
     own.shared().settings().limit_hard_bytes().is_none_or(|limit| pages.limited_bytes().saturating_add(more) <= limit)
 }
 
-/// Shortens the room of a bin that was filled, if the heap profile asks for that.
+/// Withdraws a part of the room that a bin was granted just now, if the heap profile asks for that. `ran_empty` if the bin was empty before.
 #[inline(always)]
-pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) && !profiling::is_far(own, class) {
-        settle_near(own, class, true);
+pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
+    if profiling::is_asked(own) {
+        profiling::note_granted(own, class);
+        if !profiling::is_far(own, class) {
+            settle_near(own, class, ran_empty);
+        }
     }
+}
+
+/// How many of `n` blocks an empty bin gets at once.
+#[inline(always)]
+pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
+    if profiling::is_asked(own) { profiling::batch(own, class, n) } else { n }
 }
 
 /// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
@@ -171,7 +179,7 @@ fn settle_near<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
 /// came since, its blocks are set aside.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    settle(own, class);
+    shorten(own, class, false);
     if guards(own) && !own.bins().counts_down(class) {
         after_overflow_slow(own, class);
     }
