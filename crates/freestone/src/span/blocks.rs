@@ -16,6 +16,8 @@
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
 //! and a bit. `docs/decisions/0002-bitmaps-not-lists.md` has the measurements.
 //!
+//! Long because: blocks that are taken and blocks that are given back change the same bits and counts.
+//!
 //! # Safety
 //! What is written inside the span is the first word of free blocks, which no code uses. The proof that the span is the caller's ([`OwnedSpan`])
 //! gives access to the rest.
@@ -28,7 +30,7 @@ use core::ops::Range;
 use core::ptr;
 use freestone_base::align;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::ptr::as_if_read;
+use freestone_base::prefetch::as_if_read;
 
 /// How many blocks are carved at once, even if they lie in several OS pages: fewer would have every few allocations refill their bin.
 const SMALLEST_BATCH: u32 = 8;
