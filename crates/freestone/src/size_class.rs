@@ -41,10 +41,8 @@ pub(crate) static BLOCK_BYTES: [u32; N_CLASSES] = block_bytes_table();
 /// Class of each number of granules, up to [`SMALL_MAX`].
 pub(crate) static CLASS_OF_GRANULES: [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] = class_table();
 
-/// Fixed point of [`RECIPROCAL`]: offsets have 18 bits (the longest span is 256 KiB), so that products fit in 64.
-const RECIPROCAL_LOG2: u32 = 40;
-
-/// `ceil(2^40 / block size)`: multiplying by it and shifting divides an offset by the block size, exactly for every offset in a span.
+/// `ceil(2^64 / block size)`. The product with an offset, of 128 bits, has the number of the block in its upper half, exactly for every offset in a span
+/// (they have 18 bits: the longest span is 256 KiB). Its lower half is less than the factor itself if and only if the block starts there.
 static RECIPROCAL: [u64; N_CLASSES] = reciprocal_table();
 
 const fn block_bytes_table() -> [u32; N_CLASSES] {
@@ -82,7 +80,7 @@ const fn reciprocal_table() -> [u64; N_CLASSES] {
     let mut table = [0; N_CLASSES];
     let mut class = 0;
     while class < N_CLASSES {
-        table[class] = (1u64 << RECIPROCAL_LOG2).div_ceil(blocks[class] as u64);
+        table[class] = (1u128 << u64::BITS).div_ceil(blocks[class] as u128) as u64;
         class += 1;
     }
     table
@@ -156,7 +154,6 @@ pub(crate) const fn block_at(class: usize, offset: usize) -> (usize, bool) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockDivision {
     reciprocal: u64,
-    block_bytes: usize,
 }
 
 impl BlockDivision {
@@ -164,15 +161,15 @@ impl BlockDivision {
     #[inline]
     #[must_use]
     pub(crate) const fn of(class: usize) -> Self {
-        Self { reciprocal: RECIPROCAL[class], block_bytes: block_bytes(class) }
+        Self { reciprocal: RECIPROCAL[class] }
     }
 
     /// The block that holds the byte at `offset`, and whether `offset` is where it starts.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn block_at(self, offset: usize) -> (usize, bool) {
-        let index = ((offset as u64 * self.reciprocal) >> RECIPROCAL_LOG2) as usize;
-        (index, index * self.block_bytes == offset)
+        let product = offset as u128 * self.reciprocal as u128;
+        ((product >> u64::BITS) as usize, (product as u64) < self.reciprocal)
     }
 }
 

@@ -150,13 +150,26 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
     }
 }
 
-/// Frees whatever is not a small block of this thread; does nothing for null.
+/// Frees whatever is not a small block of this thread; does nothing for null, which is most of what some programs pass. So that takes no more than
+/// a test.
 ///
 /// # Safety
 /// - As for [`free`].
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
+    if !block.is_null() {
+        // SAFETY: this function's contract is that of `free_unclaimed`.
+        unsafe { free_unclaimed(block) };
+    }
+}
+
+/// Frees a block of which the program says nothing and that is not a small one of this thread at hand.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(never)]
+unsafe fn free_unclaimed(block: *mut u8) {
     // SAFETY: this function's contract is that of `free_checked`.
     unsafe { free_checked(block, Claim::of(Family::C)) };
 }
@@ -168,21 +181,19 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
-    // SAFETY: this function's contract is that of `free_checked`.
-    unsafe { free_checked(block, claim) };
+    if !block.is_null() {
+        // SAFETY: this function's contract is that of `free_checked`.
+        unsafe { free_checked(block, claim) };
+    }
 }
 
-/// Frees any block; does nothing for null. A small block is freed here if its owner has a slot or no heap is watched; and one of this thread's heap that
+/// Frees any block. A small block is freed here if its owner has a slot or no heap is watched; and one of this thread's heap that
 /// is watched, below the level `full`.
 ///
 /// # Safety
-/// - As for [`free`].
+/// - As for [`free`]; `block` is not null.
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
-    // A thread that has no heap, as the background thread, gets none for this.
-    if block.is_null() {
-        return;
-    }
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { current::get().free_remote(block) } {
         return;

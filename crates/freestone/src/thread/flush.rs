@@ -134,18 +134,18 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
         Err(address) => return own.report(Misuse::link_written(block_bytes(class)), address),
     };
     let n = chain.n_left();
+    // While each may have been the last allocated block of an OS page, they are given back one at a time.
+    let purges = own.purge().is_on();
     while !chain.first().is_null() {
-        let Some(home) = spans::home_of(own.layout(), own.lookup(), chain.first().addr()) else {
-            send_first(own, &view, &mut chain);
+        if !purges && returns::give_back(own, &mut chain) {
             continue;
-        };
-        returns::turn_to(own, home.span.page());
-        loop {
-            // One at a time while each may have been the last allocated block of an OS page.
-            let most = if own.purge().is_on() { 1 } else { chain.n_left() };
-            if !returns::give_back(own, &home, &mut chain, most) || !home.holds(chain.first()) {
-                break;
+        }
+        match spans::home_of(own.layout(), own.lookup(), chain.first().addr()) {
+            Some(home) => {
+                returns::turn_to(own, home.span.page());
+                returns::give_back_first(own, &home, &mut chain);
             }
+            None => send_first(own, &view, &mut chain),
         }
     }
     returns::turn_to(own, PageIndex::NONE);

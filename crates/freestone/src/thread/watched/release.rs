@@ -129,7 +129,7 @@ fn give_back<O: Os>(own: Own<'_, O>, free: FreeBlock) {
     match spans::home_of(own.layout(), own.lookup(), free.address()) {
         Some(home) => {
             returns::turn_to(own, home.span.page());
-            returns::give_back(own, &home, &mut FreeChain::of(free), 1);
+            returns::give_back_first(own, &home, &mut FreeChain::of(free));
         }
         None => {
             let entry = own.renew_view().entry(free.address()).unwrap_or(Entry::NONE);
