@@ -181,7 +181,7 @@ impl<O: Os> PageHeap<O> {
         };
         let run = self.take(&mut state, page, request)?;
         state.events.fresh_bytes += request.pages.to_bytes().0 as u64;
-        drop(state);
+        drop(if request.kind == Kind::Large { self.purge_in_exchange(state, request.pages) } else { state });
         if request.is_huge {
             let block = OwnedRun::taken(Extent::new(run.page, request.pages));
             self.ask_for_huge_pages(&block, Pages::ZERO);
