@@ -1,13 +1,13 @@
 //! Size classes: which block size serves each request.
 //!
 //! ```text
-//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │    64 …    71
-//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ … │ 18432 … 32768     bytes
-//! step            16      │        32        │     64    │ … │      2048
+//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │  48    49   50 …   55 │ … │    64 …    71
+//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ … │ 4368 4672 5120 … 8192 │ … │ 18432 … 32768     bytes
+//! step            16      │        32        │     64    │ … │      272 to 768       │ … │      2048
 //! ```
 //!
-//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB: above 128 bytes at most 12.5 % of a block is wasted (`size_class/tests.rs`
-//! computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
+//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB, equal but for those from 4 KiB on ([`STEPS_FROM_4_KIB`]): above 128 bytes at
+//! most 12.5 % of a block is wasted (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.
@@ -28,6 +28,13 @@ const N_FINE: usize = 16;
 
 /// Classes per doubling in the second part.
 const PER_DOUBLING: usize = 8;
+
+/// The first doubling whose steps are not equal starts here.
+const FOUR_KIB: usize = 4096;
+
+/// The steps from 4 KiB to 8 KiB: short ones first, because many programs request a page of 4 KiB and a little more. A page of SQLite's cache
+/// has 4368 bytes, of which a span holds 15. `docs/decisions/0050-the-peak-of-real-programs.md` has the measurements.
+const STEPS_FROM_4_KIB: [usize; PER_DOUBLING] = [272, 304, 448, 512, 512, 640, 640, 768];
 
 /// Blocks of at most this size are in spans of one page; larger ones in spans of four, so that at least eight fit.
 const ONE_PAGE_MAX: usize = 8 * 1024;
@@ -54,7 +61,12 @@ const fn block_bytes_table() -> [u32; N_CLASSES] {
         } else {
             let (doubling, step) = ((class - N_FINE) / PER_DOUBLING, (class - N_FINE) % PER_DOUBLING + 1);
             let base = (N_FINE * GRANULE_BYTES) << doubling;
-            base + step * (base / PER_DOUBLING)
+            if base == FOUR_KIB {
+                // The class before this one is done.
+                table[class - 1] as usize + STEPS_FROM_4_KIB[step - 1]
+            } else {
+                base + step * (base / PER_DOUBLING)
+            }
         } as u32;
         class += 1;
     }
