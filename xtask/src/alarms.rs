@@ -34,6 +34,9 @@ pub(crate) fn run(levels: &[String], workloads: bool) -> Result<()> {
     Ok(())
 }
 
+/// 400 MiB live under a limit of 512 are refused at `checks` and `full`, where each block takes more: that is no alarm, so the limit is lifted.
+const WITHOUT_LIMIT: [&str; 2] = ["--param", "shifting_sizes.limit_mib=0"];
+
 /// Runs every workload of the lab: a run that the library aborts fails.
 fn run_workloads(levels: &[String]) -> Result<()> {
     build_library()?;
@@ -43,7 +46,7 @@ fn run_workloads(levels: &[String]) -> Result<()> {
         println!("== alarms: workloads with harden={level}");
         let lab = lab.to_str().context("the target folder's name is text")?;
         let mut command = command_in_root(lab, &["bench", "--allocator", "freestone", "--rounds", "2", "--no-report"]);
-        command.arg("--out").arg(target().join("alarms.jsonl")).env("FREESTONE_HARDEN", level);
+        command.args(WITHOUT_LIMIT).arg("--out").arg(target().join("alarms.jsonl")).env("FREESTONE_HARDEN", level);
         let output = command.output().context("the lab cannot be started")?;
         // The lab goes on without a workload whose run failed.
         let said = String::from_utf8_lossy(&output.stderr);

@@ -56,7 +56,7 @@ const STEPS: [Step; 21] = [
     Step {
         name: "platforms",
         what: "lints for other platforms and microcontrollers, and a program under node and wine",
-        beside: None,
+        beside: Some("tests"),
         run: || platforms::check().and_then(|()| embedded::check()),
     },
     Step {
@@ -65,16 +65,16 @@ const STEPS: [Step; 21] = [
         beside: None,
         run: published::check,
     },
-    Step { name: "loom", what: "models of concurrent code", beside: None, run: proofs::loom },
+    Step { name: "loom", what: "models of concurrent code", beside: Some("tests"), run: proofs::loom },
     Step {
         name: "shuttle",
         what: "a few seconds of the whole heap under schedules",
-        beside: None,
+        beside: Some("tests"),
         run: schedules::short,
     },
     Step { name: "doc", what: "documentation builds without a warning", beside: None, run: doc },
     Step { name: "go", what: "the Go module", beside: Some("tests"), run: go },
-    Step { name: "programs", what: "real programs under preload", beside: Some("platforms"), run: programs::run_short },
+    Step { name: "programs", what: "real programs under preload", beside: Some("published"), run: programs::run_short },
     Step {
         name: "guide",
         what: "what the guide shows runs, and the options it names exist",

@@ -76,6 +76,21 @@ fn a_use_after_free_is_reported_with_three_stacks() {
 }
 
 #[test]
+fn a_report_names_the_thread_that_has_the_heap_now() {
+    for way in WAYS {
+        let program = Program::new("guarded.c", way);
+        for what in ["use_freed_in_a_later_thread", "use_freed_in_a_child"] {
+            let output = run(&program, &[what], &[]);
+            let (printed, said) = (String::from_utf8_lossy(&output.stdout), text(&output));
+            let thread = printed.lines().next().expect("the program prints which thread uses the block");
+            for part in [ALLOCATED, FREED] {
+                assert!(said.contains(&format!("{part}{thread}:")), "{way:?} {what} {thread}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn double_and_interior_frees_are_reported_with_what_is_known() {
     is_reported(&["double_free"], &["double free of 0x", "(112-byte block, ", NOW, ALLOCATED, FREED]);
     is_reported(
@@ -161,6 +176,22 @@ fn a_handler_that_the_program_installs_later_replaces_ours() {
     assert!(output.stderr.is_empty(), "{}", text(&output));
     let output = run(&program, &["jumping_handler"], &[]);
     assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn a_handler_that_replaces_ours_while_the_program_starts_is_asked_second_and_may_pass_on_to_ours() {
+    const PASSED_ON: &str = "the program's handler\n";
+    for way in [Way::Preload, Way::Archive] {
+        let program = Program::new("guarded.c", way);
+        let output = run(&program, &["passing_handler"], &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.signal(), Some(SIGABRT), "{way:?}: {}", text(&output));
+        assert_eq!(said.matches(&as_known("read of a freed block")).count(), 1, "{way:?}: {said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), PASSED_ON, "{way:?}: {said}");
+        let output = run(&program, &["passing_handler_null_write"], &[]);
+        assert_eq!(output.status.signal(), Some(SIGSEGV), "{way:?}: {}", text(&output));
+        assert!(output.stderr.is_empty(), "{way:?}: {}", text(&output));
+    }
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn a_file_or_a_link_in_the_way_is_left_alone_and_said_to_be_there() {
         let output = command.env("FREESTONE_LIVE", &page).output().expect("the program can be run");
         let said = text(&output);
         assert!(output.status.success(), "{said}");
-        assert_eq!(said.matches("there is another file").count(), 1, "{said}");
+        assert_eq!(said.matches("there is such a file").count(), 1, "{said}");
         assert_eq!(fs::read(&target).expect("still there"), b"mine");
         assert_eq!(fs::read(&page).expect("still there"), b"mine");
     }

@@ -71,7 +71,9 @@ fn a_stack_ends_at_generated_code() {
 fn a_file_that_cannot_be_written_is_said_once_and_the_program_ends_as_it_would() {
     for way in WAYS {
         let program = Program::new("profile.c", way);
-        for (path, error) in [("/dev/full", 28), ("/no/such/folder/x", 2)] {
+        for (path, error) in
+            [("/dev/full", "28 (the disk is full)"), ("/no/such/folder/x", "2 (no such file or folder)")]
+        {
             let mut command = program.command();
             command.args(["sites", "1000"]).envs([ON, INTERVAL, ("FREESTONE_HEAP_PROFILE_FILE", path)]);
             let output = command.output().expect("the program can be run");
@@ -213,7 +215,13 @@ fn options_that_are_not_understood_are_said_and_a_profile_that_nobody_asked_for_
         }
         let program = Program::new("profile.c", way);
         // A full disk, a folder, a file in no folder, a file system that nobody can write to, and a limit on the length of files.
-        for (path, error) in [("/dev/full", 28), ("/tmp", 21), ("/dev/null/x", 20), ("/proc/x", 2)] {
+        let refused = [
+            ("/dev/full", "28 (the disk is full)"),
+            ("/tmp", "21 (a folder)"),
+            ("/dev/null/x", "20 (not a folder)"),
+            ("/proc/x", "2 (no such file or folder)"),
+        ];
+        for (path, error) in refused {
             let mut command = program.command();
             command.args(["pass", "1"]).envs([
                 ON,
@@ -231,7 +239,10 @@ fn options_that_are_not_understood_are_said_and_a_profile_that_nobody_asked_for_
         let setup =
             format!("ulimit -f 1; export FREESTONE_HEAP_PROFILE=on FREESTONE_HEAP_PROFILE_FILE='{}'", path.display());
         let output = program.command_after(&setup, "pass 1").output().expect("the program can be run");
-        assert!(output.status.success() && text(&output.stderr).contains(": error 27; "), "{way:?}: {output:?}");
+        assert!(
+            output.status.success() && text(&output.stderr).contains(": error 27 (a limit on the length of files); "),
+            "{way:?}: {output:?}"
+        );
         let mut command = program.command();
         command.args(["pass", "1"]).env("FREESTONE_HEAP_PROFILE", "ready").env("XDG_RUNTIME_DIR", "/no/such/folder");
         let output = command.output().expect("the program can be run");

@@ -133,12 +133,11 @@ impl CentralLists {
             return FreeOutcome::Adopted;
         }
         let (was_full, home) = (is_full(&span), Home::of(span));
-        // SAFETY: the block lies in the span and is the caller's (this function's contract); one block needs no link.
-        let returned = unsafe { home.give_back(block, 1, LinkKey::PLAIN) };
-        if let Some(refused) = returned.refused {
+        // SAFETY: the block lies in the span and is the caller's (this function's contract).
+        if let Err(refused) = unsafe { home.give_back(block, LinkKey::PLAIN) } {
             return FreeOutcome::Refused(refused);
         }
-        let span = home.span;
+        let (index, span) = (home.index_of(block.addr()), home.span);
         usage.count_returned_block(class);
         let block_bytes = block_bytes(class) as i64;
         usage.add_free_in_spans(block_bytes);
@@ -146,7 +145,7 @@ impl CentralLists {
         self.relist(&lists, class, &span, was_full, is_empty);
         if !is_empty
             && usage.exceeds_bound_in_spans(&pages.settings)
-            && os_pages::has_emptied_a_page(&span, returned.last, pages.os().os_page_bytes())
+            && os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes())
         {
             usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span)) * block_bytes);
         }

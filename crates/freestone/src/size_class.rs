@@ -1,13 +1,13 @@
 //! Size classes: which block size serves each request.
 //!
 //! ```text
-//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │    64 …    71
-//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ … │ 18432 … 32768     bytes
-//! step            16      │        32        │     64    │ … │      2048
+//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │  48    49   50 …   55 │ … │    64 …    71
+//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ … │ 4368 4672 5120 … 8192 │ … │ 18432 … 32768     bytes
+//! step            16      │        32        │     64    │ … │      272 to 768       │ … │      2048
 //! ```
 //!
-//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB: above 128 bytes at most 12.5 % of a block is wasted (`size_class/tests.rs`
-//! computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
+//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB, equal but for those from 4 KiB on ([`STEPS_FROM_4_KIB`]): above 128 bytes at
+//! most 12.5 % of a block is wasted (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.
@@ -29,6 +29,13 @@ const N_FINE: usize = 16;
 /// Classes per doubling in the second part.
 const PER_DOUBLING: usize = 8;
 
+/// The first doubling whose steps are not equal starts here.
+const FOUR_KIB: usize = 4096;
+
+/// The steps from 4 KiB to 8 KiB: short ones first, because many programs request a page of 4 KiB and a little more. A page of SQLite's cache
+/// has 4368 bytes, of which a span holds 15. `docs/decisions/0050-the-peak-of-real-programs.md` has the measurements.
+const STEPS_FROM_4_KIB: [usize; PER_DOUBLING] = [272, 304, 448, 512, 512, 640, 640, 768];
+
 /// Blocks of at most this size are in spans of one page; larger ones in spans of four, so that at least eight fit.
 const ONE_PAGE_MAX: usize = 8 * 1024;
 
@@ -41,10 +48,8 @@ pub(crate) static BLOCK_BYTES: [u32; N_CLASSES] = block_bytes_table();
 /// Class of each number of granules, up to [`SMALL_MAX`].
 pub(crate) static CLASS_OF_GRANULES: [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] = class_table();
 
-/// Fixed point of [`RECIPROCAL`]: offsets have 18 bits (the longest span is 256 KiB), so that products fit in 64.
-const RECIPROCAL_LOG2: u32 = 40;
-
-/// `ceil(2^40 / block size)`: multiplying by it and shifting divides an offset by the block size, exactly for every offset in a span.
+/// `ceil(2^64 / block size)`. The product with an offset, of 128 bits, has the number of the block in its upper half, exactly for every offset in a span
+/// (they have 18 bits: the longest span is 256 KiB). Its lower half is less than the factor itself if and only if the block starts there.
 static RECIPROCAL: [u64; N_CLASSES] = reciprocal_table();
 
 const fn block_bytes_table() -> [u32; N_CLASSES] {
@@ -56,7 +61,12 @@ const fn block_bytes_table() -> [u32; N_CLASSES] {
         } else {
             let (doubling, step) = ((class - N_FINE) / PER_DOUBLING, (class - N_FINE) % PER_DOUBLING + 1);
             let base = (N_FINE * GRANULE_BYTES) << doubling;
-            base + step * (base / PER_DOUBLING)
+            if base == FOUR_KIB {
+                // The class before this one is done.
+                table[class - 1] as usize + STEPS_FROM_4_KIB[step - 1]
+            } else {
+                base + step * (base / PER_DOUBLING)
+            }
         } as u32;
         class += 1;
     }
@@ -82,7 +92,7 @@ const fn reciprocal_table() -> [u64; N_CLASSES] {
     let mut table = [0; N_CLASSES];
     let mut class = 0;
     while class < N_CLASSES {
-        table[class] = (1u64 << RECIPROCAL_LOG2).div_ceil(blocks[class] as u64);
+        table[class] = (1u128 << u64::BITS).div_ceil(blocks[class] as u128) as u64;
         class += 1;
     }
     table
@@ -156,7 +166,6 @@ pub(crate) const fn block_at(class: usize, offset: usize) -> (usize, bool) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockDivision {
     reciprocal: u64,
-    block_bytes: usize,
 }
 
 impl BlockDivision {
@@ -164,15 +173,15 @@ impl BlockDivision {
     #[inline]
     #[must_use]
     pub(crate) const fn of(class: usize) -> Self {
-        Self { reciprocal: RECIPROCAL[class], block_bytes: block_bytes(class) }
+        Self { reciprocal: RECIPROCAL[class] }
     }
 
     /// The block that holds the byte at `offset`, and whether `offset` is where it starts.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn block_at(self, offset: usize) -> (usize, bool) {
-        let index = ((offset as u64 * self.reciprocal) >> RECIPROCAL_LOG2) as usize;
-        (index, index * self.block_bytes == offset)
+        let product = offset as u128 * self.reciprocal as u128;
+        ((product >> u64::BITS) as usize, (product as u64) < self.reciprocal)
     }
 }
 

@@ -3,7 +3,9 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, installed, refuses, said, scratch};
+use harness::{
+    command, file, freestone, holds, installed, refuses, said, scratch, succeeded, without_permission_to_trace,
+};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -234,6 +236,9 @@ fn a_living_process_is_examined_and_goes_on() {
     let output = freestone(&["leaks", "--pid", line.trim(), "--error-exitcode", "9"]);
     holds(&said(&output), &["definitely lost  64.0 B in 1 block"]);
     assert_eq!(output.status.code(), Some(9));
+    let refused = without_permission_to_trace(&["leaks", "--pid", line.trim()]);
+    assert!(!refused.status.success());
+    holds(&said(&refused), &["cannot be traced", line.trim(), "/proc/sys/kernel/yama/ptrace_scope"]);
     assert!(Command::new("kill").arg(line.trim()).status().unwrap().success());
     assert_eq!(lab.wait().unwrap().code(), Some(128 + 15));
     refuses(&["leaks", "--pid", "999999999"], &["no process 999999999"]);
@@ -258,4 +263,19 @@ fn what_cannot_be_examined_is_said() {
         &format!("FREESTONE_HARDEN=checks {} single", plain_program().display()),
     ]);
     holds(&said(&output), &["only at harden=default"]);
+}
+
+#[test]
+fn without_permission_to_trace_the_user_is_told_what_to_change_and_other_commands_work() {
+    let refused = without_permission_to_trace(&["leaks", "--", plain_program().to_str().unwrap(), "single"]);
+    assert!(!refused.status.success());
+    holds(&said(&refused), &["cannot be traced", "--cap-add SYS_PTRACE", "/proc/sys/kernel/yama/ptrace_scope"]);
+    let trace = file("untraced.trace");
+    for arguments in [
+        &["run", "--", "true"][..],
+        &["profile", "--", "git", "--version"],
+        &["record", "-o", &trace, "--", "git", "--version"],
+    ] {
+        succeeded(&without_permission_to_trace(arguments));
+    }
 }

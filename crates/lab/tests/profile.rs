@@ -100,6 +100,23 @@ fn what_is_no_profile_and_commands_that_leave_none_are_said() {
     assert_eq!(status.status.code(), Some(7), "{}", said(&status));
 }
 
+#[test]
+fn functions_of_a_file_without_symbols_are_offsets_which_is_said() {
+    let stripped = file("holders-stripped");
+    succeeded(&Command::new("strip").args(["-o", &stripped, program()]).output().unwrap());
+    let output = freestone(&["profile", "--json", "--interval", "32768", &stripped]);
+    holds(
+        &succeeded(&output),
+        &["no symbols in ", "holders-stripped", "shown as offsets", "install their debugging symbols"],
+    );
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // What the functions hold is as with their names.
+    assert!(is_about(live_in(&shown["main"], "holders-stripped"), 64 + 21), "{shown}");
+    assert!(is_about(live_in(&shown["other"], "holders-stripped"), 8 + 21), "{shown}");
+    let again = freestone(&["profile", "--interval", "32768", program()]);
+    assert!(!succeeded(&again).contains("holders: functions"), "{}", said(&again));
+}
+
 /// Says its number, then allocates 64 MiB for each line of input, and says so.
 const WAITER: &str = r#"
 #include <stdio.h>

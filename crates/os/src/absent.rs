@@ -171,7 +171,12 @@ pub mod fault {
     pub use crate::access_fault::{Fault, Hook, Outcome};
 
     /// Installs nothing.
-    pub fn install(_hook: Hook) {}
+    pub fn install(_hook: Hook) -> bool {
+        false
+    }
+
+    /// Installs nothing.
+    pub fn renew() {}
 }
 
 /// Files that grow: there are none.
@@ -280,6 +285,11 @@ pub(crate) mod readable {
         /// Nothing is known.
         pub(crate) fn new() -> Self {
             Self
+        }
+
+        /// Nothing.
+        pub(crate) fn knows_some(&self) -> bool {
+            false
         }
 
         /// No bytes.

@@ -1,6 +1,7 @@
 //! Appending a line to a file.
 
 use crate::Errno;
+use crate::growing_file::without_limit_signal;
 use core::ffi::CStr;
 use rustix::fs::{Mode, OFlags, open};
 
@@ -15,9 +16,11 @@ use rustix::fs::{Mode, OFlags, open};
 /// ```
 ///
 /// # Errors
-/// The kernel's error from opening or writing; [`Errno::AGAIN`] if only a part was written.
+/// The kernel's error from opening or writing; [`Errno::AGAIN`] if only a part was written. `EFBIG` at the process's limit on the length of files, without the
+/// signal.
 pub fn append(path: &CStr, bytes: &[u8]) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)?;
-    if rustix::io::write(&file, bytes)? == bytes.len() { Ok(()) } else { Err(Errno::AGAIN) }
+    let written = without_limit_signal(|| Ok(rustix::io::write(&file, bytes)?))?;
+    if written == bytes.len() { Ok(()) } else { Err(Errno::AGAIN) }
 }

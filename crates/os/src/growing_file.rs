@@ -10,8 +10,9 @@
 //! # Safety
 //! A mapping is new, and its only user is the caller, who returns it once.
 
-use crate::Errno;
+use crate::{Errno, process};
 use core::ffi::CStr;
+use core::mem::MaybeUninit;
 use core::ptr;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fstat, open};
@@ -65,15 +66,10 @@ pub fn map(path: &CStr, id: FileId, offset: u64, bytes: usize) -> Result<*mut u8
     if FileId::of(&file)? != id {
         return Err(Errno::INVAL);
     }
-    let end = offset + bytes as u64;
-    // Beyond this limit the kernel sends a signal that ends the program.
-    if end > file_limit_bytes() {
-        return Err(Errno(libc::EFBIG));
-    }
-    match fallocate(&file, FallocateFlags::empty(), offset, bytes as u64) {
-        Err(KernelErrno::OPNOTSUPP) => write_zeros(&file, offset, end)?,
-        other => other?,
-    }
+    without_limit_signal(|| match fallocate(&file, FallocateFlags::empty(), offset, bytes as u64) {
+        Err(KernelErrno::OPNOTSUPP) => write_zeros(&file, offset, offset + bytes as u64),
+        other => Ok(other?),
+    })?;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED | MapFlags::POPULATE, &file, offset) }?;
@@ -100,15 +96,45 @@ fn write_zeros(file: &OwnedFd, offset: u64, end: u64) -> Result<(), Errno> {
     Ok(())
 }
 
-/// How long a file of this process may get. At a write beyond that the kernel sends a signal that ends the program.
-pub(crate) fn file_limit_bytes() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is a local one.
-    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
-        0 => limit.rlim_cur,
-        _ => u64::MAX,
+/// Runs `write`. At the limit on the length of files it fails with `EFBIG`, without the signal that the kernel sends the thread as well: SIGXFSZ, which would
+/// end a program that has no handler for it.
+pub(crate) fn without_limit_signal<R>(write: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+    let mut signal = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the call makes the local set an empty one.
+    unsafe { libc::sigemptyset(signal.as_mut_ptr()) };
+    // SAFETY: the set was made by the call above.
+    unsafe { libc::sigaddset(signal.as_mut_ptr(), libc::SIGXFSZ) };
+    // SAFETY: both sets are local ones.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signal.as_ptr(), before.as_mut_ptr()) };
+    let written = write();
+    // SAFETY: the set is zero, or what the call above wrote.
+    let was_blocked = unsafe { libc::sigismember(before.as_ptr(), libc::SIGXFSZ) } == 1;
+    if was_blocked {
+        return written;
     }
+    if written.as_ref().err() == Some(&Errno(libc::EFBIG)) {
+        let (now, errno) = (libc::timespec { tv_sec: 0, tv_nsec: 0 }, process::errno());
+        // By number, because the C library's function is a place where a thread can be cancelled.
+        // SAFETY: the call reads two locals, the set of the kernel's size, and takes the signal if there is one.
+        unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigtimedwait,
+                signal.as_ptr(),
+                ptr::null_mut::<libc::siginfo_t>(),
+                &now,
+                KERNEL_SET_BYTES,
+            )
+        };
+        process::set_errno(errno);
+    }
+    // SAFETY: as for the first call.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    written
 }
+
+/// Size of the kernel's set of signals: a bit for each of 64.
+const KERNEL_SET_BYTES: usize = 8;
 
 /// The process's working directory, in `buffer`; empty if it is not known, or is longer.
 pub fn working_directory(buffer: &mut [u8]) -> &[u8] {

@@ -47,6 +47,20 @@ impl<T: Zeroed + Sync> Late<T> {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
+    /// Where the table's address is, for a tracer; 0 is there before it is mapped.
+    ///
+    /// ```
+    /// use freestone_os::Late;
+    ///
+    /// static NUMBERS: Late<[core::sync::atomic::AtomicU8; 10]> = Late::new();
+    ///
+    /// assert!(!NUMBERS.place().is_null());
+    /// ```
+    #[must_use]
+    pub fn place(&self) -> *const usize {
+        self.0.as_ptr().cast_const().cast()
+    }
+
     /// The table, if it is mapped.
     #[inline]
     pub fn get(&self) -> Option<&T> {

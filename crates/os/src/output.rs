@@ -1,19 +1,16 @@
 //! Writing a file piece by piece, and reading one of the kernel's.
 
 use crate::Errno;
-use crate::growing_file::file_limit_bytes;
+use crate::growing_file::without_limit_signal;
 use crate::linux::process_facts::borrow_descriptor;
-use core::cell::Cell;
 use core::ffi::CStr;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{FileType, Mode, OFlags, fstat, open, unlink};
+use rustix::fs::{Mode, OFlags, open, unlink};
 
 /// A file that is written from its start on, and closed when this is dropped.
 #[derive(Debug)]
 pub struct OutputFile {
     file: OwnedFd,
-    /// Bytes that may still be written to a regular file of this process.
-    left: Cell<u64>,
 }
 
 impl OutputFile {
@@ -50,18 +47,14 @@ impl OutputFile {
 
     fn open(path: &CStr, how: OFlags, mode: Mode) -> Result<Self, Errno> {
         let file = open(path, how | OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC, mode)?;
-        let is_regular = FileType::from_raw_mode(fstat(&file)?.st_mode).is_file();
-        Ok(Self { file, left: Cell::new(if is_regular { file_limit_bytes() } else { u64::MAX }) })
+        Ok(Self { file })
     }
 
     /// Writes all `bytes`.
     ///
     /// # Errors
-    /// The kernel's error; a part may be written then. `EFBIG` at the process's limit on the length of files, instead of the signal that a write beyond it
-    /// would send.
+    /// The kernel's error; a part may be written then. `EFBIG` at the process's limit on the length of files, without the signal.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
-        let left = self.left.get().checked_sub(bytes.len() as u64).ok_or(Errno(libc::EFBIG))?;
-        self.left.set(left);
         write_all(self.file.as_fd(), bytes)
     }
 }
@@ -79,17 +72,19 @@ pub fn write_descriptor(descriptor: i32, bytes: &[u8]) -> Result<(), Errno> {
 }
 
 fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        match rustix::io::write(to, rest) {
-            // A file that takes nothing, and says no error, would be asked for ever.
-            Ok(0) => return Err(Errno(libc::ENOSPC)),
-            Ok(n) => rest = rest.get(n..).unwrap_or_default(),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
+    without_limit_signal(|| {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match rustix::io::write(to, rest) {
+                // A file that takes nothing, and says no error, would be asked for ever.
+                Ok(0) => return Err(Errno(libc::ENOSPC)),
+                Ok(n) => rest = rest.get(n..).unwrap_or_default(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Reads the file at `path` to its end, and passes on each piece.

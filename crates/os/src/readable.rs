@@ -38,6 +38,11 @@ impl Reader {
         Self { known, known_bytes: bytes, ..Self::new() }
     }
 
+    /// Whether it knows a range that can be read.
+    pub(crate) fn knows_some(&self) -> bool {
+        self.known_bytes != 0
+    }
+
     /// The bytes at `at`, if they can be read.
     #[inline]
     pub(crate) fn bytes<const N: usize>(&mut self, at: usize) -> Option<[u8; N]> {

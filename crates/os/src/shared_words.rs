@@ -9,6 +9,7 @@
 //! that is the user whose processes they are.
 
 use crate::Errno;
+use crate::growing_file::without_limit_signal;
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -99,14 +100,16 @@ impl<const N: usize> SharedWords<N> {
 
 fn write_zeros(file: &OwnedFd, mut bytes: usize) -> Result<(), Errno> {
     let zeros = [0; 1024];
-    while bytes > 0 {
-        let piece = zeros.get(..bytes).unwrap_or(&zeros);
-        match rustix::io::write(file, piece)? {
-            0 => return Err(Errno::AGAIN),
-            n => bytes -= n.min(bytes),
+    without_limit_signal(|| {
+        while bytes > 0 {
+            let piece = zeros.get(..bytes).unwrap_or(&zeros);
+            match rustix::io::write(file, piece)? {
+                0 => return Err(Errno::AGAIN),
+                n => bytes -= n.min(bytes),
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn map<const N: usize>(file: &OwnedFd, access: ProtFlags) -> Result<&'static [AtomicU64; N], Errno> {

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  registers ─▶ rule of the code address ─▶ the caller's registers ─▶ …
-//!               ├ from the cache, if its object is never unloaded
+//!               ├ from the cache, if its object is never unloaded, or what the rule was found from is there still
 //!               ├ from the object's call frame information (`.eh_frame`)
 //!               └ none: by the frame pointer
 //! ```
 //!
 //! Call frame information, because release programs have it and seldom have frame pointers, and neither have this library's hot paths. It is read in
-//! place and interpreted without a heap; what was found in the program, in this library and in the C library is kept in a cache of rules, without
-//! which recording a stack takes as long as thousands of allocations. Other objects may be unloaded, and others loaded where they were. Code without such information is left by its frame pointer; where it has none either, the stack ends, or its next entry is
+//! place and interpreted without a heap; what was found is kept in a cache of rules, without which recording a stack takes as long as thousands of allocations. Objects
+//! other than the program, this library and the C library may be unloaded, and others loaded where they were: their rules are compared with what they were found from. Code without such information is left by its frame pointer; where it has none either, the stack ends, or its next entry is
 //! wrong. No memory is read of which the kernel has not said that it can be (`readable`): a damaged stack ends early.
 //!
 //! Cost: some tens of instructions a frame once the cache has its rule; and a system call for each OS page of the stack, unless the thread knows its own
@@ -17,10 +17,12 @@
 
 use crate::module;
 use crate::readable::Reader;
+use known_stacks::{KNOWN, NewStack};
 use rule::RuleWord;
-use rule_cache::RULES;
+use rule_cache::{Kept, RULES};
 
 mod call_frame;
+mod known_stacks;
 #[cfg(door = "linux")]
 mod own_stack;
 mod registers;
@@ -68,7 +70,7 @@ impl<const N: usize> Stack<N> {
     #[inline(always)]
     pub fn take_here(&mut self, own: &OwnStack) {
         if let Some(registers) = Registers::here() {
-            self.take(registers, Some(own));
+            self.len = take_own(registers, own, &mut self.addresses);
         }
     }
 
@@ -77,13 +79,8 @@ impl<const N: usize> Stack<N> {
     #[must_use]
     pub fn at(registers: Registers) -> Self {
         let mut stack = Self::EMPTY;
-        stack.take(registers, None);
+        stack.len = unwind(registers, &mut Reader::new(), &mut stack.addresses, None);
         stack
-    }
-
-    #[inline]
-    fn take(&mut self, registers: Registers, own: Option<&OwnStack>) {
-        self.len = unwind(registers, own, &mut self.addresses);
     }
 
     /// A stack of these addresses, as many as fit.
@@ -104,23 +101,44 @@ impl<const N: usize> Stack<N> {
     }
 }
 
-/// Writes the code addresses of a stack, as many as there are places. Returns how many.
+/// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many.
 #[inline(never)]
-fn unwind(mut at: Registers, own: Option<&OwnStack>, places: &mut [usize]) -> usize {
-    let mut reader = own.map_or_else(Reader::new, |own| own.reader(at.stack));
+fn take_own(at: Registers, own: &OwnStack, places: &mut [usize]) -> usize {
+    let mut reader = own.reader(at.stack);
+    if let Some(n) = KNOWN.get(&at, &mut reader, places) {
+        return n;
+    }
+    let room = places.len();
+    let mut new = if reader.knows_some() { KNOWN.begin(&at) } else { None };
+    let n = unwind(at, &mut reader, places, new.as_mut());
+    if let Some(new) = new {
+        new.finish(n, room);
+    }
+    n
+}
+
+/// Writes the code addresses of a stack, as many as there are places. Returns how many. `new` learns what they depend on.
+#[inline(never)]
+fn unwind(mut at: Registers, reader: &mut Reader, places: &mut [usize], mut new: Option<&mut NewStack<'_>>) -> usize {
     let (mut code, mut n) = (at.code, 0);
     for place in places {
         *place = code;
-        let mut rule = RULES.get(code).unwrap_or_else(|| find_rule(code));
+        let kept = RULES.get(code).filter(|kept| kept.is_for_good() || holds_still(code, kept));
+        let (mut rule, is_kept) = kept.map_or_else(|| find_rule(code), |kept| (kept.rule, kept.is_for_good()));
         let is_guess = rule == RuleWord::NONE;
         if is_guess {
-            if at.frame < at.stack {
-                return n + 1;
-            }
             rule = RuleWord::BY_FRAME_POINTER;
         }
         n += 1;
-        let Some(caller) = rule.caller(&at, &mut reader) else { return n };
+        let caller = if is_guess && at.frame < at.stack { None } else { rule.caller(&at, reader) };
+        if let Some(new) = &mut new {
+            match caller {
+                Some(caller) if is_kept && !is_guess => new.note(rule, &at, &caller),
+                None if is_kept && rule.is_outermost() => {}
+                _ => new.give_up(),
+            }
+        }
+        let Some(caller) = caller else { return n };
         // A stack grows downwards: whoever called is above. Only the innermost function may have no frame.
         let is_above = caller.stack >= at.stack + usize::from(n > 1) && caller.code >= 2;
         if !is_above || (is_guess && module::find(caller.code).is_none()) {
@@ -132,16 +150,30 @@ fn unwind(mut at: Registers, own: Option<&OwnStack>, places: &mut [usize]) -> us
     n
 }
 
-/// The rule of a code address that the cache does not know. It is kept if the object stays: one that can be unloaded may make room for another, whose
-/// rules are others.
+/// Whether a rule holds still that was found in an object that can be unloaded: the object that is there now says the same.
 #[cold]
-fn find_rule(code: usize) -> RuleWord {
+fn holds_still(code: usize, kept: &Kept) -> bool {
+    let found = module::find(code).and_then(|module| call_frame::digest(module.frame_info, kept.row, code));
+    found == Some(kept.digest)
+}
+
+/// The rule of a code address that the cache does not know, and whether it holds for good: if the object stays. One that can be unloaded may make room for
+/// another, whose rules are others.
+#[cold]
+fn find_rule(code: usize) -> (RuleWord, bool) {
     let module = module::find(code);
-    let rule = RuleWord::new(module.and_then(|module| call_frame::rule(module.frame_info, code)));
-    if code != 0 && module::stays(module) {
-        RULES.put(code, rule);
+    let info = module.map_or(0, |module| module.frame_info);
+    let found = call_frame::find(info, code);
+    let rule = RuleWord::new(found.map(|found| found.rule));
+    let stays = code != 0 && module::stays(module);
+    if stays {
+        RULES.put(code, Kept::for_good(rule));
+    } else if let Some(row) = found.map(|found| found.row) {
+        if let Some(digest) = call_frame::digest(info, row, code) {
+            RULES.put(code, Kept { rule, row, digest });
+        }
     }
-    rule
+    (rule, stays)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,42 @@ __attribute__((constructor)) static void early(void) {
     if (getenv("HANDLER_FIRST")) {
         install_own_handler();
     }
+}
+
+static void *allocate_and_free(void *unused) {
+    allocate_it(100);
+    free_it();
+    return unused;
+}
+
+/* Says which thread does so. */
+static void *use_freed(void *unused) {
+    printf("%ld\n", (long)syscall(SYS_gettid));
+    fflush(stdout);
+    allocate_it(100);
+    free_it();
+    read_it(8);
+    return unused;
+}
+
+static void in_thread(void *(*what)(void *)) {
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, what, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+static struct sigaction replaced;
+
+static void passes_on(int signal, siginfo_t *info, void *context) {
+    static const char text[] = "the program's handler\n";
+    EXPECT(write(1, text, sizeof text - 1) > 0);
+    replaced.sa_sigaction(signal, info, context);
+}
+
+/* In place of the library's, and before the next allocation: as a runtime does that starts. */
+static void install_handler_that_passes_on(void) {
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK, .sa_sigaction = passes_on};
+    EXPECT(sigaction(SIGSEGV, &action, &replaced) == 0 && replaced.sa_sigaction && replaced.sa_flags & SA_SIGINFO);
+    allocate_it(100);
 }
 
 static sigjmp_buf back;
@@ -189,6 +226,17 @@ int main(int argc, char **argv) {
         EXPECT(pthread_create(&freeing, NULL, free_in_thread, NULL) == 0);
         pthread_join(freeing, NULL);
         read_it(0);
+    } else if (!strcmp(what, "use_freed_in_a_later_thread")) {
+        in_thread(allocate_and_free);
+        in_thread(use_freed);
+    } else if (!strcmp(what, "use_freed_in_a_child")) {
+        allocate_and_free(NULL);
+        pid_t child = fork();
+        EXPECT(child >= 0);
+        if (!child) {
+            use_freed(NULL);
+        }
+        EXPECT(waitpid(child, NULL, 0) == child);
     } else if (!strcmp(what, "double_free")) {
         allocate_it(100);
         free_it();
@@ -205,6 +253,16 @@ int main(int argc, char **argv) {
         install_own_handler();
         free_it();
         read_it(8);
+    } else if (!strcmp(what, "passing_handler")) {
+        allocate_it(100);
+        install_handler_that_passes_on();
+        free_it();
+        read_it(8);
+    } else if (!strcmp(what, "passing_handler_null_write")) {
+        allocate_it(100);
+        install_handler_that_passes_on();
+        block = NULL;
+        write_it(0);
     } else if (!strcmp(what, "sent_signal")) {
         allocate_it(100);
         raise(SIGSEGV);

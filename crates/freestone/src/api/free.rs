@@ -55,7 +55,8 @@ pub unsafe fn free_below(block: *mut u8, bound: usize) -> bool {
         return false;
     }
     if own.bins().push(block) {
-        overflow(heap, class);
+        // SAFETY: the heap owns the block's span, so it is no placeholder.
+        unsafe { overflow(heap, class) };
     }
     true
 }
@@ -118,13 +119,15 @@ pub(crate) unsafe fn free_layout(block: *mut u8, class: usize, layout: Layout) {
     }
 }
 
-/// Flushes a bin that has just run out of room.
+/// Handles a bin that has just run out of room.
+///
+/// # Safety
+/// - The heap is no placeholder.
 #[cold]
 #[inline(never)]
-fn overflow(heap: Current<'_, System>, class: usize) {
-    if let Some(own) = heap.own() {
-        flush::overflow(own, class);
-    }
+unsafe fn overflow(heap: Current<'_, System>, class: usize) {
+    // SAFETY: the heap is no placeholder (this function's contract).
+    flush::overflow(unsafe { heap.assume_own() }, class);
 }
 
 /// Frees a block of a known class when the bin had no room, the block may be free already, or the thread has no heap.
@@ -147,13 +150,26 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
     }
 }
 
-/// Frees whatever is not a small block of this thread; does nothing for null.
+/// Frees whatever is not a small block of this thread; does nothing for null, which is most of what some programs pass. So that takes no more than
+/// a test.
 ///
 /// # Safety
 /// - As for [`free`].
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slow(block: *mut u8) {
+    if !block.is_null() {
+        // SAFETY: this function's contract is that of `free_unclaimed`.
+        unsafe { free_unclaimed(block) };
+    }
+}
+
+/// Frees a block of which the program says nothing and that is not a small one of this thread at hand.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(never)]
+unsafe fn free_unclaimed(block: *mut u8) {
     // SAFETY: this function's contract is that of `free_checked`.
     unsafe { free_checked(block, Claim::of(Family::C)) };
 }
@@ -165,21 +181,19 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
-    // SAFETY: this function's contract is that of `free_checked`.
-    unsafe { free_checked(block, claim) };
+    if !block.is_null() {
+        // SAFETY: this function's contract is that of `free_checked`.
+        unsafe { free_checked(block, claim) };
+    }
 }
 
-/// Frees any block; does nothing for null. A small block is freed here if its owner has a slot or no heap is watched; and one of this thread's heap that
+/// Frees any block. A small block is freed here if its owner has a slot or no heap is watched; and one of this thread's heap that
 /// is watched, below the level `full`.
 ///
 /// # Safety
-/// - As for [`free`].
+/// - As for [`free`]; `block` is not null.
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
-    // A thread that has no heap, as the background thread, gets none for this.
-    if block.is_null() {
-        return;
-    }
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { current::get().free_remote(block) } {
         return;

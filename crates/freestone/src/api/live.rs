@@ -181,14 +181,9 @@ fn leftover(path: &CStr) -> Leftover {
 }
 
 fn report_refused(path: &CStr, errno: Errno) {
-    let why = match errno {
-        Errno::EXIST => "there is another file",
-        _ => "the folder cannot be written, or the disk is full",
-    };
     freestone_os::report(format_args!(
-        "option live: cannot create {}: {why} (error {}); set FREESTONE_LIVE to another path",
+        "option live: cannot create {}: {errno}; set FREESTONE_LIVE to another path",
         path.to_str().unwrap_or("?"),
-        errno.0
     ));
 }
 

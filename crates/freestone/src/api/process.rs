@@ -45,7 +45,7 @@ use core::ptr::{self, NonNull};
 use freestone_base::inbox::Inbox;
 use freestone_base::lock::Forker;
 use freestone_base::once::Once;
-use freestone_base::sync::{AtomicBool, AtomicPtr, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
 use freestone_os::{ExitHook, Futex, Os, System, pin};
@@ -70,6 +70,8 @@ pub(super) struct Process {
     started: Once<Futex>,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
+    /// How many slow paths of allocation look whether the handler of faults was replaced.
+    handler_looks: AtomicU32,
     pub(super) recordings: Recordings,
     pub(super) shared: Shared<System>,
 }
@@ -88,9 +90,13 @@ pub(super) static PROCESS: Process = Process {
     exit_hook: ExitHook::new(),
     started: Once::new(),
     announced: AtomicBool::new(false),
+    handler_looks: AtomicU32::new(0),
     recordings: Recordings::new(),
     shared: Shared::new(System),
 };
+
+/// How many slow paths of allocation look for a handler in the place of the allocator's, after that was installed: those of a runtime that starts.
+const HANDLER_LOOKS: u32 = 16;
 
 impl Process {
     /// A new explicit heap; `None` when memory runs out. Its blocks stay until it is destroyed, which nobody does before that.
@@ -170,11 +176,10 @@ fn update_pages() {
     }
 }
 
-/// Notes the kernel's number of the calling thread, whose heap it is, for the page of statistics.
+/// Notes the kernel's number of the calling thread, whose heap it is now, for the page of statistics; and that it is not known, if there is none.
 pub(super) fn note_thread(heap: &Heap) {
-    if PROCESS.live.is_on() {
-        heap.set_thread_id(u32::try_from(thread_id()).unwrap_or(0));
-    }
+    let id = if PROCESS.live.is_on() { thread_id() } else { 0 };
+    heap.set_thread_id(u32::try_from(id).unwrap_or(0));
 }
 
 /// Does what is to be done from time to time where an allocation has just been served on its slow path, and the thread holds no lock.
@@ -186,6 +191,9 @@ pub(super) fn upkeep() {
         PROCESS.threads.end_spare(&PROCESS.shared, Which::Expired);
     }
     update_pages();
+    if PROCESS.handler_looks.load(Ordering::Relaxed) > 0 {
+        look_at_handler();
+    }
 }
 
 /// Appends the last line of the report, if there is one, ends the trace, if calls are recorded, and removes the page of statistics.
@@ -253,9 +261,18 @@ pub(super) fn set_option(name: &str, value: &str) -> Result<(), Mistake> {
 /// Installs the handler of faults if some allocations are guarded, or memory is closed that the program may access by mistake.
 fn watch_faults() {
     let settings = PROCESS.shared.settings();
-    if settings.guard_sample().is_some() || (settings.harden() == Harden::Full && !settings.sandbox()) {
-        fault::install(on_fault);
+    let is_asked = settings.guard_sample().is_some() || (settings.harden() == Harden::Full && !settings.sandbox());
+    if is_asked && fault::install(on_fault) {
+        PROCESS.handler_looks.store(HANDLER_LOOKS, Ordering::Relaxed);
     }
+}
+
+/// Rust's runtime finds no handler, allocates, and installs its own: if that was the first allocation, in the place of the one that it has installed.
+#[cold]
+fn look_at_handler() {
+    fault::renew();
+    let left = PROCESS.handler_looks.load(Ordering::Relaxed);
+    PROCESS.handler_looks.store(left.saturating_sub(1), Ordering::Relaxed);
 }
 
 fn on_fault(fault: &Fault) -> Outcome {

@@ -80,9 +80,8 @@ impl ProfileFiles {
         text::write_to(profile, path, of).inspect_err(|errno| {
             if is_said {
                 freestone_os::report(format_args!(
-                    "cannot write the heap profile to {}: error {}; give another path with heap_profile_file",
+                    "cannot write the heap profile to {}: {errno}; give another path with heap_profile_file",
                     path.to_str().unwrap_or("?"),
-                    errno.0
                 ));
             }
         })

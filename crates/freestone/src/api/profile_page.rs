@@ -111,9 +111,8 @@ impl ProfilePage {
         }
         let [magic, number, ..] = created.inspect_err(|errno| {
             freestone_os::report(format_args!(
-                "heap_profile=ready: cannot create {}: error {}; `freestone profile PID` will not find this process",
+                "heap_profile=ready: cannot create {}: {errno}; `freestone profile PID` will not find this process",
                 path.to_str().unwrap_or("?"),
-                errno.0
             ));
         })?;
         number.store(own_number(), Ordering::Relaxed);

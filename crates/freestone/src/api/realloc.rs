@@ -16,10 +16,12 @@ use crate::span::trailer::State;
 use crate::thread::any_block::is_possible;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
+use crate::thread::heap::own::Own;
 use crate::thread::locate::{Place, locate};
 use crate::thread::watched::examine::{Seen, trailer_at};
 use crate::thread::{current, flush};
 use core::ptr;
+use freestone_os::System;
 
 /// Makes a block hold `size` bytes aligned to `align` bytes, keeping its contents up to the smaller size. Returns the block, which may have
 /// moved; null and `ENOMEM` when memory runs out, and then the block is untouched.
@@ -30,41 +32,61 @@ use core::ptr;
 #[inline]
 #[must_use]
 pub unsafe fn reallocate(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    match current::get().small_class(block.addr()) {
-        Some(class) if small_stays(block_bytes(class), size) => block,
-        // SAFETY: this function's contract is that of `reallocate_moving`.
-        _ => unsafe { reallocate_moving(block, size, align) },
+    let Some((own, class)) = current::get().own_class(block.addr()) else {
+        // SAFETY: this function's contract is that of `reallocate_elsewhere`.
+        return unsafe { reallocate_elsewhere(block, size, align) };
+    };
+    if small_stays(block_bytes(class), size) {
+        return block;
     }
+    // SAFETY: this function's contract is that of `reallocate_moving`; the block is this heap's, of this class.
+    unsafe { reallocate_moving(own, (block, class), size, align) }
 }
 
-/// Moves a small block of this thread's to another at once, if there is one in the bin.
+/// Moves a small block, of a class, of this thread's to another at once, if there is one in the bin.
 ///
 /// # Safety
-/// - As for [`reallocate`].
+/// - As for [`reallocate`]; the block is one of the heap's, of the class.
 #[inline(never)]
-unsafe fn reallocate_moving(block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    if align <= GRANULE_BYTES {
-        if let Some((own, class)) = current::get().own_class(block.addr()) {
-            let usable = block_bytes(class);
-            let with_room = with_growth_room(usable, size);
-            let moved = if with_room <= SMALL_MAX { own.bins().pop(class_of(with_room)) } else { ptr::null_mut() };
-            if !moved.is_null() {
-                // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
-                unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
-                // SAFETY: the page map says that `block` is of `class`, and it is given up.
-                let block = unsafe { FreeBlock::new(block, class) };
-                if block.is_marked() {
-                    // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
-                    unsafe { own.free_layout(block, usable, align) };
-                } else {
-                    flush::push(own, block);
-                }
-                return moved;
+unsafe fn reallocate_moving(
+    own: Own<'_, System>,
+    (block, class): (*mut u8, usize),
+    size: usize,
+    align: usize,
+) -> *mut u8 {
+    let usable = block_bytes(class);
+    let with_room = with_growth_room(usable, size);
+    if align <= GRANULE_BYTES && with_room <= SMALL_MAX {
+        let moved = own.bins().pop(class_of(with_room));
+        if !moved.is_null() {
+            // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
+            unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+            // SAFETY: the page map says that `block` is of `class`, and it is given up.
+            let block = unsafe { FreeBlock::new(block, class) };
+            if block.is_marked() {
+                // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
+                unsafe { own.free_layout(block, usable, align) };
+            } else {
+                flush::push(own, block);
             }
+            return moved;
         }
     }
     // SAFETY: this function's contract is that of `reallocate_slow`.
     unsafe { reallocate_slow(block, size, align) }
+}
+
+/// Leaves a small block of another owner where it is, if it may stay.
+///
+/// # Safety
+/// - As for [`reallocate`].
+#[inline(never)]
+unsafe fn reallocate_elsewhere(block: *mut u8, size: usize, align: usize) -> *mut u8 {
+    match current::get().small_class(block.addr()) {
+        Some(class) if small_stays(block_bytes(class), size) => block,
+        // SAFETY: this function's contract is that of `reallocate_slow`.
+        _ => unsafe { reallocate_slow(block, size, align) },
+    }
 }
 
 /// # Safety

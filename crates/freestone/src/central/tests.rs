@@ -45,8 +45,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
     let home = Home::of(span);
     for block in blocks.drain(n_out.min(blocks.len())..) {
         // SAFETY: the block was carved from this span just now, and is the test's.
-        let returned = unsafe { home.give_back(block, 1, LinkKey::PLAIN) };
-        assert_eq!(returned.refused, None);
+        assert_eq!(unsafe { home.give_back(block, LinkKey::PLAIN) }, Ok(()));
         world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
     }
     OwnSpan { page: run.page, class, blocks }

@@ -32,10 +32,7 @@ impl ReportFile {
         if let Some(path) = self.path.load() {
             if let Err(errno) = freestone_os::append(path.as_c(), lines) {
                 let path = path.to_str().unwrap_or("?");
-                freestone_os::report(format_args!(
-                    "cannot write the report to {path}: error {}; give another path",
-                    errno.0
-                ));
+                freestone_os::report(format_args!("cannot write the report to {path}: {errno}; give another path"));
             }
         }
     }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! # Safety
-//! `tables` is 0, or the address of a mapping as large as [`Tables`] that was zero at first, which all tables may be, and that is never unmapped.
+//! All tables are atomic numbers, which may be zero bytes at first.
 
 use crate::heap_profile::exponential::{allocations_until, bytes_until, weight_of};
 use crate::heap_profile::live_table::{LiveTable, Sample};
@@ -18,8 +18,8 @@ use crate::size_class::{N_CLASSES, block_bytes};
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
-use freestone_base::ptr as address;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use freestone_os::{Late, Zeroed};
 
 /// Frames of a stack that are recorded at most.
 pub(crate) const FRAMES_MOST: usize = 64;
@@ -31,6 +31,9 @@ struct Tables {
     weights: [Tally; N_CLASSES],
 }
 
+// SAFETY: its tables are atomic numbers, for which zero bytes are zeros.
+unsafe impl Zeroed for Tables {}
+
 /// Where a tracer finds the two tables in their mapping: the stacks, and the live samples; and the bytes of the mapping.
 pub(crate) const PLACES: [usize; 3] = [offset_of!(Tables, stacks), offset_of!(Tables, live), size_of::<Tables>()];
 
@@ -38,7 +41,7 @@ pub(crate) const PLACES: [usize; 3] = [offset_of!(Tables, stacks), offset_of!(Ta
 ///
 /// Wide because: it is what a thread may ask at any time, each a number by itself.
 pub(crate) struct HeapProfile {
-    tables: AtomicUsize,
+    tables: Late<Tables>,
     /// One byte in so many is sampled; 0: none is.
     interval: AtomicU64,
     /// The last interval that was not 0.
@@ -66,7 +69,7 @@ impl HeapProfile {
     /// Off; nothing is mapped.
     pub(crate) const fn new() -> Self {
         Self {
-            tables: AtomicUsize::new(0),
+            tables: Late::new(),
             interval: AtomicU64::new(0),
             last_interval: AtomicU64::new(0),
             session: AtomicU32::new(0),
@@ -85,8 +88,8 @@ impl HeapProfile {
     }
 
     /// Where the address of the tables is: 0 is there before profiling starts.
-    pub(crate) fn place_of_tables(&self) -> *const AtomicUsize {
-        &raw const self.tables
+    pub(crate) fn place_of_tables(&self) -> *const usize {
+        self.tables.place()
     }
 
     /// Whether slow paths have to ask what is to be done: allocations are sampled, or frees of Rust's global allocator are noticed.
@@ -136,12 +139,8 @@ impl HeapProfile {
 
     /// Starts to sample one byte in `interval`, which is not 0. `false` without memory for the tables.
     pub(crate) fn start(&self, interval: u64) -> bool {
-        if self.tables.load(Ordering::Relaxed) == 0 {
-            let Some(start) = freestone_os::map_for_good(size_of::<Tables>()) else { return false };
-            // Of two threads that start at once, one has mapped for nothing.
-            let _ = self.tables.compare_exchange(0, address::expose(start), Ordering::Release, Ordering::Relaxed);
-        }
-        for (class, weight) in self.tables().iter().flat_map(|tables| tables.weights.iter().enumerate()) {
+        let Some(tables) = self.tables.get_mapped() else { return false };
+        for (class, weight) in tables.weights.iter().enumerate() {
             weight.set(weight_of(block_bytes(class), interval));
         }
         self.session.fetch_add(1, Ordering::Relaxed);
@@ -169,15 +168,7 @@ impl HeapProfile {
 
     /// Whether it was ever started.
     pub(crate) fn has_tables(&self) -> bool {
-        self.tables.load(Ordering::Relaxed) != 0
-    }
-
-    fn tables(&self) -> Option<&Tables> {
-        match self.tables.load(Ordering::Acquire) {
-            0 => None,
-            // SAFETY: the mapping has this size, was zero, and is never unmapped; the tables are all atomics.
-            start => Some(unsafe { &*address::from_exposed::<Tables>(start) }),
-        }
+        self.tables.get().is_some()
     }
 
     /// The heap that sampled small blocks come from, as `set_heap` got it; null before that.
@@ -200,7 +191,7 @@ impl HeapProfile {
 
     /// Whether the tables take another sample. Counts a sample that is lost if not.
     pub(crate) fn has_room(&self) -> bool {
-        let has_room = self.tables().is_some_and(|tables| tables.live.has_room());
+        let has_room = self.tables.get().is_some_and(|tables| tables.live.has_room());
         if !has_room {
             self.drop_one();
         }
@@ -209,7 +200,7 @@ impl HeapProfile {
 
     /// Records that the block at `address`, of a size class, was sampled with this stack.
     pub(crate) fn record_small(&self, address: usize, stack: &[usize], class: usize) {
-        if let Some(tables) = self.tables() {
+        if let Some(tables) = self.tables.get() {
             self.record(tables, address, stack, tables.weights[class].sum());
         }
     }
@@ -217,7 +208,7 @@ impl HeapProfile {
     /// Records that the large block at `address`, of `bytes`, was sampled with this stack. `false` if there is no room.
     pub(crate) fn record_large(&self, address: usize, stack: &[usize], bytes: usize) -> bool {
         let weight = weight_of(bytes, self.last_interval());
-        self.tables().is_some_and(|tables| self.record(tables, address, stack, weight))
+        self.tables.get().is_some_and(|tables| self.record(tables, address, stack, weight))
     }
 
     fn record(&self, tables: &Tables, address: usize, stack: &[usize], weight: Weight) -> bool {
@@ -249,7 +240,7 @@ impl HeapProfile {
 
     /// Takes the sample at `address` out, if there is one: it is not live until it is put back.
     pub(crate) fn take(&self, address: usize) -> Option<Sample> {
-        let tables = self.tables()?;
+        let tables = self.tables.get()?;
         let sample = tables.live.remove(address)?;
         tables.stacks.subtract(sample.stack, sample.weight, self.peak.load(Ordering::Relaxed));
         self.live_bytes.fetch_sub(sample.weight.bytes, Ordering::Relaxed);
@@ -258,7 +249,7 @@ impl HeapProfile {
 
     /// Puts a sample back that was taken out. `false` if there is no room by now.
     pub(crate) fn put_back(&self, address: usize, sample: Sample) -> bool {
-        let Some(tables) = self.tables() else { return false };
+        let Some(tables) = self.tables.get() else { return false };
         let is_kept = tables.live.insert(address, sample);
         if is_kept {
             self.add(tables, sample);
@@ -297,7 +288,7 @@ impl HeapProfile {
     /// # Errors
     /// The first that `visit` returns.
     pub(crate) fn for_each<E>(&self, visit: impl FnMut(&[AtomicUsize], StackCounts) -> Result<(), E>) -> Result<(), E> {
-        match self.tables() {
+        match self.tables.get() {
             Some(tables) => tables.stacks.for_each(self.peak.load(Ordering::Relaxed), visit),
             None => Ok(()),
         }

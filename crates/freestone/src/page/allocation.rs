@@ -93,10 +93,15 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn allocate_with_growth_room(&self, pages: Pages) -> Option<Run> {
         self.open()?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
+        let request = Request { pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
+        let mut state = self.state.lock();
+        // The longest: how long the block becomes is not known.
+        if let Some(dirty) = state.runs.longest_dirty().filter(|run| run.pages >= room) {
+            self.note_reuse(&mut state);
+            return self.take(&mut state, dirty.first, request);
+        }
         let huge = self.huge_page_for(room);
-        let align = huge.unwrap_or(Pages(1));
-        let request = Request { pages, kind: Kind::Large, align, room, is_huge: huge.is_some() };
-        self.take_clean(self.state.lock(), request)
+        self.take_clean(state, Request { align: huge.unwrap_or(Pages(1)), is_huge: huge.is_some(), ..request })
     }
 
     /// A dirty run of at least `pages`; if there is none, empties the caches, whose runs are dirty then, and looks again.
@@ -176,7 +181,7 @@ impl<O: Os> PageHeap<O> {
         };
         let run = self.take(&mut state, page, request)?;
         state.events.fresh_bytes += request.pages.to_bytes().0 as u64;
-        drop(state);
+        drop(if request.kind == Kind::Large { self.purge_in_exchange(state, request.pages) } else { state });
         if request.is_huge {
             let block = OwnedRun::taken(Extent::new(run.page, request.pages));
             self.ask_for_huge_pages(&block, Pages::ZERO);

@@ -39,7 +39,7 @@ impl<O: Os> PageHeap<O> {
             self.keep_guard(&mut state, run);
         }
         let Some(is_clean) = grown else { return false };
-        drop(state);
+        drop(if is_clean { self.purge_in_exchange(state, more) } else { state });
         // A block that grows is written: its new part may have huge pages, and, if it is short, it gets its OS pages now.
         if self.huge_page_for(pages).is_some() {
             self.ask_for_huge_pages(block, run.pages);

@@ -11,12 +11,15 @@ use crate::page::page_stats::PageStats;
 use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
 use crate::page::runs::{Extent, FreeState};
 use crate::span::Kind;
-use freestone_base::units::{Millis, Moment};
+use freestone_base::units::{Millis, Moment, Pages};
 use freestone_os::Os;
 
 /// A thread that waits for another thread's purge gives up when none ends for so long. (The thread that purges may be the waiter, interrupted by a
 /// signal.)
 const WAIT_MOST: Millis = Millis(1000);
+
+/// Large blocks that take fewer clean pages than 1 MiB have nothing purged in exchange: there are many of them, and they fit what is dirty soon.
+const EXCHANGED_LEAST: Pages = Pages(16);
 
 impl<O: Os> PageHeap<O> {
     /// Purges, oldest first, what is dirty beyond the bound or for longer than the decay time.
@@ -61,6 +64,25 @@ impl<O: Os> PageHeap<O> {
                 Some(Extent::new(oldest.first, pages.min(oldest.pages)))
             }
         }
+    }
+
+    /// Purges dirty pages, oldest first, in exchange for `pages` clean ones that a large block has taken, as far as the budget of early purges goes:
+    /// what is dirty and too short for the block is not to add to the program's peak. Not in a program that had more dirty than the bound.
+    pub(super) fn purge_in_exchange<'a>(&'a self, state: StateGuard<'a>, pages: Pages) -> StateGuard<'a> {
+        let (mut state, mut left) = (state, pages);
+        if pages < EXCHANGED_LEAST || state.churn.has_begun() {
+            return state;
+        }
+        while let Some(oldest) = state.runs.oldest_dirty().filter(|run| !state.runs.record(run.first).is_huge.get()) {
+            let (now, most) = (self.now(), oldest.pages.min(left).min(PIECE_MOST));
+            let pages = state.early_purge.spend(most, now, self.decay());
+            if pages == Pages::ZERO {
+                break;
+            }
+            state = self.purge_run(state, Extent::new(oldest.first, pages), now);
+            left -= pages;
+        }
+        state
     }
 
     /// Purges pages at the start of a dirty run, or as many of them as one call may, without the lock while the kernel works.

@@ -18,7 +18,7 @@ use crate::record::trace_name::TraceName;
 use core::ptr;
 use freestone_base::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use freestone_os::growing_file::{self, FileId};
-use freestone_os::{Errno, clock, process, report};
+use freestone_os::{Errno, OutputFile, clock, process, report};
 use freestone_trace::chunk::{self, Header};
 use freestone_trace::file;
 
@@ -172,8 +172,7 @@ impl TraceFile {
                 let path = path.load();
                 let name = path.as_ref().and_then(|path| path.to_str().ok()).unwrap_or("?");
                 report(format_args!(
-                    "cannot record to {name}: error {}; the program goes on without; give another path",
-                    errno.0
+                    "cannot record to {name}: {errno}; the program goes on without; give another path"
                 ));
             }
         }
@@ -192,7 +191,7 @@ impl TraceFile {
             for (stored, number) in self.id.iter().zip(id.to_numbers()) {
                 stored.store(number, Ordering::Relaxed);
             }
-            return self.write_header(path);
+            return self.write_header(path).inspect_err(|_| OutputFile::remove(name.as_c()));
         }
         Err(Errno::EXIST)
     }
@@ -231,10 +230,7 @@ impl TraceFile {
         self.with_header(path, |header| header.put(file::END_AT, file::end::CUT_OFF));
         let name = name(path, self.attempt.load(Ordering::Relaxed));
         let name = name.as_ref().map_or("?", TraceName::as_text);
-        report(format_args!(
-            "cannot record more to {name}: error {}; the program goes on, and the trace ends here",
-            errno.0
-        ));
+        report(format_args!("cannot record more to {name}: {errno}; the program goes on, and the trace ends here"));
     }
 
     fn with_header(&self, path: &PathValue, change: impl FnOnce(&MappedHeader)) {

@@ -16,19 +16,21 @@
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
 //! and a bit. `docs/decisions/0002-bitmaps-not-lists.md` has the measurements.
 //!
+//! Long because: blocks that are taken and blocks that are given back change the same bits and counts.
+//!
 //! # Safety
 //! What is written inside the span is the first word of free blocks, which no code uses. The proof that the span is the caller's ([`OwnedSpan`])
 //! gives access to the rest.
 
-use crate::size_class::{BlockDivision, GRANULE_BYTES, block_at, block_bytes};
+use crate::size_class::{BlockDivision, block_at, block_bytes};
 use crate::span::free_node::{self, Chain, END_OF_BIN};
 use crate::span::fresh_pages::FreshPages;
 use crate::span::{OwnedSpan, Span};
-use core::cell::Cell;
 use core::ops::Range;
 use core::ptr;
 use freestone_base::align;
 use freestone_base::inbox::{LinkKey, Node};
+use freestone_base::prefetch::as_if_read;
 
 /// How many blocks are carved at once, even if they lie in several OS pages: fewer would have every few allocations refill their bin.
 const SMALLEST_BATCH: u32 = 8;
@@ -44,11 +46,13 @@ pub(crate) enum Refused {
     Written,
 }
 
-/// Prepares a span, which no code uses yet, for blocks of `class`: no block is carved or free. `has_memory`: its pages may have memory behind them.
+/// Prepares a span, which no code uses yet, for blocks of `class`: no block is carved or free. `has_memory`: its pages may have memory behind them; else they read as
+/// zero.
 pub(crate) fn format(span: &OwnedSpan<'_>, class: usize, os_page_bytes: usize, has_memory: bool) {
     span.class.set(class as u8);
     span.fresh.set(fresh_mask(span, os_page_bytes));
     span.fresh_has_memory.set(has_memory);
+    span.fresh_is_zero.set(!has_memory);
     span.n_free.set(0);
     span.n_out.set(0);
     span.first_word.set(words(span) as u16);
@@ -99,16 +103,24 @@ pub(crate) fn carve(
     provide: impl FnOnce(FreshPages),
 ) -> Chain {
     let class = span.class.get() as usize;
-    let (block, unit) = (block_bytes(class), carve_bytes(span, os_page_bytes));
+    let (block, unit, division, n_blocks) =
+        (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class), n_blocks(span));
     let n_wanted = if span.fresh_has_memory.get() { n.min(SMALLEST_BATCH) as usize } else { 1 };
-    let first_block = |unit_index: u32| (unit_index as usize * unit).div_ceil(block).min(n_blocks(span));
+    let first_block = |unit_index: u32| division.block_at(unit_index as usize * unit + block - 1).0.min(n_blocks);
     let mut fresh = span.fresh.get();
     while fresh != 0 {
-        let from = first_block(fresh.trailing_zeros());
-        let mut to = from;
-        while fresh != 0 && to - from < n_wanted && first_block(fresh.trailing_zeros()) == to {
-            to = first_block(fresh.trailing_zeros() + 1);
+        let mut at = fresh.trailing_zeros();
+        let from = first_block(at);
+        let mut to;
+        loop {
+            at += 1;
+            to = first_block(at);
             fresh &= fresh - 1;
+            let next = fresh.trailing_zeros();
+            if to - from >= n_wanted || fresh == 0 || next != at && first_block(next) != to {
+                break;
+            }
+            at = next;
         }
         span.fresh.set(fresh);
         if from < to {
@@ -124,18 +136,30 @@ pub(crate) fn carve(
     Chain::EMPTY
 }
 
-/// Links blocks in address order for a bin, at least one.
+/// Links blocks in address order for a bin, at least one. A function of its own, so that its loop has all registers; four blocks a round.
 ///
 /// # Safety
 /// - The blocks, of `block` bytes each and counted from `start`, are the caller's, and no code uses their memory.
+#[inline(never)]
 unsafe fn link(start: *mut u8, block: usize, blocks: Range<usize>, key: LinkKey) -> Chain {
     let at = |index: usize| start.wrapping_add(index * block).cast::<Node>();
-    for index in blocks.clone() {
-        let next = if index + 1 < blocks.end { at(index + 1) } else { END_OF_BIN };
+    let (first, last) = (at(blocks.start), at(blocks.end - 1));
+    let link_one = |node: *mut Node| {
+        let next = as_if_read(node.wrapping_byte_add(block));
         // SAFETY: no code uses the block's memory (this function's contract).
-        unsafe { free_node::write_in_bin(at(index), next, key) };
+        unsafe { free_node::write_in_bin(node, next, key) };
+        next
+    };
+    let mut node = first;
+    for _ in 0..(blocks.len() - 1) / 4 {
+        node = link_one(link_one(link_one(link_one(node))));
     }
-    Chain { first: at(blocks.start), last: at(blocks.end - 1), len: blocks.len() as u32 }
+    while node != last {
+        node = link_one(node);
+    }
+    // SAFETY: as above.
+    unsafe { free_node::write_in_bin(last, END_OF_BIN, key) };
+    Chain { first, last, len: blocks.len() as u32 }
 }
 
 /// Takes the `n` lowest free blocks, or all if there are fewer, as a chain in address order, linked for a bin with `key`.
@@ -178,33 +202,13 @@ pub(crate) fn take(span: &OwnedSpan<'_>, n: u32, key: LinkKey) -> Chain {
     Chain { first, last, len: n }
 }
 
-/// A small span that a chain of blocks is given back to: the values that all of them need.
+/// A small span that blocks are given back to.
 #[derive(Debug)]
 pub(crate) struct Home<'a> {
     /// The span.
     pub span: OwnedSpan<'a>,
     /// Its size class.
     pub class: usize,
-    start: *mut u8,
-    granules: usize,
-    n_blocks: usize,
-    division: BlockDivision,
-    bitmap: &'a [Cell<u64>],
-}
-
-/// The result of giving back a chain of blocks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Intake {
-    /// How many blocks.
-    pub n: u32,
-    /// The index of the last one in its span, if there was any.
-    pub last: usize,
-    /// The block behind them in their chain, if more were allowed; or the block that was refused.
-    pub next: *mut Node,
-    /// The last block that was looked at: its link leads on.
-    pub before: *mut Node,
-    /// Why `next` cannot be given back: it is not a block of this span that is out.
-    pub refused: Option<Refused>,
 }
 
 impl<'a> Home<'a> {
@@ -212,107 +216,132 @@ impl<'a> Home<'a> {
     #[inline]
     #[must_use]
     pub(crate) fn of(span: OwnedSpan<'a>) -> Self {
-        let (class, bytes) = (span.class.get() as usize, span_bytes(&span));
-        let division = BlockDivision::of(class);
-        Self {
-            class,
-            start: span.start(),
-            granules: bytes / GRANULE_BYTES,
-            n_blocks: division.block_at(bytes).0,
-            division,
-            bitmap: span.bitmap(),
-            span,
-        }
-    }
-
-    /// Whether a block lies in the span; `false` for an address that is no multiple of the granule.
-    #[inline]
-    #[must_use]
-    pub(crate) fn holds(&self, block: *mut Node) -> bool {
-        // A rotation moves the lowest bits, which are zero in a block's address, to the top.
-        block.addr().wrapping_sub(self.start.addr()).rotate_right(GRANULE_BYTES.ilog2()) < self.granules
+        Self { class: span.class.get() as usize, span }
     }
 
     /// Whether a block that starts at this address, in the span, is there: free, or never carved.
     #[must_use]
     pub(crate) fn has(&self, address: usize, os_page_bytes: usize) -> bool {
-        let (index, is_start) = block_at(self.class, address - self.start.addr());
+        let (index, is_start) = block_at(self.class, address - self.span.start().addr());
         let unit = index * block_bytes(self.class) / carve_bytes(&self.span, os_page_bytes);
         let is_fresh = || self.span.fresh.get() >> unit & 1 == 1;
-        is_start && index < self.n_blocks && (is_fresh() || is_free(&self.span, index))
+        is_start && index < n_blocks(&self.span) && (is_fresh() || is_free(&self.span, index))
     }
 
-    /// Gives back a block, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
-    /// early when no block is out any more, or at a block that is refused, which is left as it is. With a `key` the chain comes out of a bin
-    /// whose links have it, and each block has to be marked as such.
-    ///
-    /// A function of its own, so that its loop has all registers.
-    ///
-    /// # Safety
-    /// - The first block lies in the span; each is the caller's if it is a block, and linked if `most` is more than 1.
-    #[inline(never)]
-    pub(crate) unsafe fn give_back(&self, first: *mut Node, most: u32, key: LinkKey) -> Intake {
-        let span = &self.span;
-        let (n_out, mut lowest, mut last) = (span.n_out.get(), usize::MAX, 0);
-        let limit = most.min(n_out);
-        let (mut left, mut next, mut before, mut refused) = (limit, first, first, None);
-        if limit == 0 {
-            // SAFETY: the address is a multiple of the granule in the span's committed memory.
-            refused = Some(unsafe { self.bit_of(first, key) }.err().unwrap_or(Refused::FreeAlready));
-        }
-        while left > 0 {
-            before = next;
-            // SAFETY: as above.
-            let (index, word, mask) = match unsafe { self.bit_of(next, key) } {
-                Ok(bit) => bit,
-                Err(why) => {
-                    refused = Some(why);
-                    break;
-                }
-            };
-            word.set(word.get() | mask);
-            (lowest, last) = (lowest.min(index), index);
-            left -= 1;
-            if left == 0 {
-                // SAFETY: the block is the caller's, and linked, for `most` is more than 1.
-                next = if limit == most { ptr::null_mut() } else { unsafe { free_node::next(next, key) } };
-                break;
-            }
-            // SAFETY: as above.
-            next = unsafe { free_node::next(next, key) };
-            if !self.holds(next) {
-                break;
-            }
-        }
-        let n = limit - left;
-        span.n_out.set(n_out - n);
-        span.n_free.set(span.n_free.get() + n);
-        span.first_word.set(span.first_word.get().min((lowest / 64).min(u16::MAX as usize) as u16));
-        Intake { n, last, next, before, refused }
+    /// The number of a block that starts at this address, in the span.
+    #[must_use]
+    pub(crate) fn index_of(&self, address: usize) -> usize {
+        block_at(self.class, address - self.span.start().addr()).0
     }
 
-    /// The bit of a block that is out: its index, the word and the mask.
+    /// Gives back a block. With a `key` it comes out of a bin whose links have it, and has to be marked as such.
     ///
     /// # Errors
-    /// The address is that of no block, or the block is free or not marked as in a bin with this key.
+    /// The address is not that of a block that is out: it is left as it is.
     ///
     /// # Safety
-    /// - The address lies in the span, and is a multiple of the granule.
-    #[inline(always)]
-    unsafe fn bit_of(&self, block: *mut Node, key: LinkKey) -> Result<(usize, &'a Cell<u64>, u64), Refused> {
-        // SAFETY: the address is a multiple of the granule in the span's committed memory (this function's contract).
+    /// - The address lies in the span, and is a multiple of the granule. If a block starts there, it is the caller's.
+    pub(crate) unsafe fn give_back(&self, block: *mut Node, key: LinkKey) -> Result<(), Refused> {
+        let span = &self.span;
+        let (index, is_start) = block_at(self.class, block.addr() - span.start().addr());
+        let Some(word) = span.bitmap().get(index / 64).filter(|_| is_start && index < n_blocks(span)) else {
+            return Err(Refused::NotABlock);
+        };
+        // SAFETY: a block of the span starts here, and is the caller's (this function's contract).
         if !key.is_plain() && unsafe { !free_node::is_in_bin(block) } {
             return Err(Refused::Written);
         }
-        let (index, is_start) = self.division.block_at(block.addr() - self.start.addr());
-        if !is_start || index >= self.n_blocks {
-            return Err(Refused::NotABlock);
+        if is_free(span, index) || span.n_out.get() == 0 {
+            return Err(Refused::FreeAlready);
         }
-        let mask = 1u64 << (index % 64);
-        // SAFETY: the index is below the span's number of blocks, so its word is inside the bitmap.
-        let word = unsafe { self.bitmap.get_unchecked(index / 64) };
-        if word.get() & mask == 0 { Ok((index, word, mask)) } else { Err(Refused::FreeAlready) }
+        word.set(word.get() | 1 << (index % 64));
+        span.n_out.set(span.n_out.get() - 1);
+        note_free(span, 1, index);
+        Ok(())
     }
+}
+
+/// Counts blocks as free, of which the one with number `lowest` is the first.
+#[inline(always)]
+fn note_free(span: &OwnedSpan<'_>, n: u32, lowest: usize) {
+    span.n_free.set(span.n_free.get() + n);
+    span.first_word.set(span.first_word.get().min((lowest / 64) as u16));
+}
+
+/// The result of taking in blocks of a chain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Intake {
+    /// How many blocks.
+    pub n: u32,
+    /// The block behind them in their chain, or the block that was refused; if as many were taken in as may be, what the last one links to.
+    pub next: *mut Node,
+    /// The last block that was looked at: its link leads on.
+    pub before: *mut Node,
+    /// Why `next` cannot be given back: it is not a block of this span that is out.
+    pub refused: Option<Refused>,
+}
+
+/// Gives back a block to a span, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
+/// early when no block is out any more, or at a block that is refused, which is left as it is. The chain comes out of a bin whose links have the `key`,
+/// and if they are `MARKED`, each block has to be marked as such. `division` is that of the span's class.
+///
+/// Inlined, so that the loop over spans keeps what this one needs: both are most of what freeing a large structure costs.
+///
+/// # Safety
+/// - The first block lies in the span; each is the caller's if it is a block, and linked.
+#[inline(always)]
+pub(crate) unsafe fn take_in<const MARKED: bool>(
+    span: &OwnedSpan<'_>,
+    (division, block): (BlockDivision, usize),
+    first: *mut Node,
+    most: u32,
+    key: LinkKey,
+) -> Intake {
+    let (start, bitmap) = (span.start(), span.bitmap());
+    // Behind the last block.
+    let end = division.block_at(span_bytes(span)).0 * block;
+    let n_out = span.n_out.get();
+    let limit = most.min(n_out);
+    let (mut n, mut next, mut before, mut lowest) = (0, first, first, usize::MAX);
+    let mut at = first.addr() - start.addr();
+    if limit == 0 || at >= end {
+        let is_block = at < end && division.block_at(at).1;
+        let refused = Some(if is_block { Refused::FreeAlready } else { Refused::NotABlock });
+        return Intake { n, next, before, refused };
+    }
+    let refused = loop {
+        // An address before `end`, which need not be a block's.
+        let (index, is_start) = division.block_at(at);
+        if !is_start {
+            let is_other = n > 0 && !free_node::is_aligned(next);
+            break (!is_other).then_some(Refused::NotABlock);
+        }
+        before = next;
+        // SAFETY: a block of the span starts here, and is the caller's (this function's contract).
+        if MARKED && unsafe { !free_node::is_in_bin(next) } {
+            break Some(Refused::Written);
+        }
+        // SAFETY: the block lies before the end of the last one, so its word is inside the bitmap.
+        let word = unsafe { bitmap.get_unchecked(index / 64) };
+        let bits = word.get() | 1 << (index % 64);
+        if bits == word.get() {
+            break Some(Refused::FreeAlready);
+        }
+        word.set(bits);
+        lowest = lowest.min(index);
+        n += 1;
+        // SAFETY: the block is the caller's, and linked.
+        next = unsafe { free_node::next(next, key) };
+        at = next.addr().wrapping_sub(start.addr());
+        if at >= end || n == limit {
+            break None;
+        }
+    };
+    if n > 0 {
+        span.n_out.set(n_out - n);
+        note_free(span, n, lowest);
+    }
+    Intake { n, next, before, refused }
 }
 
 /// Whether the block with `index` is free; not if the span has no such block.

@@ -154,6 +154,8 @@ pub(crate) fn release_pages(
                 clear_bits(span.bitmap(), blocks);
                 span.fresh.set(span.fresh.get() | 1 << unit);
             }
+            // Not all of a block lies in the unit that it starts in, and the kernel may not have cleared what it took.
+            span.fresh_is_zero.set(false);
         } else {
             all_went = false;
         }

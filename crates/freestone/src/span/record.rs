@@ -138,6 +138,8 @@ pub(crate) struct Span {
     pub is_huge: Cell<bool>,
     /// Small: uncarved OS pages may have memory behind them, from an earlier use of the run.
     pub fresh_has_memory: Cell<bool>,
+    /// Small: uncarved OS pages read as zero, and were never used since the kernel provided their addresses.
+    pub fresh_is_zero: Cell<bool>,
     /// Small and large: it is served with trailers, or what was asked for is recorded: by a watched heap.
     pub is_watched: Cell<bool>,
     /// Large: the heap profile has sampled it.
@@ -171,6 +173,7 @@ impl Span {
             listed: Cell::new(Listed::No),
             is_huge: Cell::new(false),
             fresh_has_memory: Cell::new(false),
+            fresh_is_zero: Cell::new(false),
             is_watched: Cell::new(false),
             is_sampled: Cell::new(false),
             first_word: Cell::new(0),

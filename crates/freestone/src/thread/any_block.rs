@@ -133,12 +133,24 @@ impl<O: Os + 'static> Own<'_, O> {
         match class {
             Some(class) => {
                 let block = self.bins().pop(class);
-                let start = if block.is_null() { refill::refill(self, class) } else { block };
-                NewBlock { start, zero: false }
+                if block.is_null() { self.refill(class) } else { NewBlock { start: block, zero: false } }
             }
             None if size > isize::MAX as usize || align > ALIGN_MAX => NewBlock::NONE,
             None => large::allocate(self, size, align),
         }
+    }
+
+    /// Fills an empty bin and allocates a block from it.
+    #[inline(always)]
+    fn refill(self, class: usize) -> NewBlock {
+        let (start, zero) = refill::refill(self, class);
+        let zero = zero && !start.is_null();
+        if zero {
+            // Where the link was; taking the block cleared its mark.
+            // SAFETY: the block was just taken, and has room for a word.
+            unsafe { start.cast::<usize>().write(0) };
+        }
+        NewBlock { start, zero }
     }
 
     /// Frees a block, not null. Never fails; an invalid pointer is reported.
@@ -272,6 +284,7 @@ pub(super) fn free_small<O: Os>(own: Own<'_, O>, block: FreeBlock, entry: Entry)
         _ if is_suspect => flush::free_suspect(own, block),
         // A block of an abandoned span may go into any bin.
         Generation::ABANDONED => flush::push(own, block),
+        generation if profiling::is_sampled(own, generation) => profiling::give_back(own, block),
         generation => flush::free_remote(own, block, generation),
     }
 }

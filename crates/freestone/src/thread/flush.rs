@@ -24,9 +24,24 @@ pub(crate) fn own_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
     own.bins().capacity(class, || own.shared().settings().bin_start(block_bytes(class)))
 }
 
-/// Handles a bin whose room is used up: flushes it if it is full, and grants it room again.
-#[cold]
+/// Handles a bin whose room is used up: the heap profile may have withdrawn some.
+#[inline(always)]
 pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
+    if profiling::is_asked(own) { settle_or_look(own, class) } else { look_at_full(own, class) }
+}
+
+#[cold]
+#[inline(never)]
+fn settle_or_look<O: Os>(own: Own<'_, O>, class: usize) {
+    if !profiling::settle_again(own, class) {
+        look_at_full(own, class);
+    }
+}
+
+/// Flushes a bin if it is full, and grants it room again.
+#[cold]
+#[inline(never)]
+fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let (bins, burst) = (own.bins(), own.burst());
     let (capacity, flushed) = (bin_capacity(own, class), bins.flushed(class));
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
@@ -76,6 +91,7 @@ fn end_burst<O: Os>(own: Own<'_, O>) {
 }
 
 /// Puts a freed block into its bin, whatever the room, and handles the bin if that used up its room.
+#[inline(always)]
 pub(crate) fn push<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     let class = block.class();
     if own.bins().push(block) {
@@ -118,18 +134,18 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
         Err(address) => return own.report(Misuse::link_written(block_bytes(class)), address),
     };
     let n = chain.n_left();
+    // While each may have been the last allocated block of an OS page, they are given back one at a time.
+    let purges = own.purge().is_on();
     while !chain.first().is_null() {
-        let Some(home) = spans::home_of(own.layout(), own.lookup(), chain.first().addr()) else {
-            send_first(own, &view, &mut chain);
+        if !purges && returns::give_back(own, &mut chain) {
             continue;
-        };
-        returns::turn_to(own, home.span.page());
-        loop {
-            // One at a time while each may have been the last allocated block of an OS page.
-            let most = if own.purge().is_on() { 1 } else { chain.n_left() };
-            if !returns::give_back(own, &home, &mut chain, most) || !home.holds(chain.first()) {
-                break;
+        }
+        match spans::home_of(own.layout(), own.lookup(), chain.first().addr()) {
+            Some(home) => {
+                returns::turn_to(own, home.span.page());
+                returns::give_back_first(own, &home, &mut chain);
             }
+            None => send_first(own, &view, &mut chain),
         }
     }
     returns::turn_to(own, PageIndex::NONE);

@@ -93,6 +93,7 @@ impl FreeBlock {
 pub(crate) struct FreeBatch {
     blocks: Chain,
     class: usize,
+    is_zero: bool,
 }
 
 impl FreeBatch {
@@ -101,7 +102,17 @@ impl FreeBatch {
     /// # Safety
     /// - The blocks are linked, of `class`, free, out of their spans, and the caller's to give away.
     pub(crate) unsafe fn new(blocks: Chain, class: usize) -> Option<Self> {
-        (blocks.len > 0).then_some(Self { blocks, class })
+        (blocks.len > 0).then_some(Self { blocks, class, is_zero: false })
+    }
+
+    /// The same blocks, which read as zero but for links and marks if `is_zero` says so.
+    pub(crate) fn reads_as_zero(self, is_zero: bool) -> Self {
+        Self { is_zero, ..self }
+    }
+
+    /// The first block if all of it but its link and mark reads as zero; else null.
+    pub(crate) fn first_if_zero(&self) -> *mut u8 {
+        if self.is_zero { self.blocks.first.cast() } else { ptr::null_mut() }
     }
 
     /// How many blocks.

@@ -195,7 +195,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Goes on with another thread, which has not called its exit hook. For the holder of the registry's lock.
     pub(crate) fn change_thread(&self) {
         self.thread.exit_rounds.set(0);
-        self.profile.own_stack.forget();
+        self.profile.change_thread();
     }
 
     /// What the heap has if it is watched. Any thread may read its counters.

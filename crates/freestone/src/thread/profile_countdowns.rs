@@ -17,6 +17,8 @@ pub(crate) struct ProfileCountdowns {
     pub(super) large: Cell<i64>,
     /// What `Bins::allocs` is after the next sampled allocation of a class; in a watched heap, allocations until then. 0 before that was drawn.
     pub(super) at: [Cell<u64>; N_CLASSES],
+    /// Room of a class's bin that was withdrawn because the sample is near: the hot paths get it later.
+    pub(super) withdrawn: [Cell<i64>; N_CLASSES],
 }
 
 impl ProfileCountdowns {
@@ -27,6 +29,13 @@ impl ProfileCountdowns {
             own_stack: OwnStack::new(),
             large: Cell::new(0),
             at: [const { Cell::new(0) }; N_CLASSES],
+            withdrawn: [const { Cell::new(0) }; N_CLASSES],
         }
+    }
+
+    /// Forgets what was drawn and what is known of the stack: another thread gets the heap.
+    pub(crate) fn change_thread(&self) {
+        self.session.set(0);
+        self.own_stack.forget();
     }
 }

@@ -10,6 +10,10 @@
 //!         └── a part of what is left      └── the rest, until the bin runs empty
 //! ```
 //!
+//! Room that is not given is withdrawn: when the bin's room runs out, it gets the next part, which is all that such a free does; and all of it after the sample.
+//! With so many allocations left, some eight blocks stay at most while frees and allocations take turns: the way to a sample is a handful of slow paths, mostly
+//! for its last sixteen allocations (`docs/decisions/0047-what-a-sample-costs.md`).
+//!
 //! So each sample is exactly the one that its countdown chose, and estimates are right on average. Large blocks count down in bytes.
 //!
 //! A sampled small block comes from a heap of its own, an explicit one: no thread owns it, so each free of it leaves the hot path, and is handed over to
@@ -34,6 +38,7 @@ use crate::thread::gated::Entered;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::profile_countdowns::ProfileCountdowns;
+use crate::thread::route;
 use crate::thread::watched::request::Request;
 use freestone_base::sync::spin_hint;
 use freestone_os::Os;
@@ -72,6 +77,7 @@ fn countdowns<O: Os>(own: Own<'_, O>) -> Option<(&HeapProfile, &ProfileCountdown
 fn begin_session<O: Os>(own: Own<'_, O>, profile: &HeapProfile, countdowns: &ProfileCountdowns) {
     countdowns.session.set(profile.session());
     countdowns.at.iter().for_each(|at| at.set(0));
+    countdowns.withdrawn.iter().for_each(|withdrawn| withdrawn.set(0));
     countdowns.large.set(profile.bytes_until(random(own)));
 }
 
@@ -137,7 +143,10 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
         profile.count_dropped();
         return None;
     };
-    let block = entered.own().allocate_for(*request);
+    let heap = entered.own();
+    // A watched heap's bins are empty.
+    let start = heap.bins().pop(class);
+    let block = if start.is_null() { heap.allocate_for(*request) } else { NewBlock { start, zero: false } };
     drop(entered);
     if !block.start.is_null() {
         profile.record_small(block.start.addr(), stack.addresses(), class);
@@ -145,20 +154,52 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     (!block.start.is_null()).then_some(block)
 }
 
-/// Lets the hot paths allocate no more of a class than `left`: shortens the bin's room, and sets blocks aside. `ran_empty` if the bin was empty just now:
-/// the program allocates more than it frees.
+/// Lets the hot paths allocate no more of a class than `left`: withdraws a part of the bin's room, and sets blocks aside. `ran_empty` if the bin was empty
+/// just now: the program allocates more than it frees.
 pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize, left: u64, ran_empty: bool) {
     let (bins, left) = (own.bins(), i64::try_from(left).unwrap_or(i64::MAX));
-    let (mut len, room) = (bins.len(class), bins.room_or_withheld(class));
-    if len.saturating_add(room) > left && len > left - left / 8 {
-        len = bins.set_aside_behind(class, share(left, ran_empty).min(len), len, &own.renew_view());
+    let withdrawn = &own.heap().profile_countdowns().withdrawn[class];
+    let (mut len, whole) = (bins.len(class), bins.room_or_withheld(class) + withdrawn.get());
+    if len.saturating_add(whole) > left && len > most_kept(left) {
+        len = bins.set_aside_all_but(class, share(left, ran_empty).min(len), len, &own.renew_view());
     }
-    let room = room.min((left - len).max(0));
+    let room = whole.min((left - len).max(0));
+    withdrawn.set(whole - room);
     if own.shared().profile.notices_rust() {
         bins.withhold(class, room);
-    } else if bins.room(class) > room {
+    } else if bins.room(class) != room {
         bins.grant(class, room);
     }
+}
+
+/// Lets a bin whose room ran out have more of what was withdrawn. `false` if nothing was, or if there is another reason to look at the bin.
+#[inline(always)]
+pub(super) fn settle_again<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    let withdrawn = &own.heap().profile_countdowns().withdrawn[class];
+    if withdrawn.get() <= 0 || own.burst().awaits_last(class) {
+        return false;
+    }
+    let Some(left) = left(own, class).filter(|_| withdrawn.get() > 0) else { return false };
+    settle(own, class, left, false);
+    true
+}
+
+/// Notes that a bin got all its room, of which nothing is withdrawn.
+#[inline(always)]
+pub(super) fn note_granted<O: Os>(own: Own<'_, O>, class: usize) {
+    own.heap().profile_countdowns().withdrawn[class].set(0);
+}
+
+/// How many of `n` blocks an empty bin gets at once: no more than it can keep, so that none is set aside.
+#[cold]
+pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
+    let most = if own.watch().is_some() { None } else { left(own, class) };
+    most.map_or(n, |left| n.min(u32::try_from(most_kept(left as i64)).unwrap_or(n)).max(1))
+}
+
+/// Blocks that may stay in a bin, if `left` may be allocated: the rest is room for frees.
+fn most_kept(left: i64) -> i64 {
+    left - left / 8
 }
 
 /// Frees a small block of Rust's global allocator if its frees are noticed: forgets it if it was sampled, and puts it into its bin otherwise.
@@ -214,6 +255,19 @@ fn count_large_slow<O: Os>(own: Own<'_, O>, page: PageIndex, record: &Span) {
     stack.take_here(&own.heap().profile_countdowns().own_stack);
     if profile.has_room() && profile.record_large(own.layout().page_start(page).addr(), stack.addresses(), bytes) {
         record.is_sampled.set(true);
+    }
+}
+
+/// Frees a sampled block, which was forgotten: counts the free, and hands the block over to the heap of sampled blocks.
+pub(super) fn give_back<O: Os + 'static>(own: Own<'_, O>, block: FreeBlock) {
+    own.bins().count_remote_frees(block.class(), 1);
+    let heap = sampled_heap(own.shared()).map(|heap| heap.gated().heap().mailbox());
+    let refused = match heap {
+        Some(mailbox) if own.watch().is_none() => own.remote().hand_one_over(mailbox, block, false).err(),
+        _ => Some(block),
+    };
+    if let Some(block) = refused {
+        route::route(own, block);
     }
 }
 

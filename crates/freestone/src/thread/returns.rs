@@ -10,31 +10,55 @@ use crate::span::PageIndex;
 use crate::span::blocks::{Home, Refused};
 use crate::thread::free_block::FreeChain;
 use crate::thread::heap::own::Own;
-use crate::thread::spans;
+use crate::thread::spans::{self, Stop};
+use freestone_base::inbox::Node;
 use freestone_os::Os;
 
-/// Gives the first block of a chain back to its span, and at most `most` (1 or more) blocks in all, as long as the next one lies in the span.
-/// The span is the one that was turned to. Returns whether it is still this heap's: with its last block, a span goes to the page heap.
-#[inline(always)]
-pub(crate) fn give_back<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> bool {
-    let returned = own.spans().give_back(home, chain, most);
-    own.accounts().add_free(home.class, i64::from(returned.n));
-    if let Some((block, why)) = returned.refused {
-        if why == Refused::Written {
-            // Its link may be anything, too.
-            chain.abandon();
-        }
-        report_refused(own, block.addr(), home.class, home.span.page(), why);
-        return true;
+/// Gives the first block of a chain back to its span, which is the one that was turned to. With its last block the span goes to the page heap.
+pub(crate) fn give_back_first<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &mut FreeChain) {
+    let address = chain.first().addr();
+    if let Err((block, why)) = own.spans().give_back_first(home, chain) {
+        return refuse(own, (home.span.page(), home.class), chain, (block, why));
     }
-    if returned.is_empty {
+    own.accounts().add_free(home.class, 1);
+    if home.span.n_out.get() == 0 {
         free_span(own, home);
-        return false;
+    } else if own.purge().looks() {
+        own.purge().note_emptied(spans::has_emptied_os_page(own.shared(), home, address));
     }
-    if own.purge().looks() {
-        own.purge().note_emptied(spans::has_emptied_os_page(own.shared(), home, returned.last));
+}
+
+/// Gives blocks of a chain, which came out of a bin, back to their spans, while no OS pages go back. Returns whether the first one was such a block: one in
+/// a span of this heap and of the chain's class, or one that its span refused.
+pub(crate) fn give_back<O: Os>(own: Own<'_, O>, chain: &mut FreeChain) -> bool {
+    let (spans, layout, lookup) = (own.spans(), own.layout(), own.lookup());
+    let returned = if chain.key().is_plain() {
+        spans.give_back::<false>(layout, lookup, chain)
+    } else {
+        spans.give_back::<true>(layout, lookup, chain)
+    };
+    own.accounts().add_free(chain.class(), i64::from(returned.n));
+    match returned.stop {
+        Stop::Elsewhere => return returned.n > 0,
+        Stop::Emptied(home) => free_span(own, &home),
+        Stop::Refused(page, block, why) => refuse(own, (page, chain.class()), chain, (block, why)),
     }
     true
+}
+
+/// Reports a block of a chain that the span at a page, of a class, refused.
+#[cold]
+fn refuse<O: Os>(
+    own: Own<'_, O>,
+    (page, class): (PageIndex, usize),
+    chain: &mut FreeChain,
+    (block, why): (*mut Node, Refused),
+) {
+    if why == Refused::Written {
+        // Its link may be anything, too.
+        chain.abandon();
+    }
+    report_refused(own, block.addr(), class, page, why);
 }
 
 /// Gives a span of which no block is out to the page heap.

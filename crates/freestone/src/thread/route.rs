@@ -144,7 +144,7 @@ fn route_home<O: Os>(own: Own<'_, O>, page: PageIndex, block: FreeBlock) {
     let Some(home) = spans::home_at(own.shared(), own.heap().mailbox(), page) else { return };
     fill_head(own.shared(), &block);
     returns::turn_to(own, page);
-    returns::give_back(own, &home, &mut FreeChain::of(block), 1);
+    returns::give_back_first(own, &home, &mut FreeChain::of(block));
     // This is no flush: by the next one the span may have another owner.
     returns::turn_to(own, PageIndex::NONE);
 }

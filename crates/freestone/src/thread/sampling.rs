@@ -28,9 +28,11 @@ use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
-use crate::thread::profiling;
 use crate::thread::watched::request::Request;
-use freestone_os::Os;
+use crate::thread::{current, profiling};
+use core::ptr;
+use freestone_os::stack::Stack;
+use freestone_os::{Os, process};
 
 /// Whether some allocations are guarded, or the heap profile samples some: all that slow paths pay if none is.
 #[inline(always)]
@@ -80,13 +82,12 @@ fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Optio
 
 #[cold]
 fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    if let Some(block) = profiling::sample(own, class, request).or_else(|| guard_if_due(own, class, request)) {
-        return Some(block);
-    }
-    if own.bins().is_empty(class) && put_back(own, class) {
+    let block = profiling::sample(own, class, request);
+    let guarded = if block.is_none() { guard_if_due(own, class, request) } else { None };
+    if guarded.is_none() && own.bins().is_empty(class) && put_back(own, class) {
         settle_near(own, class, true);
     }
-    None
+    block.or(guarded)
 }
 
 /// A guarded block, zeroed, if an allocation of the class is due.
@@ -105,10 +106,32 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*
         return None;
     }
     let wanted = Wanted { size: request.size, align: request.align, class };
-    let (start, bytes) = own.shared().guarded.allocate(wanted, random(own) & 1 == 0, &Site::here())?;
+    let (start, bytes) = own.shared().guarded.allocate(wanted, random(own) & 1 == 0, &here(own))?;
     own.shared().pages.add_beside(bytes);
     own.bins().count_single_alloc(class);
     Some(start)
+}
+
+/// Where the heap's thread is. Asks the kernel as little as can be: a system call takes as long as a part of the stack.
+#[inline(always)]
+fn here<O: Os>(own: Own<'_, O>) -> Site {
+    let mut stack = Stack::EMPTY;
+    stack.take_here(&own.heap().profile_countdowns().own_stack);
+    Site { thread: thread_id(own), stack }
+}
+
+/// The kernel's number of the calling thread. The heap knows it from the second time on, unless threads take turns with it.
+fn thread_id<O: Os>(own: Own<'_, O>) -> i32 {
+    let heap = own.heap();
+    let is_of_thread = ptr::addr_eq(current::pointer(), heap);
+    if is_of_thread && heap.thread_id() != 0 {
+        return heap.thread_id() as i32;
+    }
+    let id = process::thread_id();
+    if is_of_thread {
+        heap.set_thread_id(u32::try_from(id).unwrap_or(0));
+    }
+    id
 }
 
 /// Whether the hard limit lets the process have a guarded block of `size` bytes.
@@ -118,12 +141,21 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
     own.shared().settings().limit_hard_bytes().is_none_or(|limit| pages.limited_bytes().saturating_add(more) <= limit)
 }
 
-/// Shortens the room of a bin that was filled, if the heap profile asks for that.
+/// Withdraws a part of the room that a bin was granted just now, if the heap profile asks for that. `ran_empty` if the bin was empty before.
 #[inline(always)]
-pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) && !profiling::is_far(own, class) {
-        settle_near(own, class, true);
+pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
+    if profiling::is_asked(own) {
+        profiling::note_granted(own, class);
+        if !profiling::is_far(own, class) {
+            settle_near(own, class, ran_empty);
+        }
     }
+}
+
+/// How many of `n` blocks an empty bin gets at once.
+#[inline(always)]
+pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
+    if profiling::is_asked(own) { profiling::batch(own, class, n) } else { n }
 }
 
 /// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
@@ -147,7 +179,7 @@ fn settle_near<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
 /// came since, its blocks are set aside.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    settle(own, class);
+    shorten(own, class, false);
     if guards(own) && !own.bins().counts_down(class) {
         after_overflow_slow(own, class);
     }
@@ -183,7 +215,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// Frees a guarded block. An invalid address is reported.
     #[cold]
     pub(super) fn free_guarded(self, block: *mut u8) {
-        match self.shared().guarded.free(block.addr(), &Site::here()) {
+        match self.shared().guarded.free(block.addr(), &here(self)) {
             Freed::Yes { class, bytes } => {
                 self.shared().pages.sub_beside(bytes);
                 self.bins().count_single_free(class);

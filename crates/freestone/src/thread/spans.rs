@@ -23,7 +23,7 @@
 use crate::central;
 use crate::page::{OwnedRun, PageHeap};
 use crate::shared::Shared;
-use crate::size_class::{N_CLASSES, span_pages};
+use crate::size_class::{BlockDivision, N_CLASSES, block_bytes, span_pages};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::free_node;
 use crate::span::record::Listed;
@@ -52,17 +52,24 @@ pub(crate) struct ClassSpans {
     n_out: AtomicI64,
 }
 
-/// The result of giving blocks back to a span.
+/// The result of giving the blocks of a chain back to their spans.
 #[derive(Debug)]
-pub(crate) struct Returned {
+pub(crate) struct Returned<'a> {
     /// How many are back.
     pub(crate) n: u32,
-    /// The number of the last of them in its span.
-    pub(crate) last: usize,
-    /// The block behind them, if the span refused it, and why. The chain goes on behind it.
-    pub(crate) refused: Option<(*mut Node, Refused)>,
-    /// No block of the span is out any more.
-    pub(crate) is_empty: bool,
+    /// What the chain goes on with.
+    pub(crate) stop: Stop<'a>,
+}
+
+/// Why no more blocks of a chain are given back for the moment.
+#[derive(Debug)]
+pub(crate) enum Stop<'a> {
+    /// None is left, or the next one does not lie in a span of this heap and of the chain's class.
+    Elsewhere,
+    /// No block of this span is out any more.
+    Emptied(Home<'a>),
+    /// The span that starts at this page refused the block, which is in the chain no more.
+    Refused(PageIndex, *mut Node, Refused),
 }
 
 impl ClassSpans {
@@ -92,7 +99,7 @@ impl ClassSpans {
             return None;
         };
         self.count_out(i64::from(batch.len()));
-        Some((batch, n_reused))
+        Some((batch.reads_as_zero(n_reused == 0 && span.fresh_is_zero.get()), n_reused))
     }
 
     /// Takes up to `n` blocks out of the current span, which of its free ones a random number says, and calls `put` with each; carves the next OS page
@@ -265,36 +272,73 @@ impl OwnedSpans {
         is_back
     }
 
-    /// Gives the first block of a chain back to its span, and those behind it up to the first that does not lie in the span, at most `most`
-    /// (1 or more) in all. The chain goes on behind them, and behind a block that the span refuses.
-    #[inline(always)]
-    pub(crate) fn give_back(&self, home: &Home<'_>, chain: &mut FreeChain, most: u32) -> Returned {
-        let second = if most == 1 && chain.n_left() > 1 { chain.second() } else { ptr::null_mut() };
-        // SAFETY: the span is this heap's, for `home_of` and `home_at` find no other. The chain's blocks are linked and ours to give.
-        let intake = unsafe { home.give_back(chain.first(), most, chain.key()) };
-        self.of(home.class).count_out(-i64::from(intake.n));
-        if home.span.listed.get() == Listed::Full && intake.n > 0 {
-            self.list_as_partial(home);
+    /// Gives the first block of a chain back to its span. The chain goes on behind it, whether or not it is refused.
+    ///
+    /// # Errors
+    /// The block, and why the span refused it.
+    pub(crate) fn give_back_first(&self, home: &Home<'_>, chain: &mut FreeChain) -> Result<(), (*mut Node, Refused)> {
+        let first = chain.first();
+        let second = if chain.n_left() > 1 { chain.second() } else { ptr::null_mut() };
+        // SAFETY: the span is this heap's, for `home_of` and `home_at` find no other. The chain's blocks are ours to give.
+        let given = unsafe { home.give_back(first, chain.key()) };
+        chain.advance(1, second, first);
+        given.map_err(|why| (first, why))?;
+        self.of(home.class).count_out(-1);
+        if home.span.listed.get() == Listed::Full {
+            self.list_as_partial(home.class, &home.span);
         }
-        let refused = intake.refused.map(|why| (intake.next, why));
-        let behind = match refused {
-            _ if most == 1 => second,
-            // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
-            Some((block, _)) => unsafe { free_node::next(block, chain.key()) },
-            None => intake.next,
-        };
-        chain.advance(intake.n + u32::from(refused.is_some()), behind, intake.before);
-        let is_empty = refused.is_none() && home.span.n_out.get() == 0;
-        Returned { n: intake.n, last: intake.last, refused, is_empty }
+        Ok(())
     }
 
-    /// Moves a full span that has a free block now to the partial ones.
+    /// Gives the blocks of a chain, which came out of a bin, back to their spans, from the first on as long as they lie in spans of this heap and of the
+    /// chain's class. `MARKED`: the chain has a key, so blocks have to be marked.
+    ///
+    /// A function of its own, so that its loops have all registers.
+    #[inline(never)]
+    pub(crate) fn give_back<'a, const MARKED: bool>(
+        &self,
+        layout: &'a Layout,
+        lookup: &Lookup,
+        chain: &mut FreeChain,
+    ) -> Returned<'a> {
+        let (class, key) = (chain.class(), chain.key());
+        let (spans, sizes) = (self.of(class), (BlockDivision::of(class), block_bytes(class)));
+        let (mut n, mut next, mut left) = (0, chain.first(), chain.n_left());
+        let stop = loop {
+            let Some(span) = span_of(layout, lookup, class, next.addr()) else { break Stop::Elsewhere };
+            // SAFETY: the span is this heap's, and of the class. The chain's blocks are linked and ours to give.
+            let intake = unsafe { blocks::take_in::<MARKED>(&span, sizes, next, left, key) };
+            (n, next, left) = (n + intake.n, intake.next, left - intake.n);
+            if span.listed.get() == Listed::Full && intake.n > 0 {
+                self.list_as_partial(class, &span);
+            }
+            if let Some(why) = intake.refused {
+                let refused = next;
+                left -= 1;
+                // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
+                next = unsafe { free_node::next(refused, key) };
+                chain.advance(chain.n_left() - left, next, intake.before);
+                break Stop::Refused(span.page(), refused, why);
+            }
+            chain.advance(intake.n, next, intake.before);
+            if span.n_out.get() == 0 {
+                break Stop::Emptied(Home::of(span));
+            }
+            if left == 0 {
+                break Stop::Elsewhere;
+            }
+        };
+        spans.count_out(-i64::from(n));
+        Returned { n, stop }
+    }
+
+    /// Moves a full span of `class` that has a free block now to the partial ones.
     #[cold]
-    fn list_as_partial(&self, home: &Home<'_>) {
-        let spans = self.of(home.class);
-        spans.full.remove(&home.span);
-        spans.partial.push(&home.span);
-        home.span.listed.set(Listed::Partial);
+    fn list_as_partial(&self, class: usize, span: &OwnedSpan<'_>) {
+        let spans = self.of(class);
+        spans.full.remove(span);
+        spans.partial.push(span);
+        span.listed.set(Listed::Partial);
     }
 
     /// Gives a span of which no block is out to the page heap.
@@ -350,6 +394,16 @@ impl OwnedSpans {
     }
 }
 
+/// The span of `class` that holds the block at `address`, if it is this heap's: `lookup` is up to date.
+#[inline(always)]
+fn span_of<'a>(layout: &'a Layout, lookup: &Lookup, class: usize, address: usize) -> Option<OwnedSpan<'a>> {
+    let (page, _) = lookup.own_page_and_class(address).filter(|(_, of)| *of == class)?;
+    // SAFETY: a page with an entry has a record, and in a small span every record has the first page right.
+    let first = unsafe { &*layout.record(page) }.first_page();
+    // SAFETY: the page has this heap's tag, so the small span that starts at `first` is this heap's.
+    Some(unsafe { OwnedSpan::at(layout, first) })
+}
+
 /// The span that holds the block at `address`, if it is this heap's: `lookup` is up to date.
 #[inline]
 pub(crate) fn home_of<'a>(layout: &'a Layout, lookup: &Lookup, address: usize) -> Option<Home<'a>> {
@@ -367,9 +421,9 @@ pub(crate) fn home_at<'a, O: Os>(shared: &'a Shared<O>, owner: &Mailbox, page: P
     is_own.then(|| Home::of(unsafe { OwnedSpan::at(shared.pages.layout(), page) }))
 }
 
-/// Whether the block with number `last`, which was just returned, was the last one out of an OS page, in a span that is mostly free.
-pub(crate) fn has_emptied_os_page<O: Os>(shared: &Shared<O>, home: &Home<'_>, last: usize) -> bool {
-    os_pages::has_emptied_a_page(&home.span, last, shared.os().os_page_bytes())
+/// Whether the block at `address`, which was just returned, was the last one out of an OS page, in a span that is mostly free.
+pub(crate) fn has_emptied_os_page<O: Os>(shared: &Shared<O>, home: &Home<'_>, address: usize) -> bool {
+    os_pages::has_emptied_a_page(&home.span, home.index_of(address), shared.os().os_page_bytes())
 }
 
 /// Gives back the OS pages of a span of this heap in which no block is out. Returns the span's class and the number of blocks that are no

@@ -19,6 +19,7 @@
 //! | [`seat`] | what a heap has if it is watched |
 //! | [`quarantine`] | freed blocks that wait |
 //! | [`magazine`] | free blocks that are handed out next |
+//! | [`live_count`] | when a burst has ended |
 //! | [`request`] | what a program asks for, and what it says of a block that it frees |
 //! | [`allocate`] | handing out |
 //! | [`exact_free`] | freeing |
@@ -41,6 +42,7 @@ pub(crate) mod examine;
 pub(crate) mod homecoming;
 pub(crate) mod large_block;
 pub(crate) mod large_marks;
+pub(crate) mod live_count;
 pub(crate) mod magazine;
 pub(crate) mod quarantine;
 pub(crate) mod release;

@@ -2,7 +2,7 @@
 use crate::lifetimes::in_child;
 use crate::{ALLOCATOR, alone};
 use freestone::door;
-use std::{mem, ptr};
+use std::{hint, mem, ptr};
 
 /// The handler of SIGSEGV.
 fn handler() -> usize {
@@ -26,24 +26,55 @@ fn signal_of_write(address: *mut u8) -> i32 {
     if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 }
 }
 
-/// With the option in the environment, Rust's runtime, which looks for a handler before it allocates and installs its own afterwards, would replace
-/// the allocator's.
+/// Writes behind guarded blocks, each in a child, until one is reported. Sampling begins with some allocation of the first few.
+fn write_behind_guarded_blocks() {
+    let signals = (0..200).map(|_| {
+        let block = door::allocate(4096);
+        let signal = signal_of_write(block.wrapping_add(4096));
+        // SAFETY: the block is live, and not used again.
+        unsafe { door::free(block) };
+        signal
+    });
+    assert!(signals.into_iter().any(|signal| signal == libc::SIGABRT));
+}
+
 #[test]
 fn a_write_behind_the_end_of_a_guarded_block_is_reported_and_ends_the_process() {
     let said = alone(&[("BACKGROUND", "off")], || {
         assert_eq!(ALLOCATOR.set_option("guard_sample", "1"), Ok(()));
-        // Sampling begins with some allocation of the first few.
-        let signals = (0..200).map(|_| {
-            let block = door::allocate(4096);
-            let signal = signal_of_write(block.wrapping_add(4096));
-            // SAFETY: the block is live, and not used again.
-            unsafe { door::free(block) };
-            signal
-        });
-        assert!(signals.into_iter().any(|signal| signal == libc::SIGABRT));
+        write_behind_guarded_blocks();
     });
     if let Some(said) = said {
         assert!(said.contains("write behind the end of a block: 0x"), "{said}");
+    }
+}
+
+/// Rust's runtime looks for a handler before its first allocation, which installs the allocator's, and installs its own afterwards.
+const GUARDS_FROM_THE_START: [(&str, &str); 2] = [("GUARD_SAMPLE", "1"), ("BACKGROUND", "off")];
+
+#[test]
+fn it_is_reported_with_the_option_in_the_environment_too() {
+    let said = alone(&GUARDS_FROM_THE_START, || {
+        write_behind_guarded_blocks();
+    });
+    if let Some(said) = said {
+        assert!(said.contains("write behind the end of a block: 0x"), "{said}");
+    }
+}
+
+#[test]
+fn an_overflow_of_the_stack_is_reported_by_rusts_runtime_as_without_guards() {
+    fn deeper(n: u64) -> u64 {
+        if hint::black_box(n) == u64::MAX { n } else { deeper(n + 1) ^ n }
+    }
+    let said = alone(&GUARDS_FROM_THE_START, || {
+        let status = in_child(|| {
+            hint::black_box(deeper(0));
+        });
+        assert_eq!(libc::WTERMSIG(status), libc::SIGABRT);
+    });
+    if let Some(said) = said {
+        assert!(said.contains("has overflowed its stack"), "{said}");
     }
 }
 

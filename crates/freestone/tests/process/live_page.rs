@@ -175,7 +175,9 @@ fn a_file_in_the_way_stays_and_is_reported_once() {
         fs::write(&path, "mine").expect("a folder for temporary files can be written");
     }
     let nowhere = Path::new("/nowhere/at/all/page");
-    for (path, why) in [(path.as_path(), "there is another file"), (nowhere, "the folder cannot be written")] {
+    for (path, why) in
+        [(path.as_path(), "error 17 (there is such a file)"), (nowhere, "error 2 (no such file or folder)")]
+    {
         let said = alone(&[("LIVE", path.to_str().expect("a path in UTF-8")), ("BACKGROUND", "off")], || {
             let until_ms = now_ms() + 250;
             while now_ms() < until_ms {

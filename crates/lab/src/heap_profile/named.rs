@@ -18,7 +18,7 @@ pub(crate) struct NamedProfile {
     /// Stacks and what they hold.
     pub(crate) sites: BTreeMap<Stack, Usage>,
     /// Files without symbols on these stacks.
-    pub(crate) unnamed_modules: Vec<String>,
+    unnamed_modules: Vec<String>,
 }
 
 /// Functions between a program and the allocator, by the beginning of their names: a stack ends at the function that called them.
@@ -64,6 +64,16 @@ impl NamedProfile {
             *usage = *usage + sample.usage;
         }
         Self { interval: profile.interval, sites, unnamed_modules: symbols.unnamed_modules() }
+    }
+
+    /// That files of these stacks have no symbols, and what helps; `None` if all have.
+    pub(crate) fn warning_of_unnamed(&self) -> Option<String> {
+        let files = self.unnamed_modules.join(", ");
+        (!files.is_empty()).then(|| {
+            format!(
+                "warning: no symbols in {files}: functions there are shown as offsets; install their debugging symbols"
+            )
+        })
     }
 
     /// What all stacks hold together.

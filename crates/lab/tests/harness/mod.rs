@@ -1,10 +1,11 @@
 //! Runs the `freestone` command as a user would, without a terminal.
 //!
 //! # Safety
-//! Between fork and exec only `signal` is called, which is async-signal-safe.
+//! Between fork and exec only `signal` and `prctl` are called, which are async-signal-safe.
 #![allow(unsafe_code)]
 #![allow(dead_code, reason = "each test binary uses its share")]
 
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -28,6 +29,27 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 /// The command, run to its end.
 pub(crate) fn freestone(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
+}
+
+/// A command whose process, and those that it starts, may not trace others: the kernel refuses with EPERM.
+pub(crate) fn without_permission_to_trace(arguments: &[&str]) -> Output {
+    let load_number = libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
+    let is_ptrace = libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: libc::SYS_ptrace as u32 };
+    let answer = |k| libc::sock_filter { code: 0x06, jt: 0, jf: 0, k };
+    let refuse = answer(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32);
+    let mut filter = [load_number, is_ptrace, refuse, answer(libc::SECCOMP_RET_ALLOW)];
+    let mut command = command(arguments);
+    let refuse_tracing = move || {
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        // SAFETY: the call takes numbers only.
+        let is_bound = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } == 0;
+        // SAFETY: the program and its filter are locals, which the kernel copies.
+        let is_set = is_bound && unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program) } == 0;
+        if is_set { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    // SAFETY: the closure only calls `prctl`, which is async-signal-safe.
+    unsafe { command.pre_exec(refuse_tracing) };
+    command.output().expect("the kernel has system call filters")
 }
 
 /// The release library; the command that runs from the checkout builds it.

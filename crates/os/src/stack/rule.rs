@@ -33,6 +33,17 @@ pub(super) enum Saved {
     Lost,
 }
 
+/// Where a function's caller had a register's value, for certain registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the register still.
+    Same,
+    /// At this address.
+    At(usize),
+    /// It is lost.
+    Lost,
+}
+
 /// How to get from a function's registers to its caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
@@ -87,27 +98,48 @@ impl RuleWord {
         )
     }
 
+    /// Whether the frame's address is found from the frame pointer.
+    pub(super) fn is_by_frame(self) -> bool {
+        self.0 & BASE_IS_FRAME != 0
+    }
+
+    /// Whether the function has no caller.
+    pub(super) fn is_outermost(self) -> bool {
+        self.0 & RETURN_LOST != 0
+    }
+
+    /// The frame's address, and where the caller's return address and frame pointer are, of a function with these registers.
+    #[inline(always)]
+    pub(super) fn places(self, at: &Registers) -> (usize, Place, Place) {
+        let word = self.0;
+        let base = if word & BASE_IS_FRAME == 0 { at.stack } else { at.frame };
+        let stack = base.wrapping_add((word & (BASE_IS_FRAME - 1)) as usize);
+        let place = |same: u64, lost: u64, shift: u32| {
+            if word & (same | lost) == 0 {
+                Place::At(stack.wrapping_add_signed(((word >> shift) as i16).into()))
+            } else if word & same != 0 {
+                Place::Same
+            } else {
+                Place::Lost
+            }
+        };
+        (stack, place(RETURN_SAME, RETURN_LOST, 32), place(FRAME_SAME, FRAME_LOST, 48))
+    }
+
     /// The registers of the caller of the function that has these; `None` if they are lost or cannot be read. Only the innermost function can have its
     /// return address in a register still.
     #[inline(always)]
     pub(super) fn caller(self, at: &Registers, reader: &mut Reader) -> Option<Registers> {
-        let word = self.0;
-        let base = if word & BASE_IS_FRAME == 0 { at.stack } else { at.frame };
-        let stack = base.wrapping_add((word & (BASE_IS_FRAME - 1)) as usize);
-        let far = |shift: u32| stack.wrapping_add_signed(((word >> shift) as i16).into());
-        let code = if word & (RETURN_SAME | RETURN_LOST) == 0 {
-            reader.word(far(32))?
-        } else if word & RETURN_SAME != 0 && at.link != 0 {
-            at.link
-        } else {
-            return None;
+        let (stack, return_address, frame_pointer) = self.places(at);
+        let code = match return_address {
+            Place::At(place) => reader.word(place)?,
+            Place::Same if at.link != 0 => at.link,
+            Place::Same | Place::Lost => return None,
         };
-        let frame = if word & (FRAME_SAME | FRAME_LOST) == 0 {
-            reader.word(far(48))?
-        } else if word & FRAME_SAME != 0 {
-            at.frame
-        } else {
-            0
+        let frame = match frame_pointer {
+            Place::At(place) => reader.word(place)?,
+            Place::Same => at.frame,
+            Place::Lost => 0,
         };
         Some(Registers { code: plain(code), stack, frame, link: 0 })
     }

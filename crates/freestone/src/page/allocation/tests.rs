@@ -9,6 +9,8 @@ use std::vec::Vec;
 fn world() -> World {
     let world = World::new(4096);
     world.set(key::DIRTY_MAX, "1g");
+    // Never.
+    world.set(key::DECAY_MS, "4294967295");
     world.set(key::THP, "off");
     world
 }
@@ -84,6 +86,23 @@ fn a_block_with_room_to_grow_has_free_pages_behind_it() {
     assert_eq!((run.pages, run.zero), (Pages(5), true));
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert!(pages.extend(&block, growth::with_growth_room(Pages(5)).unwrap()));
+    assert_eq!(world.check(), Ok(()));
+}
+
+#[test]
+fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let [short, _wall, long, _second] = [24, 1, 30, 1].map(|n| allocate(&world, n, Kind::Large));
+    [short, long].into_iter().for_each(|run| free(&world, run));
+    let fresh = fresh_pages(&world);
+    let run = pages.allocate_with_growth_room(Pages(5)).expect("the fake kernel has memory");
+    assert_eq!((run.page, run.pages, run.zero), (long.page, Pages(5), false));
+    let block = OwnedRun::taken(Extent::new(run.page, run.pages));
+    assert!(pages.extend(&block, Pages(30)));
+    assert_eq!(fresh_pages(&world), fresh, "what is dirty comes first");
+    let second = pages.allocate_with_growth_room(Pages(7)).expect("the fake kernel has memory");
+    assert!(second.zero && second.page > long.page, "24 dirty pages are not the room of 7");
     assert_eq!(world.check(), Ok(()));
 }
 

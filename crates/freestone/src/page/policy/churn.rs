@@ -40,6 +40,11 @@ impl Churn {
         self.purged = Some(now);
     }
 
+    /// Whether dirty memory beyond the bound was ever purged: since then this policy decides how much of it may stay.
+    pub(in crate::page) fn has_begun(&self) -> bool {
+        self.purged.is_some()
+    }
+
     /// Notes that a large block takes dirty memory. The clock is read only if that matters.
     pub(in crate::page) fn note_reuse(&mut self, decay: Option<Millis>, clock: impl FnOnce() -> Moment) {
         self.note_use(self.useful, decay, clock);

@@ -4,6 +4,9 @@
 //! the program grows elsewhere: a Python program that has written JSON maps new arenas of its own, and the buffers of the JSON text count against it until the
 //! decay time has passed. So dirty runs go back after a fiftieth of the decay time, but only as much in eight decay times as costs at most a
 //! thousandth of the time if all of it is wasted: 16 MiB, 4096 page faults of about 2 µs. `docs/decisions/0043-early-purges.md` has the measurements.
+//!
+//! Of the same budget, dirty runs go back at once in exchange for clean pages that a large block takes because no dirty run is long enough: so they do
+//! not add to the program's peak (`docs/decisions/0050-the-peak-of-real-programs.md`).
 
 use freestone_base::units::{Millis, Moment, Pages};
 
@@ -30,10 +33,22 @@ impl EarlyPurge {
     /// How long a run of `pages` may stay dirty; `None` without a bound. `decay` is the decay time.
     pub(in crate::page) fn decay(&mut self, pages: Pages, now: Moment, decay: Option<Millis>) -> Option<Millis> {
         let decay = decay?;
+        Some(if self.left(now, decay) >= pages { Millis(decay.0 / SHARE) } else { decay })
+    }
+
+    /// Pages that may be purged early from now on.
+    fn left(&mut self, now: Moment, decay: Millis) -> Pages {
         if now.since(self.began) >= Millis(decay.0.saturating_mul(PERIOD)) {
             *self = Self { began: now, spent: Pages::ZERO };
         }
-        Some(if self.spent + pages <= BUDGET { Millis(decay.0 / SHARE) } else { decay })
+        BUDGET.saturating_sub(self.spent)
+    }
+
+    /// Takes up to `pages` from the budget, for dirty pages that go back at once. Returns how many.
+    pub(in crate::page) fn spend(&mut self, pages: Pages, now: Moment, decay: Option<Millis>) -> Pages {
+        let pages = decay.map_or(Pages::ZERO, |decay| pages.min(self.left(now, decay)));
+        self.spent += pages;
+        pages
     }
 
     /// Counts pages that are purged `age` after they became dirty.
@@ -71,8 +86,20 @@ mod tests {
     }
 
     #[test]
-    fn without_a_decay_time_nothing_is_purged_by_age() {
+    fn what_goes_back_at_once_is_taken_from_the_same_budget() {
+        let mut early = EarlyPurge::NONE;
+        let now = Moment(100_000);
+        assert_eq!(early.spend(Pages(200), now, DECAY), Pages(200));
+        assert_eq!(early.decay(Pages(57), now, DECAY), DECAY);
+        assert_eq!(early.spend(Pages(100), now, DECAY), Pages(56), "what is left");
+        assert_eq!(early.spend(Pages(1), now, DECAY), Pages::ZERO);
+        assert_eq!(early.spend(Pages(1), Moment(108_000), DECAY), Pages(1), "a new period");
+    }
+
+    #[test]
+    fn without_a_decay_time_nothing_is_purged_early() {
         let mut early = EarlyPurge::NONE;
         assert_eq!(early.decay(Pages(1), Moment(100), None), None);
+        assert_eq!(early.spend(Pages(1), Moment(100), None), Pages::ZERO);
     }
 }

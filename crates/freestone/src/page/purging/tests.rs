@@ -1,7 +1,9 @@
 #![allow(unsafe_code)]
 use crate::config::key;
+use crate::page::page_heap::OwnedRun;
 use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
+use crate::span::Kind;
 use crate::testing::{World, free};
 use freestone_base::lock::Forker;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -72,6 +74,75 @@ fn at_most_sixteen_mebibytes_in_eight_decay_times_go_back_before_the_decay_time(
     world.shared.pages.purge_due_now();
     assert_eq!(dirty_bytes(&world), 0);
     world.check().unwrap();
+}
+
+/// Allocates `pages` for a large block.
+fn allocate(world: &World, pages: u32) -> OwnedRun {
+    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
+    OwnedRun::taken(Extent::new(run.page, run.pages))
+}
+
+#[test]
+fn dirty_pages_go_back_in_exchange_for_as_many_clean_ones_that_a_large_block_takes() {
+    // The dirty run and its neighbours are too short for the block. A short block has nothing purged, and none has more purged than it takes.
+    for (n_dirty, n_taken, n_left) in [(14, 15, 14), (15, 16, 0), (40, 41, 0), (10, 100, 0), (20, 24, 0)] {
+        let world = World::hardened(4096, "off");
+        let [_wall, dirty, _second] = [1, n_dirty, 1].map(|n| allocate(&world, n));
+        world.shared.pages.free(dirty);
+        let block = allocate(&world, n_taken);
+        assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, n_left, "{n_taken} pages, {n_dirty} dirty");
+        assert_eq!(world.os().purged_bytes() >> PAGE_BYTES_LOG2, u64::from(n_dirty) - n_left);
+        world.shared.pages.free(block);
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
+    let world = World::hardened(4096, "off");
+    let runs = [(); 3].map(|()| [12, 1].map(|n| allocate(&world, n)));
+    for [dirty, _wall] in runs {
+        world.shared.pages.free(dirty);
+    }
+    let run = world.shared.pages.allocate_with_growth_room(Pages(17)).expect("the fake kernel has memory");
+    let block = OwnedRun::taken(Extent::new(run.page, run.pages));
+    assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 36 - 17);
+    // What grows into clean pages has as many purged.
+    assert!(world.shared.pages.extend(&block, Pages(17 + 16)));
+    assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 36 - 17 - 16);
+    world.check().unwrap();
+}
+
+#[test]
+fn no_dirty_page_goes_back_in_exchange_in_a_program_that_had_more_dirty_than_the_bound() {
+    let world = World::hardened(4096, "off");
+    dirty_mib(&world, 17);
+    let before = world.os().purged_bytes();
+    assert!(before > 0, "1 MiB was too much");
+    let [dirty, _wall, _block] = [300, 1, 1].map(|n| allocate(&world, n));
+    world.shared.pages.free(dirty);
+    let before = world.os().purged_bytes();
+    let _block = allocate(&world, 2000);
+    assert_eq!(world.os().purged_bytes(), before);
+}
+
+#[test]
+fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_decay_time() {
+    let world = World::hardened(4096, "off");
+    for round in 0..20 {
+        let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
+        world.shared.pages.free(dirty);
+        let before = dirty_bytes(&world);
+        let _block = allocate(&world, 60);
+        assert!((dirty_bytes(&world) < before) == (round < 13), "round {round}");
+    }
+    assert_eq!(world.os().purged_bytes(), 16 * MIB as u64);
+    let world = World::hardened(4096, "off");
+    world.set(key::DECAY_MS, "4294967295");
+    let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
+    world.shared.pages.free(dirty);
+    let _block = allocate(&world, 60);
+    assert_eq!(world.os().purged_bytes(), 0);
 }
 
 #[test]

@@ -21,6 +21,11 @@ impl Runs {
         self.dirty.find(&self.records, pages)
     }
 
+    /// A dirty or stuck run out of the list with the longest.
+    pub(in crate::page) fn longest_dirty(&self) -> Option<Extent> {
+        self.dirty.longest(&self.records).next().map(|(page, pages)| Extent::new(page, pages))
+    }
+
     /// A clean run of at least `pages`.
     pub(in crate::page) fn find_clean(&self, pages: Pages) -> Option<PageIndex> {
         self.clean.find(&self.records, pages)

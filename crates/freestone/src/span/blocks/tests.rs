@@ -37,7 +37,7 @@ fn give_back(span: OwnedSpan<'_>, numbers: &[usize]) -> Vec<Option<Refused>> {
     let bytes = block_bytes(home.class);
     let block = |number: usize| home.span.start().wrapping_add(number * bytes).cast();
     // SAFETY: the blocks lie in the span and are the test's.
-    numbers.iter().map(|&number| unsafe { home.give_back(block(number), 1, LinkKey::PLAIN) }.refused).collect()
+    numbers.iter().map(|&number| unsafe { home.give_back(block(number), LinkKey::PLAIN) }.err()).collect()
 }
 
 /// The counters, after checking that they add up.
@@ -142,7 +142,7 @@ fn an_address_that_is_no_allocated_block_is_refused() {
     let home = Home::of(at());
     let inside = home.span.start().wrapping_add(1024 + 16).cast();
     // SAFETY: the address lies in the span, and is no block's.
-    assert_eq!(unsafe { home.give_back(inside, 1, LinkKey::PLAIN) }.refused, past);
+    assert_eq!(unsafe { home.give_back(inside, LinkKey::PLAIN) }.err(), past);
     assert_eq!(give_back(at(), &[1, 2, 3]), [None; 3]);
     assert_eq!(give_back(at(), &[9]), [again], "no block is out any more");
     assert_eq!(counts(&at()), (4, 0));
@@ -158,16 +158,6 @@ fn a_cleared_span_leaves_no_bit_behind() {
     assert!(is_free(&at(), 100) && !is_free(&at(), 101) && !is_free(&at(), usize::MAX));
     clear(&at());
     assert!(at().bitmap().iter().all(|word| word.get() == 0) && at().n_free.get() == 0);
-}
-
-#[test]
-fn a_home_contains_only_addresses_of_its_span() {
-    let world = World::new(OS_PAGE_BYTES);
-    let home = Home::of(span(&world, class_of(64)));
-    let at = |offset: usize| home.span.start().wrapping_add(offset).cast::<Node>();
-    assert!(home.holds(at(0)) && home.holds(at(span_bytes(&home.span) - GRANULE_BYTES)));
-    assert!(!home.holds(at(1)) && !home.holds(at(span_bytes(&home.span) - 1)), "no block starts there");
-    assert!(!home.holds(at(span_bytes(&home.span))) && !home.holds(at(usize::MAX)) && !home.holds(ptr::null_mut()));
 }
 
 /// What is behind the last block of a span is none, and neither is what lies inside one.

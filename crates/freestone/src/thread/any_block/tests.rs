@@ -57,6 +57,42 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: N_CASES, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever was allocated, written, freed and purged before. New memory is known to be zero: the first block of a world is.
+    #[test]
+    fn a_block_that_is_said_to_read_as_zero_does(
+        ops in proptest::collection::vec((0usize..6, 0usize..40), 1..if cfg!(miri) { 20 } else { 300 }),
+        os_page_log2 in 12u32..=14,
+        bin_max in BIN_MAX,
+    ) {
+        let world = World::new(1 << os_page_log2);
+        small_bins(&world, bin_max);
+        let heap = world.heap();
+        prop_assert!(heap.allocate(5000, 1).zero);
+        let mut live = Vec::new();
+        for (what, at) in ops {
+            let size = [16, 700, 4096, 5000, 20_000, 40_000][what];
+            if at < live.len() {
+                let block = live.swap_remove(at);
+                free(heap, block);
+            } else {
+                let block = heap.allocate(size, 1);
+                prop_assert!(!block.zero || is_filled(block.start, 0, size), "{size} bytes");
+                fill(block.start, 0xA5, heap.usable_bytes(block.start).unwrap());
+                live.push(block.start);
+            }
+            if at == 0 {
+                crate::thread::upkeep::flush_all(heap);
+                heap.spans().for_each_mostly_free(heap.layout(), |page| {
+                    let _ = crate::thread::spans::release_os_pages(heap.shared(), heap.lookup(), page);
+                });
+            }
+        }
+    }
+}
+
 /// Streams are short: they fill, flush and empty only small bins.
 const BIN_MAX: core::ops::RangeInclusive<u32> = 1..=8;
 

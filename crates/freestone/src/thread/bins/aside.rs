@@ -18,24 +18,25 @@ impl Bins {
         }
     }
 
-    /// Leaves the first `keep` of a bin's `len` blocks in it, and sets those behind them aside, before those that are aside already. Returns how many
-    /// stay: all if a link is damaged that this follows. `view` covers the blocks.
-    pub(crate) fn set_aside_behind(&self, class: usize, keep: i64, len: i64, view: &View) -> i64 {
+    /// Leaves `keep` of a bin's `len` blocks in it, and sets the others aside, before those that are aside already. Returns how many stay: all if a link
+    /// is damaged that this follows. `view` covers the blocks.
+    ///
+    /// Follows the links of those that stay, or of the others where these are fewer or some are aside already.
+    pub(crate) fn set_aside_all_but(&self, class: usize, keep: i64, len: i64, view: &View) -> i64 {
         let (state, n) = (&self.classes[class], len - keep);
+        let keeps_first = state.n_aside.get() == 0 && keep <= n;
         let mut blocks = self.iter(class, view);
-        if n <= 0 || (0..keep).any(|_| blocks.next().is_none()) {
+        if n <= 0 || (0..if keeps_first { keep } else { n }).any(|_| blocks.next().is_none()) {
             return len;
         }
-        let (last_kept, first) = (blocks.before, blocks.at);
-        if state.n_aside.get() > 0 {
-            blocks.by_ref().take(usize::try_from(n).unwrap_or(0)).for_each(drop);
-            if blocks.at != END_OF_BIN {
-                return len;
-            }
-            self.link_behind(blocks.before, state.aside.get());
+        let (last, next) = (blocks.before, blocks.at);
+        if keeps_first {
+            self.end_behind(class, last);
+            state.aside.set(next);
+        } else {
+            self.link_behind(last, if state.n_aside.get() > 0 { state.aside.get() } else { END_OF_BIN });
+            state.aside.set(self.heads[class].replace(next));
         }
-        self.end_behind(class, last_kept);
-        state.aside.set(first);
         state.n_aside.set(state.n_aside.get() + n);
         self.count_moved(class, -n);
         keep

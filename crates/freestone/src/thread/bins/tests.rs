@@ -215,3 +215,41 @@ fn a_bin_that_is_reset_has_no_room_and_keeps_its_counters() {
     assert_eq!((bins.room(CLASS), bins.flushed(CLASS), bins.capacity(CLASS, || 1)), (0, 0, 1));
     assert_eq!((bins.frees(CLASS), bins.allocs(CLASS)), (1, 1));
 }
+
+/// Leaves `keep` blocks in the bin. Returns how many are in it and beside it.
+fn keep_only(bins: &Bins, keep: i64) -> (i64, i64) {
+    let stay = bins.set_aside_all_but(CLASS, keep, bins.len(CLASS), &View::EMPTY);
+    assert_eq!(stay, bins.len(CLASS));
+    (stay, bins.len_with_aside(CLASS))
+}
+
+#[test]
+fn blocks_are_set_aside_from_either_end_and_all_come_back_behind_the_newer_ones() {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(9));
+    (0..6).for_each(|at| bins.put(blocks.free_block(at)));
+    assert_eq!(keep_only(&bins, 2), (2, 6));
+    (6..9).for_each(|at| bins.put(blocks.free_block(at)));
+    assert_eq!(keep_only(&bins, 4), (4, 9), "one goes to those aside");
+    assert_eq!(keep_only(&bins, 1), (1, 9));
+    assert_eq!(pop_all(&bins), [4].map(|at| blocks.start(at)));
+    bins.put(blocks.free_block(4));
+    assert_eq!(bins.put_back(CLASS, || View::EMPTY), Ok(true));
+    assert_eq!((bins.len(CLASS), bins.has_aside(CLASS)), (9, false));
+    let mut all = pop_all(&bins);
+    assert_eq!(all[0], blocks.start(4));
+    all.sort();
+    let mut expected: Vec<_> = (0..9).map(|at| blocks.start(at)).collect();
+    expected.sort();
+    assert_eq!(all, expected, "each once");
+}
+
+#[test]
+fn more_blocks_than_half_of_a_bin_stay_and_none_need_stay() {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(5));
+    (0..5).for_each(|at| bins.put(blocks.free_block(at)));
+    assert_eq!(keep_only(&bins, 4), (4, 5), "the newest goes");
+    assert_eq!(keep_only(&bins, 0), (0, 5));
+    assert!(bins.is_empty(CLASS) && pop_all(&bins).is_empty());
+    assert_eq!(bins.put_back(CLASS, || View::EMPTY), Ok(true));
+    assert_eq!(pop_all(&bins).len(), 5);
+}

@@ -200,3 +200,41 @@ fn a_sample_that_is_due_while_the_heap_of_samples_is_busy_is_lost_and_counted() 
     assert_eq!(world.shared.profile.n_dropped(), 1);
     world.check().unwrap();
 }
+
+/// As the hot paths allocate: what the bin has is not looked at.
+fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
+    let block = heap.bins().pop(crate::size_class::class_of(size));
+    if block.is_null() { allocate(heap, size) } else { block }
+}
+
+#[test]
+fn the_hot_paths_cannot_reach_a_sample_and_have_all_room_when_it_is_far() {
+    use crate::random::RandomNumbers;
+    for (size, interval) in [(16, 1 << 9), (16, 1 << 16), (500, 1 << 14), (500, 1 << 20), (20_000, 1 << 16)] {
+        let world = world(interval, "default", interval);
+        let (heap, class, source) = (world.heap(), crate::size_class::class_of(size), RandomNumbers::new());
+        let (mut live, mut was_near, mut was_far_again, mut most_room) = (Vec::new(), false, false, 0);
+        for _ in 0..2000 {
+            let draw = source.draw(|| 5);
+            let n = 1 << (draw >> 8 & 7);
+            for _ in 0..n {
+                if draw & 1 == 0 {
+                    live.push(allocate_hot(heap, size));
+                } else if let Some(block) = live.pop() {
+                    free(heap, block);
+                }
+                let (bins, left) = (heap.bins(), left(heap, class).expect("it is on") as i64);
+                let room = bins.room(class).max(0);
+                assert!(bins.len(class) + room <= left, "{size}: {} and {room} of {left}", bins.len(class));
+                let withdrawn = heap.heap().profile_countdowns().withdrawn[class].get();
+                most_room = most_room.max(room + withdrawn);
+                was_near |= withdrawn > 0;
+                was_far_again |= was_near && withdrawn == 0 && room > 0 && left > room;
+            }
+        }
+        assert!(was_near && (was_far_again || interval < 1 << 14), "{size}");
+        assert!(most_room <= i64::from(crate::thread::flush::own_capacity(heap, class)), "{size}: {most_room}");
+        live.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}

@@ -74,7 +74,7 @@ fn blocks_come_from_the_inbox_before_any_span() {
     free(other, block);
     crate::thread::route::send_all(other);
     let n_out = owner.spans().of(class).n_out();
-    assert_eq!(refill(owner, class), block);
+    assert_eq!(refill(owner, class), (block, false));
     assert_eq!(owner.spans().of(class).n_out(), n_out, "no span was used");
 }
 
@@ -101,7 +101,7 @@ fn when_memory_runs_out_a_refill_returns_null_and_the_bins_are_unchanged() {
     world.os().limit_committed(world.os().committed_bytes());
     while !heap.allocate(PAGE_BYTES, 1).start.is_null() {}
     let class = class_of(64);
-    assert!(refill(heap, class).is_null() && heap.bins().len(class) == 0);
+    assert!(refill(heap, class).0.is_null() && heap.bins().len(class) == 0);
     let n = heap.bins().len(class_of(1000));
     assert!(n > 0 && !heap.allocate(1000, 1).start.is_null(), "other bins still have blocks");
     free(heap, block);

@@ -24,8 +24,7 @@ fn give_back(heap: Own<'_, Fake>, blocks: &[*mut u8]) {
         let home = home_of(heap.layout(), heap.bins().lookup(), block.addr()).unwrap();
         // SAFETY: the block is the test's, and not used any more.
         let mut chain = FreeChain::of(unsafe { FreeBlock::new(block, class_of(BYTES)) });
-        let returned = heap.spans().give_back(&home, &mut chain, 1);
-        assert_eq!((returned.n, returned.refused.is_none()), (1, true));
+        assert_eq!(heap.spans().give_back_first(&home, &mut chain), Ok(()));
         assert!(chain.first().is_null());
     }
 }
@@ -86,40 +85,92 @@ fn blocks_out_of_spans_are_counted() {
     assert_eq!(class.n_out(), before - 4);
 }
 
+/// Blocks in a bin of the class, in this order, as they come out of it together.
+fn chain(heap: Own<'_, Fake>, blocks: &[*mut u8]) -> FreeChain {
+    for &block in blocks.iter().rev() {
+        // SAFETY: the block is the test's, and not used any more; or it was freed before, which is the point.
+        heap.bins().put(unsafe { FreeBlock::new(block, class_of(BYTES)) });
+    }
+    let chain = heap.bins().take_all_but(class_of(BYTES), 0, &heap.renew_view()).unwrap().unwrap();
+    heap.bins().count_moved(class_of(BYTES), -i64::from(chain.n_left()));
+    chain
+}
+
+/// Gives a chain back with the key of the heap's bins.
+fn give_back_all<'a>(heap: Own<'a, Fake>, chain: &mut FreeChain) -> Returned<'a> {
+    assert!(!chain.key().is_plain());
+    heap.spans().give_back::<true>(heap.layout(), heap.lookup(), chain)
+}
+
 #[test]
-fn blocks_behind_each_other_go_back_together_up_to_the_first_of_another_span() {
+fn blocks_behind_each_other_go_back_to_their_spans_up_to_the_first_that_is_anothers() {
+    let world = World::new(4096);
+    let (heap, other) = (world.heap(), world.heap());
+    let spans = fill_spans(heap, 3);
+    let theirs = other.allocate(BYTES, 1).start;
+    let mut chain = chain(heap, &[spans[0][1], spans[0][0], spans[1][0], spans[0][7], theirs, spans[1][1]]);
+    let returned = give_back_all(heap, &mut chain);
+    assert_eq!((returned.n, chain.n_left()), (4, 2));
+    assert!(matches!(returned.stop, Stop::Elsewhere));
+    assert_eq!(chain.first().cast(), theirs);
+    let again = give_back_all(heap, &mut chain);
+    assert!(again.n == 0 && matches!(again.stop, Stop::Elsewhere) && chain.n_left() == 2, "nothing is done");
+    assert_eq!(listed(heap).iter().filter(|listed| **listed == Listed::Partial).count(), 2);
+    let counts = spans[..2].iter().map(|blocks| {
+        let home = home_of(heap.layout(), heap.lookup(), blocks[0].addr()).unwrap();
+        (home.span.n_free.get(), blocks::count_free(&home.span), home.span.first_word.get())
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [(3, 3, 0), (1, 1, 0)]);
+}
+
+#[test]
+fn a_chain_stops_at_the_span_of_which_no_block_is_out_any_more() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 2);
-    let class = class_of(BYTES);
-    for &block in [spans[1][0], spans[0][0], spans[0][1]].iter() {
-        // SAFETY: the block is the test's, and not used any more.
-        heap.bins().put(unsafe { FreeBlock::new(block, class) });
-    }
-    let mut chain = heap.bins().take_all_but(class, 0, &heap.renew_view()).unwrap().unwrap();
-    let home = home_of(heap.layout(), heap.bins().lookup(), spans[0][0].addr()).unwrap();
-    let returned = heap.spans().give_back(&home, &mut chain, 3);
-    assert_eq!((returned.n, returned.is_empty, chain.n_left()), (2, false, 1));
-    assert_eq!(chain.first().cast(), spans[1][0]);
+    let mut all = spans[0].clone();
+    all.push(spans[1][3]);
+    let mut chain = chain(heap, &all);
+    let returned = give_back_all(heap, &mut chain);
+    assert_eq!((returned.n as usize, chain.n_left()), (spans[0].len(), 1));
+    assert!(matches!(returned.stop, Stop::Emptied(home) if home.span.start() == spans[0][0]));
+    assert_eq!(chain.first().cast(), spans[1][3]);
 }
 
+/// For each way in which a block may be refused: the blocks before it are back, and the chain goes on behind it.
 #[test]
 fn a_refused_block_is_returned_and_the_chain_continues_behind_it() {
     let world = World::new(4096);
     let heap = world.heap();
     let spans = fill_spans(heap, 1);
-    let class = class_of(BYTES);
-    give_back(heap, &spans[0][..1]);
-    for &block in [spans[0][2], spans[0][0], spans[0][1]].iter() {
-        // SAFETY: the block is the test's; one was freed before, which is the point.
-        heap.bins().put(unsafe { FreeBlock::new(block, class) });
+    let blocks = &spans[0];
+    give_back(heap, &blocks[..1]);
+    let inside = blocks[3].wrapping_add(16);
+    for (at, (wrong, why)) in [(blocks[0], Refused::FreeAlready), (inside, Refused::NotABlock)].into_iter().enumerate()
+    {
+        let own = &blocks[5 + 2 * at..];
+        let mut chain = chain(heap, &[own[0], wrong, own[1]]);
+        let returned = give_back_all(heap, &mut chain);
+        assert_eq!(returned.n, 1, "the one before it");
+        assert!(matches!(returned.stop, Stop::Refused(_, block, what) if block.cast() == wrong && what == why));
+        assert_eq!((chain.first().cast(), chain.n_left()), (own[1], 1));
+        let first = give_back_all(heap, &mut chain);
+        assert_eq!((first.n, chain.n_left()), (1, 0));
     }
-    let mut chain = heap.bins().take_all_but(class, 0, &heap.renew_view()).unwrap().unwrap();
-    let home = home_of(heap.layout(), heap.bins().lookup(), spans[0][0].addr()).unwrap();
-    let returned = heap.spans().give_back(&home, &mut chain, 3);
-    assert_eq!(returned.n, 1, "the one before it");
-    assert_eq!(returned.refused, Some((spans[0][0].cast(), Refused::FreeAlready)));
-    assert_eq!((chain.first().cast(), chain.n_left()), (spans[0][2], 1));
+}
+
+#[test]
+fn a_block_that_was_written_to_in_its_bin_is_refused() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let spans = fill_spans(heap, 1);
+    let blocks = &spans[0];
+    let mut chain = chain(heap, &[blocks[2], blocks[4], blocks[6]]);
+    // SAFETY: the block is in the chain, which is the test's; its second word is its mark.
+    unsafe { blocks[4].cast::<u64>().wrapping_add(1).write(7) };
+    let returned = give_back_all(heap, &mut chain);
+    assert_eq!(returned.n, 1);
+    assert!(matches!(returned.stop, Stop::Refused(_, block, Refused::Written) if block.cast() == blocks[4]));
 }
 
 #[test]

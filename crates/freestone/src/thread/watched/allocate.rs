@@ -97,7 +97,7 @@ fn hand_out<O: Os>(
 ) {
     block.begin(trailer, is_fresh);
     own.bins().count_single_alloc(class);
-    watch.count_alloc();
+    watch.live().count_alloc();
 }
 
 #[cold]
@@ -105,7 +105,7 @@ fn hand_out<O: Os>(
 fn allocate_large<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
     let block = large_block::allocate(own, request);
     if !block.start.is_null() {
-        watch.count_alloc();
+        watch.live().count_alloc();
     }
     block
 }
@@ -142,7 +142,7 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
         let taken = spans.take_some(layout, (wanted, watch.random()), shared.os().os_page_bytes(), carve, put);
         if let (Some((n_taken, n_carved)), Some(start)) = (taken, last) {
             own.accounts().add_free(class, i64::from(n_carved) - i64::from(n_taken));
-            watch.count_brought(n_taken);
+            watch.live().count_brought(n_taken);
             return Some(start);
         }
         if !core::mem::replace(&mut has_drained, true) {

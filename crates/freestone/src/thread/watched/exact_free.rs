@@ -45,7 +45,7 @@ pub(crate) unsafe fn free_own<O: Os>(
     block.end(fields, true);
     own.bins().count_single_free(at.1);
     let is_over = watch.quarantine().push(at.0, block_bytes(at.1), at.1);
-    if watch.count_free() | is_over {
+    if watch.live().count_free() | is_over {
         settle(own);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: Free
     }
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
         returns::turn_to(own, home.span.page());
-        returns::give_back(own, &home, &mut FreeChain::of(block), 1);
+        returns::give_back_first(own, &home, &mut FreeChain::of(block));
     }
 }
 

@@ -32,13 +32,13 @@ pub(crate) fn quarantine<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, (start, by
 
 /// Counts a free, after which a burst may have ended.
 pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
-    if watch.count_free() {
+    if watch.live().count_free() {
         settle(own);
     }
 }
 
-/// Does what is due after a free that left too much in the quarantine, or nothing live. With the last block of a burst, what is held back is released,
-/// and memory goes back: the thread may sleep from now on.
+/// Does what is due after a free that left too much in the quarantine, or few blocks live. When a burst has ended, what is held back is released, and
+/// memory goes back: the thread may sleep from now on.
 #[cold]
 #[inline(never)]
 pub(crate) fn settle<O: Os>(own: Own<'_, O>) {
@@ -46,9 +46,12 @@ pub(crate) fn settle<O: Os>(own: Own<'_, O>) {
     if watch.quarantine().is_over() {
         make_room(own, watch);
     }
-    if watch.ends_burst() {
+    if watch.live().ends_burst() {
         release_all(own);
-        returns::sweep(own);
+        // What else is live soon ends, or has few spans.
+        if watch.live().is_none() {
+            returns::sweep(own);
+        }
     }
 }
 
@@ -126,7 +129,7 @@ fn give_back<O: Os>(own: Own<'_, O>, free: FreeBlock) {
     match spans::home_of(own.layout(), own.lookup(), free.address()) {
         Some(home) => {
             returns::turn_to(own, home.span.page());
-            returns::give_back(own, &home, &mut FreeChain::of(free), 1);
+            returns::give_back_first(own, &home, &mut FreeChain::of(free));
         }
         None => {
             let entry = own.renew_view().entry(free.address()).unwrap_or(Entry::NONE);

@@ -11,6 +11,7 @@ use crate::size_class::N_CLASSES;
 use crate::span::secret::Secret;
 use crate::span::{Generation, Layout, View};
 use crate::thread::lookup::Lookup;
+use crate::thread::watched::live_count::LiveCount;
 use crate::thread::watched::magazine::{Magazine, least};
 use crate::thread::watched::quarantine::Quarantine;
 use core::cell::Cell;
@@ -27,20 +28,14 @@ pub(crate) struct WatchedHeap {
     /// Where things are in the address range.
     layout: Cell<Layout>,
     os_page_bytes: Cell<usize>,
-    /// Blocks that the heap handed out, less those that its thread freed.
-    live: Cell<i64>,
+    live: LiveCount,
     random: Cell<u64>,
-    /// Blocks that came from spans since nothing was live.
-    burst: Cell<u32>,
     quarantine: Quarantine,
     magazines: [Magazine; N_CLASSES],
 }
 
 /// Of a congruential sequence of numbers, the upper halves of which choose blocks of a magazine: Knuth's.
 const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
-
-/// So many blocks that came from spans are a burst.
-const BURST_LEAST: u32 = 1024;
 
 impl WatchedHeap {
     /// What canaries and trailers are made of.
@@ -78,27 +73,10 @@ impl WatchedHeap {
         self.quarantine.iter().chain(self.magazines.iter().flat_map(Magazine::iter))
     }
 
-    /// Counts a block that is handed out.
+    /// Blocks that are live.
     #[inline(always)]
-    pub(crate) fn count_alloc(&self) {
-        self.live.set(self.live.get() + 1);
-    }
-
-    /// Counts blocks that came from spans.
-    pub(crate) fn count_brought(&self, n: u32) {
-        self.burst.set(self.burst.get().saturating_add(n));
-    }
-
-    /// Counts a block that is freed. Returns whether none is live any more.
-    #[inline(always)]
-    pub(crate) fn count_free(&self) -> bool {
-        self.live.set(self.live.get() - 1);
-        self.live.get() <= 0
-    }
-
-    /// Whether a burst has ended if nothing is live now: many blocks came from spans. It is counted anew then.
-    pub(crate) fn ends_burst(&self) -> bool {
-        self.live.get() <= 0 && self.burst.get() >= BURST_LEAST && self.burst.replace(0) > 0
+    pub(crate) fn live(&self) -> &LiveCount {
+        &self.live
     }
 
     /// The next random number that is only to choose among blocks that are at hand.
@@ -180,8 +158,7 @@ impl WatchSeat {
             watch.layout.set(*shared.pages.layout());
             watch.os_page_bytes.set(shared.os().os_page_bytes());
             watch.random.set(random | 1);
-            watch.live.set(0);
-            watch.burst.set(0);
+            watch.live.reset();
         }
     }
 

@@ -63,12 +63,7 @@ impl Output {
                 self.print(other.profile);
             }
         }
-        if !shown.main.profile.unnamed_modules.is_empty() {
-            let files = shown.main.profile.unnamed_modules.join(", ");
-            eprintln!(
-                "freestone: no symbols in {files}: functions there are shown as offsets; install their debugging symbols"
-            );
-        }
+        shown.main.profile.warning_of_unnamed().iter().for_each(|warning| eprintln!("{warning}"));
         if let Some(name) = &self.name {
             self.write(shown, name)?;
         }

@@ -42,10 +42,7 @@ impl CallSites {
         let cells: Vec<Vec<String>> = rows.iter().map(|row| profile_table::cells(row, sum)).collect();
         println!("\nCall sites, by what they allocated, estimated from samples of one byte in {}", profile.interval);
         table::print(&profile_table::header(Measure::Total), &cells, 1);
-        if !profile.unnamed_modules.is_empty() {
-            let files = profile.unnamed_modules.join(", ");
-            eprintln!("warning: no symbols in {files}: functions there are shown as offsets");
-        }
+        profile.warning_of_unnamed().iter().for_each(|warning| eprintln!("{warning}"));
     }
 
     /// All stacks.

@@ -102,6 +102,11 @@ impl Cursor {
         u32::from_ne_bytes(self.bytes())
     }
 
+    /// The next eight bytes.
+    pub(super) fn u64(&mut self) -> u64 {
+        u64::from_ne_bytes(self.bytes())
+    }
+
     /// The next four bytes, signed.
     pub(super) fn i32(&mut self) -> i32 {
         self.u32() as i32

@@ -2,7 +2,9 @@
 
 extern crate std;
 use super::super::*;
+use super::rule;
 use crate::stack::rule::{Base, Saved};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::vec::Vec;
 
 /// Header, table of one row, common part and entry of a function of 32 bytes that pushes the frame pointer after its first byte and
@@ -51,4 +53,45 @@ fn each_instruction_of_a_function_has_the_rule_of_the_last_change_before_it() {
     assert_eq!([at(4), at(19)], [Some(Rule { base: Base::Frame, ..pushed }); 2]);
     assert_eq!(at(32), None, "behind the function");
     assert_eq!(rule(info.as_ptr().addr(), function - 1), None, "before the first function");
+}
+
+#[test]
+fn a_rule_is_the_same_wherever_the_digest_is_whichever_bit_is_changed() {
+    let anchor = std::vec![0u8; 64];
+    let function = anchor.as_ptr().addr();
+    let words: Vec<AtomicU32> = information(function).into_iter().map(AtomicU32::new).collect();
+    let info = words.as_ptr().expose_provenance();
+    if (function as isize - info as isize).unsigned_abs() > i32::MAX as usize {
+        return;
+    }
+    words[3].store(function.wrapping_sub(info) as u32, Ordering::Relaxed);
+    for offset in [0, 2, 10] {
+        let (code, mut n_told) = (function + offset, 0);
+        let before = (digest(info, 0, code), rule(info, code));
+        assert!(before.0.is_some() && before.1.is_some());
+        assert_eq!(digest(info, 1, code), None, "there is one row");
+        for (word, bit) in (0..words.len()).flat_map(|word| (0..32).map(move |bit| (word, bit))) {
+            words[word].fetch_xor(1 << bit, Ordering::Relaxed);
+            if digest(info, 0, code) == before.0 {
+                assert_eq!(rule(info, code), before.1, "bit {bit} of word {word}");
+            } else {
+                n_told += 1;
+            }
+            words[word].fetch_xor(1 << bit, Ordering::Relaxed);
+        }
+        assert!(n_told > 300, "{n_told}");
+    }
+}
+
+#[test]
+fn the_digest_is_of_the_row_that_the_code_is_in() {
+    let anchor = std::vec![0u8; 64];
+    let function = anchor.as_ptr().addr();
+    let info = information(function);
+    let at = info.as_ptr().addr();
+    if (function as isize - at as isize).unsigned_abs() > i32::MAX as usize {
+        return;
+    }
+    assert!(digest(at, 0, function).is_some());
+    assert_eq!(digest(at, 0, function - 1), None);
 }

@@ -1,0 +1,65 @@
+//! Programs that can write no file: each option that writes one says so once, with the reason, and the program ends as it would.
+
+mod harness;
+
+use harness::{Program, WAYS, scratch};
+use std::fs;
+use std::process::{Command, Output};
+
+/// Options that write a file, and the beginning of what is said if it cannot be written.
+const OPTIONS: [(&str, &str); 5] = [
+    ("REPORT=file", "cannot write the report to file: "),
+    ("RECORD=file", "cannot record to file: "),
+    ("LIVE=file", "option live: cannot create file: "),
+    ("HEAP_PROFILE=on FREESTONE_HEAP_PROFILE_FILE=file", "cannot write the heap profile to file: "),
+    ("HEAP_PROFILE=ready XDG_RUNTIME_DIR=$PWD", "heap_profile=ready: cannot create "),
+];
+
+/// Checks that a program with this option ended as without it, and said why there is no file.
+fn says(output: &Output, beginning: &str, reason: &str, case: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{case}: {}, {said}", output.status);
+    assert!(said.lines().count() >= 1 && said.lines().all(|line| line.contains(beginning)), "{case}: {said}");
+    assert!(said.contains(reason), "{case}: {said}");
+}
+
+/// A new folder, and the program started in it by a shell after `setup`, with an option.
+fn command(program: &Program, folder: &str, option: &str, setup: &str) -> Command {
+    let folder = scratch("unwritable").join(folder);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the target folder can be written");
+    program.command_after(&format!("cd '{}'; {setup}; export FREESTONE_{option}", folder.display()), "")
+}
+
+#[test]
+fn at_a_limit_of_no_bytes_no_signal_ends_the_program() {
+    for way in WAYS {
+        let program = Program::new("unwritable.c", way);
+        for (option, beginning) in OPTIONS {
+            let output = command(&program, &format!("limit-{way:?}"), option, "ulimit -f 0")
+                .output()
+                .expect("a shell can be run");
+            says(&output, beginning, "error 27 (a limit on the length of files)", &format!("{way:?} {option}"));
+        }
+    }
+}
+
+#[test]
+fn on_a_read_only_file_system_the_program_goes_on() {
+    let can_mount = Command::new("unshare").args(["--mount", "mount", "--bind", "/tmp", "/tmp"]).output();
+    if !can_mount.is_ok_and(|output| output.status.success()) {
+        println!("skipped: file systems cannot be mounted");
+        return;
+    }
+    for way in WAYS {
+        let program = Program::new("unwritable.c", way);
+        for (option, beginning) in OPTIONS {
+            let read_only = r#"mount --bind "$PWD" "$PWD"; mount -o remount,bind,ro "$PWD"; cd "$PWD""#;
+            let shell = command(&program, &format!("read-only-{way:?}"), option, read_only);
+            let mut command = Command::new("unshare");
+            command.arg("--mount").arg(shell.get_program()).args(shell.get_args());
+            let output = command.output().expect("unshare can be run");
+            says(&output, beginning, "error 30 (a read-only file system)", &format!("{way:?} {option}"));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! How many blocks of a watched heap are live, and when a burst of them has ended.
+//!
+//! ```text
+//!  live │      ╭──╮ peak
+//!       │    ╭─╯  ╰╮
+//!       │  ╭─╯     ╰─╮
+//!       │ ─╯         ╰─ · ─ floor: the burst ends; then again at a quarter of it, …, and with the last one
+//!       └──────────────────
+//! ```
+//!
+//! A thread may sleep after a burst, and no other thread can release what its heap holds back: each block in the quarantine keeps the memory of its span.
+//! A burst ends when few blocks are live, relative to the most there were, for some of them may stay for as long as the thread. What the frees
+//! after that leave in the quarantine is released when three in four of the blocks that were live then are freed, and so on: in the end no more wait than a few times those that are live.
+//!
+//! Threads: only the heap's thread.
+
+use core::cell::Cell;
+
+/// So many blocks that came from spans are a burst.
+const BURST_LEAST: u32 = 1024;
+
+/// With fewer live blocks at most a burst ends with the last of them only: a server has some hundreds with each request.
+const PEAK_LEAST: i64 = BURST_LEAST as i64;
+
+/// A burst has ended when no more than one block in this many is live, of the most that were.
+const FLOOR_PART: i64 = 64;
+
+/// The next end is at one in this many of those that are live at one end.
+const NEXT_PART: i64 = 4;
+
+/// See the module header. Zero is none.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct LiveCount {
+    /// Blocks that the heap handed out, less those that its thread freed.
+    live: Cell<i64>,
+    /// With no more a burst may have ended.
+    floor: Cell<i64>,
+    /// The most that were live when blocks came from spans in this burst.
+    peak: Cell<i64>,
+    /// Blocks that came from spans in this burst.
+    brought: Cell<u32>,
+    /// A burst has ended, and since then blocks were only freed.
+    awaits_rest: Cell<bool>,
+}
+
+impl LiveCount {
+    /// None is live.
+    pub(crate) fn reset(&self) {
+        self.live.set(0);
+        self.begin_burst(0, false);
+    }
+
+    fn begin_burst(&self, floor: i64, awaits_rest: bool) {
+        self.floor.set(floor);
+        self.peak.set(0);
+        self.brought.set(0);
+        self.awaits_rest.set(awaits_rest);
+    }
+
+    /// Whether none is live, but for blocks of other heaps that the thread has freed.
+    pub(crate) fn is_none(&self) -> bool {
+        self.live.get() <= 0
+    }
+
+    /// Counts a block that is handed out.
+    #[inline(always)]
+    pub(crate) fn count_alloc(&self) {
+        self.live.set(self.live.get() + 1);
+    }
+
+    /// Counts a block that is freed. Returns whether a burst may have ended.
+    #[inline(always)]
+    pub(crate) fn count_free(&self) -> bool {
+        self.live.set(self.live.get() - 1);
+        self.live.get() <= self.floor.get()
+    }
+
+    /// Counts blocks that came from spans.
+    pub(crate) fn count_brought(&self, n: u32) {
+        self.brought.set(self.brought.get().saturating_add(n));
+        self.peak.set(self.peak.get().max(self.live.get()));
+        self.awaits_rest.set(false);
+        self.floor.set(if self.peak.get() >= PEAK_LEAST { self.peak.get() / FLOOR_PART } else { 0 });
+    }
+
+    /// Whether a burst has ended, or most of what it left is freed. It is counted anew then.
+    pub(crate) fn ends_burst(&self) -> bool {
+        let live = self.live.get();
+        let ends = live <= self.floor.get() && (self.awaits_rest.get() || self.brought.get() >= BURST_LEAST);
+        if ends {
+            self.begin_burst(live.max(0) / NEXT_PART, live > 0);
+        }
+        ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn none() -> LiveCount {
+        LiveCount {
+            live: Cell::new(0),
+            floor: Cell::new(0),
+            peak: Cell::new(0),
+            brought: Cell::new(0),
+            awaits_rest: Cell::new(false),
+        }
+    }
+
+    fn allocate(count: &LiveCount, n: u32) {
+        for _ in 0..n {
+            count.count_brought(1);
+            count.count_alloc();
+        }
+    }
+
+    /// Frees blocks until so many are live. Returns how many were live at each end of a burst.
+    fn free_until(count: &LiveCount, live: i64) -> Vec<i64> {
+        let mut ends = Vec::new();
+        while count.live.get() > live {
+            if count.count_free() && count.ends_burst() {
+                ends.push(count.live.get());
+            }
+        }
+        ends
+    }
+
+    #[test]
+    fn a_burst_ends_when_few_are_live_and_again_as_the_rest_is_freed() {
+        let count = none();
+        allocate(&count, 8000);
+        assert_eq!(free_until(&count, 0), [124, 31, 7, 1, 0]);
+    }
+
+    #[test]
+    fn blocks_that_stay_do_not_keep_a_burst_from_ending() {
+        for stays in [1, 2, 100] {
+            let count = none();
+            allocate(&count, 8000);
+            let last = *free_until(&count, stays).last().unwrap();
+            assert!(last <= NEXT_PART * stays, "{stays}: {last}");
+        }
+    }
+
+    #[test]
+    fn a_heap_with_few_blocks_ends_a_burst_only_after_many_came_from_spans() {
+        let count = none();
+        for _ in 0..10 {
+            allocate(&count, 100);
+            assert_eq!(free_until(&count, 0), []);
+        }
+        allocate(&count, 100);
+        assert_eq!(free_until(&count, 0), [0]);
+        allocate(&count, 100);
+        assert_eq!(free_until(&count, 0), [], "it is counted anew");
+    }
+
+    #[test]
+    fn after_an_end_a_heap_that_allocates_again_has_to_have_another_burst() {
+        let count = none();
+        allocate(&count, 10_000);
+        assert_eq!(free_until(&count, 50), [156]);
+        for _ in 0..10 * BURST_LEAST {
+            allocate(&count, 1);
+            assert_eq!(free_until(&count, 50), []);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_frees_the_blocks_of_others_ends_no_burst() {
+        let count = none();
+        assert_eq!(free_until(&count, -5000), []);
+    }
+}

@@ -1,0 +1,253 @@
+//! Stacks that were found, so that the next one that is the same is compared and not found again.
+//!
+//! ```text
+//!  set     4 entries, of the code addresses and stack pointers of one hash
+//!  entry   version                  odd while it is written
+//!          code, stack, frame       the registers that the stack was found from; the frame pointer only if a rule used it
+//!          counts
+//!          places, words            of return addresses, from the innermost on
+//!          other places and words   of frame pointers that a rule used, and of what ended the stack
+//! ```
+//!
+//! Each step of a stack is a function of a code address, of registers, and of words on the stack. So where the registers and all these words are what they were,
+//! the stack is, too: comparing is exact. Kept are stacks of which every rule is kept (`rule_cache`: no object of it can be unloaded), that end where the
+//! rules say so, or are as long as there is room for.
+//!
+//! Cost: some twenty instructions a frame, in place of sixty to seventy.
+//!
+//! Threads: any. An entry has one writer at a time; who finds it being written, or written meanwhile, takes it for another stack. So a signal handler
+//! that interrupts a writer waits for nobody. The entries are mapped when the first is kept.
+
+use super::registers::{Registers, plain};
+use super::rule::{Place, RuleWord};
+use crate::late::Late;
+use crate::readable::Reader;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+
+/// Sets, a power of two.
+const SETS: usize = 64;
+
+/// Entries of a set: functions that are called from one place have one stack pointer.
+const WAYS: usize = 4;
+
+/// One in so many stacks that are not known is kept: keeping takes two thirds of the time again that finding takes, and where a program recurses, hardly one comes
+/// again.
+const ONE_IN: usize = 4;
+
+/// Callers of the innermost function that there is room for, and other words.
+const CALLERS: usize = 64;
+const OTHERS: usize = 12;
+
+const VERSION: usize = 0;
+const CODE: usize = 1;
+const STACK: usize = 2;
+const FRAME: usize = 3;
+const COUNTS: usize = 4;
+const CALLER_PLACES: usize = 8;
+const CALLER_WORDS: usize = CALLER_PLACES + CALLERS;
+const OTHER_PLACES: usize = CALLER_WORDS + CALLERS;
+const OTHER_WORDS: usize = OTHER_PLACES + OTHERS;
+const ENTRY_WORDS: usize = OTHER_WORDS + OTHERS;
+
+type Words = [AtomicU64; ENTRY_WORDS];
+
+/// See the module header.
+pub(super) struct KnownStacks {
+    entries: Late<[Words; SETS * WAYS]>,
+    /// Stacks that were not known, ever.
+    n_missed: AtomicUsize,
+}
+
+/// The process's.
+pub(super) static KNOWN: KnownStacks = KnownStacks::new();
+
+/// What is known of an entry beside its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counts {
+    callers: usize,
+    others: usize,
+    /// Frames that there was room for.
+    room: usize,
+    /// Whether the first frame pointer was used.
+    uses_frame: bool,
+}
+
+impl Counts {
+    fn of(word: u64) -> Self {
+        let part = |shift: u32| usize::from((word >> shift) as u16);
+        Self { callers: part(0), others: part(16), room: part(32), uses_frame: word >> 48 != 0 }
+    }
+
+    fn word(self) -> u64 {
+        self.callers as u64 | (self.others as u64) << 16 | (self.room as u64) << 32 | u64::from(self.uses_frame) << 48
+    }
+}
+
+impl KnownStacks {
+    const fn new() -> Self {
+        Self { entries: Late::new(), n_missed: AtomicUsize::new(0) }
+    }
+
+    /// The number of the first entry of a set.
+    #[inline(always)]
+    fn first(at: &Registers) -> usize {
+        let mixed = (at.stack as u64 ^ at.code as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        mixed as usize % SETS * WAYS
+    }
+
+    /// Writes the code addresses of a stack that is known. Returns how many; `None` if it is not known.
+    #[inline]
+    pub(super) fn get(&self, at: &Registers, reader: &mut Reader, places: &mut [usize]) -> Option<usize> {
+        let first = Self::first(at);
+        let set = self.entries.get()?.get(first..first + WAYS)?;
+        set.iter().find_map(|entry| compare(entry, at, reader, places))
+    }
+
+    /// An entry for a stack that is not known; `None` of most of them, without memory, or if the entry is being written.
+    pub(super) fn begin(&self, at: &Registers) -> Option<NewStack<'_>> {
+        let n = self.n_missed.fetch_add(1, Ordering::Relaxed);
+        if n % ONE_IN != 0 {
+            return None;
+        }
+        let way = n / ONE_IN % WAYS;
+        let words = self.entries.get_mapped()?.get(Self::first(at) + way)?;
+        let version = words[VERSION].load(Ordering::Relaxed);
+        let odd = version | 1;
+        let is_free = version != odd
+            && words[VERSION].compare_exchange(version, odd, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        fence(Ordering::Release);
+        is_free.then_some(NewStack {
+            words,
+            version: odd,
+            at: *at,
+            frame: Frame::First,
+            n_callers: 0,
+            n_others: 0,
+            uses_frame: false,
+            is_exact: true,
+        })
+    }
+}
+
+#[inline(always)]
+fn compare(entry: &Words, at: &Registers, reader: &mut Reader, places: &mut [usize]) -> Option<usize> {
+    let word = |index: usize| entry[index].load(Ordering::Relaxed);
+    let version = entry[VERSION].load(Ordering::Acquire);
+    if word(STACK) != at.stack as u64 || word(CODE) != at.code as u64 || version % 2 != 0 {
+        return None;
+    }
+    let counts = Counts::of(word(COUNTS));
+    if counts.room != places.len() || (counts.uses_frame && word(FRAME) != at.frame as u64) {
+        return None;
+    }
+    let mut is_same = |place: &AtomicU64, word: &AtomicU64| {
+        let found = plain(reader.word(place.load(Ordering::Relaxed) as usize)?);
+        (found as u64 == word.load(Ordering::Relaxed)).then_some(found)
+    };
+    let (first, callers) = places.split_first_mut()?;
+    *first = at.code;
+    let known = entry[CALLER_PLACES..CALLER_WORDS].iter().zip(&entry[CALLER_WORDS..OTHER_PLACES]);
+    for ((place, word), caller) in known.zip(callers).take(counts.callers) {
+        *caller = is_same(place, word)?.wrapping_sub(1);
+    }
+    let others = entry[OTHER_PLACES..OTHER_WORDS].iter().zip(&entry[OTHER_WORDS..]);
+    for (place, word) in others.take(counts.others) {
+        is_same(place, word)?;
+    }
+    fence(Ordering::Acquire);
+    (word(VERSION) == version).then_some(1 + counts.callers)
+}
+
+/// Where the frame pointer of the function was found that the stack has come to.
+#[derive(Clone, Copy)]
+enum Frame {
+    /// It is the first one.
+    First,
+    /// It was saved in this place.
+    Saved(usize),
+    /// It is lost.
+    Lost,
+}
+
+/// A stack that is being found, and kept if it is exact.
+pub(super) struct NewStack<'a> {
+    words: &'a Words,
+    version: u64,
+    at: Registers,
+    frame: Frame,
+    n_callers: usize,
+    n_others: usize,
+    uses_frame: bool,
+    is_exact: bool,
+}
+
+impl NewStack<'_> {
+    /// Notes what a rule read to find `caller` of the function with the registers `at`.
+    pub(super) fn note(&mut self, rule: RuleWord, at: &Registers, caller: &Registers) {
+        if rule.is_by_frame() {
+            match self.frame {
+                Frame::First => self.uses_frame = true,
+                Frame::Saved(place) => self.add_other(place, at.frame),
+                Frame::Lost => {}
+            }
+        }
+        let (_, return_address, frame_pointer) = rule.places(at);
+        match return_address {
+            Place::At(place) => self.add_caller(place, caller.code),
+            Place::Same | Place::Lost => self.is_exact = false,
+        }
+        match frame_pointer {
+            Place::At(place) => self.frame = Frame::Saved(place),
+            Place::Same => {}
+            Place::Lost => self.frame = Frame::Lost,
+        }
+    }
+
+    /// Notes that the stack depends on something else.
+    pub(super) fn give_up(&mut self) {
+        self.is_exact = false;
+    }
+
+    fn add_caller(&mut self, place: usize, word: usize) {
+        if self.n_callers < CALLERS {
+            self.write(CALLER_PLACES + self.n_callers, place);
+            self.write(CALLER_WORDS + self.n_callers, plain(word));
+        }
+        self.n_callers += 1;
+    }
+
+    fn add_other(&mut self, place: usize, word: usize) {
+        if self.n_others < OTHERS {
+            self.write(OTHER_PLACES + self.n_others, place);
+            self.write(OTHER_WORDS + self.n_others, plain(word));
+        }
+        self.n_others += 1;
+    }
+
+    fn write(&self, index: usize, word: usize) {
+        self.words[index].store(word as u64, Ordering::Relaxed);
+    }
+
+    /// Ends a stack of so many frames, of as many as there is `room` for.
+    pub(super) fn finish(mut self, frames: usize, room: usize) {
+        let fits = self.n_callers <= CALLERS;
+        if let Some(last) = self.n_callers.checked_sub(1).filter(|&last| fits && last + 1 == frames) {
+            // What the last return address says is not part of the stack.
+            let [place, word] =
+                [CALLER_PLACES, CALLER_WORDS].map(|from| self.words[from + last].load(Ordering::Relaxed) as usize);
+            self.add_other(place, word);
+            self.n_callers = last;
+        }
+        let counts = Counts { callers: self.n_callers, others: self.n_others, room, uses_frame: self.uses_frame };
+        let is_kept = self.is_exact && fits && self.n_others <= OTHERS && self.n_callers + 1 == frames;
+        self.write(CODE, self.at.code);
+        // No stack begins at 0.
+        self.write(STACK, if is_kept { self.at.stack } else { 0 });
+        self.write(FRAME, self.at.frame);
+        self.words[COUNTS].store(counts.word(), Ordering::Relaxed);
+        self.words[VERSION].store(self.version.wrapping_add(1), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests;
