@@ -10,6 +10,7 @@ use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
+use crate::thread::spare::SpareHeaps;
 use crate::thread::{large, route};
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
@@ -57,7 +58,7 @@ impl<O: Os + 'static> Threads<O> {
         if self.n_spare() == 0 {
             return None;
         }
-        let heap = self.take_out(|registry| registry.spare.take())?;
+        let heap = self.take_out(&mut self.registry.lock(), |spare| spare.take())?;
         // SAFETY: the heap is alive, and it was taken out of the list for the calling thread.
         Some(unsafe { heap.as_own(None) })
     }
@@ -73,7 +74,7 @@ impl<O: Os + 'static> Threads<O> {
         self.registry.lock().spare.n() > 0
     }
 
-    /// Ends spare heaps.
+    /// Ends spare heaps; those that expired another time, if a thread is in the registry: a signal handler may have interrupted this one there.
     #[cold]
     pub(crate) fn end_spare(&self, shared: &Shared<O>, which: Which) {
         let decay_ms = match which {
@@ -81,7 +82,12 @@ impl<O: Os + 'static> Threads<O> {
             Which::All => Some(0),
         };
         let (Some(decay_ms), now_ms) = (decay_ms, shared.os().now_ms()) else { return };
-        while let Some(heap) = self.take_out(|registry| registry.spare.take_expired(now_ms, decay_ms)) {
+        loop {
+            let registry = if which == Which::All { Some(self.registry.lock()) } else { self.registry.try_lock() };
+            let Some(mut registry) = registry else { return };
+            let heap = self.take_out(&mut registry, |spare| spare.take_expired(now_ms, decay_ms));
+            drop(registry);
+            let Some(heap) = heap else { return };
             // SAFETY: the heap is alive, and it was taken out of the list for this thread.
             let own = unsafe { heap.as_own(None) };
             // SAFETY: the heap was created here, and this thread does not use it again.
@@ -90,9 +96,12 @@ impl<O: Os + 'static> Threads<O> {
     }
 
     /// Takes a heap out of the list: it is alive, and the calling thread's.
-    fn take_out(&self, take: impl FnOnce(&mut Registry<O>) -> Option<&ThreadHeap<O>>) -> Option<&ThreadHeap<O>> {
-        let mut registry = self.registry.lock();
-        let heap: *const ThreadHeap<O> = take(&mut registry)?;
+    fn take_out(
+        &self,
+        registry: &mut Registry<O>,
+        take: impl FnOnce(&mut SpareHeaps<ThreadHeap<O>>) -> Option<&ThreadHeap<O>>,
+    ) -> Option<&ThreadHeap<O>> {
+        let heap: *const ThreadHeap<O> = take(&mut registry.spare)?;
         // SAFETY: records of heaps are never unmapped.
         let heap = unsafe { &*heap };
         heap.mailbox().set_life(Life::Alive);

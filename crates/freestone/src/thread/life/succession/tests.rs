@@ -149,3 +149,17 @@ fn a_forked_child_keeps_spare_heaps() {
     world.end(next);
     world.check().unwrap();
 }
+
+#[test]
+fn a_handler_that_interrupts_a_thread_in_the_registry_ends_no_spare_heap_and_waits_for_none() {
+    let world = World::new(4096);
+    world.leave(world.heap());
+    world.os().advance_ms(1_000_000);
+    {
+        let _interrupted = world.threads.registry.lock();
+        world.threads.end_spare(&world.shared, Which::Expired);
+    }
+    assert_eq!(world.threads.n_spare(), 1);
+    world.threads.end_spare(&world.shared, Which::Expired);
+    assert_eq!(world.threads.n_spare(), 0);
+}
