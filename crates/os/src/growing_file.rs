@@ -99,38 +99,49 @@ fn write_zeros(file: &OwnedFd, offset: u64, end: u64) -> Result<(), Errno> {
 /// Runs `write`. At the limit on the length of files it fails with `EFBIG`, without the signal that the kernel sends the thread as well: SIGXFSZ, which would
 /// end a program that has no handler for it.
 pub(crate) fn without_limit_signal<R>(write: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
-    let mut signal = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the call makes the local set an empty one.
-    unsafe { libc::sigemptyset(signal.as_mut_ptr()) };
-    // SAFETY: the set was made by the call above.
-    unsafe { libc::sigaddset(signal.as_mut_ptr(), libc::SIGXFSZ) };
-    // SAFETY: both sets are local ones.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signal.as_ptr(), before.as_mut_ptr()) };
+    let before = block_limit_signal();
     let written = write();
-    // SAFETY: the set is zero, or what the call above wrote.
-    let was_blocked = unsafe { libc::sigismember(before.as_ptr(), libc::SIGXFSZ) } == 1;
-    if was_blocked {
-        return written;
+    unblock_limit_signal(&before, written.as_ref().err() == Some(&Errno(libc::EFBIG)));
+    written
+}
+
+fn limit_signal() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is a local one, which the call makes an empty one.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: the set was made by the call above.
+    unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ) };
+    // SAFETY: the set is initialised.
+    unsafe { set.assume_init() }
+}
+
+/// Blocks the signal. Returns what the thread blocked before.
+#[inline(never)]
+fn block_limit_signal() -> libc::sigset_t {
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: both sets are local ones.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &limit_signal(), before.as_mut_ptr()) };
+    // SAFETY: a set is an array of numbers, which are zero, or what the call wrote.
+    unsafe { before.assume_init() }
+}
+
+/// Blocks what the thread blocked before, and takes the signal back first if it `may_have_come`.
+#[inline(never)]
+fn unblock_limit_signal(before: &libc::sigset_t, may_have_come: bool) {
+    // SAFETY: the set is initialised.
+    if unsafe { libc::sigismember(before, libc::SIGXFSZ) } == 1 {
+        return;
     }
-    if written.as_ref().err() == Some(&Errno(libc::EFBIG)) {
+    if may_have_come {
         let (now, errno) = (libc::timespec { tv_sec: 0, tv_nsec: 0 }, process::errno());
+        let (number, information) = (libc::SYS_rt_sigtimedwait, ptr::null_mut::<libc::siginfo_t>());
         // By number, because the C library's function is a place where a thread can be cancelled.
         // SAFETY: the call reads two locals, the set of the kernel's size, and takes the signal if there is one.
-        unsafe {
-            libc::syscall(
-                libc::SYS_rt_sigtimedwait,
-                signal.as_ptr(),
-                ptr::null_mut::<libc::siginfo_t>(),
-                &now,
-                KERNEL_SET_BYTES,
-            )
-        };
+        unsafe { libc::syscall(number, &limit_signal(), information, &now, KERNEL_SET_BYTES) };
         process::set_errno(errno);
     }
-    // SAFETY: as for the first call.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
-    written
+    // SAFETY: the set is initialised.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
 }
 
 /// Size of the kernel's set of signals: a bit for each of 64.

@@ -92,7 +92,8 @@ impl Calling<'_> {
             .any(|(start, bytes)| address.wrapping_sub(start) < bytes)
     }
 
-    /// An entry of the dynamic section; 0 if there is none.
+    /// An entry of the dynamic section; 0 if there is none. A function of its own: inlined at each call it would be most of the library's largest.
+    #[inline(never)]
     fn dynamic(&self, tag: usize) -> usize {
         let Some(header) = self.headers().iter().find(|header| header.p_type == libc::PT_DYNAMIC) else { return 0 };
         let mut entry = (self.base() + header.p_vaddr as usize) as *const Dynamic;
@@ -132,6 +133,7 @@ impl Calling<'_> {
     }
 
     /// Whether a relocation is that of a slot with an operator that is neither here nor in the object.
+    #[inline(never)]
     fn is_other(&self, relocation: &Relocation, symbols: *const Symbol, strings: usize) -> bool {
         let Some(symbol) = relocation.symbol() else { return false };
         // SAFETY: the relocation names a symbol of the object's table.
