@@ -25,7 +25,8 @@ macro_rules! exports {
         );
 
         /// Whether `is_wanted` says so of any name, which ends with a zero, and the address of the function here that has it.
-        pub(super) fn any(is_wanted: impl Fn(&'static str, usize) -> bool) -> bool {
+        #[inline(never)]
+        pub(super) fn any(is_wanted: &dyn Fn(&'static str, usize) -> bool) -> bool {
             $(is_wanted(concat!($name, "\0"), $function as *const () as usize))||*
         }
     };

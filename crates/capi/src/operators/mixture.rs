@@ -55,7 +55,7 @@ fn calls_others() -> bool {
 /// Whether the program has replaced any of the operators, those too that are defined by others.
 fn replaces_any() -> bool {
     let Some(dlsym) = bindings().runtime.dlsym else { return false };
-    exports::any(|name, ours| {
+    exports::any(&|name, ours| {
         // SAFETY: the name is a C string.
         let bound = unsafe { dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()) }.addr();
         bound != 0 && bound != ours
@@ -146,7 +146,7 @@ impl Calling<'_> {
         };
         let is_operator = name.to_bytes().starts_with(b"_Zn") || name.to_bytes().starts_with(b"_Zd");
         is_operator
-            && exports::any(|ours, address| {
+            && exports::any(&|ours, address| {
                 ours.as_bytes() == name.to_bytes_with_nul()
                     && bound() != 0
                     && bound() != address
