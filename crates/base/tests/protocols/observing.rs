@@ -29,8 +29,8 @@ fn is_found_whole(publishes: Ordering, finds: Ordering) {
 }
 
 #[test]
-fn the_tables_of_the_heap_profile_are_mapped_when_they_are_found() {
-    is_found_whole(stated::PROFILE_TABLES_MADE.ordering(), stated::PROFILE_TABLES.ordering());
+fn a_table_that_is_mapped_late_is_mapped_when_it_is_found() {
+    is_found_whole(stated::LATE_MAPPED.ordering(), stated::LATE_FOUND.ordering());
 }
 
 #[test]

@@ -64,8 +64,8 @@ places! {
     DIRTY_ASLEEP: "wake_for_dirty", "asleep.load(", 0;
     DIRTY_WAKES: "wake_for_dirty", "asleep.swap(", 0;
     FALLS_ASLEEP: "sleep", "asleep.store(", 0;
-    PROFILE_TABLES_MADE: "start", "self.tables.compare_exchange(", 0;
-    PROFILE_TABLES: "tables", "self.tables.load(", 0;
+    LATE_MAPPED: "get_mapped", "self.0.compare_exchange(", 0;
+    LATE_FOUND: "get", "self.0.load(", 0;
     PROFILE_HEAP_SET: "set_heap", "self.heap.store(", 0;
     PROFILE_HEAP: "heap", "self.heap.load(", 0;
     STACK_STORED: "store", "entry.place.store(", 0;
@@ -148,9 +148,10 @@ fn bodies<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
     source.match_indices(&head).filter_map(|(at, _)| body(at)).collect()
 }
 
-/// The text of each source file of the heap, without tests.
+/// The text of each source file of the heap, without tests, and of the tables that it maps late.
 fn sources() -> Vec<String> {
-    let mut left = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../freestone/src")];
+    let mut left =
+        ["../freestone/src", "../os/src/late.rs"].map(|part| Path::new(env!("CARGO_MANIFEST_DIR")).join(part)).to_vec();
     let files = iter::from_fn(|| {
         let path: PathBuf = left.pop()?;
         if path.is_dir() {
