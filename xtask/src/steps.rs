@@ -45,13 +45,13 @@ const STEPS: [Step; 21] = [
         beside: None,
         run: || hotpath::run(false),
     },
+    Step { name: "tests", what: "the tests of every crate, C conformance included", beside: None, run: tests },
     Step {
         name: "tlsf-bound",
         what: "TLSF's longest paths stay within their bounds",
-        beside: None,
+        beside: Some("tests"),
         run: || tlsf_bound::check(0),
     },
-    Step { name: "tests", what: "the tests of every crate, C conformance included", beside: None, run: tests },
     Step { name: "i686", what: "TLSF on 32 bits", beside: None, run: i686 },
     Step {
         name: "platforms",
@@ -74,7 +74,7 @@ const STEPS: [Step; 21] = [
     },
     Step { name: "doc", what: "documentation builds without a warning", beside: None, run: doc },
     Step { name: "go", what: "the Go module", beside: Some("tests"), run: go },
-    Step { name: "programs", what: "real programs under preload", beside: Some("published"), run: programs::run_short },
+    Step { name: "programs", what: "real programs under preload", beside: Some("tests"), run: programs::run_short },
     Step {
         name: "guide",
         what: "what the guide shows runs, and the options it names exist",
