@@ -133,7 +133,6 @@ impl Calling<'_> {
     }
 
     /// Whether a relocation is that of a slot with an operator that is neither here nor in the object.
-    #[inline(never)]
     fn is_other(&self, relocation: &Relocation, symbols: *const Symbol, strings: usize) -> bool {
         let Some(symbol) = relocation.symbol() else { return false };
         // SAFETY: the relocation names a symbol of the object's table.
