@@ -55,6 +55,7 @@ fn is_near(estimate: f64, exact: f64, block_bytes: usize, interval: u64) -> bool
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn of_blocks_that_come_and_go_as_many_are_sampled_as_of_those_that_stay() {
     let interval = 1 << 14;
     for level in LEVELS {
