@@ -109,6 +109,7 @@ fn over_many_seeds_estimates_are_right_on_average_at_every_size() {
         (64 << 20, 2, 64 << 20),
     ];
     for (size, n, block_bytes) in cases {
+        let n: usize = if cfg!(miri) { n / 20 + 1 } else { n };
         let mut sums = (0.0, 0.0);
         let world = world(interval, "default", size as u64);
         let heap = world.heap();
@@ -209,6 +210,7 @@ fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn the_hot_paths_cannot_reach_a_sample_and_have_all_room_when_it_is_far() {
     use crate::random::RandomNumbers;
     for (size, interval) in [(16, 1 << 9), (16, 1 << 16), (500, 1 << 14), (500, 1 << 20), (20_000, 1 << 16)] {

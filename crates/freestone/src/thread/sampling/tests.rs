@@ -25,6 +25,7 @@ fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn every_small_block_is_guarded_at_a_rate_of_one_until_all_slots_are_in_use_and_again_when_some_are_free() {
     for level in LEVELS {
         let world = world_with("1", level);
@@ -94,6 +95,7 @@ fn a_thread_whose_bin_always_has_a_block_has_one_in_so_many_guarded() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_guarded_block_is_at_either_end_of_its_pages_as_often() {
     let world = world_with("1", "default");
     let heap = world.heap();
