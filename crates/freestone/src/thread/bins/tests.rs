@@ -6,12 +6,12 @@ use std::vec::Vec;
 
 const CLASS: usize = 3;
 
-/// Blocks that a test owns: leaked memory, with room for two words each.
+/// Blocks that a test owns: leaked memory, with room for two words each, aligned as blocks are.
 struct Blocks(Vec<*mut u8>);
 
 impl Blocks {
     fn new(n: usize) -> Self {
-        Self((0..n).map(|_| Box::leak(Box::new([0u64; 2])).as_mut_ptr().cast()).collect())
+        Self((0..n).map(|_| core::ptr::from_mut(Box::leak(Box::new(0_u128))).cast()).collect())
     }
 
     fn start(&self, at: usize) -> *mut u8 {
