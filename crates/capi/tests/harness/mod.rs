@@ -159,6 +159,9 @@ pub(crate) fn installed(tool: &str) -> bool {
     found
 }
 
+/// Done once; whoever comes meanwhile waits.
+type Once = Arc<OnceLock<()>>;
+
 /// A program of `tests/c`, compiled for one way.
 pub(crate) struct Program {
     path: PathBuf,
@@ -178,7 +181,7 @@ impl Program {
 
     /// Compiles a source, unless another test of this binary has.
     pub(crate) fn of(from: &Path, way: Way, flags: &[&str]) -> Self {
-        static COMPILED: Mutex<BTreeMap<(PathBuf, PathBuf), Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
+        static COMPILED: Mutex<BTreeMap<(PathBuf, PathBuf), Once>> = Mutex::new(BTreeMap::new());
         let source = from.file_name().and_then(|name| name.to_str()).expect("a source has a name");
         let way_name = match way {
             Way::System => "plain",
