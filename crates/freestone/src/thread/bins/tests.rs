@@ -4,6 +4,9 @@ use crate::span::View;
 use std::boxed::Box;
 use std::vec::Vec;
 
+mod aside;
+mod sampling;
+
 const CLASS: usize = 3;
 
 /// Blocks that a test owns: leaked memory, with room for two words each.
