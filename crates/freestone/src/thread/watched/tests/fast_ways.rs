@@ -150,6 +150,28 @@ fn a_block_is_at_hand_if_its_magazine_has_enough_and_every_block_is_aligned_so()
 }
 
 #[test]
+fn a_watched_heap_has_blocks_at_hand_for_calls_that_have_no_proof_that_it_is_alive() {
+    for level in ["default", "checks", "full"] {
+        for guards_some in [false, true] {
+            let world = World::hardened(4096, level);
+            let heap = world.heap();
+            if heap.watch().is_some() {
+                bring(heap, 40);
+            }
+            if guards_some {
+                world.set(key::GUARD_SAMPLE, "1000000");
+            }
+            // SAFETY: the heap is this test's.
+            let block = unsafe { heap.heap().as_current() }.at_hand(Request::new(40, 1, Family::C));
+            assert_eq!(!block.is_null(), level != "default" && !guards_some, "{level} {guards_some}");
+            if !block.is_null() {
+                free(heap, block);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_block_of_no_bytes_is_never_at_hand_where_it_is_another_kind_of_block() {
     let world = World::hardened(4096, "full");
     let heap = world.heap();
@@ -196,4 +218,21 @@ fn a_magazine_gives_blocks_until_it_has_few_and_all_that_have_waited() {
     while waiting.pop(class, true).is_some() || waiting.pop(crate::thread::watched::quarantine::OTHERS, true).is_some()
     {
     }
+}
+
+#[test]
+fn a_record_whose_heap_was_watched_may_be_that_of_one_that_is_not() {
+    let world = watched();
+    let first = world.heap();
+    let record: *const _ = first.heap();
+    free(first, allocate(first, 40));
+    assert!(first.watch().is_some());
+    world.end(first);
+    world.set(key::HARDEN, "default");
+    let second = world.heap();
+    assert!(core::ptr::eq(second.heap(), record) && second.watch().is_none());
+    let block = allocate(second, 40);
+    assert_eq!(second.usable_bytes(block), Some(block_bytes(class_of(40))));
+    free(second, block);
+    world.check().unwrap();
 }
