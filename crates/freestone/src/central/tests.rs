@@ -48,6 +48,8 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
         assert_eq!(unsafe { home.give_back(block, LinkKey::PLAIN) }, Ok(()));
         world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
     }
+    // The heap that took them out counts them.
+    world.heap().spans().of(class).count_out(blocks.len() as i64);
     OwnSpan { page: run.page, class, blocks }
 }
 
