@@ -195,9 +195,19 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
     // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { current::get().free_remote(block) } {
-        return;
+    if !unsafe { current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_local`.
+        unsafe { free_local(block, claim) };
     }
+}
+
+/// Frees a block that is not a small one of another heap, or may be free already. A function of its own, so that freeing one of another heap saves no
+/// registers.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(never)]
+unsafe fn free_local(block: *mut u8, claim: Claim) {
     let heap = current::get();
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { heap.free_watched(block, claim) } {

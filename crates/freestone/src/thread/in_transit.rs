@@ -35,13 +35,19 @@ const AHEAD: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Batch {
     len: Cell<u32>,
+    /// The block that was added last, which the next one links to; null if there is none.
+    last: Cell<*mut Node>,
     blocks: [Cell<*mut Node>; BATCH],
 }
 
 impl Batch {
     /// No blocks.
     pub(crate) const fn new() -> Self {
-        Self { len: Cell::new(0), blocks: [const { Cell::new(ptr::null_mut()) }; BATCH] }
+        Self {
+            len: Cell::new(0),
+            last: Cell::new(ptr::null_mut()),
+            blocks: [const { Cell::new(ptr::null_mut()) }; BATCH],
+        }
     }
 
     /// How many blocks.
@@ -50,18 +56,12 @@ impl Batch {
         self.len.get() as usize
     }
 
-    /// The block before the one with this number, which it links to; null before the first.
-    #[inline(always)]
-    fn before(&self, number: usize) -> *mut Node {
-        if number == 0 { ptr::null_mut() } else { self.blocks[(number - 1) % BATCH].get() }
-    }
-
     /// Adds a block, encoding its link with `key`. The batch is not full.
     #[inline(always)]
     pub(crate) fn push(&self, block: FreeBlock, key: LinkKey) {
         let (number, node) = (self.len(), block.into_node());
         // SAFETY: the block is free, and was the value's.
-        unsafe { free_node::write_buffered(node, self.before(number), key) };
+        unsafe { free_node::write_buffered(node, self.last.replace(node), key) };
         self.blocks[number % BATCH].set(node);
         self.len.set(number as u32 + 1);
     }
@@ -74,17 +74,19 @@ impl Batch {
     /// Empties the batch and links its blocks with `key`, with which they were pushed. Calls `wrong` with the address of each block that is not as
     /// it was buffered, and leaves it out. `None` if no block is left.
     pub(crate) fn link(&self, key: LinkKey, mut wrong: impl FnMut(Marked, usize)) -> Option<Handover> {
-        let mut chain = Chain::EMPTY;
-        for number in 0..self.len.replace(0) as usize {
-            let node = self.blocks[number].get();
+        let (mut chain, mut before) = (Chain::EMPTY, ptr::null_mut());
+        self.last.set(before);
+        for (number, node) in self.blocks.iter().take(self.len.replace(0) as usize).enumerate() {
+            let node = node.get();
             // SAFETY: the program gave the block up, and it has not left the batch.
-            let is_as_buffered = key.is_plain() || unsafe { free_node::is_as_buffered(node, self.before(number), key) };
+            let is_as_buffered = key.is_plain() || unsafe { free_node::is_as_buffered(node, before, key) };
+            before = node;
             if !is_as_buffered {
                 // SAFETY: as above.
                 wrong(unsafe { free_node::marked(node) }, node.addr());
                 continue;
             }
-            let ahead = if number < AHEAD { ptr::null_mut() } else { self.blocks[number - AHEAD].get() };
+            let ahead = if number < AHEAD { node } else { self.blocks[number - AHEAD].get() };
             // SAFETY: the block is the batch's, and as it was left.
             unsafe { free_node::mark_in_transit(node, ahead) };
             // SAFETY: as above.
@@ -141,7 +143,7 @@ impl BlockInbox {
             unsafe { free_node::mark_suspect(node) };
         } else {
             // SAFETY: as above.
-            unsafe { free_node::mark_in_transit(node, ptr::null_mut()) };
+            unsafe { free_node::mark_in_transit(node, node) };
         }
         // SAFETY: as above: a chain of one.
         if unsafe { self.0.push(node, node, key) } {
