@@ -71,24 +71,60 @@ impl Batch {
         self.blocks.iter().take(self.len()).any(|at| at.get() == block)
     }
 
+    /// The block before the one with this number, which it links to; null before the first.
+    #[inline]
+    fn before(&self, number: usize) -> *mut Node {
+        if number == 0 { ptr::null_mut() } else { self.blocks[(number - 1) % BATCH].get() }
+    }
+
+    /// The block that the receiver is to prefetch at the one with this number: the one that comes [`AHEAD`] blocks later; itself if there is none.
+    #[inline(always)]
+    fn ahead(&self, number: usize) -> *mut Node {
+        self.blocks[if number < AHEAD { number } else { number - AHEAD } % BATCH].get()
+    }
+
+    /// Marks blocks as in transit, up to the first that is not as it was buffered, of `n` blocks. Returns how many. They are linked to each other since they were buffered.
+    ///
+    /// A function of its own, so that its loop has all registers.
+    #[inline(never)]
+    fn mark_intact(&self, n: usize, key: LinkKey) -> usize {
+        let mut before = ptr::null_mut();
+        for (number, node) in self.blocks.iter().take(n).enumerate() {
+            let node = node.get();
+            // SAFETY: the program gave the block up, and it has not left the batch.
+            if unsafe { !free_node::is_as_buffered(node, before, key) } {
+                return number;
+            }
+            // SAFETY: the block is the batch's, and as it was left.
+            unsafe { free_node::mark_in_transit(node, self.ahead(number)) };
+            before = node;
+        }
+        n
+    }
+
     /// Empties the batch and links its blocks with `key`, with which they were pushed. Calls `wrong` with the address of each block that is not as
     /// it was buffered, and leaves it out. `None` if no block is left.
     pub(crate) fn link(&self, key: LinkKey, mut wrong: impl FnMut(Marked, usize)) -> Option<Handover> {
-        let (mut chain, mut before) = (Chain::EMPTY, ptr::null_mut());
-        self.last.set(before);
-        for (number, node) in self.blocks.iter().take(self.len.replace(0) as usize).enumerate() {
-            let node = node.get();
+        let n = self.len.replace(0) as usize;
+        self.last.set(ptr::null_mut());
+        // Without a key nothing tells whether links are as they were.
+        let n_intact = if key.is_plain() { 0 } else { self.mark_intact(n, key) };
+        let mut chain = Chain::EMPTY;
+        if n_intact > 0 {
+            let [first, last] = [n_intact - 1, 0].map(|number| self.blocks[number % BATCH].get());
+            chain = Chain { first, last, len: n_intact as u32 };
+        }
+        for number in n_intact..n {
+            let node = self.blocks[number].get();
             // SAFETY: the program gave the block up, and it has not left the batch.
-            let is_as_buffered = key.is_plain() || unsafe { free_node::is_as_buffered(node, before, key) };
-            before = node;
+            let is_as_buffered = key.is_plain() || unsafe { free_node::is_as_buffered(node, self.before(number), key) };
             if !is_as_buffered {
                 // SAFETY: as above.
                 wrong(unsafe { free_node::marked(node) }, node.addr());
                 continue;
             }
-            let ahead = if number < AHEAD { node } else { self.blocks[number - AHEAD].get() };
             // SAFETY: the block is the batch's, and as it was left.
-            unsafe { free_node::mark_in_transit(node, ahead) };
+            unsafe { free_node::mark_in_transit(node, self.ahead(number)) };
             // SAFETY: as above.
             unsafe { chain.push(node, key) };
         }
