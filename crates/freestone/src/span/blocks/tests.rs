@@ -2,7 +2,7 @@
 use super::*;
 use crate::size_class::{N_CLASSES, class_of, span_pages};
 use crate::span::Kind;
-use crate::testing::{World, is_filled, span_at};
+use crate::testing::{World, span_at};
 use freestone_base::units::Pages;
 use std::vec::Vec;
 
