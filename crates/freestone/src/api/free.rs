@@ -187,8 +187,7 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
     }
 }
 
-/// Frees any block. A small block is freed here if its owner has a slot or no heap is watched; and one of this thread's heap that
-/// is watched, below the level `full`.
+/// Frees any block. A small block of another heap is freed here if its owner has a slot or no heap is watched.
 ///
 /// # Safety
 /// - As for [`free`]; `block` is not null.
@@ -201,8 +200,8 @@ unsafe fn free_checked(block: *mut u8, claim: Claim) {
     }
 }
 
-/// Frees a block that is not a small one of another heap, or may be free already. A function of its own, so that freeing one of another heap saves no
-/// registers.
+/// Frees any other block. One of this thread's heap that is watched is freed here, below the level `full`. A function of its own, so that freeing a block
+/// of another heap saves no registers.
 ///
 /// # Safety
 /// - As for [`free`]; `block` is not null.

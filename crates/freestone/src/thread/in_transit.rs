@@ -80,7 +80,8 @@ impl Batch {
     /// The block that the receiver is to prefetch at the one with this number: the one that comes [`AHEAD`] blocks later; itself if there is none.
     #[inline(always)]
     fn ahead(&self, number: usize) -> *mut Node {
-        self.blocks[if number < AHEAD { number } else { number - AHEAD } % BATCH].get()
+        let ahead = if number < AHEAD { number } else { number - AHEAD };
+        self.blocks[ahead % BATCH].get()
     }
 
     /// Marks blocks as in transit, up to the first that is not as it was buffered, of `n` blocks. Returns how many. They are linked to each other since they were buffered.
