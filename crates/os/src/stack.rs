@@ -66,12 +66,13 @@ impl<const N: usize> Stack<N> {
         }
     }
 
-    /// The calling thread's stack, in place of what this one was. `own` is what the thread knows of it.
+    /// The calling thread's stack, in place of what this one was. `own` is what the thread knows of it. Returns the hash of its addresses ([`hash_of`]) if
+    /// that is known.
     #[inline(always)]
-    pub fn take_here(&mut self, own: &OwnStack) {
-        if let Some(registers) = Registers::here() {
-            self.len = take_own(registers, own, &mut self.addresses);
-        }
+    pub fn take_here(&mut self, own: &OwnStack) -> Option<u64> {
+        let (len, hash) = take_own(Registers::here()?, own, &mut self.addresses);
+        self.len = len;
+        hash
     }
 
     /// The stack of a thread that was interrupted with these registers. It is the calling thread's, in a signal handler.
@@ -101,20 +102,35 @@ impl<const N: usize> Stack<N> {
     }
 }
 
-/// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many.
+/// A hash of the addresses of a stack, not 0.
+///
+/// ```
+/// use freestone_os::stack::hash_of;
+///
+/// assert_ne!(hash_of(&[1, 2]), hash_of(&[2, 1]));
+/// ```
+#[must_use]
+pub fn hash_of(addresses: &[usize]) -> u64 {
+    let mixed = addresses.iter().fold(addresses.len() as u64, |hash, &address| {
+        let hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        hash ^ hash >> 29
+    });
+    mixed.wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ mixed >> 32 | 1
+}
+
+/// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many, and their hash if that is known.
 #[inline(never)]
-fn take_own(at: Registers, own: &OwnStack, places: &mut [usize]) -> usize {
+fn take_own(at: Registers, own: &OwnStack, places: &mut [usize]) -> (usize, Option<u64>) {
     let mut reader = own.reader(at.stack);
-    if let Some(n) = KNOWN.get(&at, &mut reader, places) {
-        return n;
+    if let Some((n, hash)) = KNOWN.get(&at, &mut reader, places) {
+        return (n, Some(hash));
     }
-    let room = places.len();
     let mut new = if reader.knows_some() { KNOWN.begin(&at) } else { None };
     let n = unwind(at, &mut reader, places, new.as_mut());
     if let Some(new) = new {
-        new.finish(n, room);
+        new.finish(places.get(..n).unwrap_or_default(), places.len());
     }
-    n
+    (n, None)
 }
 
 /// Writes the code addresses of a stack, as many as there are places. Returns how many. `new` learns what they depend on.

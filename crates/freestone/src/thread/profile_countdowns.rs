@@ -15,9 +15,10 @@ pub(crate) struct ProfileCountdowns {
     pub(super) own_stack: OwnStack,
     /// Bytes of large blocks until the next sampled one.
     pub(super) large: Cell<i64>,
-    /// What `Bins::allocs` is after the next sampled allocation of a class; in a watched heap, allocations until then. 0 before that was drawn.
+    /// What `Bins::frees` is when the next block of a class is chosen, if no blocks come into the bin otherwise; in a watched heap, allocations until the
+    /// next sampled one. 0 before that was drawn.
     pub(super) at: [Cell<u64>; N_CLASSES],
-    /// Room of a class's bin that was withdrawn because the sample is near: the hot paths get it later.
+    /// Room of a class's bin that was withdrawn because the next chosen block is near: the hot paths get it behind that.
     pub(super) withdrawn: [Cell<i64>; N_CLASSES],
 }
 

@@ -1,23 +1,26 @@
 //! Which allocations the heap profile samples, without an instruction in the hot paths.
 //!
-//! Each class counts its allocations anyway. A countdown, drawn after each sample, says which is sampled next. The hot paths take a slow path before
-//! they can pass it:
+//! Each small block that is allocated came into its bin before, once: freed, or in a batch. So as good as every so many-th allocation is every so many-th
+//! block that comes into the bin: a countdown, drawn after each, says which is *chosen*. The allocation that would take a chosen block from the bin is sampled.
 //!
 //! ```text
-//!  hot paths can allocate    what the bin has + what is freed into it before its room runs out    ≤    what is left of the countdown
+//!  free ─▶ counts down the bin's room, which ends with the block that is chosen     that free takes the slow path and chooses its block
+//!  batch ─▶ counted in the slow path that brings it                                  chooses among its blocks
 //!
-//!  bin ─▶ block ─▶ block ─▶ end      aside ─▶ block ─▶ … ─▶ end
-//!         └── a part of what is left      └── the rest, until the bin runs empty
+//!  bin ─▶ block ─▶ block ─▶ chosen ─▶ block ─▶ end
+//!                        └── a link that the hot path does not follow: the slow path samples, and the block stays, as if it had come just now
 //! ```
 //!
-//! Room that is not given is withdrawn: when the bin's room runs out, it gets the next part, which is all that such a free does; and all of it after the sample.
-//! With so many allocations left, some eight blocks stay at most while frees and allocations take turns: the way to a sample is a handful of slow paths, mostly
-//! for its last sixteen allocations (`docs/decisions/0047-what-a-sample-costs.md`).
+//! Whether a block is chosen depends on nothing that the program does, and nothing that the heap does meanwhile depends on that: a bin has its room and its
+//! batches as without a profile, is flushed as then, and hands the same blocks out in the same order. So each allocation is sampled with the same chance,
+//! and independently of all others, and estimates are right on average (`docs/decisions/0047-what-a-sample-costs.md`). An allocation that takes no block of the bin
+//! counts as a block that comes and goes: all those of a watched heap, and one that is guarded. Large blocks count down in bytes.
 //!
-//! So each sample is exactly the one that its countdown chose, and estimates are right on average. Large blocks count down in bytes.
+//! Room that is not given yet is withdrawn: where the room ends at a chosen block, the bin gets the next part, which is all that such a free does beside
+//! choosing.
 //!
 //! A sampled small block comes from a heap of its own, an explicit one: no thread owns it, so each free of it leaves the hot path, and is handed over to
-//! that heap at once, as those of all explicit heaps are. A sampled large block has a mark in its record.
+//! that heap at once, as those of all explicit heaps are. It counts as allocated by the heap that it was allocated for. A sampled large block has a mark in its record.
 //!
 //! **Rust.** The free of Rust's global allocator trusts the layout and puts a block into a bin without a look, if there is room. So where it allocates while
 //! the profile is on, bins get no room that the hot paths see: each free takes the slow path, which looks, and then uses the room that was withheld.
@@ -50,12 +53,20 @@ pub(super) fn is_asked<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().profile.is_asked()
 }
 
-/// Whether the hot paths cannot reach the next sample of a class with the blocks in its bin and the frees that it has room for. `false` if that takes a
-/// closer look.
+/// Whether the free that used up the room of a bin did so only because there is no more.
+#[inline(always)]
+pub(super) fn is_before_chosen<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
+    own.bins().frees(class) < countdowns.at[class].get()
+        && countdowns.session.get() == profile.session()
+        && !profile.notices_rust()
+}
+
+/// Whether the hot paths cannot reach the next block of a class that is chosen with the frees that its bin has room for. `false` if that takes a closer look.
 #[inline(always)]
 pub(super) fn is_far<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
-    own.bins().allocs_within_reach(class) < countdowns.at[class].get()
+    own.bins().frees_within_reach(class) < countdowns.at[class].get()
         && countdowns.session.get() == profile.session()
         && !profile.notices_rust()
 }
@@ -85,49 +96,113 @@ fn random<O: Os>(own: Own<'_, O>) -> u64 {
     own.shared().random.draw(|| own.shared().os().random())
 }
 
-/// Allocations of a class before the next sampled one; `None` if none is.
+/// Blocks that come into a class's bin until one is chosen, that one included: 0 if it came just now. `None` if none is.
 #[inline(always)]
-pub(super) fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
+fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
     let (_, countdowns) = countdowns(own)?;
-    let at = match countdowns.at[class].get() {
-        0 => draw(own, class)?,
-        at => at,
-    };
-    let before = if own.watch().is_some() { 0 } else { own.bins().allocs(class) };
-    Some((at - 1).saturating_sub(before))
+    match countdowns.at[class].get() {
+        0 => Some(draw(own, class)),
+        at => Some(at.saturating_sub(passed(own, class))),
+    }
 }
 
-/// Draws the next countdown of a class. Returns the count at which it ends.
+/// What a countdown of a class counts.
+fn passed<O: Os>(own: Own<'_, O>, class: usize) -> u64 {
+    if own.watch().is_some() { 0 } else { own.bins().frees(class) }
+}
+
+/// Draws the next countdown of a class, which begins now. Returns it.
+fn draw<O: Os>(own: Own<'_, O>, class: usize) -> u64 {
+    let left = draw_one(own, class);
+    own.heap().profile_countdowns().at[class].set(passed(own, class) + left);
+    left
+}
+
 #[inline(never)]
-fn draw<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
-    let (profile, countdowns) = countdowns(own)?;
-    let before = if own.watch().is_some() { 0 } else { own.bins().allocs(class) };
-    let at = before + profile.allocations_until(block_bytes(class), random(own));
-    countdowns.at[class].set(at);
-    Some(at)
+fn draw_one<O: Os>(own: Own<'_, O>, class: usize) -> u64 {
+    own.shared().profile.allocations_until(block_bytes(class), random(own))
 }
 
-/// A sampled block, if the allocation is due to be one.
+/// Counts a block that comes into the bin of a class other than by a free that uses up room, or an allocation that takes none from there. Returns whether it
+/// is chosen.
+fn chooses<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    let Some(left) = left(own, class) else { return false };
+    let at = &own.heap().profile_countdowns().at[class];
+    let left_now = if left > 1 { left - 1 } else { draw_one(own, class) };
+    at.set(passed(own, class) + left_now);
+    if own.watch().is_none() {
+        settle_to(own, class, left_now);
+    }
+    left <= 1
+}
+
+/// Counts a block that came first in the bin of a class other than by a free that uses up room.
+#[cold]
+pub(super) fn count_put<O: Os>(own: Own<'_, O>, class: usize) {
+    if chooses(own, class) {
+        own.bins().choose_first(class);
+    }
+}
+
+/// Counts a batch of `n` blocks that came first in the bin of a class. Its room is not settled.
+#[cold]
+pub(super) fn count_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) {
+    let Some(left) = left(own, class) else { return };
+    let left = own.bins().choose_among(class, u64::from(n), left, || draw_one(own, class));
+    own.heap().profile_countdowns().at[class].set(passed(own, class) + left);
+}
+
+/// Keeps a free that brought no block into the bin of a class out of its countdown.
+pub(super) fn count_free_beside<O: Os>(own: Own<'_, O>, class: usize) {
+    let at = &own.heap().profile_countdowns().at[class];
+    if own.watch().is_none() && at.get() > 0 {
+        at.set(at.get() + 1);
+    }
+}
+
+/// Handles the free that used up the room of a bin: chooses its block if that is due, and lets the bin have more of what was withdrawn. `false` if nothing was.
+pub(super) fn room_ended<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    let (bins, withdrawn) = (own.bins(), &own.heap().profile_countdowns().withdrawn[class]);
+    let Some(mut left) = left(own, class) else { return false };
+    if left == 0 {
+        bins.choose_first(class);
+        left = draw(own, class);
+    }
+    let has_more = bins.room_or_withheld(class) + withdrawn.get() >= 0;
+    if has_more {
+        settle_to(own, class, left);
+    }
+    has_more
+}
+
+/// Whether the first block of a class's bin is chosen.
+#[inline(always)]
+pub(super) fn finds_chosen<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    is_asked(own) && own.bins().is_first_chosen(class, || own.renew_view())
+}
+
+/// A sampled block, if the first block of the class's bin is chosen, which it is no more then. `takes_none`: the allocation will take no block of the bin.
 ///
 /// Inlined: each function less is a frame less in every stack.
 #[inline(always)]
-pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request, takes_none: bool) -> Option<NewBlock> {
     let takes = request.family != Family::Rust || own.watch().is_some() || own.shared().profile.meet_rust();
-    let left = left(own, class)?;
-    let at = &own.heap().profile_countdowns().at[class];
-    if left > 0 {
-        if own.watch().is_some() {
-            at.set(left);
-        }
+    let is_chosen = if takes_none { chooses(own, class) } else { finds_chosen(own, class) };
+    if !is_chosen {
         return None;
     }
-    draw(own, class);
-    let block = if takes { allocate(own, class, request) } else { None };
-    if block.is_none() {
-        // This allocation is not sampled, so it is not the one that the new countdown chose.
-        at.set(at.get() + 1);
+    if !takes_none {
+        own.bins().unchoose_first(class);
     }
-    block
+    if !takes || !own.shared().profile.is_on() {
+        return None;
+    }
+    let block = allocate(own, class, request)?;
+    if !takes_none {
+        // The block that was chosen stays, for another allocation: it comes anew.
+        count_put(own, class);
+    }
+    Some(block)
 }
 
 /// Allocates a block of the heap of sampled blocks, and records it.
@@ -138,7 +213,7 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
         return None;
     }
     let mut stack = Stack::<FRAMES_MOST>::EMPTY;
-    stack.take_here(&own.heap().profile_countdowns().own_stack);
+    let hash = stack.take_here(&own.heap().profile_countdowns().own_stack);
     let Some(entered) = enter(own.shared()) else {
         profile.count_dropped();
         return None;
@@ -147,59 +222,52 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     // A watched heap's bins are empty.
     let start = heap.bins().pop(class);
     let block = if start.is_null() { heap.allocate_for(*request) } else { NewBlock { start, zero: false } };
-    drop(entered);
-    if !block.start.is_null() {
-        profile.record_small(block.start.addr(), stack.addresses(), class);
+    if block.start.is_null() {
+        return None;
     }
-    (!block.start.is_null()).then_some(block)
+    // Its free counts for the heap that frees it, so this counts for the heap that it is for.
+    heap.bins().uncount_alloc(class);
+    drop(entered);
+    own.bins().count_single_alloc(class);
+    profile.record_small(block.start.addr(), (stack.addresses(), hash), class);
+    Some(block)
 }
 
-/// Lets the hot paths allocate no more of a class than `left`: withdraws a part of the bin's room, and sets blocks aside. `ran_empty` if the bin was empty
-/// just now: the program allocates more than it frees.
-pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize, left: u64, ran_empty: bool) {
-    let (bins, left) = (own.bins(), i64::try_from(left).unwrap_or(i64::MAX));
-    let withdrawn = &own.heap().profile_countdowns().withdrawn[class];
-    let (mut len, whole) = (bins.len(class), bins.room_or_withheld(class) + withdrawn.get());
-    if len.saturating_add(whole) > left && len > most_kept(left) {
-        len = bins.set_aside_all_but(class, share(left, ran_empty).min(len), len, &own.renew_view());
+/// Lets the room of a class's bin end with the block that is chosen next, if there is more: withdraws the rest.
+#[cold]
+pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
+    if own.watch().is_none() {
+        if let Some(left) = left(own, class) {
+            settle_to(own, class, left);
+        }
     }
-    let room = whole.min((left - len).max(0));
+}
+
+/// As [`settle`], of a bin that is not watched: that block is the `left`th that comes.
+#[inline(always)]
+fn settle_to<O: Os>(own: Own<'_, O>, class: usize, left: u64) {
+    let (bins, withdrawn) = (own.bins(), &own.heap().profile_countdowns().withdrawn[class]);
+    let whole = bins.room_or_withheld(class) + withdrawn.get();
+    let room = whole.min(i64::try_from(left).unwrap_or(i64::MAX) - 1);
     withdrawn.set(whole - room);
     if own.shared().profile.notices_rust() {
         bins.withhold(class, room);
-    } else if bins.room(class) != room {
+    } else {
         bins.grant(class, room);
     }
 }
 
-/// Lets a bin whose room ran out have more of what was withdrawn. `false` if nothing was, or if there is another reason to look at the bin.
+/// Grants a bin room for `frees` more blocks. What was withdrawn before counts no more. To be settled.
 #[inline(always)]
-pub(super) fn settle_again<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    let withdrawn = &own.heap().profile_countdowns().withdrawn[class];
-    if withdrawn.get() <= 0 || own.burst().awaits_last(class) {
-        return false;
-    }
-    let Some(left) = left(own, class).filter(|_| withdrawn.get() > 0) else { return false };
-    settle(own, class, left, false);
-    true
-}
-
-/// Notes that a bin got all its room, of which nothing is withdrawn.
-#[inline(always)]
-pub(super) fn note_granted<O: Os>(own: Own<'_, O>, class: usize) {
+pub(super) fn grant<O: Os>(own: Own<'_, O>, class: usize, frees: i64) {
     own.heap().profile_countdowns().withdrawn[class].set(0);
+    own.bins().grant(class, frees);
 }
 
-/// How many of `n` blocks an empty bin gets at once: no more than it can keep, so that none is set aside.
-#[cold]
-pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
-    let most = if own.watch().is_some() { None } else { left(own, class) };
-    most.map_or(n, |left| n.min(u32::try_from(most_kept(left as i64)).unwrap_or(n)).max(1))
-}
-
-/// Blocks that may stay in a bin, if `left` may be allocated: the rest is room for frees.
-fn most_kept(left: i64) -> i64 {
-    left - left / 8
+/// Frees that a bin has room for, those included that were withdrawn.
+#[inline(always)]
+pub(super) fn whole_room<O: Os>(own: Own<'_, O>, class: usize) -> i64 {
+    own.bins().room(class) + own.heap().profile_countdowns().withdrawn[class].get()
 }
 
 /// Frees a small block of Rust's global allocator if its frees are noticed: forgets it if it was sampled, and puts it into its bin otherwise.
@@ -219,18 +287,6 @@ pub(super) fn free_of_rust<O: Os>(own: Own<'_, O>, block: FreeBlock) -> Result<(
 #[inline(always)]
 pub(super) fn is_sampled<O: Os>(own: Own<'_, O>, generation: Generation) -> bool {
     generation.is_explicit() && own.shared().profile.is_generation(generation.number())
-}
-
-/// Blocks that stay in a bin of which `left` may be allocated. Few, because the others are room for frees, and each of these is looked at when the bin
-/// is cut; but not so few that a program that allocates and frees in turns often finds the bin empty. Half of them for a program that allocates more than
-/// it frees. At least one, if one may be allocated: a refill takes it.
-fn share(left: i64, ran_empty: bool) -> i64 {
-    /// With no more than that, both kinds of programs come to the slow path equally often.
-    const FEW: i64 = 16;
-    if ran_empty && left > FEW {
-        return left / 2;
-    }
-    (left / 16).max((left / 2).clamp(1, 8)).min(left)
 }
 
 /// Counts a large block with this record that was just handed out, and samples it if it is due.

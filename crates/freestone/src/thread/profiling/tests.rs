@@ -20,17 +20,7 @@ fn world(interval: u64, level: &str, seed: u64) -> World {
 
 fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
     let block = heap.allocate(size, 1).start;
-    if block.is_null() {
-        let c = crate::size_class::class_of(size);
-        panic!(
-            "left {:?} len {} room {} aside {} at {}",
-            left(heap, c),
-            heap.bins().len(c),
-            heap.bins().room(c),
-            heap.bins().len_with_aside(c),
-            heap.heap().profile_countdowns().at[c].get()
-        );
-    }
+    assert!(!block.is_null());
     block
 }
 
@@ -208,7 +198,7 @@ fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
 }
 
 #[test]
-fn the_hot_paths_cannot_reach_a_sample_and_have_all_room_when_it_is_far() {
+fn the_hot_paths_cannot_reach_a_chosen_block_unseen_and_have_all_room_when_it_is_far() {
     use crate::random::RandomNumbers;
     for (size, interval) in [(16, 1 << 9), (16, 1 << 16), (500, 1 << 14), (500, 1 << 20), (20_000, 1 << 16)] {
         let world = world(interval, "default", interval);
@@ -225,16 +215,134 @@ fn the_hot_paths_cannot_reach_a_sample_and_have_all_room_when_it_is_far() {
                 }
                 let (bins, left) = (heap.bins(), left(heap, class).expect("it is on") as i64);
                 let room = bins.room(class).max(0);
-                assert!(bins.len(class) + room <= left, "{size}: {} and {room} of {left}", bins.len(class));
-                let withdrawn = heap.heap().profile_countdowns().withdrawn[class].get();
-                most_room = most_room.max(room + withdrawn);
-                was_near |= withdrawn > 0;
-                was_far_again |= was_near && withdrawn == 0 && room > 0 && left > room;
+                assert!(room < left, "{size}: {room} of {left}");
+                let whole = whole_room(heap, class);
+                most_room = most_room.max(whole);
+                was_near |= whole > room;
+                was_far_again |= was_near && whole == room && room > 0;
             }
         }
         assert!(was_near && (was_far_again || interval < 1 << 14), "{size}");
         assert!(most_room <= i64::from(crate::thread::flush::own_capacity(heap, class)), "{size}: {most_room}");
         live.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}
+
+/// Whether a block is one that was sampled.
+fn is_sampled_block(world: &World, block: *mut u8) -> bool {
+    let entry = world.shared.pages.view().entry_of_block(block.addr());
+    entry.is_some_and(|entry| {
+        world.shared.profile.is_generation(entry.generation().number()) && entry.generation().is_explicit()
+    })
+}
+
+/// Programs that allocate and free in a pattern: how many blocks each time, positive or negative. The last blocks are freed first.
+const PATTERNS: [&[i32]; 6] =
+    [&[1, -1], &[33, -33], &[40, -7, 7, -20, 1, -1, 9, -29], &[3000, -3000], &[700, -650, 600, -650], &[2, -1, 1, -2]];
+
+#[test]
+fn every_place_of_a_pattern_is_sampled_as_often_as_any_other() {
+    const BLOCKS: usize = if cfg!(miri) { 3000 } else { 1_200_000 };
+    for (size, interval) in [(100, 1 << 12), (1000, 1 << 13)] {
+        let block_bytes = crate::size_class::block_bytes(crate::size_class::class_of(size));
+        let chance = -(-(block_bytes as f64) / interval as f64).exp_m1();
+        for pattern in PATTERNS {
+            let world = world(interval, "default", pattern.len() as u64 * interval);
+            let heap = world.heap();
+            let n_places: usize = pattern.iter().map(|&n| usize::try_from(n).unwrap_or(0)).sum();
+            let rounds = BLOCKS / n_places;
+            let mut n_sampled = std::vec![0u32; n_places];
+            let mut live = Vec::new();
+            for _ in 0..rounds {
+                let mut place = 0;
+                for &n in pattern {
+                    for _ in 0..n {
+                        let block = allocate_hot(heap, size);
+                        n_sampled[place] += u32::from(is_sampled_block(&world, block));
+                        live.push(block);
+                        place += 1;
+                    }
+                    for _ in n..0 {
+                        free(heap, live.pop().expect("no more than were allocated"));
+                    }
+                }
+            }
+            // Neighbours together, so that each sum has a few hundred samples at least.
+            let together = n_places.div_ceil(16);
+            for (at, sums) in n_sampled.chunks(together).enumerate() {
+                let n = (sums.len() * rounds) as f64;
+                let off = f64::from(sums.iter().sum::<u32>()) - n * chance;
+                let sigma = (n * chance * (1.0 - chance)).sqrt();
+                assert!(off.abs() < 4.5 * sigma, "{size} {pattern:?}, part {at}: off by {:.1} deviations", off / sigma);
+            }
+            // The first places of all are those that find their bin empty.
+            let off = f64::from(n_sampled[0]) - rounds as f64 * chance;
+            assert!(off.abs() < 4.5 * (rounds as f64 * chance).sqrt() + 1.0, "{size} {pattern:?}: {}", n_sampled[0]);
+            assert_eq!(world.shared.profile.n_dropped(), 0);
+            live.into_iter().for_each(|block| free(heap, block));
+            assert_eq!((heap.bins().live(crate::size_class::class_of(size)), estimates(&world).0), (0, 0.0));
+            world.check().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_profile_that_was_stopped_leaves_no_block_that_cannot_be_allocated() {
+    let world = world(64, "default", 5);
+    let heap = world.heap();
+    let class = crate::size_class::class_of(16);
+    let blocks: Vec<_> = (0..500).map(|_| allocate_hot(heap, 16)).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
+    let (n, n_samples) = (heap.bins().len(class), estimates(&world).1);
+    assert!(n > 100);
+    world.shared.profile.stop();
+    let blocks: Vec<_> = (0..n).map(|_| allocate_hot(heap, 16)).collect();
+    assert_eq!((heap.bins().len(class), estimates(&world).1), (0, n_samples));
+    assert!(blocks.iter().all(|&block| !is_sampled_block(&world, block)));
+    blocks.into_iter().for_each(|block| free(heap, block));
+    world.check().unwrap();
+}
+
+#[test]
+fn a_second_free_of_a_chosen_block_is_reported() {
+    use crate::config::key;
+    use crate::misuse::{Misuse, seen};
+    let world = world(1, "default", 3);
+    world.set(key::MISUSE, "report");
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..9).map(|_| heap.bins().pop(crate::size_class::class_of(48))).collect();
+    assert!(blocks.iter().all(|block| block.is_null()), "every block of the bin is chosen");
+    world.shared.profile.stop();
+    let blocks: Vec<_> = (0..9).map(|_| allocate(heap, 48)).collect();
+    assert!(world.shared.profile.start(1));
+    blocks.iter().for_each(|&block| free(heap, block));
+    let class = crate::size_class::class_of(48);
+    heap.bins().choose_first(class);
+    free(heap, blocks[4]);
+    free(heap, blocks[8]);
+    let twice = |at: usize| (Misuse::DoubleFree { block_bytes: 48 }, blocks[at].addr());
+    assert_eq!(seen::take(), [twice(4), twice(8)]);
+    world.check().unwrap();
+}
+
+#[test]
+fn guarded_blocks_and_samples_take_none_from_each_other() {
+    use crate::config::key;
+    for level in LEVELS {
+        let (interval, n) = (1 << 12, 60_000);
+        let world = world(interval, level, 77);
+        world.set(key::GUARD_SAMPLE, "20");
+        let heap = world.heap();
+        let mut n_guarded = 0;
+        for _ in 0..n {
+            let block = allocate_hot(heap, 100);
+            n_guarded += usize::from(world.shared.guarded.contains(block.addr()));
+            free(heap, block);
+        }
+        assert!((n / 26..n / 16).contains(&n_guarded), "{level}: {n_guarded}");
+        let since_start = estimates(&world).1;
+        assert!(is_near(since_start, (n * 112) as f64, 112, interval), "{level}: {since_start}");
         world.check().unwrap();
     }
 }
