@@ -27,13 +27,17 @@ pub(crate) fn own_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 /// Handles a bin whose room is used up: the heap profile may have withdrawn some.
 #[inline(always)]
 pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) { choose_or_look(own, class) } else { look_at_full(own, class) }
+    if profiling::is_asked(own) && !profiling::is_before_chosen(own, class) {
+        choose_or_look(own, class);
+    } else {
+        look_at_full(own, class);
+    }
 }
 
 #[cold]
 #[inline(never)]
 fn choose_or_look<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_before_chosen(own, class) || !profiling::room_ended(own, class) {
+    if !profiling::room_ended(own, class) {
         look_at_full(own, class);
     }
 }

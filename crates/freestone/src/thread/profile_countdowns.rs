@@ -34,9 +34,14 @@ impl ProfileCountdowns {
         }
     }
 
-    /// Forgets what was drawn and what is known of the stack: another thread gets the heap.
-    pub(crate) fn change_thread(&self) {
+    /// Forgets everything: another heap begins in the record.
+    pub(crate) fn begin(&self) {
         self.session.set(0);
+        self.change_thread();
+    }
+
+    /// Forgets what is known of the stack: another thread gets the heap. The countdowns go on, for they have no memory of who allocated.
+    pub(crate) fn change_thread(&self) {
         self.own_stack.forget();
     }
 }

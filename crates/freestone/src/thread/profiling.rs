@@ -53,22 +53,23 @@ pub(super) fn is_asked<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().profile.is_asked()
 }
 
-/// Whether the free that used up the room of a bin did so only because there is no more.
+/// Whether the block that was freed just now, and used up its bin's room, comes before the one that is chosen next. `false` if that takes a closer look.
 #[inline(always)]
 pub(super) fn is_before_chosen<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
-    own.bins().frees(class) < countdowns.at[class].get()
-        && countdowns.session.get() == profile.session()
-        && !profile.notices_rust()
+    comes_after(own, class, own.bins().frees_within_reach(class) + 1)
 }
 
 /// Whether the hot paths cannot reach the next block of a class that is chosen with the frees that its bin has room for. `false` if that takes a closer look.
 #[inline(always)]
 pub(super) fn is_far<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    comes_after(own, class, own.bins().frees_within_reach(class))
+}
+
+/// Whether the next block of a class is chosen after so many frees. `false` if that takes a closer look.
+#[inline(always)]
+fn comes_after<O: Os>(own: Own<'_, O>, class: usize, frees: u64) -> bool {
     let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
-    own.bins().frees_within_reach(class) < countdowns.at[class].get()
-        && countdowns.session.get() == profile.session()
-        && !profile.notices_rust()
+    frees < countdowns.at[class].get() && countdowns.session.get() == profile.session() && !profile.notices_rust()
 }
 
 /// The profile and the heap's countdowns, those of this session; `None` if the heap's blocks are not sampled.

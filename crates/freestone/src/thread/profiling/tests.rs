@@ -288,6 +288,21 @@ fn every_place_of_a_pattern_is_sampled_as_often_as_any_other() {
 }
 
 #[test]
+fn a_heap_that_many_short_threads_use_in_turn_is_sampled_as_often() {
+    let (interval, n) = (1 << 12, 100_000);
+    let world = world(interval, "default", 21);
+    let heap = world.heap();
+    for _ in 0..n / 10 {
+        heap.heap().change_thread();
+        let blocks: Vec<_> = (0..10).map(|_| allocate_hot(heap, 100)).collect();
+        blocks.into_iter().for_each(|block| free(heap, block));
+    }
+    let since_start = estimates(&world).1;
+    assert!(is_near(since_start, (n * 112) as f64, 112, interval), "{since_start}");
+    world.check().unwrap();
+}
+
+#[test]
 fn a_profile_that_was_stopped_leaves_no_block_that_cannot_be_allocated() {
     let world = world(64, "default", 5);
     let heap = world.heap();
