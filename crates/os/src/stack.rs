@@ -22,6 +22,7 @@ use rule::RuleWord;
 use rule_cache::{Kept, RULES};
 
 mod call_frame;
+mod hash;
 mod known_stacks;
 #[cfg(door = "linux")]
 mod own_stack;
@@ -31,6 +32,7 @@ mod rule_cache;
 
 #[cfg(not(door = "linux"))]
 pub use crate::absent::own_stack::OwnStack;
+pub use hash::hash_of;
 #[cfg(door = "linux")]
 pub use own_stack::OwnStack;
 pub use registers::Registers;
@@ -100,22 +102,6 @@ impl<const N: usize> Stack<N> {
     pub fn addresses(&self) -> &[usize] {
         self.addresses.get(..self.len).unwrap_or_default()
     }
-}
-
-/// A hash of the addresses of a stack, not 0.
-///
-/// ```
-/// use freestone_os::stack::hash_of;
-///
-/// assert_ne!(hash_of(&[1, 2]), hash_of(&[2, 1]));
-/// ```
-#[must_use]
-pub fn hash_of(addresses: &[usize]) -> u64 {
-    let mixed = addresses.iter().fold(addresses.len() as u64, |hash, &address| {
-        let hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        hash ^ hash >> 29
-    });
-    mixed.wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ mixed >> 32 | 1
 }
 
 /// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many, and their hash if that is known.

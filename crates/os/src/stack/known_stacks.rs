@@ -18,7 +18,7 @@
 //! Threads: any. An entry has one writer at a time; who finds it being written, or written meanwhile, takes it for another stack. So a signal handler
 //! that interrupts a writer waits for nobody. The entries are mapped when the first is kept.
 
-use super::hash_of;
+use super::hash::hash_of;
 use super::registers::{Registers, plain};
 use super::rule::{Place, RuleWord};
 use crate::late::Late;
