@@ -247,7 +247,7 @@ fn check_bin<O: Os>(shared: &Shared<O>, own: Own<'_, O>, class: usize) -> Result
         hold(len <= i64::from(u32::MAX), "bins end", first)?;
         // SAFETY: the block is in a bin, so no code uses it, and its first word links to the next.
         let next = unsafe { free_node::next(block, own.bins().key()) };
-        block = if next == END_OF_BIN { ptr::null_mut() } else { next };
+        block = if next == END_OF_BIN { ptr::null_mut() } else { free_node::not_chosen(next) };
     }
     hold(len == own.bins().len(class), "a bin has as many blocks as counted", PageIndex::NONE)
 }

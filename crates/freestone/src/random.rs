@@ -21,6 +21,7 @@ impl RandomNumbers {
     }
 
     /// A random number; `first` gives the seed, which the first draw asks for.
+    #[inline]
     pub(crate) fn draw(&self, first: impl FnOnce() -> u64) -> u64 {
         if self.state.load(Ordering::Relaxed) == 0 {
             let _ = self.state.compare_exchange(0, first() | 1, Ordering::Relaxed, Ordering::Relaxed);
@@ -30,6 +31,7 @@ impl RandomNumbers {
 }
 
 /// A number of which each bit depends on all bits of another (the finalizer of SplitMix64).
+#[inline]
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -277,6 +277,17 @@ pub(crate) mod own_stack {
 
 /// Reading memory of which nothing is known: none is read.
 pub(crate) mod readable {
+    /// No range.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct KnownRange;
+
+    impl KnownRange {
+        /// No word.
+        pub(crate) fn word(self, _at: usize) -> Option<usize> {
+            None
+        }
+    }
+
     /// Reads nothing.
     #[derive(Debug)]
     pub(crate) struct Reader;
@@ -290,6 +301,11 @@ pub(crate) mod readable {
         /// Nothing.
         pub(crate) fn knows_some(&self) -> bool {
             false
+        }
+
+        /// Nothing.
+        pub(crate) fn known(&self) -> KnownRange {
+            KnownRange
         }
 
         /// No bytes.

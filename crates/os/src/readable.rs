@@ -13,12 +13,34 @@ use crate::{Errno, process};
 use core::ptr;
 use freestone_base::ptr as address;
 
+/// A range that can be read without a question.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownRange {
+    start: usize,
+    bytes: usize,
+}
+
+impl KnownRange {
+    /// The word at `at`, if it is aligned and in the range.
+    #[inline(always)]
+    pub(crate) fn word(self, at: usize) -> Option<usize> {
+        if at % size_of::<usize>() != 0 || !self.has(at) {
+            return None;
+        }
+        // SAFETY: an aligned word is not half in what is known.
+        Some(unsafe { address::from_exposed::<usize>(at).read() })
+    }
+
+    #[inline(always)]
+    fn has(self, at: usize) -> bool {
+        at.wrapping_sub(self.start) < self.bytes
+    }
+}
+
 /// The last OS page that could be read, and what can be read without a question.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    /// Where the range starts that can be read, and its bytes.
-    known: usize,
-    known_bytes: usize,
+    known: KnownRange,
     page: usize,
     /// The bits of an address that say which OS page it is in.
     mask: usize,
@@ -27,20 +49,25 @@ pub(crate) struct Reader {
 impl Reader {
     /// Nothing is known.
     pub(crate) fn new() -> Self {
-        Self { known: 0, known_bytes: 0, page: usize::MAX, mask: !(process::os_page_bytes() - 1) }
+        Self { known: KnownRange { start: 0, bytes: 0 }, page: usize::MAX, mask: !(process::os_page_bytes() - 1) }
     }
 
-    /// Knows that `bytes` from `known` on can be read, which both are multiples of a word.
+    /// Knows that `bytes` from `start` on can be read, which both are multiples of a word.
     ///
     /// # Safety
     /// - They can be, as long as the reader is used.
-    pub(crate) unsafe fn with_known(known: usize, bytes: usize) -> Self {
-        Self { known, known_bytes: bytes, ..Self::new() }
+    pub(crate) unsafe fn with_known(start: usize, bytes: usize) -> Self {
+        Self { known: KnownRange { start, bytes }, ..Self::new() }
+    }
+
+    /// The range that it knows to be readable.
+    pub(crate) fn known(&self) -> KnownRange {
+        self.known
     }
 
     /// Whether it knows a range that can be read.
     pub(crate) fn knows_some(&self) -> bool {
-        self.known_bytes != 0
+        self.known.bytes != 0
     }
 
     /// The bytes at `at`, if they can be read.
@@ -70,7 +97,7 @@ impl Reader {
 
     #[inline]
     fn is_readable(&mut self, at: usize) -> bool {
-        at.wrapping_sub(self.known) < self.known_bytes || at & self.mask == self.page || self.ask(at & self.mask)
+        self.known.has(at) || at & self.mask == self.page || self.ask(at & self.mask)
     }
 
     #[cold]

@@ -22,6 +22,7 @@ use rule::RuleWord;
 use rule_cache::{Kept, RULES};
 
 mod call_frame;
+mod hash;
 mod known_stacks;
 #[cfg(door = "linux")]
 mod own_stack;
@@ -31,6 +32,7 @@ mod rule_cache;
 
 #[cfg(not(door = "linux"))]
 pub use crate::absent::own_stack::OwnStack;
+pub use hash::hash_of;
 #[cfg(door = "linux")]
 pub use own_stack::OwnStack;
 pub use registers::Registers;
@@ -66,12 +68,13 @@ impl<const N: usize> Stack<N> {
         }
     }
 
-    /// The calling thread's stack, in place of what this one was. `own` is what the thread knows of it.
+    /// The calling thread's stack, in place of what this one was. `own` is what the thread knows of it. Returns the hash of its addresses ([`hash_of`]) if
+    /// that is known.
     #[inline(always)]
-    pub fn take_here(&mut self, own: &OwnStack) {
-        if let Some(registers) = Registers::here() {
-            self.len = take_own(registers, own, &mut self.addresses);
-        }
+    pub fn take_here(&mut self, own: &OwnStack) -> Option<u64> {
+        let (len, hash) = take_own(Registers::here()?, own, &mut self.addresses);
+        self.len = len;
+        hash
     }
 
     /// The stack of a thread that was interrupted with these registers. It is the calling thread's, in a signal handler.
@@ -101,20 +104,19 @@ impl<const N: usize> Stack<N> {
     }
 }
 
-/// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many.
+/// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many, and their hash if that is known.
 #[inline(never)]
-fn take_own(at: Registers, own: &OwnStack, places: &mut [usize]) -> usize {
+fn take_own(at: Registers, own: &OwnStack, places: &mut [usize]) -> (usize, Option<u64>) {
     let mut reader = own.reader(at.stack);
-    if let Some(n) = KNOWN.get(&at, &mut reader, places) {
-        return n;
+    if let Some((n, hash)) = KNOWN.get(&at, &mut reader, places) {
+        return (n, Some(hash));
     }
-    let room = places.len();
     let mut new = if reader.knows_some() { KNOWN.begin(&at) } else { None };
     let n = unwind(at, &mut reader, places, new.as_mut());
     if let Some(new) = new {
-        new.finish(n, room);
+        new.finish(places.get(..n).unwrap_or_default(), places.len());
     }
-    n
+    (n, None)
 }
 
 /// Writes the code addresses of a stack, as many as there are places. Returns how many. `new` learns what they depend on.

@@ -19,6 +19,7 @@ use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ptr;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use freestone_os::stack::hash_of;
 use freestone_os::{Late, Zeroed};
 
 /// Frames of a stack that are recorded at most.
@@ -47,7 +48,7 @@ pub(crate) struct HeapProfile {
     /// The last interval that was not 0.
     last_interval: AtomicU64,
     session: AtomicU32,
-    /// Whether slow paths have to ask: allocations are sampled, or frees of Rust's global allocator are noticed.
+    /// Whether slow paths have to ask: it was started, so that bins may have blocks that were chosen.
     is_asked: AtomicBool,
     /// Whether frees of Rust's global allocator are noticed.
     notices_rust: AtomicBool,
@@ -92,7 +93,7 @@ impl HeapProfile {
         self.tables.place()
     }
 
-    /// Whether slow paths have to ask what is to be done: allocations are sampled, or frees of Rust's global allocator are noticed.
+    /// Whether slow paths have to ask what is to be done: it was started at some time.
     #[inline(always)]
     pub(crate) fn is_asked(&self) -> bool {
         self.is_asked.load(Ordering::Relaxed)
@@ -163,7 +164,6 @@ impl HeapProfile {
     /// Samples no more. What is live stays known, and is forgotten as it is freed.
     pub(crate) fn stop(&self) {
         self.interval.store(0, Ordering::Relaxed);
-        self.is_asked.store(self.notices_rust(), Ordering::Relaxed);
     }
 
     /// Whether it was ever started.
@@ -198,8 +198,8 @@ impl HeapProfile {
         has_room
     }
 
-    /// Records that the block at `address`, of a size class, was sampled with this stack.
-    pub(crate) fn record_small(&self, address: usize, stack: &[usize], class: usize) {
+    /// Records that the block at `address`, of a size class, was sampled with this stack, and its hash if that is known.
+    pub(crate) fn record_small(&self, address: usize, stack: (&[usize], Option<u64>), class: usize) {
         if let Some(tables) = self.tables.get() {
             self.record(tables, address, stack, tables.weights[class].sum());
         }
@@ -208,11 +208,11 @@ impl HeapProfile {
     /// Records that the large block at `address`, of `bytes`, was sampled with this stack. `false` if there is no room.
     pub(crate) fn record_large(&self, address: usize, stack: &[usize], bytes: usize) -> bool {
         let weight = weight_of(bytes, self.last_interval());
-        self.tables.get().is_some_and(|tables| self.record(tables, address, stack, weight))
+        self.tables.get().is_some_and(|tables| self.record(tables, address, (stack, None), weight))
     }
 
-    fn record(&self, tables: &Tables, address: usize, stack: &[usize], weight: Weight) -> bool {
-        let index = tables.stacks.intern(stack);
+    fn record(&self, tables: &Tables, address: usize, (stack, hash): (&[usize], Option<u64>), weight: Weight) -> bool {
+        let index = tables.stacks.intern(stack, hash.unwrap_or_else(|| hash_of(stack)));
         let Some(stack) = index.filter(|&stack| tables.live.insert(address, Sample { stack, weight })) else {
             self.drop_one();
             return false;

@@ -71,9 +71,8 @@ pub(crate) struct StackCounts {
 }
 
 impl StackTable {
-    /// The number of a stack, which is stored if it is new; `None` if there is no room for it.
-    pub(crate) fn intern(&self, addresses: &[usize]) -> Option<StackIndex> {
-        let hash = hash_of(addresses);
+    /// The number of a stack with this hash (`freestone_os::stack::hash_of`), which is stored if it is new; `None` if there is no room for it.
+    pub(crate) fn intern(&self, addresses: &[usize], hash: u64) -> Option<StackIndex> {
         for step in 0..N_STACKS {
             let index = (hash as usize).wrapping_add(step) % N_STACKS;
             let entry = self.entries.get(index)?;
@@ -167,15 +166,6 @@ impl StackEntry {
             at_peak: if is_kept { self.at_peak.sum() } else { self.live.sum() },
         }
     }
-}
-
-/// A hash of addresses, not 0.
-fn hash_of(addresses: &[usize]) -> u64 {
-    let mixed = addresses.iter().fold(addresses.len() as u64, |hash, &address| {
-        let hash = (hash ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        hash ^ hash >> 29
-    });
-    mixed.wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ mixed >> 32 | 1
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@
 //! `malloc` clears the mark. So a block that is freed and has it was freed before, or the program wrote the same number there: `free` leaves its
 //! hot path, and `thread::double_free` finds out which. The mark needs no secrecy for that.
 //!
+//! A link to a block that the heap profile has chosen is its address and [`CHOSEN`]: the hot path takes that for a damaged link, and the allocation that would
+//! take the block is sampled (`thread::profiling`). Only links of bins are such.
+//!
 //! A mark also says where the block is. If a block that comes out of a bin or an inbox has another mark than that place gives, the block was
 //! freed again meanwhile, or the program wrote to it.
 //!
@@ -45,6 +48,9 @@ const BUFFERED: i32 = i32::MIN + 1;
 
 /// The end of a bin: no block has this address, and like a damaged link it fails the test for alignment.
 pub(crate) const END_OF_BIN: *mut Node = ptr::without_provenance_mut(1);
+
+/// What the address of a chosen block has added where the block is linked.
+const CHOSEN: usize = GRANULE_BYTES / 2;
 
 /// The layout of the first two words of a free block.
 #[derive(Debug)]
@@ -215,6 +221,26 @@ pub(crate) unsafe fn next(block: *mut Node, key: LinkKey) -> *mut Node {
     key.apply(unsafe { (*block).next })
 }
 
+/// The block `n` behind another in a bin, which has as many.
+///
+/// # Safety
+/// - The blocks are free, the caller's, and were linked with `key` just now.
+pub(crate) unsafe fn behind(block: *mut Node, n: u64, key: LinkKey) -> *mut Node {
+    // SAFETY: this function's contract is that of `next`.
+    (0..n).fold(block, |block, _| not_chosen(unsafe { next(block, key) }))
+}
+
+/// A link to a block of a bin that is chosen.
+pub(crate) fn chosen(block: *mut Node) -> *mut Node {
+    block.map_addr(|address| address | CHOSEN)
+}
+
+/// The block that a link of a bin leads to, chosen or not; the end stays the end.
+#[inline(always)]
+pub(crate) fn not_chosen(link: *mut Node) -> *mut Node {
+    link.map_addr(|address| address & !CHOSEN)
+}
+
 /// Prefetches the block that a block in transit names.
 ///
 /// # Safety
@@ -274,7 +300,7 @@ impl Chain {
 /// The blocks of a bin, up to its end or a link that is damaged, which a key tells.
 #[derive(Debug)]
 pub(crate) struct Linked<'a> {
-    /// The next block, or the end, or what a damaged link says.
+    /// The link to the next block, or the end, or what a damaged link says.
     pub(crate) at: *mut Node,
     /// The block before, or null.
     pub(crate) before: *mut Node,
@@ -298,13 +324,14 @@ impl Iterator for Linked<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<*mut Node> {
-        if self.at == END_OF_BIN || !(self.key.is_plain() || is_plausible(self.at, self.class, self.view)) {
+        let at = not_chosen(self.at);
+        if at == END_OF_BIN || !(self.key.is_plain() || is_plausible(at, self.class, self.view)) {
             return None;
         }
-        self.before = self.at;
+        self.before = at;
         // SAFETY: the block is in the bin: free, and its first word is its link.
-        self.at = unsafe { next(self.at, self.key) };
-        Some(self.before)
+        self.at = unsafe { next(at, self.key) };
+        Some(at)
     }
 }
 

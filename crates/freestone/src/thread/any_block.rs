@@ -132,8 +132,12 @@ impl<O: Os + 'static> Own<'_, O> {
         }
         match class {
             Some(class) => {
-                let block = self.bins().pop(class);
-                if block.is_null() { self.refill(class) } else { NewBlock { start: block, zero: false } }
+                let start = self.bins().pop(class);
+                let block = if start.is_null() { self.refill(class) } else { NewBlock { start, zero: false } };
+                if block.start.is_null() && profiling::finds_chosen(self, class) {
+                    return self.allocate_for(request);
+                }
+                block
             }
             None if size > isize::MAX as usize || align > ALIGN_MAX => NewBlock::NONE,
             None => large::allocate(self, size, align),

@@ -267,7 +267,18 @@ impl Bins {
 
     /// The first block of a bin, or null: for checks.
     pub(crate) fn first(&self, class: usize) -> *mut Node {
-        if self.is_empty(class) { ptr::null_mut() } else { self.heads[class].get() }
+        if self.is_empty(class) { ptr::null_mut() } else { free_node::not_chosen(self.heads[class].get()) }
+    }
+
+    /// The block `n` behind one of a bin that has as many, all of which were put there just now; of null, the first one is 1 behind.
+    fn behind(&self, class: usize, block: *mut Node, n: u64) -> *mut Node {
+        match n {
+            0 => block,
+            // SAFETY: the blocks are in the bin: free, and linked with its key.
+            _ if block.is_null() => unsafe { free_node::behind(self.first(class), n - 1, self.key()) },
+            // SAFETY: as above.
+            _ => unsafe { free_node::behind(block, n, self.key()) },
+        }
     }
 
     /// Blocks handed out of a bin, ever.
@@ -298,6 +309,13 @@ impl Bins {
         self.count_moved(class, 1);
     }
 
+    /// Takes back the count of an allocation: it counts elsewhere.
+    pub(crate) fn uncount_alloc(&self, class: usize) {
+        let allocs = &self.allocs[class];
+        allocs.store(allocs.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
+        self.count_moved(class, -1);
+    }
+
     /// Counts a block that was freed and does not come into the bin.
     #[inline(always)]
     pub(crate) fn count_single_free(&self, class: usize) {
@@ -317,11 +335,10 @@ impl Bins {
         self.classes[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
     }
 
-    /// What [`Bins::allocs`] is when the bin runs empty after as many frees as it has room for: the hot paths cannot get further.
+    /// What [`Bins::frees`] is when the bin's room is used up: the hot paths cannot get further.
     #[inline(always)]
-    pub(crate) fn allocs_within_reach(&self, class: usize) -> u64 {
-        let state = &self.classes[class];
-        state.moved.load(Ordering::Relaxed).wrapping_add(state.granted.load(Ordering::Relaxed)) as u64
+    pub(crate) fn frees_within_reach(&self, class: usize) -> u64 {
+        self.classes[class].granted.load(Ordering::Relaxed) as u64
     }
 
     /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
@@ -332,10 +349,12 @@ impl Bins {
     }
 
     /// Grants a bin room for `frees` more blocks before the slow path checks it again.
+    #[inline(always)]
     pub(crate) fn grant(&self, class: usize, frees: i64) {
         let granted = &self.classes[class].granted;
         granted.store(granted.load(Ordering::Relaxed) + frees - self.room(class), Ordering::Relaxed);
         self.room[class].store(frees, Ordering::Relaxed);
+        self.classes[class].withheld.set(0);
     }
 
     /// Withholds the room of a bin, `frees`, from the hot paths, which find none.
@@ -346,10 +365,7 @@ impl Bins {
 
     /// Frees until the slow path checks a bin, whether or not the hot paths see them.
     pub(crate) fn room_or_withheld(&self, class: usize) -> i64 {
-        match self.room(class) {
-            0 => self.classes[class].withheld.get(),
-            room => room,
-        }
+        self.room(class) + self.classes[class].withheld.get()
     }
 
     /// Puts a freed block into its bin if it has room that is withheld from the hot paths; else gives it back.
@@ -423,6 +439,7 @@ impl Bins {
 
 mod aside;
 mod bin_state;
+mod chosen;
 mod sampling;
 use bin_state::BinState;
 

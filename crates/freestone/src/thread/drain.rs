@@ -56,10 +56,10 @@ fn report<O: Os>(own: Own<'_, O>, what: Misuse, address: usize) {
 fn put<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     let class = block.class();
     own.bins().put(block);
+    sampling::count_put(own, class);
     if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
-        flush::overflow(own, class);
+        flush::look_at_full(own, class);
     }
-    sampling::settle(own, class);
 }
 
 #[cfg(test)]

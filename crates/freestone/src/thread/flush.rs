@@ -27,13 +27,17 @@ pub(crate) fn own_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 /// Handles a bin whose room is used up: the heap profile may have withdrawn some.
 #[inline(always)]
 pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) { settle_or_look(own, class) } else { look_at_full(own, class) }
+    if profiling::is_asked(own) && !profiling::is_before_chosen(own, class) {
+        choose_or_look(own, class);
+    } else {
+        look_at_full(own, class);
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn settle_or_look<O: Os>(own: Own<'_, O>, class: usize) {
-    if !profiling::settle_again(own, class) {
+fn choose_or_look<O: Os>(own: Own<'_, O>, class: usize) {
+    if !profiling::room_ended(own, class) {
         look_at_full(own, class);
     }
 }
@@ -41,7 +45,7 @@ fn settle_or_look<O: Os>(own: Own<'_, O>, class: usize) {
 /// Flushes a bin if it is full, and grants it room again.
 #[cold]
 #[inline(never)]
-fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
+pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let (bins, burst) = (own.bins(), own.burst());
     let (capacity, flushed) = (bin_capacity(own, class), bins.flushed(class));
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
@@ -55,7 +59,7 @@ fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     if was_last {
         end_burst(own);
     }
-    bins.grant(class, (allowed - bins.len_with_aside(class)).max(0));
+    profiling::grant(own, class, (allowed - bins.len_with_aside(class)).max(0));
     if burst.is_on_watch(bins.flushed(class)) {
         await_last(own, class);
     }
@@ -66,8 +70,9 @@ fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
 #[inline]
 fn await_last<O: Os>(own: Own<'_, O>, class: usize) {
     let bins = own.bins();
-    if let Some(room) = own.burst().await_last(class, bins.live(class), bins.room(class)) {
-        bins.grant(class, room);
+    if let Some(room) = own.burst().await_last(class, bins.live(class), profiling::whole_room(own, class)) {
+        profiling::grant(own, class, room);
+        sampling::settle(own, class);
     }
 }
 
@@ -122,7 +127,6 @@ pub(crate) fn free_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
     sampling::put_back(own, class);
     send_all_but(own, class, keep);
-    sampling::settle(own, class);
 }
 
 fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {

@@ -137,6 +137,7 @@ impl FreeBatch {
 #[derive(Debug)]
 #[must_use = "free blocks that are dropped are lost"]
 pub(crate) struct FreeChain {
+    /// The link to it.
     first: *mut Node,
     n_left: u32,
     class: usize,
@@ -163,7 +164,7 @@ impl FreeChain {
     /// The first block, or what a damaged link says; null when no block is left.
     #[inline]
     pub(crate) fn first(&self) -> *mut Node {
-        if self.n_left == 0 || self.first == END_OF_BIN { ptr::null_mut() } else { self.first }
+        if self.n_left == 0 || self.first == END_OF_BIN { ptr::null_mut() } else { free_node::not_chosen(self.first) }
     }
 
     /// What its links are encoded with; plain if nothing is known of its blocks' marks.
@@ -207,7 +208,7 @@ impl FreeChain {
     #[inline]
     pub(crate) fn second(&self) -> *mut Node {
         // SAFETY: as in `pop`.
-        unsafe { free_node::next(self.first, self.key) }
+        unsafe { free_node::next(self.first(), self.key) }
     }
 
     /// Continues at `first`, with `n` blocks fewer: they went to their span. `before` linked to it.

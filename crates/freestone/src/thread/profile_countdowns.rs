@@ -15,9 +15,10 @@ pub(crate) struct ProfileCountdowns {
     pub(super) own_stack: OwnStack,
     /// Bytes of large blocks until the next sampled one.
     pub(super) large: Cell<i64>,
-    /// What `Bins::allocs` is after the next sampled allocation of a class; in a watched heap, allocations until then. 0 before that was drawn.
+    /// What `Bins::frees` is when the next block of a class is chosen, if no blocks come into the bin otherwise; in a watched heap, allocations until the
+    /// next sampled one. 0 before that was drawn.
     pub(super) at: [Cell<u64>; N_CLASSES],
-    /// Room of a class's bin that was withdrawn because the sample is near: the hot paths get it later.
+    /// Room of a class's bin that was withdrawn because the next chosen block is near: the hot paths get it behind that.
     pub(super) withdrawn: [Cell<i64>; N_CLASSES],
 }
 
@@ -33,9 +34,14 @@ impl ProfileCountdowns {
         }
     }
 
-    /// Forgets what was drawn and what is known of the stack: another thread gets the heap.
-    pub(crate) fn change_thread(&self) {
+    /// Forgets everything: another heap begins in the record.
+    pub(crate) fn begin(&self) {
         self.session.set(0);
+        self.change_thread();
+    }
+
+    /// Forgets what is known of the stack: another thread gets the heap. The countdowns go on, for they have no memory of who allocated.
+    pub(crate) fn change_thread(&self) {
         self.own_stack.forget();
     }
 }

@@ -1,23 +1,26 @@
 //! Which allocations the heap profile samples, without an instruction in the hot paths.
 //!
-//! Each class counts its allocations anyway. A countdown, drawn after each sample, says which is sampled next. The hot paths take a slow path before
-//! they can pass it:
+//! Each small block that is allocated came into its bin before, once: freed, or in a batch. So as good as every so many-th allocation is every so many-th
+//! block that comes into the bin: a countdown, drawn after each, says which is *chosen*. The allocation that would take a chosen block from the bin is sampled.
 //!
 //! ```text
-//!  hot paths can allocate    what the bin has + what is freed into it before its room runs out    ≤    what is left of the countdown
+//!  free ─▶ counts down the bin's room, which ends with the block that is chosen     that free takes the slow path and chooses its block
+//!  batch ─▶ counted in the slow path that brings it                                  chooses among its blocks
 //!
-//!  bin ─▶ block ─▶ block ─▶ end      aside ─▶ block ─▶ … ─▶ end
-//!         └── a part of what is left      └── the rest, until the bin runs empty
+//!  bin ─▶ block ─▶ block ─▶ chosen ─▶ block ─▶ end
+//!                        └── a link that the hot path does not follow: the slow path samples, and the block stays, as if it had come just now
 //! ```
 //!
-//! Room that is not given is withdrawn: when the bin's room runs out, it gets the next part, which is all that such a free does; and all of it after the sample.
-//! With so many allocations left, some eight blocks stay at most while frees and allocations take turns: the way to a sample is a handful of slow paths, mostly
-//! for its last sixteen allocations (`docs/decisions/0047-what-a-sample-costs.md`).
+//! Whether a block is chosen depends on nothing that the program does, and nothing that the heap does meanwhile depends on that: a bin has its room and its
+//! batches as without a profile, is flushed as then, and hands the same blocks out in the same order. So each allocation is sampled with the same chance,
+//! and independently of all others, and estimates are right on average (`docs/decisions/0047-what-a-sample-costs.md`). An allocation that takes no block of the bin
+//! counts as a block that comes and goes: all those of a watched heap, and one that is guarded. Large blocks count down in bytes.
 //!
-//! So each sample is exactly the one that its countdown chose, and estimates are right on average. Large blocks count down in bytes.
+//! Room that is not given yet is withdrawn: where the room ends at a chosen block, the bin gets the next part, which is all that such a free does beside
+//! choosing.
 //!
 //! A sampled small block comes from a heap of its own, an explicit one: no thread owns it, so each free of it leaves the hot path, and is handed over to
-//! that heap at once, as those of all explicit heaps are. A sampled large block has a mark in its record.
+//! that heap at once, as those of all explicit heaps are. It counts as allocated by the heap that it was allocated for. A sampled large block has a mark in its record.
 //!
 //! **Rust.** The free of Rust's global allocator trusts the layout and puts a block into a bin without a look, if there is room. So where it allocates while
 //! the profile is on, bins get no room that the hot paths see: each free takes the slow path, which looks, and then uses the room that was withheld.
@@ -27,9 +30,8 @@
 //! of sampled blocks (counted as lost).
 
 use crate::heap_profile::live_table::Sample;
-use crate::heap_profile::recorder::{FRAMES_MOST, HeapProfile};
+use crate::heap_profile::recorder::FRAMES_MOST;
 use crate::shared::Shared;
-use crate::size_class::block_bytes;
 use crate::span::family::Family;
 use crate::span::{Entry, Generation, PageIndex, Span};
 use crate::thread::explicit::sampled_heap;
@@ -37,12 +39,17 @@ use crate::thread::free_block::FreeBlock;
 use crate::thread::gated::Entered;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
-use crate::thread::profile_countdowns::ProfileCountdowns;
 use crate::thread::route;
 use crate::thread::watched::request::Request;
 use freestone_base::sync::spin_hint;
 use freestone_os::Os;
 use freestone_os::stack::Stack;
+
+mod choosing;
+use choosing::{chooses, countdowns, random};
+pub(super) use choosing::{
+    count_batch, count_free_beside, count_put, grant, is_before_chosen, is_far, room_ended, settle, whole_room,
+};
 
 /// Whether allocations are sampled, or were and their frees are to be noticed: all that slow paths pay if not.
 #[inline(always)]
@@ -50,84 +57,34 @@ pub(super) fn is_asked<O: Os>(own: Own<'_, O>) -> bool {
     own.shared().profile.is_asked()
 }
 
-/// Whether the hot paths cannot reach the next sample of a class with the blocks in its bin and the frees that it has room for. `false` if that takes a
-/// closer look.
+/// Whether the first block of a class's bin is chosen.
 #[inline(always)]
-pub(super) fn is_far<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
-    own.bins().allocs_within_reach(class) < countdowns.at[class].get()
-        && countdowns.session.get() == profile.session()
-        && !profile.notices_rust()
+pub(super) fn finds_chosen<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    is_asked(own) && own.bins().is_first_chosen(class, || own.renew_view())
 }
 
-/// The profile and the heap's countdowns, those of this session; `None` if the heap's blocks are not sampled.
-#[inline(always)]
-fn countdowns<O: Os>(own: Own<'_, O>) -> Option<(&HeapProfile, &ProfileCountdowns)> {
-    let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
-    if !profile.is_on() || own.holdings().is_some() {
-        return None;
-    }
-    if countdowns.session.get() != profile.session() {
-        begin_session(own, profile, countdowns);
-    }
-    Some((profile, countdowns))
-}
-
-#[cold]
-fn begin_session<O: Os>(own: Own<'_, O>, profile: &HeapProfile, countdowns: &ProfileCountdowns) {
-    countdowns.session.set(profile.session());
-    countdowns.at.iter().for_each(|at| at.set(0));
-    countdowns.withdrawn.iter().for_each(|withdrawn| withdrawn.set(0));
-    countdowns.large.set(profile.bytes_until(random(own)));
-}
-
-fn random<O: Os>(own: Own<'_, O>) -> u64 {
-    own.shared().random.draw(|| own.shared().os().random())
-}
-
-/// Allocations of a class before the next sampled one; `None` if none is.
-#[inline(always)]
-pub(super) fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
-    let (_, countdowns) = countdowns(own)?;
-    let at = match countdowns.at[class].get() {
-        0 => draw(own, class)?,
-        at => at,
-    };
-    let before = if own.watch().is_some() { 0 } else { own.bins().allocs(class) };
-    Some((at - 1).saturating_sub(before))
-}
-
-/// Draws the next countdown of a class. Returns the count at which it ends.
-#[inline(never)]
-fn draw<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
-    let (profile, countdowns) = countdowns(own)?;
-    let before = if own.watch().is_some() { 0 } else { own.bins().allocs(class) };
-    let at = before + profile.allocations_until(block_bytes(class), random(own));
-    countdowns.at[class].set(at);
-    Some(at)
-}
-
-/// A sampled block, if the allocation is due to be one.
+/// A sampled block, if the first block of the class's bin is chosen, which it is no more then. `takes_none`: the allocation will take no block of the bin.
 ///
 /// Inlined: each function less is a frame less in every stack.
 #[inline(always)]
-pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request, takes_none: bool) -> Option<NewBlock> {
     let takes = request.family != Family::Rust || own.watch().is_some() || own.shared().profile.meet_rust();
-    let left = left(own, class)?;
-    let at = &own.heap().profile_countdowns().at[class];
-    if left > 0 {
-        if own.watch().is_some() {
-            at.set(left);
-        }
+    let is_chosen = if takes_none { chooses(own, class) } else { finds_chosen(own, class) };
+    if !is_chosen {
         return None;
     }
-    draw(own, class);
-    let block = if takes { allocate(own, class, request) } else { None };
-    if block.is_none() {
-        // This allocation is not sampled, so it is not the one that the new countdown chose.
-        at.set(at.get() + 1);
+    if !takes_none {
+        own.bins().unchoose_first(class);
     }
-    block
+    if !takes || !own.shared().profile.is_on() {
+        return None;
+    }
+    let block = allocate(own, class, request)?;
+    if !takes_none {
+        // The block that was chosen stays, for another allocation: it comes anew.
+        count_put(own, class);
+    }
+    Some(block)
 }
 
 /// Allocates a block of the heap of sampled blocks, and records it.
@@ -138,7 +95,7 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
         return None;
     }
     let mut stack = Stack::<FRAMES_MOST>::EMPTY;
-    stack.take_here(&own.heap().profile_countdowns().own_stack);
+    let hash = stack.take_here(&own.heap().profile_countdowns().own_stack);
     let Some(entered) = enter(own.shared()) else {
         profile.count_dropped();
         return None;
@@ -147,59 +104,15 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     // A watched heap's bins are empty.
     let start = heap.bins().pop(class);
     let block = if start.is_null() { heap.allocate_for(*request) } else { NewBlock { start, zero: false } };
+    if block.start.is_null() {
+        return None;
+    }
+    // Its free counts for the heap that frees it, so this counts for the heap that it is for.
+    heap.bins().uncount_alloc(class);
     drop(entered);
-    if !block.start.is_null() {
-        profile.record_small(block.start.addr(), stack.addresses(), class);
-    }
-    (!block.start.is_null()).then_some(block)
-}
-
-/// Lets the hot paths allocate no more of a class than `left`: withdraws a part of the bin's room, and sets blocks aside. `ran_empty` if the bin was empty
-/// just now: the program allocates more than it frees.
-pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize, left: u64, ran_empty: bool) {
-    let (bins, left) = (own.bins(), i64::try_from(left).unwrap_or(i64::MAX));
-    let withdrawn = &own.heap().profile_countdowns().withdrawn[class];
-    let (mut len, whole) = (bins.len(class), bins.room_or_withheld(class) + withdrawn.get());
-    if len.saturating_add(whole) > left && len > most_kept(left) {
-        len = bins.set_aside_all_but(class, share(left, ran_empty).min(len), len, &own.renew_view());
-    }
-    let room = whole.min((left - len).max(0));
-    withdrawn.set(whole - room);
-    if own.shared().profile.notices_rust() {
-        bins.withhold(class, room);
-    } else if bins.room(class) != room {
-        bins.grant(class, room);
-    }
-}
-
-/// Lets a bin whose room ran out have more of what was withdrawn. `false` if nothing was, or if there is another reason to look at the bin.
-#[inline(always)]
-pub(super) fn settle_again<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    let withdrawn = &own.heap().profile_countdowns().withdrawn[class];
-    if withdrawn.get() <= 0 || own.burst().awaits_last(class) {
-        return false;
-    }
-    let Some(left) = left(own, class).filter(|_| withdrawn.get() > 0) else { return false };
-    settle(own, class, left, false);
-    true
-}
-
-/// Notes that a bin got all its room, of which nothing is withdrawn.
-#[inline(always)]
-pub(super) fn note_granted<O: Os>(own: Own<'_, O>, class: usize) {
-    own.heap().profile_countdowns().withdrawn[class].set(0);
-}
-
-/// How many of `n` blocks an empty bin gets at once: no more than it can keep, so that none is set aside.
-#[cold]
-pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
-    let most = if own.watch().is_some() { None } else { left(own, class) };
-    most.map_or(n, |left| n.min(u32::try_from(most_kept(left as i64)).unwrap_or(n)).max(1))
-}
-
-/// Blocks that may stay in a bin, if `left` may be allocated: the rest is room for frees.
-fn most_kept(left: i64) -> i64 {
-    left - left / 8
+    own.bins().count_single_alloc(class);
+    profile.record_small(block.start.addr(), (stack.addresses(), hash), class);
+    Some(block)
 }
 
 /// Frees a small block of Rust's global allocator if its frees are noticed: forgets it if it was sampled, and puts it into its bin otherwise.
@@ -219,18 +132,6 @@ pub(super) fn free_of_rust<O: Os>(own: Own<'_, O>, block: FreeBlock) -> Result<(
 #[inline(always)]
 pub(super) fn is_sampled<O: Os>(own: Own<'_, O>, generation: Generation) -> bool {
     generation.is_explicit() && own.shared().profile.is_generation(generation.number())
-}
-
-/// Blocks that stay in a bin of which `left` may be allocated. Few, because the others are room for frees, and each of these is looked at when the bin
-/// is cut; but not so few that a program that allocates and frees in turns often finds the bin empty. Half of them for a program that allocates more than
-/// it frees. At least one, if one may be allocated: a refill takes it.
-fn share(left: i64, ran_empty: bool) -> i64 {
-    /// With no more than that, both kinds of programs come to the slow path equally often.
-    const FEW: i64 = 16;
-    if ran_empty && left > FEW {
-        return left / 2;
-    }
-    (left / 16).max((left / 2).clamp(1, 8)).min(left)
 }
 
 /// Counts a large block with this record that was just handed out, and samples it if it is due.

@@ -16,22 +16,24 @@ use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
 use crate::thread::span_owner::take_orphaned;
 use crate::thread::spans::OwnedSpans;
-use crate::thread::{capacity, drain, flush, route, sampling, upkeep};
+use crate::thread::{capacity, drain, flush, profiling, route, sampling, upkeep};
 use core::ptr;
 use freestone_os::Os;
 
-/// Fills an empty bin, or one that is found to be damaged, and takes a block from it; null when memory runs out. Returns also whether all of the block but
-/// its first word reads as zero, which is known of new memory.
+/// Fills an empty bin, or one that is found to be damaged, and takes a block from it; null when memory runs out, or when the first block is chosen for a
+/// sample. Returns also whether all of the block but its first word reads as zero, which is known of new memory.
 #[cold]
 #[must_use]
 pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> (*mut u8, bool) {
+    if profiling::finds_chosen(own, class) {
+        return (ptr::null_mut(), false);
+    }
     if own.bins().abandon_if_damaged(class) {
         own.report(Misuse::link_written(block_bytes(class)), 0);
     }
     drain::drain(own);
-    let block = own.bins().pop(class);
-    if !block.is_null() {
-        return (block, false);
+    if !own.bins().is_empty(class) {
+        return (own.bins().pop(class), false);
     }
     own.burst().begin();
     learn_capacity(own, class);
@@ -53,14 +55,14 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
 /// Brings a batch of blocks into a bin, if there is memory for one. Returns its first block if that reads as zero but for link and mark; else null.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     let capacity = flush::bin_capacity(own, class);
-    let n = sampling::batch(own, class, (capacity / 2).max(1));
-    let Some(batch) = take_batch(own, class, n) else { return ptr::null_mut() };
-    let zero = batch.first_if_zero();
+    let Some(batch) = take_batch(own, class, (capacity / 2).max(1)) else { return ptr::null_mut() };
+    let (zero, n) = (batch.first_if_zero(), batch.len());
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
     own.bins().put_batch(batch);
+    sampling::count_batch(own, class, n);
     let lacks = i64::from(capacity) - own.bins().len(class);
-    own.bins().grant(class, lacks.max(i64::from(capacity / 2)));
-    sampling::shorten(own, class, true);
+    profiling::grant(own, class, lacks.max(i64::from(capacity / 2)));
+    sampling::settle(own, class);
     zero
 }
 

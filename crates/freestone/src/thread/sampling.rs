@@ -73,8 +73,10 @@ pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) ->
 
 #[cold]
 fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    if let Some(block) = guard_if_due(own, class, request) {
-        return Some(block);
+    if is_due(own, class) {
+        if let Some(block) = guard(own, class, request) {
+            return Some(block);
+        }
     }
     put_back(own, class);
     None
@@ -82,21 +84,29 @@ fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Optio
 
 #[cold]
 fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    let block = profiling::sample(own, class, request);
-    let guarded = if block.is_none() { guard_if_due(own, class, request) } else { None };
-    if guarded.is_none() && own.bins().is_empty(class) && put_back(own, class) {
-        settle_near(own, class, true);
+    let is_due = is_due(own, class);
+    let block = profiling::sample(own, class, request, is_due || own.watch().is_some());
+    let guarded = if block.is_none() && is_due { guard(own, class, request) } else { None };
+    if guarded.is_none() && own.bins().is_empty(class) {
+        put_back(own, class);
     }
     block.or(guarded)
 }
 
-/// A guarded block, zeroed, if an allocation of the class is due.
+/// Whether an allocation of the class, of which the countdown is told, is to be guarded.
 #[inline(always)]
-fn guard_if_due<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+fn is_due<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     // A watched heap's bins are empty: all that it hands out comes here.
-    count(own, class, rate(own)?, 1);
-    let is_due = own.bins().take_due(class);
-    is_due.then(|| allocate(own, class, request)).flatten().map(|start| NewBlock { start, zero: true })
+    let Some(rate) = rate(own) else { return false };
+    count(own, class, rate, 1);
+    own.bins().is_due(class)
+}
+
+/// A guarded block, zeroed, for an allocation that is due.
+#[inline(always)]
+fn guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
+    own.bins().take_due(class);
+    allocate(own, class, request).map(|start| NewBlock { start, zero: true })
 }
 
 /// Inlined: each function less is a frame less in every stack.
@@ -141,37 +151,27 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
     own.shared().settings().limit_hard_bytes().is_none_or(|limit| pages.limited_bytes().saturating_add(more) <= limit)
 }
 
-/// Withdraws a part of the room that a bin was granted just now, if the heap profile asks for that. `ran_empty` if the bin was empty before.
-#[inline(always)]
-pub(super) fn shorten<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
-    if profiling::is_asked(own) {
-        profiling::note_granted(own, class);
-        if !profiling::is_far(own, class) {
-            settle_near(own, class, ran_empty);
-        }
-    }
-}
-
-/// How many of `n` blocks an empty bin gets at once.
-#[inline(always)]
-pub(super) fn batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> u32 {
-    if profiling::is_asked(own) { profiling::batch(own, class, n) } else { n }
-}
-
-/// After blocks came into a bin without using up room: lets the hot paths allocate no more than are left until the next sample of the heap profile.
+/// After a bin was granted room: lets that end with the block that the heap profile chooses next.
 #[inline(always)]
 pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
     if profiling::is_asked(own) && !profiling::is_far(own, class) {
-        settle_near(own, class, false);
+        profiling::settle(own, class);
     }
 }
 
-#[cold]
-fn settle_near<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
-    if own.watch().is_none() {
-        if let Some(left) = profiling::left(own, class) {
-            profiling::settle(own, class, left, ran_empty);
-        }
+/// Tells the heap profile that a batch of `n` blocks came first in the bin of a class.
+#[inline(always)]
+pub(super) fn count_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) {
+    if profiling::is_asked(own) {
+        profiling::count_batch(own, class, n);
+    }
+}
+
+/// Tells the heap profile that a block came first in the bin of a class, without using up room.
+#[inline(always)]
+pub(super) fn count_put<O: Os>(own: Own<'_, O>, class: usize) {
+    if profiling::is_asked(own) {
+        profiling::count_put(own, class);
     }
 }
 
@@ -179,7 +179,7 @@ fn settle_near<O: Os>(own: Own<'_, O>, class: usize, ran_empty: bool) {
 /// came since, its blocks are set aside.
 #[inline(always)]
 pub(super) fn after_overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    shorten(own, class, false);
+    settle(own, class);
     if guards(own) && !own.bins().counts_down(class) {
         after_overflow_slow(own, class);
     }
@@ -219,6 +219,7 @@ impl<O: Os + 'static> Own<'_, O> {
             Freed::Yes { class, bytes } => {
                 self.shared().pages.sub_beside(bytes);
                 self.bins().count_single_free(class);
+                profiling::count_free_beside(self, class);
             }
             Freed::No(what) => self.report_guarded(what, block.addr()),
         }

@@ -64,7 +64,7 @@ pub(crate) struct Returned<'a> {
 /// Why no more blocks of a chain are given back for the moment.
 #[derive(Debug)]
 pub(crate) enum Stop<'a> {
-    /// None is left, or the next one does not lie in a span of this heap and of the chain's class.
+    /// None is left, or the next one does not lie in a span of this heap and of the chain's class, or it is chosen (`bins::chosen`).
     Elsewhere,
     /// No block of this span is out any more.
     Emptied(Home<'a>),

@@ -18,6 +18,7 @@
 //! Threads: any. An entry has one writer at a time; who finds it being written, or written meanwhile, takes it for another stack. So a signal handler
 //! that interrupts a writer waits for nobody. The entries are mapped when the first is kept.
 
+use super::hash::hash_of;
 use super::registers::{Registers, plain};
 use super::rule::{Place, RuleWord};
 use crate::late::Late;
@@ -43,11 +44,10 @@ const CODE: usize = 1;
 const STACK: usize = 2;
 const FRAME: usize = 3;
 const COUNTS: usize = 4;
-const CALLER_PLACES: usize = 8;
-const CALLER_WORDS: usize = CALLER_PLACES + CALLERS;
-const OTHER_PLACES: usize = CALLER_WORDS + CALLERS;
-const OTHER_WORDS: usize = OTHER_PLACES + OTHERS;
-const ENTRY_WORDS: usize = OTHER_WORDS + OTHERS;
+const HASH: usize = 5;
+const CALLERS_AT: usize = 8;
+const OTHERS_AT: usize = CALLERS_AT + 2 * CALLERS;
+const ENTRY_WORDS: usize = OTHERS_AT + 2 * OTHERS;
 
 type Words = [AtomicU64; ENTRY_WORDS];
 
@@ -95,9 +95,9 @@ impl KnownStacks {
         mixed as usize % SETS * WAYS
     }
 
-    /// Writes the code addresses of a stack that is known. Returns how many; `None` if it is not known.
+    /// Writes the code addresses of a stack that is known. Returns how many, and their hash; `None` if it is not known.
     #[inline]
-    pub(super) fn get(&self, at: &Registers, reader: &mut Reader, places: &mut [usize]) -> Option<usize> {
+    pub(super) fn get(&self, at: &Registers, reader: &mut Reader, places: &mut [usize]) -> Option<(usize, u64)> {
         let first = Self::first(at);
         let set = self.entries.get()?.get(first..first + WAYS)?;
         set.iter().find_map(|entry| compare(entry, at, reader, places))
@@ -130,7 +130,7 @@ impl KnownStacks {
 }
 
 #[inline(always)]
-fn compare(entry: &Words, at: &Registers, reader: &mut Reader, places: &mut [usize]) -> Option<usize> {
+fn compare(entry: &Words, at: &Registers, reader: &mut Reader, places: &mut [usize]) -> Option<(usize, u64)> {
     let word = |index: usize| entry[index].load(Ordering::Relaxed);
     let version = entry[VERSION].load(Ordering::Acquire);
     if word(STACK) != at.stack as u64 || word(CODE) != at.code as u64 || version % 2 != 0 {
@@ -140,22 +140,25 @@ fn compare(entry: &Words, at: &Registers, reader: &mut Reader, places: &mut [usi
     if counts.room != places.len() || (counts.uses_frame && word(FRAME) != at.frame as u64) {
         return None;
     }
+    // Nearly all words are on the thread's own stack.
+    let on_stack = reader.known();
     let mut is_same = |place: &AtomicU64, word: &AtomicU64| {
-        let found = plain(reader.word(place.load(Ordering::Relaxed) as usize)?);
+        let place = place.load(Ordering::Relaxed) as usize;
+        let found = plain(on_stack.word(place).or_else(|| reader.word(place))?);
         (found as u64 == word.load(Ordering::Relaxed)).then_some(found)
     };
+    let pairs = |from: usize, n: usize| Some(entry.get(from..from + 2 * n)?.chunks_exact(2));
     let (first, callers) = places.split_first_mut()?;
     *first = at.code;
-    let known = entry[CALLER_PLACES..CALLER_WORDS].iter().zip(&entry[CALLER_WORDS..OTHER_PLACES]);
-    for ((place, word), caller) in known.zip(callers).take(counts.callers) {
-        *caller = is_same(place, word)?.wrapping_sub(1);
+    for (pair, caller) in pairs(CALLERS_AT, counts.callers)?.zip(callers) {
+        *caller = is_same(&pair[0], &pair[1])?.wrapping_sub(1);
     }
-    let others = entry[OTHER_PLACES..OTHER_WORDS].iter().zip(&entry[OTHER_WORDS..]);
-    for (place, word) in others.take(counts.others) {
-        is_same(place, word)?;
+    for pair in pairs(OTHERS_AT, counts.others)? {
+        is_same(&pair[0], &pair[1])?;
     }
+    let hash = word(HASH);
     fence(Ordering::Acquire);
-    (word(VERSION) == version).then_some(1 + counts.callers)
+    (word(VERSION) == version).then_some((1 + counts.callers, hash))
 }
 
 /// Where the frame pointer of the function was found that the stack has come to.
@@ -210,16 +213,16 @@ impl NewStack<'_> {
 
     fn add_caller(&mut self, place: usize, word: usize) {
         if self.n_callers < CALLERS {
-            self.write(CALLER_PLACES + self.n_callers, place);
-            self.write(CALLER_WORDS + self.n_callers, plain(word));
+            self.write(CALLERS_AT + 2 * self.n_callers, place);
+            self.write(CALLERS_AT + 2 * self.n_callers + 1, plain(word));
         }
         self.n_callers += 1;
     }
 
     fn add_other(&mut self, place: usize, word: usize) {
         if self.n_others < OTHERS {
-            self.write(OTHER_PLACES + self.n_others, place);
-            self.write(OTHER_WORDS + self.n_others, plain(word));
+            self.write(OTHERS_AT + 2 * self.n_others, place);
+            self.write(OTHERS_AT + 2 * self.n_others + 1, plain(word));
         }
         self.n_others += 1;
     }
@@ -228,13 +231,14 @@ impl NewStack<'_> {
         self.words[index].store(word as u64, Ordering::Relaxed);
     }
 
-    /// Ends a stack of so many frames, of as many as there is `room` for.
-    pub(super) fn finish(mut self, frames: usize, room: usize) {
+    /// Ends a stack of these addresses, of as many as there is `room` for.
+    pub(super) fn finish(mut self, addresses: &[usize], room: usize) {
+        let frames = addresses.len();
         let fits = self.n_callers <= CALLERS;
         if let Some(last) = self.n_callers.checked_sub(1).filter(|&last| fits && last + 1 == frames) {
             // What the last return address says is not part of the stack.
             let [place, word] =
-                [CALLER_PLACES, CALLER_WORDS].map(|from| self.words[from + last].load(Ordering::Relaxed) as usize);
+                [0, 1].map(|at| self.words[CALLERS_AT + 2 * last + at].load(Ordering::Relaxed) as usize);
             self.add_other(place, word);
             self.n_callers = last;
         }
@@ -244,6 +248,7 @@ impl NewStack<'_> {
         // No stack begins at 0.
         self.write(STACK, if is_kept { self.at.stack } else { 0 });
         self.write(FRAME, self.at.frame);
+        self.words[HASH].store(hash_of(addresses), Ordering::Relaxed);
         self.words[COUNTS].store(counts.word(), Ordering::Relaxed);
         self.words[VERSION].store(self.version.wrapping_add(1), Ordering::Release);
     }

@@ -18,30 +18,6 @@ impl Bins {
         }
     }
 
-    /// Leaves `keep` of a bin's `len` blocks in it, and sets the others aside, before those that are aside already. Returns how many stay: all if a link
-    /// is damaged that this follows. `view` covers the blocks.
-    ///
-    /// Follows the links of those that stay, or of the others where these are fewer or some are aside already.
-    pub(crate) fn set_aside_all_but(&self, class: usize, keep: i64, len: i64, view: &View) -> i64 {
-        let (state, n) = (&self.classes[class], len - keep);
-        let keeps_first = state.n_aside.get() == 0 && keep <= n;
-        let mut blocks = self.iter(class, view);
-        if n <= 0 || (0..if keeps_first { keep } else { n }).any(|_| blocks.next().is_none()) {
-            return len;
-        }
-        let (last, next) = (blocks.before, blocks.at);
-        if keeps_first {
-            self.end_behind(class, last);
-            state.aside.set(next);
-        } else {
-            self.link_behind(last, if state.n_aside.get() > 0 { state.aside.get() } else { END_OF_BIN });
-            state.aside.set(self.heads[class].replace(next));
-        }
-        state.n_aside.set(state.n_aside.get() + n);
-        self.count_moved(class, -n);
-        keep
-    }
-
     /// Blocks in a bin and set aside.
     pub(crate) fn len_with_aside(&self, class: usize) -> i64 {
         self.len(class) + self.classes[class].n_aside.get()

@@ -46,10 +46,9 @@ impl Bins {
         self.classes[class].n_due.get() > 0
     }
 
-    /// Returns whether an allocation was noted, and takes one back.
-    pub(crate) fn take_due(&self, class: usize) -> bool {
-        let (n_due, is_due) = (&self.classes[class].n_due, self.is_due(class));
+    /// Takes back one allocation that was noted.
+    pub(crate) fn take_due(&self, class: usize) {
+        let n_due = &self.classes[class].n_due;
         n_due.set(n_due.get().saturating_sub(1));
-        is_due
     }
 }

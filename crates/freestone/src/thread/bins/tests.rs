@@ -76,16 +76,15 @@ fn room_that_is_withheld_is_there_for_the_slow_path_alone_until_it_is_used_up() 
 }
 
 #[test]
-fn the_allocations_within_reach_are_those_of_all_frees_there_is_room_for() {
+fn the_frees_within_reach_are_those_that_there_is_room_for() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(4));
-    bins.grant(CLASS, 4);
+    bins.grant(CLASS, 3);
     assert!(!bins.push(blocks.free_block(0)));
     bins.put(blocks.free_block(1));
-    let reach = bins.allocs_within_reach(CLASS);
+    let reach = bins.frees_within_reach(CLASS);
     assert_eq!(pop_all(&bins).len(), 2);
-    (0..3).for_each(|at| assert!(!bins.push(blocks.free_block(at))));
-    assert_eq!(pop_all(&bins).len(), 3);
-    assert_eq!((bins.room(CLASS), bins.allocs(CLASS), bins.allocs_within_reach(CLASS)), (0, reach, reach));
+    (2..4).for_each(|at| assert!(!bins.push(blocks.free_block(at))));
+    assert_eq!((bins.room(CLASS), bins.frees(CLASS), bins.frees_within_reach(CLASS)), (0, reach, reach));
 }
 
 #[test]
@@ -219,42 +218,106 @@ fn a_bin_that_is_reset_has_no_room_and_keeps_its_counters() {
     assert_eq!((bins.frees(CLASS), bins.allocs(CLASS)), (1, 1));
 }
 
-/// Leaves `keep` blocks in the bin. Returns how many are in it and beside it.
-fn keep_only(bins: &Bins, keep: i64) -> (i64, i64) {
-    let stay = bins.set_aside_all_but(CLASS, keep, bins.len(CLASS), &View::EMPTY);
-    assert_eq!(stay, bins.len(CLASS));
-    (stay, bins.len_with_aside(CLASS))
-}
-
 #[test]
-fn blocks_are_set_aside_from_either_end_and_all_come_back_behind_the_newer_ones() {
-    let (bins, blocks) = (Bins::empty(), Blocks::new(9));
-    (0..6).for_each(|at| bins.put(blocks.free_block(at)));
-    assert_eq!(keep_only(&bins, 2), (2, 6));
-    (6..9).for_each(|at| bins.put(blocks.free_block(at)));
-    assert_eq!(keep_only(&bins, 4), (4, 9), "one goes to those aside");
-    assert_eq!(keep_only(&bins, 1), (1, 9));
-    assert_eq!(pop_all(&bins), [4].map(|at| blocks.start(at)));
-    bins.put(blocks.free_block(4));
+fn blocks_that_are_set_aside_come_back_behind_the_newer_ones() {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(6));
+    (0..4).for_each(|at| bins.put(blocks.free_block(at)));
+    bins.set_aside(CLASS);
+    (4..6).for_each(|at| bins.put(blocks.free_block(at)));
+    assert_eq!((bins.len(CLASS), bins.len_with_aside(CLASS)), (2, 6));
     assert_eq!(bins.put_back(CLASS, || View::EMPTY), Ok(true));
-    assert_eq!((bins.len(CLASS), bins.has_aside(CLASS)), (9, false));
-    let mut all = pop_all(&bins);
-    assert_eq!(all[0], blocks.start(4));
-    all.sort();
-    let mut expected: Vec<_> = (0..9).map(|at| blocks.start(at)).collect();
-    expected.sort();
-    assert_eq!(all, expected, "each once");
+    assert_eq!((bins.len(CLASS), bins.has_aside(CLASS)), (6, false));
+    assert_eq!(pop_all(&bins), [5, 4, 3, 2, 1, 0].map(|at| blocks.start(at)));
+}
+
+/// A bin of `n` blocks with these numbers from the front chosen, from 1 on.
+fn bin_with_chosen(n: usize, chosen: &[u64], key: LinkKey) -> (Bins, Blocks) {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(n));
+    bins.key.set(key);
+    (0..n).rev().for_each(|at| bins.put(blocks.free_block(at)));
+    let mut steps = chosen.iter().scan(0, |before, &at| Some(at - core::mem::replace(before, at)));
+    let first = steps.next().unwrap_or(n as u64 + 1);
+    bins.choose_among(CLASS, n as u64, first, || steps.next().unwrap_or(n as u64 + 1));
+    (bins, blocks)
+}
+
+/// Pops blocks up to the first that is chosen or the end.
+fn n_popped(bins: &Bins) -> usize {
+    pop_all(bins).len()
+}
+
+proptest::proptest! {
+    #[test]
+    fn the_hot_path_stops_before_each_chosen_block_and_the_slow_one_finds_all(
+        n in 1usize..40,
+        chosen in proptest::collection::btree_set(1u64..40, 0..40),
+        key in proptest::sample::select(std::vec![0usize, 0x5A5A_5A5A_5A5A_5A50]),
+    ) {
+        let chosen: Vec<u64> = chosen.into_iter().filter(|&at| at <= n as u64).collect();
+        let (bins, blocks) = bin_with_chosen(n, &chosen, LinkKey::new(key));
+        let (mut at, plain) = (0, || View::EMPTY);
+        for &next in &chosen {
+            let expected: Vec<_> = (at..next as usize - 1).map(|at| blocks.start(at)).collect();
+            proptest::prop_assert_eq!(pop_all(&bins), expected);
+            proptest::prop_assert!(!bins.is_empty(CLASS));
+            if key == 0 {
+                proptest::prop_assert!(bins.is_first_chosen(CLASS, plain));
+            }
+            bins.unchoose_first(CLASS);
+            proptest::prop_assert!(!bins.is_first_chosen(CLASS, plain));
+            proptest::prop_assert_eq!(bins.pop(CLASS), blocks.start(next as usize - 1));
+            at = next as usize;
+        }
+        proptest::prop_assert_eq!(n_popped(&bins), n - at);
+        proptest::prop_assert!(bins.is_empty(CLASS));
+    }
 }
 
 #[test]
-fn more_blocks_than_half_of_a_bin_stay_and_none_need_stay() {
+fn what_the_batch_leaves_of_a_countdown_is_for_the_next_block() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(5));
     (0..5).for_each(|at| bins.put(blocks.free_block(at)));
-    assert_eq!(keep_only(&bins, 4), (4, 5), "the newest goes");
-    assert_eq!(keep_only(&bins, 0), (0, 5));
-    assert!(bins.is_empty(CLASS) && pop_all(&bins).is_empty());
+    assert_eq!(bins.choose_among(CLASS, 5, 6, || panic!("none was chosen")), 1);
+    assert_eq!(bins.choose_among(CLASS, 5, 5, || 3), 3);
+    assert_eq!(bins.choose_among(CLASS, 5, 2, || 10), 7);
+    assert_eq!(n_popped(&bins), 1);
+}
+
+#[test]
+fn chosen_blocks_are_found_and_flushed_like_others() {
+    let (bins, blocks) = bin_with_chosen(6, &[1, 3, 4, 6], LinkKey::PLAIN);
+    assert!((0..6).all(|at| bins.contains(CLASS, blocks.start(at).cast(), &View::EMPTY)));
+    assert_eq!(bins.first(CLASS), blocks.start(0).cast());
+    bins.set_aside(CLASS);
     assert_eq!(bins.put_back(CLASS, || View::EMPTY), Ok(true));
-    assert_eq!(pop_all(&bins).len(), 5);
+    assert!(bins.is_first_chosen(CLASS, || View::EMPTY));
+    let mut chain = cut(&bins, 2).expect("there are more");
+    assert_eq!(chain.first(), blocks.start(2).cast());
+    let next: Vec<_> = core::iter::from_fn(|| {
+        let first = chain.first();
+        (!first.is_null()).then(|| {
+            let second = chain.second();
+            chain.advance(1, second, first);
+            first.cast()
+        })
+    })
+    .collect();
+    assert_eq!(next, [2, 3, 4, 5].map(|at| blocks.start(at)));
+    bins.unchoose_first(CLASS);
+    assert_eq!(pop_all(&bins), [0, 1].map(|at| blocks.start(at)));
+}
+
+#[test]
+fn an_empty_bin_and_a_damaged_one_have_no_chosen_block() {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(1));
+    assert!(!bins.is_first_chosen(CLASS, || View::EMPTY));
+    bins.put(blocks.free_block(0));
+    assert!(!bins.is_first_chosen(CLASS, || View::EMPTY));
+    bins.choose_first(CLASS);
+    assert!(bins.is_first_chosen(CLASS, || View::EMPTY));
+    // With a key, what a link leads to is looked up: a view that covers nothing has no block.
+    bins.key.set(LinkKey::new(0x70));
+    assert!(!bins.is_first_chosen(CLASS, || View::EMPTY));
 }
 
 #[test]

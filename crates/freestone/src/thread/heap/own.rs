@@ -69,6 +69,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.shared.set(shared);
         self.generation.set(generation);
         self.change_thread();
+        self.profile.begin();
         self.spans.reset_pages();
         self.remote.begin(keys.in_transit);
     }

@@ -1,3 +1,4 @@
+use super::choosing::left;
 use super::*;
 use crate::heap_profile::stack_table::StackCounts;
 use crate::testing::{LEVELS, World, free, reallocate};
@@ -8,6 +9,7 @@ use freestone_os::fake::Fake;
 use std::vec::Vec;
 
 mod call_sites;
+mod patterns;
 mod steps;
 
 /// A world of which one byte in `interval` is sampled, with a heap.
@@ -21,17 +23,7 @@ fn world(interval: u64, level: &str, seed: u64) -> World {
 
 fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
     let block = heap.allocate(size, 1).start;
-    if block.is_null() {
-        let c = crate::size_class::class_of(size);
-        panic!(
-            "left {:?} len {} room {} aside {} at {}",
-            left(heap, c),
-            heap.bins().len(c),
-            heap.bins().room(c),
-            heap.bins().len_with_aside(c),
-            heap.heap().profile_countdowns().at[c].get()
-        );
-    }
+    assert!(!block.is_null());
     block
 }
 
@@ -212,7 +204,7 @@ fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes hours")]
-fn the_hot_paths_cannot_reach_a_sample_and_have_all_room_when_it_is_far() {
+fn the_hot_paths_cannot_reach_a_chosen_block_unseen_and_have_all_room_when_it_is_far() {
     use crate::random::RandomNumbers;
     for (size, interval) in [(16, 1 << 9), (16, 1 << 16), (500, 1 << 14), (500, 1 << 20), (20_000, 1 << 16)] {
         let world = world(interval, "default", interval);
@@ -229,16 +221,99 @@ fn the_hot_paths_cannot_reach_a_sample_and_have_all_room_when_it_is_far() {
                 }
                 let (bins, left) = (heap.bins(), left(heap, class).expect("it is on") as i64);
                 let room = bins.room(class).max(0);
-                assert!(bins.len(class) + room <= left, "{size}: {} and {room} of {left}", bins.len(class));
-                let withdrawn = heap.heap().profile_countdowns().withdrawn[class].get();
-                most_room = most_room.max(room + withdrawn);
-                was_near |= withdrawn > 0;
-                was_far_again |= was_near && withdrawn == 0 && room > 0 && left > room;
+                assert!(room < left, "{size}: {room} of {left}");
+                let whole = whole_room(heap, class);
+                most_room = most_room.max(whole);
+                was_near |= whole > room;
+                was_far_again |= was_near && whole == room && room > 0;
             }
         }
         assert!(was_near && (was_far_again || interval < 1 << 14), "{size}");
         assert!(most_room <= i64::from(crate::thread::flush::own_capacity(heap, class)), "{size}: {most_room}");
         live.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}
+
+/// Whether a block is one that was sampled.
+fn is_sampled_block(world: &World, block: *mut u8) -> bool {
+    let entry = world.shared.pages.view().entry_of_block(block.addr());
+    entry.is_some_and(|entry| {
+        world.shared.profile.is_generation(entry.generation().number()) && entry.generation().is_explicit()
+    })
+}
+
+#[test]
+fn a_heap_that_many_short_threads_use_in_turn_is_sampled_as_often() {
+    let (interval, n) = (1 << 12, 100_000);
+    let world = world(interval, "default", 21);
+    let heap = world.heap();
+    for _ in 0..n / 10 {
+        heap.heap().change_thread();
+        let blocks: Vec<_> = (0..10).map(|_| allocate_hot(heap, 100)).collect();
+        blocks.into_iter().for_each(|block| free(heap, block));
+    }
+    let since_start = estimates(&world).1;
+    assert!(is_near(since_start, (n * 112) as f64, 112, interval), "{since_start}");
+    world.check().unwrap();
+}
+
+#[test]
+fn a_profile_that_was_stopped_leaves_no_block_that_cannot_be_allocated() {
+    let world = world(64, "default", 5);
+    let heap = world.heap();
+    let class = crate::size_class::class_of(16);
+    let blocks: Vec<_> = (0..500).map(|_| allocate_hot(heap, 16)).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
+    let (n, n_samples) = (heap.bins().len(class), estimates(&world).1);
+    assert!(n > 100);
+    world.shared.profile.stop();
+    let blocks: Vec<_> = (0..n).map(|_| allocate_hot(heap, 16)).collect();
+    assert_eq!((heap.bins().len(class), estimates(&world).1), (0, n_samples));
+    assert!(blocks.iter().all(|&block| !is_sampled_block(&world, block)));
+    blocks.into_iter().for_each(|block| free(heap, block));
+    world.check().unwrap();
+}
+
+#[test]
+fn a_second_free_of_a_chosen_block_is_reported() {
+    use crate::config::key;
+    use crate::misuse::{Misuse, seen};
+    let world = world(1, "default", 3);
+    world.set(key::MISUSE, "report");
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..9).map(|_| heap.bins().pop(crate::size_class::class_of(48))).collect();
+    assert!(blocks.iter().all(|block| block.is_null()), "every block of the bin is chosen");
+    world.shared.profile.stop();
+    let blocks: Vec<_> = (0..9).map(|_| allocate(heap, 48)).collect();
+    assert!(world.shared.profile.start(1));
+    blocks.iter().for_each(|&block| free(heap, block));
+    let class = crate::size_class::class_of(48);
+    heap.bins().choose_first(class);
+    free(heap, blocks[4]);
+    free(heap, blocks[8]);
+    let twice = |at: usize| (Misuse::DoubleFree { block_bytes: 48 }, blocks[at].addr());
+    assert_eq!(seen::take(), [twice(4), twice(8)]);
+    world.check().unwrap();
+}
+
+#[test]
+fn guarded_blocks_and_samples_take_none_from_each_other() {
+    use crate::config::key;
+    for level in LEVELS {
+        let (interval, n) = (1 << 12, 60_000);
+        let world = world(interval, level, 77);
+        world.set(key::GUARD_SAMPLE, "20");
+        let heap = world.heap();
+        let mut n_guarded = 0;
+        for _ in 0..n {
+            let block = allocate_hot(heap, 100);
+            n_guarded += usize::from(world.shared.guarded.contains(block.addr()));
+            free(heap, block);
+        }
+        assert!((n / 26..n / 16).contains(&n_guarded), "{level}: {n_guarded}");
+        let since_start = estimates(&world).1;
+        assert!(is_near(since_start, (n * 112) as f64, 112, interval), "{level}: {since_start}");
         world.check().unwrap();
     }
 }

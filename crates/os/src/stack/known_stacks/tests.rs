@@ -17,7 +17,8 @@ fn registers(words: &Memory, code: usize) -> Registers {
 fn inner(depth: u32, own: &OwnStack) -> Stack<64> {
     if depth == 0 {
         let mut stack = Stack::EMPTY;
-        stack.take_here(own);
+        let hash = stack.take_here(own);
+        assert!(hash.is_none_or(|hash| hash == hash_of(stack.addresses())));
         return black_box(stack);
     }
     let stack = inner(black_box(depth - 1), own);
@@ -51,7 +52,7 @@ fn keep(known: &KnownStacks, at: &Registers, by_frame: bool) {
         new.note(rule, &callee, &caller);
         callee = caller;
     }
-    new.finish(3, 64);
+    new.finish(&[at.code, 1000, 1001], 64);
 }
 
 /// A stack of two callers: each frame has a frame pointer and a return address.
@@ -61,7 +62,8 @@ fn words() -> Memory {
 
 fn look(known: &KnownStacks, at: &Registers, room: usize) -> Option<Vec<usize>> {
     let mut places = [0; 64];
-    let n = known.get(at, &mut Reader::new(), &mut places[..room])?;
+    let (n, hash) = known.get(at, &mut Reader::new(), &mut places[..room])?;
+    assert_eq!(hash, hash_of(&places[..n]));
     Some(places[..n].to_vec())
 }
 
@@ -101,7 +103,7 @@ fn a_stack_that_depends_on_more_or_is_being_written_is_not_known() {
         if let Some(mut new) = known.begin(&at) {
             new.give_up();
             assert!(known.begin(&at).is_none());
-            new.finish(1, 64);
+            new.finish(&[500], 64);
         }
     }
     assert_eq!(look(&known, &at, 64), None, "each entry was written");
@@ -127,7 +129,7 @@ fn a_stack_that_ends_at_a_return_address_of_no_code_depends_on_it() {
     let caller = rule.caller(&at, &mut Reader::new()).expect("it can be read");
     new.note(rule, &at, &caller);
     new.note(rule, &caller, &rule.caller(&caller, &mut Reader::new()).expect("it can be read"));
-    new.finish(2, 64);
+    new.finish(&[500, 1000], 64);
     assert_eq!(look(&known, &at, 64), Some([500, 1000].to_vec()));
     words[3].store(77, Ordering::Relaxed);
     assert_eq!(look(&known, &at, 64), None);

@@ -1,4 +1,4 @@
-//! The single steps by which the hot paths are kept from passing a sample, each with the numbers at its borders. The tests of whole profiles take longer.
+//! The single steps by which blocks are chosen, each with the numbers at its borders. The tests of whole profiles take longer.
 use super::*;
 use crate::size_class::class_of;
 use crate::testing::{freed, span_at};
@@ -10,31 +10,42 @@ const SIZE: usize = 48;
 /// An interval so long that no countdown ends but those that a test sets.
 const FAR: u64 = 1 << 50;
 
+/// Bytes of a large block of whole pages.
+const LARGE: usize = 2 << 16;
+
 fn class() -> usize {
     class_of(SIZE)
 }
 
-/// Lets so many allocations of the class come before the next sampled one.
+/// Lets the `left`th block that comes into the class's bin be the one that is chosen.
 fn set_left(heap: Own<'_, Fake>, left: u64) {
     let countdowns = heap.heap().profile_countdowns();
     countdowns.session.set(heap.shared().profile.session());
-    let before = if heap.watch().is_some() { 0 } else { heap.bins().allocs(class()) };
-    countdowns.at[class()].set(before + left + 1);
+    let before = if heap.watch().is_some() { 0 } else { heap.bins().frees(class()) };
+    countdowns.at[class()].set(before + left);
+}
+
+/// Chooses the block that the next allocation of the class would take.
+fn choose_next(heap: Own<'_, Fake>) {
+    set_left(heap, FAR);
+    free(heap, allocate(heap, SIZE));
+    heap.bins().choose_first(class());
 }
 
 fn withdrawn(heap: Own<'_, Fake>) -> &Cell<i64> {
     &heap.heap().profile_countdowns().withdrawn[class()]
 }
 
-/// Makes a bin have so many blocks and so much room, and nothing beside it.
+/// Makes a bin have so many blocks and so much room.
 fn set_bin(heap: Own<'_, Fake>, len: usize, room: i64) {
+    set_left(heap, FAR);
     upkeep::flush_all(heap);
     let blocks: Vec<_> = (0..len).map(|_| allocate(heap, SIZE)).collect();
     upkeep::flush_all(heap);
     heap.bins().grant(class(), room + len as i64);
     blocks.into_iter().for_each(|block| assert!(!heap.bins().push(freed(block, class()))));
     withdrawn(heap).set(0);
-    assert_eq!((heap.bins().len_with_aside(class()), heap.bins().room(class())), (len as i64, room));
+    assert_eq!((heap.bins().len(class()), heap.bins().room(class())), (len as i64, room));
 }
 
 /// Whether a small block is a sampled one.
@@ -44,30 +55,20 @@ fn is_of_samples(world: &World, heap: Own<'_, Fake>, block: *mut u8) -> bool {
 }
 
 #[test]
-fn few_blocks_stay_in_a_bin_and_half_of_what_is_left_if_it_ran_empty() {
-    let of = |ran_empty| [0, 1, 2, 3, 10, 16, 17, 100, 1000].map(|left| share(left, ran_empty));
-    assert_eq!(of(false), [0, 1, 1, 1, 5, 8, 8, 8, 62]);
-    assert_eq!(of(true), [0, 1, 1, 1, 5, 8, 8, 50, 500]);
-    assert_eq!([0, 7, 8, 16, 100].map(most_kept), [0, 7, 7, 14, 88]);
-}
-
-#[test]
-fn blocks_and_room_together_are_no_more_than_is_left_and_the_rest_waits() {
+fn the_room_of_a_bin_ends_with_the_block_that_is_chosen_and_the_rest_waits() {
     let world = world(FAR, "default", 1);
     let heap = world.heap();
-    for (len, room) in [(0, 0), (0, 9), (1, 3), (7, 0), (8, 8), (9, 0), (20, 7), (40, 1)] {
-        for (left, ran_empty) in (0..60).flat_map(|left| [(left, false), (left, true)]) {
+    for (len, room) in [(0, 0), (0, 9), (1, 3), (7, 0), (20, 7)] {
+        for left in 1..20 {
             set_bin(heap, len, room);
-            settle(heap, class(), left as u64, ran_empty);
-            let (len, stays) = (len as i64, heap.bins().len(class()));
-            let (granted, waits) = (heap.bins().room(class()), withdrawn(heap).get());
-            let case = std::format!("{len} and {room} of {left}, {ran_empty}: {stays} and {granted}");
-            let is_cut = len + room > left && len > most_kept(left) && share(left, ran_empty) < len;
-            assert_eq!(stays, if is_cut { share(left, ran_empty) } else { len }, "{case}");
-            assert_eq!(heap.bins().len_with_aside(class()), len, "{case}");
-            assert_eq!((granted, waits), (room.min(left - stays), (room + stays - left).max(0)), "{case}");
-            // What was withdrawn comes back once there is more left.
-            settle(heap, class(), u64::MAX, ran_empty);
+            set_left(heap, left);
+            settle(heap, class());
+            let granted = room.min(left as i64 - 1);
+            let case = std::format!("{room} of {left}");
+            assert_eq!((heap.bins().room(class()), withdrawn(heap).get()), (granted, room - granted), "{case}");
+            assert_eq!((whole_room(heap, class()), heap.bins().len(class())), (room, len as i64), "{case}");
+            set_left(heap, FAR);
+            settle(heap, class());
             assert_eq!((heap.bins().room(class()), withdrawn(heap).get()), (room, 0), "{case}");
         }
     }
@@ -79,46 +80,17 @@ fn where_frees_of_rusts_allocator_are_noticed_the_hot_paths_get_no_room() {
     let world = world(FAR, "default", 1);
     let heap = world.heap();
     world.shared.profile.expect_rust();
-    for (left, expected) in [(3, 3), (u64::MAX, 5)] {
+    for (left, expected) in [(4, 3), (FAR, 5)] {
         set_bin(heap, 0, 5);
         assert!(world.shared.profile.meet_rust());
-        settle(heap, class(), left, false);
+        set_left(heap, left);
+        settle(heap, class());
         assert_eq!((heap.bins().room(class()), heap.bins().room_or_withheld(class())), (0, expected));
     }
 }
 
 #[test]
-fn a_bin_whose_room_ran_out_gets_more_only_if_some_was_withdrawn_and_nothing_else_is_due() {
-    let world = world(FAR, "default", 1);
-    let heap = world.heap();
-    let again = |heap: Own<'_, Fake>, waits, left| {
-        set_bin(heap, 3, 0);
-        set_left(heap, left);
-        withdrawn(heap).set(waits);
-        (settle_again(heap, class()), heap.bins().room(class()), withdrawn(heap).get())
-    };
-    assert_eq!(again(heap, 0, 10), (false, 0, 0));
-    assert_eq!(again(heap, 1, 10), (true, 1, 0));
-    assert_eq!(again(heap, 5, 10), (true, 5, 0));
-    assert_eq!(again(heap, 5, 4), (true, 1, 4));
-    // The free of the last block has to be noticed.
-    assert_eq!(heap.burst().await_last(class(), 1, 5), Some(0));
-    assert_eq!(again(heap, 5, 10), (false, 0, 5));
-    assert!(heap.burst().was_last(class(), 0));
-    // What was withdrawn in another session was given back.
-    set_bin(heap, 3, 0);
-    set_left(heap, 10);
-    withdrawn(heap).set(5);
-    heap.heap().profile_countdowns().session.set(0);
-    assert!(!settle_again(heap, class()));
-    note_granted(heap, class());
-    withdrawn(heap).set(5);
-    note_granted(heap, class());
-    assert_eq!(withdrawn(heap).get(), 0);
-}
-
-#[test]
-fn a_sample_is_far_if_the_hot_paths_cannot_reach_it_in_this_session() {
+fn a_chosen_block_is_far_if_the_hot_paths_cannot_bring_it_in_this_session() {
     let world = world(FAR, "default", 1);
     let heap = world.heap();
     set_bin(heap, 3, 5);
@@ -126,53 +98,15 @@ fn a_sample_is_far_if_the_hot_paths_cannot_reach_it_in_this_session() {
         set_left(heap, left);
         is_far(heap, class())
     };
-    assert_eq!([6, 7, 8, 9, 100].map(is_far_with), [false, false, true, true, true]);
+    let first = (1..20).find(|&left| is_far_with(left)).expect("a block that comes late is far");
+    let reach = heap.bins().frees_within_reach(class()) - heap.bins().frees(class());
+    assert_eq!(first, reach + 1);
+    assert!(is_far_with(100));
     heap.heap().profile_countdowns().session.set(world.shared.profile.session() + 1);
     assert!(!is_far(heap, class()));
     assert!(is_far_with(100));
     world.shared.profile.expect_rust();
     assert!(world.shared.profile.meet_rust() && !is_far_with(100));
-}
-
-#[test]
-fn an_empty_bin_gets_no_more_blocks_than_it_can_keep() {
-    for level in LEVELS {
-        let world = world(FAR, level, 1);
-        let heap = world.heap();
-        for (left, n, expected) in
-            [(0, 20, 1), (1, 20, 1), (9, 20, 8), (16, 20, 14), (100, 20, 20), (9, 3, 3), (FAR, 100, 100)]
-        {
-            set_left(heap, left);
-            assert_eq!(batch(heap, class(), n), if level == "checks" { n } else { expected }, "{level}: {n} of {left}");
-        }
-        set_left(heap, 0);
-        world.shared.profile.stop();
-        assert_eq!(batch(heap, class(), 20), 20);
-    }
-}
-
-#[test]
-fn the_allocation_that_a_countdown_ends_with_is_the_one_that_is_sampled() {
-    for level in LEVELS {
-        for n_left in [0, 1, 2, 7, 9, 40, 200] {
-            let world = world(FAR, level, 1);
-            let heap = world.heap();
-            let kept: Vec<_> = (0..30).map(|_| allocate(heap, SIZE)).collect();
-            kept[10..].iter().for_each(|&block| free(heap, block));
-            set_left(heap, n_left as u64);
-            if heap.watch().is_none() {
-                settle(heap, class(), n_left as u64, false);
-            }
-            for at in 0..n_left + 40 {
-                let block = allocate_hot(heap, SIZE);
-                assert_eq!(is_of_samples(&world, heap, block), at == n_left, "{level}: {at} of {n_left}");
-                if at % 3 == 0 {
-                    free(heap, block);
-                }
-            }
-            world.check().unwrap();
-        }
-    }
 }
 
 #[test]
@@ -194,31 +128,9 @@ fn blocks_of_rusts_allocator_are_sampled_where_their_frees_are_noticed() {
         let block = heap.allocate_for(Request::new(SIZE, 1, family)).start;
         assert_eq!(is_of_samples(&world, heap, block), sampled, "{level} {is_expected} {family:?}");
         assert_eq!(world.shared.profile.notices_rust(), is_expected && family == Family::Rust);
-        if !sampled {
-            assert_eq!(left(heap, class()), Some(0), "it was not the one that the next countdown chose");
-        }
         free(heap, block);
         world.check().unwrap();
     }
-}
-
-#[test]
-fn a_countdown_begins_with_the_allocations_that_were_counted_already() {
-    let world = world(FAR, "default", 1);
-    let heap = world.heap();
-    (0..7).for_each(|_| free(heap, allocate(heap, SIZE)));
-    world.shared.profile.stop();
-    assert!(left(heap, class()).is_none() && is_asked(heap) == world.shared.profile.notices_rust());
-    assert!(world.shared.profile.start(1));
-    let (allocs, at) = (heap.bins().allocs(class()), &heap.heap().profile_countdowns().at[class()]);
-    assert!(allocs > 1 && is_asked(heap));
-    assert_eq!((left(heap, class()), at.get()), (Some(0), allocs + 1), "one in one is sampled");
-    for n in [1, 2, 10] {
-        set_left(heap, n);
-        assert_eq!(left(heap, class()), Some(n));
-    }
-    let explicit = world.explicit_heap();
-    assert!(left(explicit.enter().own(), class()).is_none());
 }
 
 #[test]
@@ -236,9 +148,6 @@ fn a_session_forgets_what_was_drawn_in_the_one_before() {
     set_left(heap, 5);
     assert_eq!(left(heap, class()), Some(5), "it stays as it is in this one");
 }
-
-/// Bytes of a large block of whole pages.
-const LARGE: usize = 2 << 16;
 
 #[test]
 fn the_large_block_in_which_the_countdown_ends_is_sampled_and_no_other() {
@@ -264,7 +173,7 @@ fn a_free_of_rusts_allocator_uses_the_room_that_is_withheld_unless_the_block_was
     let world = world(FAR, "default", 1);
     let heap = world.heap();
     let blocks: Vec<_> = (0..5).map(|_| allocate(heap, SIZE)).collect();
-    set_left(heap, 0);
+    choose_next(heap);
     let sampled = allocate(heap, SIZE);
     assert!(is_of_samples(&world, heap, sampled));
     heap.bins().withhold(class(), 2);
@@ -283,7 +192,7 @@ fn a_free_of_rusts_allocator_uses_the_room_that_is_withheld_unless_the_block_was
 fn only_the_heap_of_sampled_blocks_has_sampled_ones() {
     let world = world(FAR, "default", 1);
     let heap = world.heap();
-    set_left(heap, 0);
+    choose_next(heap);
     let explicit = world.explicit_heap();
     let of_explicit = allocate(explicit.enter().own(), SIZE);
     let [sampled, ordinary] = [(); 2].map(|()| allocate(heap, SIZE));

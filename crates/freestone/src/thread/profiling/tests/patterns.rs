@@ -1,0 +1,53 @@
+//! Programs that allocate and free in a pattern: each of its places is sampled as often as any other.
+
+use super::*;
+
+/// Programs that allocate and free in a pattern: how many blocks each time, positive or negative. The last blocks are freed first.
+const PATTERNS: [&[i32]; 6] =
+    [&[1, -1], &[33, -33], &[40, -7, 7, -20, 1, -1, 9, -29], &[3000, -3000], &[700, -650, 600, -650], &[2, -1, 1, -2]];
+
+#[test]
+fn every_place_of_a_pattern_is_sampled_as_often_as_any_other() {
+    const BLOCKS: usize = if cfg!(miri) { 3000 } else { 1_200_000 };
+    for (size, interval) in [(100, 1 << 12), (1000, 1 << 13)] {
+        let block_bytes = crate::size_class::block_bytes(crate::size_class::class_of(size));
+        let chance = -(-(block_bytes as f64) / interval as f64).exp_m1();
+        for pattern in PATTERNS {
+            let world = world(interval, "default", pattern.len() as u64 * interval);
+            let heap = world.heap();
+            let n_places: usize = pattern.iter().map(|&n| usize::try_from(n).unwrap_or(0)).sum();
+            let rounds = BLOCKS / n_places;
+            let mut n_sampled = std::vec![0u32; n_places];
+            let mut live = Vec::new();
+            for _ in 0..rounds {
+                let mut place = 0;
+                for &n in pattern {
+                    for _ in 0..n {
+                        let block = allocate_hot(heap, size);
+                        n_sampled[place] += u32::from(is_sampled_block(&world, block));
+                        live.push(block);
+                        place += 1;
+                    }
+                    for _ in n..0 {
+                        free(heap, live.pop().expect("no more than were allocated"));
+                    }
+                }
+            }
+            // Neighbours together, so that each sum has a few hundred samples at least.
+            let together = n_places.div_ceil(16);
+            for (at, sums) in n_sampled.chunks(together).enumerate() {
+                let n = (sums.len() * rounds) as f64;
+                let off = f64::from(sums.iter().sum::<u32>()) - n * chance;
+                let sigma = (n * chance * (1.0 - chance)).sqrt();
+                assert!(off.abs() < 4.5 * sigma, "{size} {pattern:?}, part {at}: off by {:.1} deviations", off / sigma);
+            }
+            // The first places of all are those that find their bin empty.
+            let off = f64::from(n_sampled[0]) - rounds as f64 * chance;
+            assert!(off.abs() < 4.5 * (rounds as f64 * chance).sqrt() + 1.0, "{size} {pattern:?}: {}", n_sampled[0]);
+            assert_eq!(world.shared.profile.n_dropped(), 0);
+            live.into_iter().for_each(|block| free(heap, block));
+            assert_eq!((heap.bins().live(crate::size_class::class_of(size)), estimates(&world).0), (0, 0.0));
+            world.check().unwrap();
+        }
+    }
+}
