@@ -237,6 +237,31 @@ fn a_session_forgets_what_was_drawn_in_the_one_before() {
     assert_eq!(left(heap, class()), Some(5), "it stays as it is in this one");
 }
 
+#[test]
+fn a_bin_to_which_blocks_came_is_cut_only_if_a_sample_is_near() {
+    for (left, profiles, expected) in [(10, true, 5), (100_000, true, 20), (10, false, 20)] {
+        let world = world(FAR, "default", 1);
+        let heap = world.heap();
+        set_bin(heap, 20, 7);
+        set_left(heap, left);
+        if !profiles {
+            world.shared.profile.stop();
+        }
+        crate::thread::sampling::settle(heap, class());
+        assert_eq!(heap.bins().len(class()), expected, "{left} {profiles}");
+    }
+}
+
+#[test]
+fn the_next_thread_of_a_heap_draws_anew() {
+    let world = world(FAR, "default", 1);
+    let heap = world.heap();
+    set_left(heap, 5);
+    assert_eq!(left(heap, class()), Some(5));
+    heap.heap().change_thread();
+    assert!(left(heap, class()).is_some_and(|left| left > 1000));
+}
+
 /// Bytes of a large block of whole pages.
 const LARGE: usize = 2 << 16;
 
