@@ -216,3 +216,14 @@ fn blocks_on_their_way_to_an_orphaned_heap_are_handed_out_again() {
         again.push(allocate(own));
     }
 }
+
+#[test]
+fn nobody_enters_an_explicit_heap_while_the_process_forks() {
+    let world = World::new(4096);
+    let [one, other] = [world.explicit_heap(), world.explicit_heap()];
+    world.threads.lock_for_fork();
+    assert!(one.try_enter().is_none() && other.try_enter().is_none());
+    // SAFETY: this thread took the locks, and goes on after the fork.
+    world.threads.unlock_after_fork(unsafe { Forker::new() });
+    assert!(one.try_enter().is_some() && other.try_enter().is_some());
+}

@@ -199,3 +199,24 @@ fn pages_of_spans_are_counted() {
     assert_eq!((heap.spans().n_pages(), world.small_span_pages()), (0, 0));
     world.check().unwrap();
 }
+
+#[test]
+fn a_refused_address_is_reported_with_its_offset_in_the_block_that_it_is_inside_of() {
+    use crate::misuse::{Misuse, seen};
+    seen::take();
+    let world = World::new(4096);
+    world.set(crate::config::key::MISUSE, "ignore");
+    let heap = world.heap();
+    for size in [48, 80, 112, 320, 1000, 7000] {
+        let block = heap.allocate(size, 1).start;
+        let (class, home) = (class_of(size), home_of(heap.layout(), heap.lookup(), block.addr()).unwrap());
+        for (index, offset) in [(0, 16), (3, 32), (5, 16)] {
+            let address = home.span.start().addr() + index * block_bytes(class) + offset;
+            let page = home.span.page();
+            crate::thread::returns::report_refused(heap, address, class, page, Refused::NotABlock);
+            let what = Misuse::Interior { block_bytes: block_bytes(class), offset };
+            assert_eq!(seen::take(), [(what, address)], "{size}");
+        }
+        crate::testing::free(heap, block);
+    }
+}
