@@ -35,7 +35,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
     let mut blocks = Vec::new();
     // At least one OS page is carved, so that the span has free blocks unless all are out.
     loop {
-        let carved = links(blocks::carve(&span, 1, OS_PAGE_BYTES, LinkKey::PLAIN, |_| ()));
+        let carved = links(blocks::carve(&span, 1, OS_PAGE_BYTES, LinkKey::PLAIN));
         let is_carved = carved.is_empty();
         blocks.extend(carved);
         if is_carved || blocks.len() >= n_out {
@@ -48,6 +48,8 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
         assert_eq!(unsafe { home.give_back(block, LinkKey::PLAIN) }, Ok(()));
         world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
     }
+    // The heap that took them out counts them.
+    world.heap().spans().of(class).count_out(blocks.len() as i64);
     OwnSpan { page: run.page, class, blocks }
 }
 

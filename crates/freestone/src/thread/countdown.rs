@@ -162,6 +162,12 @@ mod tests {
     }
 
     #[test]
+    fn the_next_unit_is_the_first_that_may_be_sampled() {
+        assert_eq!([1, 2, 1000].map(|mean| units_until(mean, u64::MAX)), [1; 3]);
+        assert_eq!([0, 1, 10].map(|mean| units_until(mean, 1 << 63)), [1, 1, 1 + 6], "ten times the logarithm of 2");
+    }
+
+    #[test]
     fn every_unit_is_sampled_if_one_in_one_is() {
         assert!(numbers().take(100).all(|random| units_until(1, random) == 1));
     }

@@ -8,6 +8,7 @@ use freestone_os::fake::Fake;
 use std::vec::Vec;
 
 mod call_sites;
+mod steps;
 
 /// A world of which one byte in `interval` is sampled, with a heap.
 fn world(interval: u64, level: &str, seed: u64) -> World {

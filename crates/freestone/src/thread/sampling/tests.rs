@@ -10,6 +10,8 @@ use freestone_testkit::ops::{Player, any_stream};
 use proptest::prelude::*;
 use std::vec::Vec;
 
+mod steps;
+
 fn world_with(rate: &str, level: &str) -> World {
     let world = World::hardened(4096, level);
     world.set(key::GUARD_SAMPLE, rate);
