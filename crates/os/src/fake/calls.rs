@@ -28,7 +28,6 @@ struct Spare {
     range_bytes: usize,
 }
 
-
 /// How many bytes, or states of pages, are written and compared at once.
 const PIECE: usize = 1024;
 
