@@ -4,6 +4,8 @@ use core::ptr;
 use std::boxed::Box;
 use std::collections::VecDeque;
 
+mod borders;
+
 fn quarantine() -> Box<Quarantine> {
     Box::new(Quarantine {
         room: Cell::new(0),
