@@ -106,7 +106,11 @@ impl Batch {
     /// Empties the batch and links its blocks with `key`, with which they were pushed. Calls `wrong` with the address of each block that is not as
     /// it was buffered, and leaves it out. `None` if no block is left.
     pub(crate) fn link(&self, key: LinkKey, mut wrong: impl FnMut(Marked, usize)) -> Option<Handover> {
-        let n = self.len.replace(0) as usize;
+        let n = self.len.get() as usize;
+        if n == 0 {
+            return None;
+        }
+        self.len.set(0);
         self.last.set(ptr::null_mut());
         // Without a key nothing tells whether links are as they were.
         let n_intact = if key.is_plain() { 0 } else { self.mark_intact(n, key) };
