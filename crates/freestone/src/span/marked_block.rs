@@ -116,6 +116,14 @@ impl MarkedBlock {
         unsafe { slice::from_raw_parts_mut(self.start.wrapping_add(range.start), range.len()) }
     }
 
+    /// The eight bytes at an offset.
+    #[inline(always)]
+    fn word(&self, at: usize) -> u64 {
+        debug_assert!(at + size_of::<u64>() <= self.capacity());
+        // SAFETY: the bytes are below the block's trailer, and whoever may call what reads them knows that no code writes them meanwhile (module header).
+        unsafe { self.start.wrapping_add(at).cast::<u64>().read_unaligned() }
+    }
+
     /// How long the canary behind `size` bytes is, and the window that ends with it, the first bytes of which may be the program's.
     #[inline(always)]
     fn window(&self, size: usize) -> (usize, *mut canary::Window) {
@@ -123,16 +131,16 @@ impl MarkedBlock {
         (n, self.start.wrapping_add(size + n - canary::MOST_BYTES).cast())
     }
 
-    /// Hands the block out for `size` bytes, to be freed as `trailer` says: it is free, and no code has it.
+    /// Hands the block out for `size` bytes, to be freed as the trailer's fields say, which have this size: it is free, and no code has it.
     #[inline(always)]
-    pub(crate) fn begin(&self, trailer: Trailer, is_fresh: bool) {
+    pub(crate) fn begin(&self, (size, fields): (usize, Fields), is_fresh: bool) {
         if self.erases && is_fresh {
             erase::write(self.slice_mut(0..self.capacity()));
         }
-        let (n, window) = self.window(trailer.size);
+        let (n, window) = self.window(size);
         // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
         canary::begin_window(unsafe { &mut *window }, n, self.words.canary);
-        self.set_trailer(trailer);
+        self.cell().store(fields.encode(self.words.trailer), Ordering::Release);
     }
 
     /// Makes the canary behind `held` bytes one behind `size`. Where freed blocks are cleared, so is what comes to the program, and what neither it nor
@@ -216,16 +224,17 @@ impl MarkedBlock {
     /// The trailer's fields, if it says that the block is free, and what was filled was not written to since.
     #[inline(always)]
     fn unused_fields(&self) -> Option<Fields> {
-        let fields = Fields::decode(self.cell().load(Ordering::Acquire), self.words.trailer)?;
+        let fields = Fields::decode_free(self.cell().load(Ordering::Acquire), self.words.trailer)?;
+        if fields == Fields::FRESH {
+            return Some(fields);
+        }
         let size = fields.size();
-        let is_unused = fields.is_fresh()
-            || fields.is_freed()
-                && size <= self.capacity()
-                && if self.erases {
-                    erase::is_clear(self.slice(0..self.capacity()))
-                } else {
-                    fill::is_whole(self.slice(0..size.max(fill::LEAST_BYTES)))
-                };
+        let is_unused = size <= self.capacity()
+            && if self.erases {
+                erase::is_clear(self.slice(0..self.capacity()))
+            } else {
+                fill::is_whole(size.max(fill::LEAST_BYTES), |at| self.word(at))
+            };
         is_unused.then_some(fields)
     }
 

@@ -57,24 +57,13 @@ impl Trailer {
     /// As it is stored in a block whose trailer is mixed with `word`.
     #[inline(always)]
     pub(super) fn encode(self, word: u32) -> u32 {
-        let state = match self.state {
-            State::Fresh => FRESH,
-            State::Freed => FREED,
-            State::Live(family) => family as u32,
-        };
-        ((self.size as u32) << SIZE_AT | state << STATE_AT | self.align_log2 << ALIGN_AT) ^ word
+        Fields::of(self).encode(word)
     }
 
     /// What is stored; `None` if it was written over.
     #[inline(always)]
     pub(super) fn decode(stored: u32, word: u32) -> Option<Self> {
-        let fields = Fields::decode(stored, word)?;
-        let state = match fields.state() {
-            FRESH => State::Fresh,
-            FREED => State::Freed,
-            family => State::Live(Family::of(family)?),
-        };
-        Some(Self { state, size: fields.size(), align_log2: fields.align_log2() })
+        Fields::decode(stored, word)?.trailer()
     }
 }
 
@@ -98,9 +87,41 @@ const ALIGN: u32 = 15 << ALIGN_AT;
 const SIZE: u32 = u32::MAX << SIZE_AT;
 
 impl Fields {
+    /// Those of [`Trailer::FRESH`].
+    pub(super) const FRESH: Self = Self(0);
+
     /// Those of a trailer.
+    #[inline(always)]
     pub(crate) fn of(trailer: Trailer) -> Self {
-        Self(trailer.encode(0))
+        let state = match trailer.state {
+            State::Fresh => FRESH,
+            State::Freed => FREED,
+            State::Live(family) => family as u32,
+        };
+        Self((trailer.size as u32) << SIZE_AT | state << STATE_AT | trailer.align_log2 << ALIGN_AT)
+    }
+
+    /// Those of a live block for whose alignment nothing was asked.
+    #[inline(always)]
+    pub(crate) fn live(family: Family, size: usize) -> Self {
+        Self::of(Trailer { state: State::Live(family), size, align_log2: 0 })
+    }
+
+    /// As they are stored in a block whose trailer is mixed with `word`.
+    #[inline(always)]
+    pub(super) fn encode(self, word: u32) -> u32 {
+        self.0 ^ word
+    }
+
+    /// The trailer that has these; `None` if its state is none.
+    #[inline(always)]
+    pub(crate) fn trailer(self) -> Option<Trailer> {
+        let state = match self.state() {
+            FRESH => State::Fresh,
+            FREED => State::Freed,
+            family => State::Live(Family::of(family)?),
+        };
+        Some(Trailer { state, size: self.size(), align_log2: self.align_log2() })
     }
 
     /// Which functions free the block, if the program has it.
@@ -120,6 +141,16 @@ impl Fields {
     pub(super) fn decode_live(stored: u32, word: u32, family: u32) -> Option<Self> {
         let fields = stored ^ word;
         (fields & !(SIZE | ALIGN) == family << STATE_AT && family > FREED).then_some(Self(fields))
+    }
+
+    /// As [`Fields::decode`], of a block that is free: nothing else is known of one that was never handed out.
+    #[inline(always)]
+    pub(super) fn decode_free(stored: u32, word: u32) -> Option<Self> {
+        let fields = stored ^ word;
+        if fields == Self::FRESH.0 {
+            return Some(Self::FRESH);
+        }
+        (fields & (ZERO | STATE) == FREED << STATE_AT).then_some(Self(fields))
     }
 
     /// As it is stored if the block is freed.

@@ -63,32 +63,45 @@ impl<O: Os + 'static> Current<'_, O> {
 }
 
 impl<O: Os + 'static> Current<'_, O> {
-    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, and of a heap that is not watched.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn at_hand(self, request: Request) -> *mut u8 {
-        let Some((own, watch, _)) = self.watched() else { return ptr::null_mut() };
-        if sampling::is_on(own) {
-            return ptr::null_mut();
-        }
-        if watch.secret().erases() {
-            return watched::allocate::cleared_at_hand(own, watch, request);
-        }
-        watched::allocate::at_hand(own, watch, request, false)
+    /// Whether the heap is watched, and allocations may take what it has at hand: none of them is guarded.
+    pub(crate) fn has_at_hand(self) -> bool {
+        self.watched().is_some_and(|(own, ..)| !sampling::is_on(own))
     }
 
-    /// Frees a small block of this heap if it is watched; the block is checked. `false` of any other block, which stays as it is.
+    /// A block of `size` bytes, aligned to 16, that a watched heap has at hand; null if it has none, if some allocations are guarded or freed blocks are cleared, and of a heap that is
+    /// not watched.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn at_hand(self, size: usize, family: Family) -> *mut u8 {
+        match self.watched_and_filling() {
+            Some((own, watch, _)) if !sampling::is_on(own) => {
+                watched::allocate::at_hand(own, watch, (size, family), false)
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// As [`Current::at_hand`], where freed blocks are cleared.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn cleared_at_hand(self, size: usize, family: Family) -> *mut u8 {
+        match self.watched() {
+            Some((own, watch, _)) if watch.secret().erases() && !sampling::is_on(own) => {
+                watched::allocate::cleared_at_hand(own, watch, (size, family))
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Frees a small block of this heap if it is watched, and freed blocks are not cleared; the block is checked. `false` of any other block, which stays
+    /// as it is.
     ///
     /// # Safety
     /// - As for [`Own::free`].
     #[inline(always)]
     #[must_use]
     pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
-        let Some((own, watch, lookup)) = self.watched() else { return false };
-        if watch.secret().erases() {
-            // SAFETY: no code uses the block any more (this function's contract).
-            return unsafe { own.free_watched(block, claim) };
-        }
+        let Some((own, watch, lookup)) = self.watched_and_filling() else { return false };
         let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
         // SAFETY: no code uses the block any more (this function's contract).
         unsafe { exact_free::free_own(own, watch, (block, at), claim, false) };
@@ -109,7 +122,7 @@ impl<O: Os + 'static> Own<'_, O> {
     /// - As for [`Own::free`].
     #[must_use]
     #[inline(never)]
-    unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
+    pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
         let Some((watch, lookup)) = self.heap().watched().get_with_lookup() else { return false };
         let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
         // SAFETY: no code uses the block any more (this function's contract).

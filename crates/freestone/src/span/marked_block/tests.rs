@@ -25,7 +25,7 @@ fn block(room: &mut Room, erases: bool) -> MarkedBlock {
 /// A block that was handed out for so many bytes.
 fn live(room: &mut Room, size: usize, erases: bool) -> MarkedBlock {
     let block = block(room, erases);
-    block.begin(Trailer { state: LIVE, size, align_log2: 3 }, true);
+    block.begin((size, Fields::of(Trailer { state: LIVE, size, align_log2: 3 })), true);
     block
 }
 

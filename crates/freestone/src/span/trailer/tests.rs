@@ -15,6 +15,8 @@ fn what_is_written_into_a_trailer_is_read_from_it() {
             assert_eq!((fields.is_fresh(), fields.is_freed()), (state == State::Fresh, state == State::Freed));
             assert_eq!(fields.family().map(State::Live), matches!(state, State::Live(_)).then_some(state));
             assert_eq!(fields, Fields::of(trailer));
+            let is_free = state == State::Freed || trailer == Trailer::FRESH;
+            assert_eq!(Fields::decode_free(stored, WORD), is_free.then_some(fields));
             let freed = Trailer { state: State::Freed, ..trailer };
             assert_eq!(Trailer::decode(fields.encode_freed(WORD), WORD), Some(freed));
             for family in 0..8 {
@@ -43,7 +45,12 @@ fn a_trailer_whose_first_byte_is_wrong_is_none() {
     for state in [State::Fresh, State::Freed, State::Live(Family::C)] {
         for size in (0..32_000).step_by(97) {
             let stored = Trailer { state, size, align_log2: 4 }.encode(WORD);
-            let passed = (1..256).filter(|wrong| Trailer::decode(stored ^ wrong, WORD).is_some()).count();
+            let passes = |stored| {
+                Trailer::decode(stored, WORD).is_some()
+                    || Fields::decode_free(stored, WORD).is_some()
+                    || Fields::decode_live(stored, WORD, Family::C as u32).is_some()
+            };
+            let passed = (1..256).filter(|wrong| passes(stored ^ wrong)).count();
             assert_eq!(passed, 0, "{state:?} of {size} bytes");
         }
     }
