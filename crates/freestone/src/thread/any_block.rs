@@ -13,8 +13,9 @@
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected is reported.
 
 use crate::misuse::Misuse;
-use crate::size_class::{block_bytes, class_of_aligned};
+use crate::size_class::{LAST_CLASS, block_bytes, class_of_aligned};
 use crate::span::family::Family;
+use crate::span::marked_block::Kind;
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::{Current, Own};
@@ -75,7 +76,7 @@ impl<O: Os + 'static> Current<'_, O> {
     pub(crate) fn at_hand(self, size: usize, family: Family) -> *mut u8 {
         match self.watched_and_filling() {
             Some((own, watch, _)) if !sampling::is_on(own) => {
-                watched::allocate::at_hand(own, watch, (size, family), false)
+                watched::allocate::at_hand(own, watch, (size, family), Kind::FILLED)
             }
             _ => ptr::null_mut(),
         }
@@ -93,8 +94,8 @@ impl<O: Os + 'static> Current<'_, O> {
         }
     }
 
-    /// Frees a small block of this heap if it is watched, and freed blocks are not cleared; the block is checked. `false` of any other block, which stays
-    /// as it is.
+    /// Frees a small block of this heap, below the last class, if it is watched, and freed blocks are not cleared; the block is checked. `false` of any other
+    /// block, which stays as it is.
     ///
     /// # Safety
     /// - As for [`Own::free`].
@@ -102,9 +103,10 @@ impl<O: Os + 'static> Current<'_, O> {
     #[must_use]
     pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
         let Some((own, watch, lookup)) = self.watched_and_filling() else { return false };
-        let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
+        let at = lookup.own_page_and_class(block.addr()).filter(|&(_, class)| class < LAST_CLASS);
+        let Some(at) = at else { return false };
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_own(own, watch, (block, at), claim, false) };
+        unsafe { exact_free::free_own(own, watch, (block, at), claim, Kind::FILLED) };
         true
     }
 }
@@ -126,7 +128,7 @@ impl<O: Os + 'static> Own<'_, O> {
         let Some((watch, lookup)) = self.heap().watched().get_with_lookup() else { return false };
         let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_own(self, watch, (block, at), claim, watch.secret().erases()) };
+        unsafe { exact_free::free_own(self, watch, (block, at), claim, Kind::of(block_bytes(at.1), watch.secret())) };
         true
     }
 

@@ -5,10 +5,10 @@
 //! # Safety
 //! A block that was taken out of a span of this heap is the caller's.
 
-use crate::size_class::{N_CLASSES, SMALL_MAX, block_bytes, class_of, class_of_aligned};
+use crate::size_class::{GRANULE_BYTES, LAST_CLASS, N_CLASSES, SMALL_MAX, block_bytes, class_of, class_of_aligned};
 use crate::span::family::Family;
-use crate::span::marked_block::MarkedBlock;
-use crate::span::trailer::{Fields, LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer};
+use crate::span::marked_block::{Kind, MarkedBlock};
+use crate::span::trailer::{Fields, LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer, base_of};
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
@@ -25,7 +25,8 @@ use freestone_os::Os;
 /// The class whose blocks hold what is asked for and a trailer; `None` if that takes a large block.
 fn class_for(request: &Request) -> Option<usize> {
     let bytes = request.room.checked_add(TRAILER_BYTES)?.max(LEAST_BLOCK_BYTES);
-    class_of_aligned(bytes, request.align)
+    let fits_last = bytes <= block_bytes(LAST_CLASS) && request.align <= GRANULE_BYTES;
+    class_of_aligned(bytes, request.align).or(fits_last.then_some(LAST_CLASS))
 }
 
 /// Allocates what is asked for; its start is null when memory runs out.
@@ -37,7 +38,8 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
     let Some(start) = next_block(own, watch, class) else { return NewBlock::NONE };
     let Request { size, align, family, .. } = request;
     let trailer = Trailer { state: State::Live(family), size, align_log2: align.trailing_zeros() };
-    let start = hand_out_checked(own, (start, class), Fields::of(trailer));
+    let fields = Fields::with_base(trailer, base_of(block_bytes(class)));
+    let start = hand_out_checked(own, (start, class), fields);
     NewBlock { start: start.as_ptr(), zero: own.shared().secret.erases() }
 }
 
@@ -54,14 +56,14 @@ fn hand_out_checked<O: Os>(own: Own<'_, O>, (start, class): (*mut u8, usize), fi
     unsafe { NonNull::new_unchecked(start) }
 }
 
-/// Allocates `size` bytes, aligned as every block is, if the magazine of their class has enough blocks; null if not, and nothing is done. `erases`: freed
-/// blocks are cleared.
+/// Allocates `size` bytes, aligned as every block is, if the magazine of their class has enough blocks; null if not, and nothing is done. `kind` is
+/// that of the heap's blocks below the last class.
 #[inline(always)]
 pub(crate) fn at_hand<O: Os>(
     own: Own<'_, O>,
     watch: &WatchedHeap,
     (size, family): (usize, Family),
-    erases: bool,
+    kind: Kind,
 ) -> *mut u8 {
     if size > SMALL_MAX - TRAILER_BYTES {
         return ptr::null_mut();
@@ -73,7 +75,7 @@ pub(crate) fn at_hand<O: Os>(
     let class = if class == 0 { class_of(LEAST_BLOCK_BYTES) } else { class };
     let Some(start) = watch.choose(class) else { return ptr::null_mut() };
     // SAFETY: a block of a watched span is there, and it was the magazine's.
-    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), erases) };
+    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), kind) };
     let fields = Fields::live(family, size);
     let Some(is_fresh) = block.if_unused() else { return hand_out_checked(own, (start, class), fields).as_ptr() };
     block.begin((size, fields), is_fresh);
@@ -88,7 +90,7 @@ pub(crate) fn cleared_at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, asked
     if asked.0 == 0 {
         return ptr::null_mut();
     }
-    at_hand(own, watch, asked, true)
+    at_hand(own, watch, asked, Kind::CLEARED)
 }
 
 /// Counts a small block that becomes the program's.

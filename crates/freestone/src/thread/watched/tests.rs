@@ -48,7 +48,7 @@ fn write(block: *mut u8, at: isize, byte: u8) {
 }
 
 /// Sizes of each kind of block: small, filled in parts, of several OS pages, large.
-const SIZES: [usize; 9] = [0, 1, 8, 28, 100, 1000, 4096, 20_000, 262_144];
+const SIZES: [usize; 11] = [0, 1, 8, 28, 100, 1000, 4096, 20_000, 32_764, 32_768, 262_144];
 
 #[test]
 fn no_hot_path_of_a_watched_heap_succeeds() {
