@@ -121,7 +121,7 @@ fn measure(
     bar.set_message(format!("the inputs of {}", program.name));
     let workshop = Workshop::of(program)?;
     let job = command_job(program, &workshop, request.limit);
-    let warm = job.warm_up(allocators.to_vec(), measurement)?;
+    let warm = job.warm_up(workshop.lend(allocators.to_vec())?, measurement)?;
     warm.measure(request.rounds, bar, measurement)
 }
 
