@@ -1,6 +1,6 @@
 //! Microcontrollers: lints the crates without an operating system for their processors, and runs TLSF and a pool on two emulated machines.
 
-use crate::process::{cargo, command, has_target, is_installed, root, run, target};
+use crate::process::{cargo_for_platforms, command, has_target, is_installed, platforms_target, root, run};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -25,7 +25,7 @@ pub(crate) fn check() -> Result<()> {
         let mut arguments = vec!["clippy", "--target", target];
         arguments.extend(PACKAGES.iter().flat_map(|name| ["--package", name]));
         arguments.extend(["--", "-D", "warnings"]);
-        run(&mut cargo(&arguments))?;
+        run(&mut cargo_for_platforms(&arguments))?;
         println!("ok {target}");
     }
     Ok(())
@@ -33,8 +33,8 @@ pub(crate) fn check() -> Result<()> {
 
 /// Cargo, for the program that runs on the machines. It builds beside the other targets.
 fn program(arguments: &[&str]) -> Command {
-    let mut command = cargo(arguments);
-    command.current_dir(root().join("embedded")).env("CARGO_TARGET_DIR", target());
+    let mut command = cargo_for_platforms(arguments);
+    command.current_dir(root().join("embedded"));
     command
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn test() -> Result<()> {
         let arguments = ["--release", "--locked", "--target", processor];
         run(program(&["clippy"]).args(arguments).args(["--", "-D", "warnings"]))?;
         run(program(&["build"]).args(arguments))?;
-        let image = target().join(processor).join("release/freestone-embedded");
+        let image = platforms_target().join(processor).join("release/freestone-embedded");
         // An instruction takes 2^10 ns of the emulated clock, so that the machine's timer counts instructions.
         let options = ["-nographic", "-semihosting-config", "enable=on,target=native", "-icount", "shift=10"];
         run(command(EMULATOR, &["-machine", machine]).args(options).arg("-kernel").arg(image))?;

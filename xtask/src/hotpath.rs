@@ -7,7 +7,7 @@
 //! The functions of the library are counted whole, including `ret`. `Box::new` and its drop are inlined into their callers; the frame of the caller in
 //! the example (`push`, `pop`, `ret`) is not counted.
 
-use crate::process::{build_library, cargo, command, output, root, run as run_command, target};
+use crate::process::{build_example, build_library, command, output, root, target};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::fs;
@@ -63,8 +63,7 @@ pub(crate) fn run(bless: bool) -> Result<()> {
     }
     build_library()?;
     // As in a program of its own, which is compiled for speed: the workspace compiles the package, and with it the example, for size.
-    let example = ["build", "--release", "--package", "freestone", "--example", "hotpath"];
-    run_command(cargo(&example).args(["--config", "profile.release.package.freestone.opt-level=3"]))?;
+    build_example("freestone", "hotpath", &["--config", "profile.release.package.freestone.opt-level=3"])?;
     let (mut golden, mut wrong) = (String::new(), Vec::new());
     for (binary, budgets) in [("libfreestone.so", &LIBRARY[..]), ("examples/hotpath", &EXAMPLE)] {
         let text = disassemble(binary)?;

@@ -32,6 +32,7 @@ mod scratch;
 mod sizes;
 mod source;
 mod steps;
+mod test_programs;
 mod tlsf_bound;
 mod tuning;
 

@@ -3,7 +3,7 @@
 //! Programs for another processor run under qemu's user emulation. It has its own `madvise`, `mincore` and `/proc` instead of the kernel's, and
 //! threads race less than on a real machine: this tests the code, not the processor.
 
-use crate::process::{cargo, has_target, is_installed, run};
+use crate::process::{cargo_for_platforms, has_target, is_installed, run};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -58,7 +58,7 @@ const C_TESTS: [&str; 9] =
 impl Platform {
     /// `cargo test` for some packages, with the runner of the platform's programs.
     fn cargo_test(&self, packages: &[&str], pages: &[&str]) -> Command {
-        let mut command = cargo(&["test"]);
+        let mut command = cargo_for_platforms(&["test"]);
         command.args(packages.iter().flat_map(|name| ["--package", name]));
         if !self.runner.is_empty() {
             command.env(self.setting("RUNNER"), [self.runner, pages].concat().join(" "));
@@ -101,7 +101,7 @@ pub(crate) fn check() -> Result<()> {
         let mut arguments = vec!["clippy", "--target", target, "--all-targets"];
         arguments.extend(PACKAGES.iter().chain(&["freestone-capi"]).flat_map(|name| ["--package", name]));
         arguments.extend(["--", "-D", "warnings"]);
-        run(&mut cargo(&arguments))?;
+        run(&mut cargo_for_platforms(&arguments))?;
         println!("ok {target}");
     }
     foreign::check()?;
@@ -115,7 +115,7 @@ fn refuse() -> Result<()> {
         println!("skipped {TARGET}: `rustup target add {TARGET}` is needed to see that the heap refuses it");
         return Ok(());
     }
-    let output = cargo(&["check", "--package", "freestone", "--target", TARGET]).output()?;
+    let output = cargo_for_platforms(&["check", "--package", "freestone", "--target", TARGET]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     let errors: Vec<_> = said.lines().filter(|line| line.starts_with("error")).collect();
     match errors[..] {

@@ -33,9 +33,33 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), arguments)
 }
 
+/// Cargo, for other platforms. It builds in a folder of its own, because two builds in one wait for each other, and other platforms share nothing with
+/// this one but build scripts.
+pub(crate) fn cargo_for_platforms(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.env("CARGO_TARGET_DIR", platforms_target());
+    command
+}
+
+/// That folder.
+pub(crate) fn platforms_target() -> PathBuf {
+    target().join("platforms")
+}
+
 /// Builds the release library, for preloading, for counting the hot paths and for the C tests.
 pub(crate) fn build_library() -> Result<()> {
     run(&mut cargo(&["build", "--release", "--package", "freestone-capi"]))
+}
+
+/// Builds a release example, for its machine code. Cargo compiles what the package's tests need as well, here without optimizing it.
+pub(crate) fn build_example(package: &str, example: &str, more: &[&str]) -> Result<()> {
+    const FOR_TESTS: [&str; 7] =
+        ["proptest", "regex-syntax", "rand", "num-traits", "chacha20", "hashbrown", "freestone-testkit"];
+    let mut build = cargo(&["build", "--release", "--package", package, "--example", example]);
+    for name in FOR_TESTS {
+        build.args(["--config", &format!("profile.release.package.{name}.opt-level=0")]);
+    }
+    run(build.args(more))
 }
 
 /// Runs a command to its end.

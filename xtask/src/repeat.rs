@@ -1,10 +1,11 @@
 //! `cargo xtask repeat`: runs test programs again and again beside busy processes, because no test may depend on what else the machine does.
 
-use crate::process::{cargo, root, target};
+use crate::process::target;
+use crate::test_programs::{self, Program};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 /// The arguments.
 #[derive(clap::Args)]
@@ -61,16 +62,9 @@ impl Drop for Copies {
     }
 }
 
-/// A test program, the folder that cargo runs it in, and what it is called here.
-struct Program {
-    path: PathBuf,
-    folder: PathBuf,
-    name: String,
-}
-
 /// Runs each test program several times, and prints how often it passed. Fails if one failed.
 pub(crate) fn run(chosen: &Chosen) -> Result<()> {
-    let mut programs = programs(&chosen.packages)?;
+    let mut programs = test_programs::build(&chosen.packages)?;
     let is_chosen = |program: &Program| {
         let name = Path::new(&program.name).with_extension("");
         chosen.program.is_empty() || chosen.program.iter().any(|wanted| name.ends_with(wanted))
@@ -88,8 +82,7 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     for program in &programs {
         let mut failures = Vec::new();
         for time in 0..chosen.times {
-            let mut command = Command::new(&program.path);
-            let output = command.current_dir(&program.folder).stdin(Stdio::null()).output()?;
+            let output = program.command().output()?;
             if !output.status.success() {
                 failures.push((time + 1, String::from_utf8_lossy(&output.stdout).into_owned()));
             }
@@ -105,30 +98,4 @@ pub(crate) fn run(chosen: &Chosen) -> Result<()> {
     }
     println!("{} test programs passed {} times beside {} busy processes", programs.len(), chosen.times, chosen.busy);
     Ok(())
-}
-
-/// Builds the test programs. Cargo names each with its package's folder, and says `Executable` for it.
-fn programs(packages: &[String]) -> Result<Vec<Program>> {
-    let mut build = cargo(&["test", "--no-run", "--message-format", "json-render-diagnostics"]);
-    match packages {
-        [] => build.arg("--workspace"),
-        some => build.args(some.iter().flat_map(|package| ["--package", package])),
-    };
-    let built = build.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
-    if !built.status.success() {
-        bail!("the tests do not build: see above");
-    }
-    let messages = String::from_utf8_lossy(&built.stdout).into_owned();
-    let field = |line: &str, name: &str| {
-        let rest = line.split_once(&format!("\"{name}\":\""))?.1;
-        Some(rest.split_once('"')?.0.to_owned())
-    };
-    let programs = messages.lines().filter(|line| line.contains("\"test\":true")).filter_map(|line| {
-        let (path, manifest) = (field(line, "executable")?, field(line, "manifest_path")?);
-        let (folder, source) = (Path::new(&manifest).parent()?.to_owned(), field(line, "src_path")?);
-        let name = Path::new(&source).strip_prefix(root()).unwrap_or(Path::new(&source)).display().to_string();
-        Some(Program { path: path.into(), folder, name })
-    });
-    let programs: Vec<_> = programs.filter(|program| fs::exists(&program.path).unwrap_or(false)).collect();
-    if programs.is_empty() { bail!("there are no tests") } else { Ok(programs) }
 }

@@ -84,6 +84,8 @@ pub(crate) fn play(seconds: u64, seed: Option<u64>, from: u64) -> Result<()> {
     let mut command = cargo(&TEST);
     command.args(["--", "--nocapture", "--test-threads", "1"]);
     command.env("RUSTFLAGS", "--cfg shuttle").env("CARGO_TARGET_DIR", target().join("shuttle"));
+    // A seed says where a failure is; nobody reads a backtrace.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
     run(told(&mut command, seconds, seed, from))
 }
 

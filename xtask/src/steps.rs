@@ -1,97 +1,98 @@
 //! `cargo xtask test`: the steps, those that fail soonest first.
 
 use crate::process::{self, build_library, cargo, run};
+use crate::test_programs::{self, Job};
 use crate::{
     claims, counts, embedded, guide, hotpath, lab, layers, platforms, programs, proofs, published, schedules, sizes,
     tlsf_bound, tuning,
 };
-use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
-use std::process::Output;
-use std::thread;
+use anyhow::{Result, bail};
+use beside::Beside;
 use std::time::Instant;
+
+mod beside;
 
 /// One step.
 struct Step {
     name: &'static str,
     what: &'static str,
-    /// The step from which on this one runs beside the others, until its turn. It may need only what is built by then. While one crate compiles
-    /// or a test waits, a processor is idle.
-    beside: Option<&'static str>,
+    /// Whether it runs beside the others from the start, after those before it that do. While one crate compiles or a test waits, a processor is idle.
+    /// It has a target folder of its own, or needs only what is built there by then: two builds in one folder wait for each other.
+    beside: bool,
     run: fn() -> Result<()>,
 }
 
 const STEPS: [Step; 21] = [
-    Step { name: "fmt", what: "formatting", beside: None, run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
+    Step { name: "fmt", what: "formatting", beside: false, run: || run(&mut cargo(&["fmt", "--all", "--check"])) },
     Step {
         name: "layers",
         what: "no crate, module or file names one above it",
-        beside: None,
+        beside: false,
         run: layers::check_workspace,
     },
     Step {
         name: "sizes",
         what: "no file, type or function too large, no new file that allows unsafe",
-        beside: None,
+        beside: false,
         run: sizes::check,
     },
-    Step { name: "claims", what: "documents and comments say what the code is", beside: None, run: check_claims },
-    Step { name: "tuning", what: "docs/tuning.md matches the option table", beside: None, run: tuning::check },
-    Step { name: "clippy", what: "lints, warnings are errors", beside: None, run: clippy },
-    Step { name: "library", what: "the release library builds", beside: None, run: build_library },
+    Step { name: "claims", what: "documents and comments say what the code is", beside: false, run: check_claims },
+    Step { name: "tuning", what: "docs/tuning.md matches the option table", beside: false, run: tuning::check },
+    Step { name: "clippy", what: "lints, warnings are errors", beside: false, run: clippy },
+    Step { name: "library", what: "the release library and the tools build", beside: false, run: build_release },
     Step {
         name: "hotpath",
         what: "the hot paths are those of hotpath.golden",
-        beside: None,
+        beside: false,
         run: || hotpath::run(false),
     },
-    Step { name: "tests", what: "the tests of every crate, C conformance included", beside: None, run: tests },
     Step {
         name: "tlsf-bound",
         what: "TLSF's longest paths stay within their bounds",
-        beside: Some("tests"),
+        beside: false,
         run: || tlsf_bound::check(0),
     },
-    Step { name: "i686", what: "TLSF on 32 bits", beside: None, run: i686 },
+    Step { name: "tests", what: "the tests of every crate, C conformance included", beside: false, run: tests },
+    Step { name: "i686", what: "TLSF on 32 bits", beside: false, run: i686 },
+    Step { name: "doc", what: "documentation builds without a warning", beside: false, run: doc },
+    Step {
+        name: "guide",
+        what: "what the guide shows runs, and the options it names exist",
+        beside: false,
+        run: guide::check,
+    },
+    Step { name: "loom", what: "models of concurrent code", beside: true, run: proofs::loom },
+    Step {
+        name: "shuttle",
+        what: "a few seconds of the whole heap under schedules",
+        beside: true,
+        run: schedules::short,
+    },
+    Step { name: "go", what: "the Go module", beside: true, run: go },
     Step {
         name: "platforms",
         what: "lints for other platforms and microcontrollers, and a program under node and wine",
-        beside: Some("tests"),
+        beside: true,
         run: || platforms::check().and_then(|()| embedded::check()),
     },
     Step {
         name: "published",
         what: "requirements are ranges, and the oldest compiler builds the published crates",
-        beside: None,
+        beside: true,
         run: published::check,
     },
-    Step { name: "loom", what: "models of concurrent code", beside: Some("tests"), run: proofs::loom },
-    Step {
-        name: "shuttle",
-        what: "a few seconds of the whole heap under schedules",
-        beside: Some("tests"),
-        run: schedules::short,
-    },
-    Step { name: "doc", what: "documentation builds without a warning", beside: None, run: doc },
-    Step { name: "go", what: "the Go module", beside: Some("tests"), run: go },
-    Step { name: "programs", what: "real programs under preload", beside: Some("tests"), run: programs::run_short },
-    Step {
-        name: "guide",
-        what: "what the guide shows runs, and the options it names exist",
-        beside: None,
-        run: guide::check,
-    },
+    Step { name: "programs", what: "real programs under preload", beside: true, run: programs::run_short },
     Step {
         name: "count",
         what: "workloads take the instructions of counts.golden",
-        beside: None,
+        beside: true,
         run: || counts::run(false),
     },
     // The last, because it measures times and nothing may run beside it.
     Step {
         name: "lab",
         what: "a peer builds and runs, and the lab sees no difference between equal allocators",
-        beside: None,
+        beside: false,
         run: lab::check,
     },
 ];
@@ -109,11 +110,35 @@ fn clippy() -> Result<()> {
     run(fuzz.env("CUSTOM_LIBFUZZER_PATH", manifest).env("CARGO_TARGET_DIR", process::target()))
 }
 
+/// Builds what later steps use, so that none waits for another one's build.
+fn build_release() -> Result<()> {
+    build_library()?;
+    for package in ["freestone-memory", "freestone-lab"] {
+        run(&mut cargo(&["build", "--release", "--package", package]))?;
+    }
+    Ok(())
+}
+
+/// The test programs that take longest, which run first.
+const LONGEST: [&str; 7] = [
+    "crates/freestone/src/lib.rs",
+    "crates/lab/tests/hard_times.rs",
+    "crates/capi/tests/hardened.rs",
+    "crates/lab/tests/leaks.rs",
+    "crates/capi/tests/install.rs",
+    "crates/lab/tests/command_line.rs",
+    "crates/capi/tests/seams.rs",
+];
+
 fn tests() -> Result<()> {
-    run(&mut cargo(&["test", "--workspace"]))?;
-    run(&mut cargo(&["test", "--package", "freestone-os", "--features", "fake"]))?;
-    let features = "allocator-api2,allocator-api2-02";
-    run(&mut cargo(&["test", "--package", "freestone", "--features", features, "--test", "allocator"]))
+    let mut programs = test_programs::build(&[])?;
+    programs.sort_by_key(|program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len()));
+    let mut jobs: Vec<_> =
+        programs.iter().map(|program| Job { name: program.name.clone(), command: program.command() }).collect();
+    let mut examples = cargo(&["test", "--doc"]);
+    examples.args(test_programs::ALL);
+    jobs.push(Job { name: "examples in comments".into(), command: examples });
+    test_programs::run_all(jobs)
 }
 
 /// Runs TLSF's tests as a 32-bit program, where one can be built.
@@ -157,16 +182,15 @@ pub(crate) fn test(only: Option<&str>, list: bool) -> Result<()> {
         bail!("there is no step of that name; `cargo xtask test --list` lists them");
     }
     let started = Instant::now();
-    let mut beside = BTreeMap::new();
+    let mut beside = Beside::start(chosen.iter().filter(|step| only.is_none() && step.beside).map(|step| step.name));
     for (n_passed, step) in chosen.iter().enumerate() {
-        for early in STEPS.iter().filter(|early| only.is_none() && early.beside == Some(step.name)) {
-            beside.insert(early.name, thread::spawn(|| alone(early)));
-        }
         println!("== {}: {}", step.name, step.what);
         let begun = Instant::now();
-        let result = match beside.remove(step.name) {
-            Some(early) => early.join().map_or_else(|_| bail!("its thread panicked"), |output| show(&output?)),
-            None => (step.run)(),
+        let (result, took) = if only.is_none() && step.beside {
+            beside.result()
+        } else {
+            let result = (step.run)();
+            (result, begun.elapsed())
         };
         if let Err(error) = result {
             println!("FAILED {}: {error:#}", step.name);
@@ -174,31 +198,26 @@ pub(crate) fn test(only: Option<&str>, list: bool) -> Result<()> {
             println!("{n_passed} passed, 1 failed");
             std::process::exit(1);
         }
-        println!("ok {} ({:.1} s)", step.name, begun.elapsed().as_secs_f64());
+        println!("ok {} ({:.1} s)", step.name, took.as_secs_f64());
     }
     println!("all steps together: {:.0} s", started.elapsed().as_secs_f64());
     println!("{} passed, 0 failed", chosen.len());
     Ok(())
 }
 
-/// Runs a step in a process of its own, and returns what it printed.
-fn alone(step: &Step) -> Result<Output> {
-    let program = std::env::current_exe()?.into_os_string().into_string().ok().context("the program's path is text")?;
-    // One stream for both outputs keeps their lines in order.
-    let script = format!("'{program}' test --only {} 2>&1", step.name);
-    Ok(process::command("sh", &["-c", &script]).output()?)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Prints what a step that ran in a process of its own printed, without the lines about the run.
-fn show(output: &Output) -> Result<()> {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<_> = text.lines().collect();
-    let is_ok = output.status.success();
-    // The step's title first; last how long it took, how long all took, and the counts.
-    lines
-        .get(1..lines.len().saturating_sub(if is_ok { 3 } else { 0 }))
-        .unwrap_or_default()
-        .iter()
-        .for_each(|line| println!("{line}"));
-    if is_ok { Ok(()) } else { bail!("see above") }
+    #[test]
+    fn the_programs_that_run_first_are_there() {
+        for name in LONGEST {
+            assert!(process::root().join(name).is_file(), "{name} does not exist");
+        }
+    }
+
+    #[test]
+    fn nothing_runs_beside_the_last_step() {
+        assert!(STEPS.last().is_some_and(|step| step.name == "lab" && !step.beside));
+    }
 }

@@ -6,7 +6,7 @@
 //! of these cases as well. That is a sample, because each step takes microseconds.
 
 use crate::hotpath::listing;
-use crate::process::{cargo, command, output, root, run, target};
+use crate::process::{build_example, command, output, root, run, target};
 use anyhow::{Context, Result, bail};
 
 /// The most instructions that a call may take. The longest path of `deallocate` merges with both neighbours, empties both their lists, and
@@ -24,7 +24,7 @@ pub(crate) fn check(operations: usize) -> Result<()> {
         println!("skipped: instructions are counted on x86-64 Linux");
         return Ok(());
     }
-    run(&mut cargo(&["build", "--release", "--package", "freestone-tlsf", "--example", "tlsf_bound"]))?;
+    build_example("freestone-tlsf", "tlsf_bound", &[])?;
     let path = target().join("release/examples/tlsf_bound");
     let path = path.to_str().context("the target folder's name is not text")?;
     let text = output(&mut command("objdump", &["-d", "-C", "--no-show-raw-insn", "-M", "intel", path]))?;

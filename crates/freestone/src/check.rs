@@ -55,9 +55,10 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
             |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && heap.mailbox().as_owner() == owner.cast_const();
         orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
     };
-    let n_small = shared.pages.inspect(|state| {
+    let mut small = InSpans { n: 0, free_bytes: 0, n_out: [0; N_CLASSES] };
+    shared.pages.inspect(|state| {
         state.check_free().map_err(|(what, page)| Broken { what, page })?;
-        check_pages(state, os_page_bytes, is_lost)
+        check_pages(state, os_page_bytes, is_lost, &mut small)
     })?;
     let mut n_listed = 0;
     for class in 0..N_CLASSES {
@@ -74,12 +75,43 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
         // SAFETY: the heap is alive, or would be with a thread, and no other thread is inside the allocator (this function's contract).
         n_listed += check_heap(shared, unsafe { heap.as_own(None) })?;
     }
-    hold(orphans || n_listed == n_small, "every small span is in one list", PageIndex::NONE)
+    hold(orphans || n_listed == small.n, "every small span is in one list", PageIndex::NONE)?;
+    if orphans { Ok(()) } else { check_counts(shared, threads, &small) }
 }
 
-/// Walks the page runs; returns how many small spans there are. Small spans that `is_lost` says were left half changed may be in any state.
-fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entry) -> bool) -> Result<u32, Broken> {
-    let (runs, mut end, mut n_small, mut before) = (&state.runs, PageIndex(1), 0, Kind::None);
+/// What the small spans have, taken together.
+struct InSpans {
+    n: u32,
+    /// Bytes of free blocks.
+    free_bytes: i64,
+    /// Blocks that are out, by class.
+    n_out: [i64; N_CLASSES],
+}
+
+/// Checks that what heaps count as they go is what the spans have.
+fn check_counts<O: Os>(shared: &Shared<O>, threads: &Threads<O>, small: &InSpans) -> Result<(), Broken> {
+    let mut free_bytes = shared.usage.free_in_spans();
+    for heap in threads.iter().filter(|heap| matches!(heap.life(), Life::Alive | Life::Spare)) {
+        // SAFETY: the heap is alive, or would be with a thread, and no other thread is inside the allocator (the contract of `check`).
+        free_bytes += unsafe { heap.as_own(None) }.accounts().unpublished_free();
+    }
+    hold(free_bytes == small.free_bytes, "what counts as free inside spans is free there", PageIndex::NONE)?;
+    for (class, n_out) in small.n_out.into_iter().enumerate() {
+        let taken: i64 = threads.iter().map(|heap| heap.counts(class).out).sum();
+        let counted = taken - shared.usage.returned_blocks(class);
+        hold(counted == n_out, "as many blocks count as out of their spans as are out", PageIndex::NONE)?;
+    }
+    Ok(())
+}
+
+/// Walks the page runs, and adds up what the small spans have. Those that `is_lost` says were left half changed may be in any state.
+fn check_pages(
+    state: &State,
+    os_page_bytes: usize,
+    is_lost: impl Fn(&Span, Entry) -> bool,
+    small: &mut InSpans,
+) -> Result<(), Broken> {
+    let (runs, mut end, mut before) = (&state.runs, PageIndex(1), Kind::None);
     let mut pages = [0u64; Kind::COUNT];
     for (run, record) in runs.iter() {
         let (kind, page) = (record.kind.get(), run.first);
@@ -93,8 +125,11 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
         if kind == Kind::Small {
             if !lost {
                 check_span(runs.layout(), page, os_page_bytes)?;
+                let class = record.class.get() as usize;
+                small.free_bytes += i64::from(record.n_free.get()) * block_bytes(class) as i64;
+                small.n_out[class] += i64::from(record.n_out.get());
             }
-            n_small += 1;
+            small.n += 1;
         }
         let n_open = runs.n_open(run);
         pages[kind as usize] += u64::from(n_open.0);
@@ -112,7 +147,7 @@ fn check_pages(state: &State, os_page_bytes: usize, is_lost: impl Fn(&Span, Entr
     for (kind, counted) in runs.counts().iter() {
         hold(u64::from(counted.0) == pages[kind as usize], "the counts of pages are the pages", PageIndex::NONE)?;
     }
-    Ok(n_small)
+    Ok(())
 }
 
 fn check_span(layout: &Layout, page: PageIndex, os_page_bytes: usize) -> Result<(), Broken> {
@@ -140,13 +175,14 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
     let layout = *shared.pages.layout();
     hold(own.accounts().unpublished_large() <= 0, "the shared count includes every large block", PageIndex::NONE)?;
     check_watched(shared, own)?;
-    let mut n_spans = 0;
+    let (mut n_spans, mut n_pages) = (0, 0);
     for class in 0..N_CLASSES {
         let mut result = Ok(());
         let mut belongs = |page: PageIndex, listed: Listed| {
             n_spans += 1;
             // SAFETY: the span is in a list of the heap, so it has a record; no other thread is inside the allocator (the contract of `check`).
             let span = unsafe { OwnedSpan::at(&layout, page) };
+            n_pages += u64::from(span.n_pages().0);
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             hold(
                 span.entry(0).class_if_owned(own.lookup().tag()) == Some(class),
@@ -163,6 +199,7 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
         result?;
         check_bin(shared, own, class)?;
     }
+    hold(own.spans().n_pages() == n_pages, "a heap counts the pages of its spans", PageIndex::NONE)?;
     Ok(n_spans)
 }
 

@@ -12,7 +12,6 @@
 //! | [`list`] | lists of spans |
 //! | [`free_node`] | the contents of a free block: its link, and its mark |
 //! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
-//! | [`fresh_pages`] | OS pages that are about to be carved, and have no memory yet |
 //! | [`single_block`] | the blocks of a watched span, one at a time |
 //! | [`trailer`] | what a block of a watched span says about itself |
 //! | [`marked_block`] | a block of a watched span: its trailer, its canary, and what it is filled with |
@@ -29,7 +28,6 @@ pub(crate) mod erase;
 pub(crate) mod family;
 pub(crate) mod fill;
 pub(crate) mod free_node;
-pub(crate) mod fresh_pages;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod marked_block;

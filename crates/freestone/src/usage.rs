@@ -61,6 +61,11 @@ impl Usage {
         self.free_in_spans.fetch_add(change_bytes, Ordering::Relaxed);
     }
 
+    /// Bytes of free blocks inside spans, as far as the heaps have published them.
+    pub(crate) fn free_in_spans(&self) -> i64 {
+        self.free_in_spans.load(Ordering::Relaxed)
+    }
+
     /// Whether more is free inside spans than the dirty bound allows for what is live.
     #[must_use]
     pub(crate) fn exceeds_bound_in_spans(&self, settings: &Settings) -> bool {

@@ -14,7 +14,14 @@ use std::{env, fs, thread};
 fn library() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of the target folder");
     let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "--package", "freestone", "--example", "plugin", "--target-dir"]).arg(target);
+    // As when all tests are built together, and with this test's features: then it is there already.
+    build.args(["build", "--quiet", "--workspace", "--example", "plugin", "--target-dir"]).arg(target);
+    if cfg!(feature = "allocator-api2") {
+        build.args(["--features", "freestone/allocator-api2"]);
+    }
+    if cfg!(feature = "allocator-api2-02") {
+        build.args(["--features", "freestone/allocator-api2-02"]);
+    }
     let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo can be run");
     assert!(status.success(), "the plug-in does not build");
     target.join("debug/examples/libplugin.so")

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, installed, library, refuses, scratch, succeeded};
+use harness::{command, file, freestone, holds, installed, library, refuses, said, scratch, succeeded};
 
 #[test]
 fn unknown_names_are_answered_with_similar_names_and_the_list() {
@@ -51,6 +51,11 @@ fn commands_that_are_missing_fail_or_hang_are_named() {
     refuses(&["compare", "-a", "system", "--no-report", "--", "false"], &["exit status 1", "--ignore-failure"]);
     let hang = ["compare", "-a", "system", "--no-report", "--timeout", "1", "--", "sleep", "30"];
     refuses(&hang, &["took longer than 1 s", "--timeout"]);
+    let folder = scratch().join("nothing-measured");
+    std::fs::create_dir_all(&folder).unwrap();
+    let output = command(&hang).current_dir(&folder).output().unwrap();
+    assert!(!said(&output).contains("results: "), "{}", said(&output));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "what measured nothing leaves nothing");
 }
 
 #[test]

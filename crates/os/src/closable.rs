@@ -13,7 +13,7 @@
 //! # Safety
 //! Only a range that [`map`] returned is opened or closed.
 
-use crate::linux::guards;
+use crate::linux::{UNCOUNTED, guards};
 use crate::{Errno, GuardBy};
 use core::ptr;
 use freestone_base::ptr as address;
@@ -31,7 +31,7 @@ fn by() -> GuardBy {
 /// Maps `bytes`, a multiple of the OS page, all closed, where the kernel likes. `None` without memory or address space for it.
 #[must_use]
 pub fn map(bytes: usize) -> Option<*mut u8> {
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    let flags = MapFlags::PRIVATE | UNCOUNTED;
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }.ok()?;
     address::expose(at);

@@ -13,6 +13,7 @@
 use crate::{Errno, process};
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, fallocate, fstat, open};
@@ -66,10 +67,12 @@ pub fn map(path: &CStr, id: FileId, offset: u64, bytes: usize) -> Result<*mut u8
     if FileId::of(&file)? != id {
         return Err(Errno::INVAL);
     }
-    without_limit_signal(|| match fallocate(&file, FallocateFlags::empty(), offset, bytes as u64) {
-        Err(KernelErrno::OPNOTSUPP) => write_zeros(&file, offset, offset + bytes as u64),
-        other => Ok(other?),
-    })?;
+    let end = offset + bytes as u64;
+    match without_limit_signal(|| Ok(fallocate(&file, FallocateFlags::empty(), offset, bytes as u64)?)) {
+        // The file system cannot allocate in advance. What is there already stays.
+        Err(Errno(libc::EOPNOTSUPP)) => write_zeros(&file, offset.max(fstat(&file)?.st_size as u64)..end)?,
+        other => other?,
+    }
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED | MapFlags::POPULATE, &file, offset) }?;
@@ -85,20 +88,47 @@ pub unsafe fn unmap(at: *mut u8, bytes: usize) {
     let _ = unsafe { munmap(at.cast(), bytes) };
 }
 
-/// Where the file system cannot allocate in advance: writes zeros, unless there is something already.
-fn write_zeros(file: &OwnedFd, offset: u64, end: u64) -> Result<(), Errno> {
-    let zeros = [0; 4096];
-    let mut at = offset.max(fstat(file)?.st_size as u64);
-    while at < end {
-        let len = zeros.len().min((end - at) as usize);
-        at += rustix::io::pwrite(file, zeros.get(..len).unwrap_or_default(), at)? as u64;
+/// Writes zeros to a part of a file.
+pub(crate) fn write_zeros(file: &OwnedFd, part: Range<u64>) -> Result<(), Errno> {
+    let (zeros, mut at) = ([0; 4096], part.start);
+    without_limit_signal(|| {
+        while at < part.end {
+            let len = zeros.len().min((part.end - at) as usize);
+            let piece = zeros.get(..len).unwrap_or_default();
+            write_whole(piece, |rest| rustix::io::pwrite(file, rest, at).inspect(|&n| at += n as u64))?;
+        }
+        Ok(())
+    })
+}
+
+/// Has `write` write all `bytes`: it is passed what is left of them, and returns how many it has written.
+///
+/// # Errors
+/// The first error of `write` that is no interruption. ENOSPC if it has written nothing and says no error: such a file would be asked for ever.
+pub(crate) fn write_whole(
+    bytes: &[u8],
+    mut write: impl FnMut(&[u8]) -> Result<usize, KernelErrno>,
+) -> Result<(), Errno> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match write(rest) {
+            Ok(0) => return Err(Errno(libc::ENOSPC)),
+            Ok(n) => rest = rest.get(n..).unwrap_or_default(),
+            Err(KernelErrno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
     }
     Ok(())
 }
 
 /// Runs `write`. At the limit on the length of files it fails with `EFBIG`, without the signal that the kernel sends the thread as well: SIGXFSZ, which would
 /// end a program that has no handler for it.
+///
+/// Miri knows no signals.
 pub(crate) fn without_limit_signal<R>(write: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+    if cfg!(miri) {
+        return write();
+    }
     let before = block_limit_signal();
     let written = write();
     unblock_limit_signal(&before, written.as_ref().err() == Some(&Errno(libc::EFBIG)));

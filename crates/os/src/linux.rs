@@ -20,6 +20,9 @@ use rustix::thread::futex::{self, Flags, Timespec};
 /// Makes the kernel refuse a range in which something is mapped. Not every C library's headers name it.
 const FIXED_NOREPLACE: MapFlags = MapFlags::from_bits_retain(0x10_0000);
 
+/// Of a mapping of which only what is written is to count as memory. Miri knows no such mapping, and takes a plain one.
+pub(crate) const UNCOUNTED: MapFlags = if cfg!(miri) { MapFlags::empty() } else { MapFlags::NORESERVE };
+
 /// Standard error's descriptor.
 const STDERR: RawFd = 2;
 
@@ -250,7 +253,7 @@ unsafe impl Os for Linux {
 
 /// Maps `bytes` that read as zero, where the kernel likes. Only what is written gets memory.
 pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
-    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | UNCOUNTED);
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
     address::expose(at);

@@ -1,7 +1,7 @@
 //! Writing a file piece by piece, and reading one of the kernel's.
 
 use crate::Errno;
-use crate::growing_file::without_limit_signal;
+use crate::growing_file::{without_limit_signal, write_whole};
 use crate::linux::process_facts::borrow_descriptor;
 use core::ffi::CStr;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -72,19 +72,7 @@ pub fn write_descriptor(descriptor: i32, bytes: &[u8]) -> Result<(), Errno> {
 }
 
 fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
-    without_limit_signal(|| {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match rustix::io::write(to, rest) {
-                // A file that takes nothing, and says no error, would be asked for ever.
-                Ok(0) => return Err(Errno(libc::ENOSPC)),
-                Ok(n) => rest = rest.get(n..).unwrap_or_default(),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        Ok(())
-    })
+    without_limit_signal(|| write_whole(bytes, |rest| rustix::io::write(to, rest)))
 }
 
 /// Reads the file at `path` to its end, and passes on each piece.

@@ -9,7 +9,7 @@
 //! that is the user whose processes they are.
 
 use crate::Errno;
-use crate::growing_file::without_limit_signal;
+use crate::growing_file::write_zeros;
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -61,8 +61,8 @@ impl<const N: usize> SharedWords<N> {
     pub fn create(&self, path: &CStr) -> Result<&'static [AtomicU64; N], Errno> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
-        let words =
-            write_zeros(&file, N * size_of::<u64>()).and_then(|()| map(&file, ProtFlags::READ | ProtFlags::WRITE));
+        let bytes = size_of::<[AtomicU64; N]>() as u64;
+        let words = write_zeros(&file, 0..bytes).and_then(|()| map(&file, ProtFlags::READ | ProtFlags::WRITE));
         match words {
             Ok(words) => {
                 self.words.store(ptr::from_ref(words).cast_mut(), Ordering::Release);
@@ -96,20 +96,6 @@ impl<const N: usize> SharedWords<N> {
     pub fn remove(path: &CStr) -> Result<(), Errno> {
         Ok(unlink(path)?)
     }
-}
-
-fn write_zeros(file: &OwnedFd, mut bytes: usize) -> Result<(), Errno> {
-    let zeros = [0; 1024];
-    without_limit_signal(|| {
-        while bytes > 0 {
-            let piece = zeros.get(..bytes).unwrap_or(&zeros);
-            match rustix::io::write(file, piece)? {
-                0 => return Err(Errno::AGAIN),
-                n => bytes -= n.min(bytes),
-            }
-        }
-        Ok(())
-    })
 }
 
 fn map<const N: usize>(file: &OwnedFd, access: ProtFlags) -> Result<&'static [AtomicU64; N], Errno> {

@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use subject::Grown;
 
 fn config() -> ProptestConfig {
-    let cases = if cfg!(miri) { 2 } else { 256 };
+    let cases = if cfg!(miri) { 1 } else { 256 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-const N_OPS: usize = if cfg!(miri) { 20 } else { 300 };
+const N_OPS: usize = if cfg!(miri) { 10 } else { 300 };
 
 proptest! {
     #![proptest_config(config())]
@@ -45,7 +45,7 @@ proptest! {
 #[test]
 fn after_a_long_stream_a_heap_is_empty_again() {
     let mix = Mix { ids: 200, least_bytes: 1, most_bytes: 3000, most_align: 512, reallocations_percent: 30 };
-    let n_ops = if cfg!(miri) { 100 } else { 60_000 };
+    let n_ops = if cfg!(miri) { 30 } else { 60_000 };
     let stream = generate(mix, 1 << 18, n_ops, 0xF5EE);
     let player = play(&stream, Grown::<Standard>::new(1 << 18, 1 << 18), 97).unwrap();
     let stats = player.subject.heap.stats();

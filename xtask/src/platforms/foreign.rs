@@ -1,7 +1,9 @@
 //! Platforms other than Linux: the heap's crates compile for each whose standard library is installed; a program runs as one of WebAssembly under node, and
 //! as one of Windows under wine, where these are installed; on request so do the tests.
 
-use crate::process::{cargo, command, has_target, is_installed, output, root, run, target};
+use crate::process::{
+    cargo_for_platforms, command, has_target, is_installed, output, platforms_target, root, run, target,
+};
 use anyhow::{Result, bail};
 use std::process::Command;
 
@@ -95,9 +97,9 @@ impl Runner {
     fn run_example(&self, name: &str, profile: &str) -> Result<String> {
         let build =
             ["build", "--package", "freestone", "--example", name, "--target", self.target, "--profile", profile];
-        run(&mut cargo(&build))?;
+        run(&mut cargo_for_platforms(&build))?;
         let folder = if profile == "dev" { "debug" } else { profile };
-        let examples = target().join(self.target).join(folder).join("examples");
+        let examples = platforms_target().join(self.target).join(folder).join("examples");
         let words = self.words();
         let mut command = command(&words[0], &[]);
         command.args(&words[1..]).arg(examples.join(format!("{name}{}", self.extension)));
@@ -119,7 +121,7 @@ impl Runner {
     pub(crate) fn test(&self) -> Result<()> {
         println!("== {}", self.target);
         self.run_program()?;
-        let mut command = cargo(&["test", "--package", "freestone", "--target", self.target]);
+        let mut command = cargo_for_platforms(&["test", "--package", "freestone", "--target", self.target]);
         self.prepare(&mut command)?;
         let variable = format!("CARGO_TARGET_{}_RUNNER", self.target.to_uppercase().replace('-', "_"));
         run(command.args(self.tests).env(variable, self.words().join(" ")))?;
@@ -137,7 +139,7 @@ pub(crate) fn check() -> Result<()> {
         }
         let arguments =
             ["clippy", "--package", "freestone-os", "--package", "freestone", "--target", target, "--", "-D"];
-        run(cargo(&arguments).arg("warnings"))?;
+        run(cargo_for_platforms(&arguments).arg("warnings"))?;
         println!("ok {target} compiles");
     }
     for runner in RUNNERS {

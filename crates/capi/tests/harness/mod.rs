@@ -7,11 +7,12 @@
 //! With `CAPI_TEST_HARDEN` (`cargo xtask alarms` sets it) the programs run at that level of the option `harden`.
 #![allow(dead_code, reason = "each test binary uses its share")]
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +159,9 @@ pub(crate) fn installed(tool: &str) -> bool {
     found
 }
 
+/// Done once; whoever comes meanwhile waits.
+type Once = Arc<OnceLock<()>>;
+
 /// A program of `tests/c`, compiled for one way.
 pub(crate) struct Program {
     path: PathBuf,
@@ -175,10 +179,9 @@ impl Program {
         Self::of(&crate_dir().join("tests/c").join(source), way, flags)
     }
 
-    /// Compiles a source. Programs of one source and way in one test binary may be compiled at once: each compilation writes a
-    /// file of its own and renames it.
+    /// Compiles a source, unless another test of this binary has.
     pub(crate) fn of(from: &Path, way: Way, flags: &[&str]) -> Self {
-        let library = library_dir();
+        static COMPILED: Mutex<BTreeMap<(PathBuf, PathBuf), Once>> = Mutex::new(BTreeMap::new());
         let source = from.file_name().and_then(|name| name.to_str()).expect("a source has a name");
         let way_name = match way {
             Way::System => "plain",
@@ -188,38 +191,9 @@ impl Program {
         };
         let name = format!("{}-{way_name}{}", source.replace('.', "-"), flags.concat().replace(['/', '.'], "_"));
         let path = scratch("programs").join(name);
-        static SERIAL: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let serial = SERIAL.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let draft = path.with_extension(format!("{}-{serial}", std::process::id()));
-        let is_cpp = source.ends_with(".cpp");
-        let mut compile = Command::new(if is_cpp { cpp_compiler().expect("a C++ compiler") } else { c_compiler() });
-        compile.args(["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]);
-        if is_cpp {
-            compile.args(["-std=c++17", "-Wno-noexcept-type", "-Wno-mismatched-new-delete"]);
-        }
-        compile.args([
-            "-Wno-use-after-free",
-            "-Wno-free-nonheap-object",
-            "-Wno-alloc-size-larger-than",
-            "-pthread",
-            "-I",
-        ]);
-        compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(from);
-        match way {
-            Way::System => {}
-            Way::Preload if is_cpp => {}
-            Way::Preload => {
-                compile.arg("-Wl,-z,dynamic-undefined-weak").arg("-include").arg(crate_dir().join("tests/c/weak.h"));
-            }
-            Way::Shared => {
-                compile.arg("-L").arg(library).arg("-lfreestone");
-            }
-            Way::Archive => {
-                compile.arg(archive());
-            }
-        }
-        succeed(compile.args(flags).arg("-ldl"));
-        fs::rename(&draft, &path).expect("a file of our own can be renamed");
+        let key = (from.to_owned(), path.clone());
+        let compiled = COMPILED.lock().expect("nothing panics with the lock held").entry(key).or_default().clone();
+        compiled.get_or_init(|| compile(from, way, flags, &path));
         Self { path, way }
     }
 
@@ -262,6 +236,35 @@ impl Program {
             Way::System | Way::Archive => {}
         }
     }
+}
+
+/// Compiles a source to a program. Other test binaries may compile the same one at once: each writes a file of its own and renames it.
+fn compile(from: &Path, way: Way, flags: &[&str], path: &Path) {
+    let library = library_dir();
+    let draft = path.with_extension(std::process::id().to_string());
+    let is_cpp = from.extension().is_some_and(|extension| extension == "cpp");
+    let mut compile = Command::new(if is_cpp { cpp_compiler().expect("a C++ compiler") } else { c_compiler() });
+    compile.args(["-O1", "-g", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result"]);
+    if is_cpp {
+        compile.args(["-std=c++17", "-Wno-noexcept-type", "-Wno-mismatched-new-delete"]);
+    }
+    compile.args(["-Wno-use-after-free", "-Wno-free-nonheap-object", "-Wno-alloc-size-larger-than", "-pthread", "-I"]);
+    compile.arg(crate_dir().join("include")).arg("-o").arg(&draft).arg(from);
+    match way {
+        Way::System => {}
+        Way::Preload if is_cpp => {}
+        Way::Preload => {
+            compile.arg("-Wl,-z,dynamic-undefined-weak").arg("-include").arg(crate_dir().join("tests/c/weak.h"));
+        }
+        Way::Shared => {
+            compile.arg("-L").arg(library).arg("-lfreestone");
+        }
+        Way::Archive => {
+            compile.arg(archive());
+        }
+    }
+    succeed(compile.args(flags).arg("-ldl"));
+    fs::rename(&draft, path).expect("a file of our own can be renamed");
 }
 
 /// The value of `LD_PRELOAD`: the library, and with `is_full` that of checked memory functions.

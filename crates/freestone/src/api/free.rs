@@ -187,20 +187,28 @@ pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
     }
 }
 
-/// Frees any block. A small block is freed here if its owner has a slot or no heap is watched; and one of this thread's heap that
-/// is watched, below the level `full`.
+/// Frees any block. A small block of another heap is freed here if its owner has a slot or no heap is watched.
 ///
 /// # Safety
 /// - As for [`free`]; `block` is not null.
 #[inline(always)]
 unsafe fn free_checked(block: *mut u8, claim: Claim) {
-    let heap = current::get();
     // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { heap.free_remote(block) } {
-        return;
+    if !unsafe { current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_local`.
+        unsafe { free_local(block, claim) };
     }
+}
+
+/// Frees any other block. One of this thread's heap that is watched is freed here, below the level `full`. A function of its own, so that freeing a block
+/// of another heap saves no registers.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(never)]
+unsafe fn free_local(block: *mut u8, claim: Claim) {
     // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { !heap.free_watched(block, claim) } {
+    if unsafe { !current::get().free_watched(block, claim) } {
         // SAFETY: this function's contract is that of `free_elsewhere`.
         unsafe { free_elsewhere(block, claim) };
     }

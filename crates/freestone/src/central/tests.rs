@@ -35,7 +35,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
     let mut blocks = Vec::new();
     // At least one OS page is carved, so that the span has free blocks unless all are out.
     loop {
-        let carved = links(blocks::carve(&span, 1, OS_PAGE_BYTES, LinkKey::PLAIN, |_| ()));
+        let carved = links(blocks::carve(&span, 1, OS_PAGE_BYTES, LinkKey::PLAIN));
         let is_carved = carved.is_empty();
         blocks.extend(carved);
         if is_carved || blocks.len() >= n_out {
@@ -48,6 +48,8 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
         assert_eq!(unsafe { home.give_back(block, LinkKey::PLAIN) }, Ok(()));
         world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
     }
+    // The heap that took them out counts them.
+    world.heap().spans().of(class).count_out(blocks.len() as i64);
     OwnSpan { page: run.page, class, blocks }
 }
 
@@ -140,7 +142,7 @@ fn a_full_span_is_adopted_only_after_a_block_of_it_was_freed() {
 
 #[test]
 fn a_span_goes_to_the_page_heap_with_its_last_block_from_either_list() {
-    for n_out in [1, 2, usize::MAX] {
+    for &n_out in if cfg!(miri) { &[2][..] } else { &[1, 2, usize::MAX] } {
         let world = World::new(OS_PAGE_BYTES);
         // With all its blocks out, the span is full at first.
         let span = span_with(&world, class_of(16 << 10), n_out);

@@ -18,7 +18,6 @@ use crate::page::policy::held_back::{BLOCKS_MOST, Held};
 use crate::page::runs::{Extent, FreeState, PurgingRun, Runs};
 use crate::page::state::State;
 use crate::span::Kind;
-use crate::span::fresh_pages::FreshPages;
 use crate::span::os_pages::EmptyStretch;
 use core::slice;
 use freestone_base::units::Pages;
@@ -140,15 +139,6 @@ impl<O: Os> PageHeap<O> {
         let tail = Extent::new(block.end() - pages, pages);
         // SAFETY: The pages are the caller's, and mapped, for they are in use.
         let _ = unsafe { self.os.prefault(self.start(tail), tail.bytes(), Prefault::Populate) };
-    }
-
-    /// Gives OS pages of a span their memory just before they are first written: the system call takes less time than the page fault. Nothing is
-    /// left to do where all memory gets OS pages when it is mapped.
-    pub(crate) fn populate_fresh(&self, fresh: FreshPages) {
-        if self.settings.prefault() == config::Prefault::Off {
-            // SAFETY: The pages lie in a span in use, so they are mapped; no block in them is out.
-            let _ = unsafe { self.os.prefault(fresh.start(), fresh.bytes(), Prefault::Populate) };
-        }
     }
 
     /// Gives the memory of a run back, without the lock. Returns whether the kernel took it.

@@ -24,11 +24,9 @@
 
 use crate::size_class::{BlockDivision, block_at, block_bytes};
 use crate::span::free_node::{self, Chain, END_OF_BIN};
-use crate::span::fresh_pages::FreshPages;
 use crate::span::{OwnedSpan, Span};
 use core::ops::Range;
 use core::ptr;
-use freestone_base::align;
 use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::prefetch::as_if_read;
 
@@ -94,14 +92,8 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
 }
 
 /// Carves the next OS page or, where the span may have memory behind it, as many as `n` blocks take, but only until it has [`SMALLEST_BATCH`]: the chain of the blocks, linked with `key` and
-/// out from now on; empty if every page has been carved. Calls `provide` with OS pages that have no memory, before it writes to them.
-pub(crate) fn carve(
-    span: &OwnedSpan<'_>,
-    n: u32,
-    os_page_bytes: usize,
-    key: LinkKey,
-    provide: impl FnOnce(FreshPages),
-) -> Chain {
+/// out from now on; empty if every page has been carved.
+pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, os_page_bytes: usize, key: LinkKey) -> Chain {
     let class = span.class.get() as usize;
     let (block, unit, division, n_blocks) =
         (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class), n_blocks(span));
@@ -124,10 +116,6 @@ pub(crate) fn carve(
         }
         span.fresh.set(fresh);
         if from < to {
-            if !span.fresh_has_memory.get() {
-                let at = align::down(from * block, unit);
-                provide(FreshPages::new(span.start().wrapping_add(at), unit));
-            }
             span.n_out.set(span.n_out.get() + (to - from) as u32);
             // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
             return unsafe { link(span.start(), block, from..to, key) };

@@ -136,18 +136,21 @@ pub(crate) unsafe fn is_as_buffered(block: *mut Node, before: *mut Node, key: Li
     link == key.apply(before) && word == mark_in(BUFFERED)
 }
 
-/// Marks a block that goes into an inbox. The caller links it.
+/// Marks a block that goes into an inbox, and names the block that the receiver is to prefetch: another one, or the block itself for none. The caller links it.
 ///
 /// # Safety
 /// - The block is free and the caller's.
 #[inline]
 pub(crate) unsafe fn mark_in_transit(block: *mut Node, ahead: *mut Node) {
-    // Without a block ahead, or with one too far away, the receiver prefetches the next granule, which costs it nothing.
-    let granules = (ahead.addr() as isize).wrapping_sub(block.addr() as isize) >> GRANULE_BYTES.ilog2();
-    let is_near = granules as i32 as isize == granules && granules as i32 > BUFFERED && granules as i32 != IN_BIN;
+    // A distance that is too long is cut, and the receiver prefetches some other address, which does no harm.
+    let granules = (ahead.addr().wrapping_sub(block.addr()) / GRANULE_BYTES) as i32;
+    // 0 and the two lowest numbers are other places. In place of these the receiver prefetches the next granule, which costs it nothing.
+    let place = if granules & i32::MAX <= 1 { 1 } else { granules };
     // SAFETY: the block is free and the caller's.
-    unsafe { second_word(block).write(mark_in(if is_near { granules as i32 } else { 1 })) };
+    unsafe { second_word(block).write(mark_in(place)) };
 }
+
+const _: () = assert!(SUSPECT & i32::MAX == 0 && BUFFERED & i32::MAX == 1 && IN_BIN == 0);
 
 /// Marks a block that goes into an inbox, and had a mark when the program freed it.
 ///

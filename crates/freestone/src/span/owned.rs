@@ -77,7 +77,7 @@ impl<'a> OwnedSpan<'a> {
     #[must_use]
     pub(crate) fn records(&self) -> &'a [Span] {
         // SAFETY: all pages of a run in use are below the high-water mark, so their records are committed; they lie one behind the other.
-        unsafe { slice::from_raw_parts(self.record, self.record.n_pages().0 as usize) }
+        unsafe { slice::from_raw_parts(self.layout.record(self.page), self.record.n_pages().0 as usize) }
     }
 
     /// The words of its bitmap: one bit for each granule, more than it has blocks.

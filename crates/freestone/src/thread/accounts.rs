@@ -48,6 +48,11 @@ impl Accounts {
         }
     }
 
+    /// Bytes that became free inside the heap's spans and were not published.
+    pub(crate) fn unpublished_free(&self) -> i64 {
+        self.unpublished_free.get()
+    }
+
     /// Publishes that the program holds `live` blocks of a class from this heap.
     pub(crate) fn publish_live(&self, class: usize, live: i64, usage: &Usage) {
         let before = self.published_live[class].replace(live);

@@ -35,13 +35,19 @@ const AHEAD: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Batch {
     len: Cell<u32>,
+    /// The block that was added last, which the next one links to; null if there is none.
+    last: Cell<*mut Node>,
     blocks: [Cell<*mut Node>; BATCH],
 }
 
 impl Batch {
     /// No blocks.
     pub(crate) const fn new() -> Self {
-        Self { len: Cell::new(0), blocks: [const { Cell::new(ptr::null_mut()) }; BATCH] }
+        Self {
+            len: Cell::new(0),
+            last: Cell::new(ptr::null_mut()),
+            blocks: [const { Cell::new(ptr::null_mut()) }; BATCH],
+        }
     }
 
     /// How many blocks.
@@ -50,18 +56,12 @@ impl Batch {
         self.len.get() as usize
     }
 
-    /// The block before the one with this number, which it links to; null before the first.
-    #[inline(always)]
-    fn before(&self, number: usize) -> *mut Node {
-        if number == 0 { ptr::null_mut() } else { self.blocks[(number - 1) % BATCH].get() }
-    }
-
     /// Adds a block, encoding its link with `key`. The batch is not full.
     #[inline(always)]
     pub(crate) fn push(&self, block: FreeBlock, key: LinkKey) {
         let (number, node) = (self.len(), block.into_node());
         // SAFETY: the block is free, and was the value's.
-        unsafe { free_node::write_buffered(node, self.before(number), key) };
+        unsafe { free_node::write_buffered(node, self.last.replace(node), key) };
         self.blocks[number % BATCH].set(node);
         self.len.set(number as u32 + 1);
     }
@@ -71,11 +71,51 @@ impl Batch {
         self.blocks.iter().take(self.len()).any(|at| at.get() == block)
     }
 
+    /// The block before the one with this number, which it links to; null before the first.
+    #[inline]
+    fn before(&self, number: usize) -> *mut Node {
+        if number == 0 { ptr::null_mut() } else { self.blocks[(number - 1) % BATCH].get() }
+    }
+
+    /// The block that the receiver is to prefetch at the one with this number: the one that comes [`AHEAD`] blocks later; itself if there is none.
+    #[inline(always)]
+    fn ahead(&self, number: usize) -> *mut Node {
+        let ahead = if number < AHEAD { number } else { number - AHEAD };
+        self.blocks[ahead % BATCH].get()
+    }
+
+    /// Marks blocks as in transit, up to the first that is not as it was buffered, of `n` blocks. Returns how many. They are linked to each other since they were buffered.
+    ///
+    /// A function of its own, so that its loop has all registers.
+    #[inline(never)]
+    fn mark_intact(&self, n: usize, key: LinkKey) -> usize {
+        let mut before = ptr::null_mut();
+        for (number, node) in self.blocks.iter().take(n).enumerate() {
+            let node = node.get();
+            // SAFETY: the program gave the block up, and it has not left the batch.
+            if unsafe { !free_node::is_as_buffered(node, before, key) } {
+                return number;
+            }
+            // SAFETY: the block is the batch's, and as it was left.
+            unsafe { free_node::mark_in_transit(node, self.ahead(number)) };
+            before = node;
+        }
+        n
+    }
+
     /// Empties the batch and links its blocks with `key`, with which they were pushed. Calls `wrong` with the address of each block that is not as
     /// it was buffered, and leaves it out. `None` if no block is left.
     pub(crate) fn link(&self, key: LinkKey, mut wrong: impl FnMut(Marked, usize)) -> Option<Handover> {
+        let n = self.len.replace(0) as usize;
+        self.last.set(ptr::null_mut());
+        // Without a key nothing tells whether links are as they were.
+        let n_intact = if key.is_plain() { 0 } else { self.mark_intact(n, key) };
         let mut chain = Chain::EMPTY;
-        for number in 0..self.len.replace(0) as usize {
+        if n_intact > 0 {
+            let [first, last] = [n_intact - 1, 0].map(|number| self.blocks[number % BATCH].get());
+            chain = Chain { first, last, len: n_intact as u32 };
+        }
+        for number in n_intact..n {
             let node = self.blocks[number].get();
             // SAFETY: the program gave the block up, and it has not left the batch.
             let is_as_buffered = key.is_plain() || unsafe { free_node::is_as_buffered(node, self.before(number), key) };
@@ -84,9 +124,8 @@ impl Batch {
                 wrong(unsafe { free_node::marked(node) }, node.addr());
                 continue;
             }
-            let ahead = if number < AHEAD { ptr::null_mut() } else { self.blocks[number - AHEAD].get() };
             // SAFETY: the block is the batch's, and as it was left.
-            unsafe { free_node::mark_in_transit(node, ahead) };
+            unsafe { free_node::mark_in_transit(node, self.ahead(number)) };
             // SAFETY: as above.
             unsafe { chain.push(node, key) };
         }
@@ -141,7 +180,7 @@ impl BlockInbox {
             unsafe { free_node::mark_suspect(node) };
         } else {
             // SAFETY: as above.
-            unsafe { free_node::mark_in_transit(node, ptr::null_mut()) };
+            unsafe { free_node::mark_in_transit(node, node) };
         }
         // SAFETY: as above: a chain of one.
         if unsafe { self.0.push(node, node, key) } {

@@ -225,3 +225,6 @@ unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> M
         _ => Moved::No,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,14 +84,13 @@ impl ClassSpans {
 
     /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page or pages that were never carved. Returns them, linked
     /// with `key`, and how many were free before. `None` if there is no current span, or it has no block left: then it is in `full` afterwards.
-    /// `pages` provides the memory of what is carved.
     pub(crate) fn take<O: Os>(&self, pages: &PageHeap<O>, n: u32, key: LinkKey) -> Option<(FreeBatch, u32)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
         let reused = blocks::take(&span, n, key);
         let n_reused = reused.len;
-        let carve = || blocks::carve(&span, n, pages.os().os_page_bytes(), key, |fresh| pages.populate_fresh(fresh));
+        let carve = || blocks::carve(&span, n, pages.os().os_page_bytes(), key);
         let blocks = if n_reused == 0 { carve() } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {

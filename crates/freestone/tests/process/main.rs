@@ -41,11 +41,13 @@ fn alone<F: FnOnce()>(options: &[(&str, &str)], body: F) -> Option<String> {
     let mut again = Command::new(env::current_exe().expect("a test program knows its path"));
     again.args([test_of(&body), "--exact", "--nocapture", "--test-threads", "1"]).env(ALONE, "1");
     again.envs(options.iter().map(|(name, value)| (format!("FREESTONE_{name}"), value)));
-    // A folder of its own for files with the process's number: a process of the same number that was killed has left its own in the other.
+    // A folder of its own for files with the process's number: a process of the same number that was killed has left its own in the other. What has no
+    // other name is written there, too.
     let folder =
         env::temp_dir().join(format!("freestone-alone-{}-{}", process::id(), test_of(&body).replace(':', "-")));
     fs::create_dir_all(&folder).expect("a folder for temporary files can be written");
-    let output = again.env("XDG_RUNTIME_DIR", &folder).output().expect("a test program can be started");
+    let again = again.env("XDG_RUNTIME_DIR", &folder).current_dir(&folder);
+    let output = again.output().expect("a test program can be started");
     fs::remove_dir_all(&folder).expect("a folder of this test");
     let [said, result] = [output.stderr, output.stdout].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success() && result.contains(" 1 passed"), "{result}\n{said}");

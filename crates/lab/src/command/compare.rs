@@ -63,6 +63,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     warm.measure(options.rounds.get(), &bar, &mut measurement)?;
     bar.finish_and_clear();
     let summary = measurement.finish(&baseline)?;
+    measurement.refuse_emptiness(&summary)?;
     options.output.conclude(&measurement, &summary, || print(&summary, &job.subject))
 }
 

@@ -44,7 +44,7 @@ impl Output {
             tables();
         }
         measurement.print_warnings();
-        if !self.no_report {
+        if !self.no_report && !measurement.is_empty() {
             let path = measurement.path().with_extension("html");
             html_page::write(&[measurement.path()], &path)?;
             eprintln!("report:  {}", path.display());

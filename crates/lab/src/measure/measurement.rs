@@ -1,7 +1,7 @@
 //! One measurement under way: what is compared, the results file, the runs so far, and the doubts.
 //!
 //! All commands that measure use it. It opens the file, records runs and warnings as they come, and finishes in one place, so that a
-//! measurement that was interrupted or failed leaves complete results behind too.
+//! measurement that was interrupted or failed leaves complete results behind too. One without a single run leaves no file: its warnings are printed.
 
 use crate::allocator::description::Allocator;
 use crate::allocator::proof::{self, Proof};
@@ -171,17 +171,32 @@ impl Measurement {
         Ok(())
     }
 
-    /// Prints the warnings and the path of the results file on stderr.
+    /// Prints the warnings on stderr, and the path of the results file if there are results.
     pub(crate) fn print_warnings(&self) {
         for sentence in warning::sentences(&self.warnings) {
             eprintln!("warning: {sentence}");
         }
-        eprintln!("results: {} (the order within rounds: --seed {})", self.path().display(), self.seed.0);
+        if !self.is_empty() {
+            eprintln!("results: {} (the order within rounds: --seed {})", self.path().display(), self.seed.0);
+        }
+    }
+
+    /// Whether nothing was measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
     }
 
     /// The results file.
     pub(crate) fn path(&self) -> PathBuf {
         self.writer.path().to_path_buf()
+    }
+}
+
+impl Drop for Measurement {
+    fn drop(&mut self) {
+        if self.is_empty() {
+            self.writer.discard();
+        }
     }
 }
 

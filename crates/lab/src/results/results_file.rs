@@ -14,6 +14,9 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// The folder of results files that are not named.
+const FOLDER: &str = "freestone-results";
+
 /// A line after the first.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -73,6 +76,16 @@ impl Writer {
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Removes the file, unless it is a device or a link, and the folder of results if nothing else is in it.
+    pub(crate) fn discard(&self) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|facts| facts.is_file()) {
+            let _ = fs::remove_file(&self.path);
+        }
+        if self.path.parent() == Some(Path::new(FOLDER)) {
+            let _ = fs::remove_dir(FOLDER);
+        }
     }
 
     fn line(&mut self, text: &str) -> Result<()> {
@@ -137,7 +150,7 @@ pub(crate) fn read(path: &Path) -> Result<Results> {
 pub(crate) fn new_path(what: &str) -> PathBuf {
     let seconds = timestamp::now();
     let stamp = timestamp::utc(seconds).replace([':', ' '], "-");
-    let name = |serial: &str| PathBuf::from(format!("freestone-results/{stamp}-{what}{serial}.jsonl"));
+    let name = |serial: &str| Path::new(FOLDER).join(format!("{stamp}-{what}{serial}.jsonl"));
     // Two measurements may begin within the same second, and neither may overwrite the other.
     let later = (2..).map(|serial| name(&format!("-{serial}")));
     std::iter::once(name("")).chain(later).find(|path| !path.exists()).unwrap_or_else(|| name(""))

@@ -2,14 +2,34 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! The address range is one zeroed allocation that is freed with the `Fake`, so committed memory can be used. Parts of it are checked to lie
-//! inside it before they are written to.
+//! The address range is one zeroed allocation that is freed or kept with the `Fake`, so committed memory can be used. Parts of it are checked to
+//! lie inside it before they are written to.
 
 use super::{Fake, State};
 use crate::{Errno, GuardBy, NotMoved, Os, Prefault, Target};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
+use alloc::vec::Vec;
 use freestone_base::sync::Ordering;
 use freestone_base::units::PAGE_BYTES;
+use std::sync::{Mutex, PoisonError};
+
+/// Memory of kernels that are gone, for the next ones. The kernel of the machine takes longer to find and clear each OS page again than most tests take.
+static SPARE: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
+
+/// The most of it that waits: as many tests as run at once on most machines.
+const SPARE_MAX: usize = 4;
+
+/// The most bytes that are cleared, and then stay in use.
+const CLEARED_MAX: usize = 32 << 20;
+
+/// All zero.
+struct Spare {
+    memory: usize,
+    range_bytes: usize,
+}
+
+/// How many bytes, or states of pages, are written and compared at once.
+const PIECE: usize = 1024;
 
 // SAFETY: memory comes from one live allocation and is zero where it is not committed: it starts so, and `release` and
 // `purge` clear it.
@@ -28,18 +48,17 @@ unsafe impl Os for Fake {
         }
         let mut state = self.call().ok()?;
         if state.address_range == 0 {
-            // SAFETY: the layout is not empty.
-            let memory = unsafe { alloc_zeroed(self.layout()) };
-            if memory.is_null() {
-                return None;
-            }
-            state.memory = freestone_base::ptr::expose(memory);
+            state.memory = self.zeroed_memory()?;
             state.address_range = state.memory.next_multiple_of(PAGE_BYTES);
             let none = alloc::vec![false; self.range_bytes / self.os_page_bytes];
             state.committed.clone_from(&none);
             state.known.clone_from(&none);
             state.huge.clone_from(&none);
-            state.guarded = alloc::vec![None; none.len()];
+            // By pieces: one at a time takes Miri half a second.
+            while state.guarded.len() < none.len() {
+                let n = (none.len() - state.guarded.len()).min(PIECE);
+                state.guarded.extend_from_slice(&[None; PIECE][..n]);
+            }
             state.taken = none;
         }
         Some(freestone_base::ptr::from_exposed(state.address_range))
@@ -217,7 +236,9 @@ impl Fake {
         let is_zero = |page: usize| {
             let start = freestone_base::ptr::from_exposed::<u8>(state.address_range + page * self.os_page_bytes);
             // SAFETY: the page is inside the address range, which is one allocation, and no code writes to memory that is not committed.
-            unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) }.iter().all(|&byte| byte == 0)
+            let bytes = unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) };
+            // By pieces, as above.
+            bytes.chunks(PIECE).all(|piece| *piece == [0; PIECE][..piece.len()])
         };
         was_committed.into_iter().all(is_zero)
     }
@@ -225,6 +246,31 @@ impl Fake {
     /// Memory for the address range, and for aligning it here: the allocator would write to every byte of an aligned allocation to zero it.
     fn layout(&self) -> Layout {
         Layout::array::<u8>(self.range_bytes + PAGE_BYTES).expect("the size of the test's address range is sensible")
+    }
+
+    /// Memory for the address range, all zero: where it starts.
+    fn zeroed_memory(&self) -> Option<usize> {
+        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = spare.iter().position(|spare| spare.range_bytes == self.range_bytes) {
+            return Some(spare.swap_remove(at).memory);
+        }
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc_zeroed(self.layout()) };
+        if memory.is_null() { None } else { Some(freestone_base::ptr::expose(memory)) }
+    }
+
+    /// Clears all that has ever been committed.
+    fn clear(&self) {
+        let state = self.lock();
+        let mut at = state.address_range;
+        for pages in state.known.chunk_by(|one, next| one == next) {
+            let bytes = pages.len() * self.os_page_bytes;
+            if pages[0] {
+                // SAFETY: the pages are inside the address range, which nothing uses after its kernel.
+                unsafe { freestone_base::ptr::from_exposed::<u8>(at).write_bytes(0, bytes) };
+            }
+            at += bytes;
+        }
     }
 
     /// Unmaps a part of the address range.
@@ -243,11 +289,23 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        let memory = self.lock().memory;
-        if memory != 0 {
-            // SAFETY: `propose_range` allocated it with this layout, and nothing uses the address range after its kernel.
-            unsafe { dealloc(freestone_base::ptr::from_exposed(memory), self.layout()) }
+        let (memory, n_known) = {
+            let state = self.lock();
+            (state.memory, state.known.iter().filter(|&&page| page).count())
+        };
+        if memory == 0 {
+            return;
         }
+        // A test that fails may have written where nothing has been committed.
+        if n_known * self.os_page_bytes <= CLEARED_MAX && !cfg!(miri) && !std::thread::panicking() {
+            self.clear();
+            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            if spare.len() < SPARE_MAX {
+                return spare.push(Spare { memory, range_bytes: self.range_bytes });
+            }
+        }
+        // SAFETY: `zeroed_memory` allocated it with this layout, and nothing uses the address range after its kernel.
+        unsafe { dealloc(freestone_base::ptr::from_exposed(memory), self.layout()) }
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use std::ffi::CString;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::vec::Vec;
 use std::{env, format, fs};
 
 fn new_path(name: &str) -> (PathBuf, CString) {
@@ -47,4 +48,39 @@ fn what_is_no_regular_file_is_refused() {
     let id = FileId::of_numbers([0, 0]);
     assert!(map(c"/dev/full", id, 0, 4096).is_err());
     assert!(create(c"/nowhere/at/all").is_err());
+}
+
+#[test]
+fn all_is_written_although_a_write_takes_a_part_or_is_interrupted() {
+    let (mut answers, mut written) = ([Ok(2), Err(KernelErrno::INTR), Ok(3)].into_iter(), Vec::new());
+    let write = |rest: &[u8]| answers.next().unwrap().inspect(|&n| written.extend_from_slice(&rest[..n]));
+    assert_eq!(write_whole(b"whole", write), Ok(()));
+    assert_eq!((written.as_slice(), answers.next()), (&b"whole"[..], None));
+    assert_eq!(write_whole(b"", |_| panic!("there is nothing to write")), Ok(()));
+}
+
+#[test]
+fn a_write_that_takes_nothing_is_a_full_disk_and_an_error_is_passed_on() {
+    for (answer, errno) in [(Ok(0), libc::ENOSPC), (Err(KernelErrno::FBIG), libc::EFBIG)] {
+        let mut n_calls = 0;
+        let write = |_: &[u8]| {
+            n_calls += 1;
+            if n_calls == 1 { Ok(1) } else { answer }
+        };
+        assert_eq!((write_whole(b"text", write), n_calls), (Err(Errno(errno)), 2));
+    }
+}
+
+#[test]
+fn zeros_are_written_to_their_part_of_a_file_and_nowhere_else() {
+    for (start, end) in [(0, 10_000), (3, 4099), (7, 8), (9, 9)] {
+        let (path, text) = new_path("zeros");
+        fs::write(&path, [1; 10_001]).unwrap();
+        write_zeros(&open(text.as_c_str(), OFlags::RDWR, Mode::empty()).unwrap(), start..end).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len(), 10_001);
+        let are_right = bytes.iter().zip(0..).all(|(&byte, at)| (byte == 0) == (start..end).contains(&at));
+        assert!(are_right, "{start}..{end}");
+        fs::remove_file(path).unwrap();
+    }
 }

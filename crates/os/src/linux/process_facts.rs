@@ -16,14 +16,21 @@ use rustix::fd::BorrowedFd;
 /// Whether the process has more rights than the one that started it (setuid, file capabilities). It must not trust its environment then.
 #[must_use]
 pub fn is_secure() -> bool {
-    // SAFETY: getauxval takes any key and touches only the auxiliary vector.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+    told_at_start(libc::AT_SECURE) != 0
 }
 
 /// Size of an OS page in bytes, from the auxiliary vector.
 pub(crate) fn told_page_bytes() -> usize {
+    told_at_start(libc::AT_PAGESZ)
+}
+
+/// What the kernel told the process when it started, in the auxiliary vector; 0 where it did not, and under Miri.
+pub(crate) fn told_at_start(key: libc::c_ulong) -> usize {
+    if cfg!(miri) {
+        return 0;
+    }
     // SAFETY: getauxval takes any key and touches only the auxiliary vector.
-    unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
+    unsafe { libc::getauxval(key) as usize }
 }
 
 /// The environment: an array of C strings that ends in null.

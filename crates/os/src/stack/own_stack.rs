@@ -18,6 +18,7 @@
 //! # Safety
 //! The registers that are read here hold addresses, which are not followed.
 
+use crate::linux::process_facts::told_at_start;
 use crate::process::os_page_bytes;
 use crate::readable::{Reader, can_be_read};
 use core::cell::Cell;
@@ -94,9 +95,7 @@ impl OwnStack {
 /// Where the calling thread's stack may end: what the kernel put above the first thread's, and the thread pointer, which the C library puts above the
 /// stacks of all others.
 fn ends() -> [usize; 2] {
-    // SAFETY: getauxval takes any key and touches only the auxiliary vector.
-    let first = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
-    [first, thread_pointer()]
+    [told_at_start(libc::AT_RANDOM), thread_pointer()]
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -137,11 +137,16 @@ fn compare(block: NonNull<u8>, bytes: usize, number: u64) -> Result<(), Violatio
     Ok(())
 }
 
-/// The offsets at which a block is filled and read: all of them. Miri takes a microsecond per byte, and the model under schedules plays many
-/// thousand scenarios, so both skip most offsets after the first 256. The offsets of a smaller size are always among those of a larger one.
+/// The offsets at which a block is filled and read: all of them. Miri takes a microsecond and more per byte, and the model under schedules plays many
+/// thousand scenarios, so both skip most offsets after the first ones. The offsets of a smaller size are always among those of a larger one.
 fn offsets(bytes: usize) -> impl Iterator<Item = usize> {
-    let whole = if cfg!(any(miri, shuttle)) { bytes.min(256) } else { bytes };
-    (0..whole).chain((whole..bytes).step_by(if cfg!(shuttle) { 1021 } else { 127 }))
+    let (first, step) = match (cfg!(miri), cfg!(shuttle)) {
+        (true, _) => (64, 4093),
+        (_, true) => (256, 1021),
+        _ => (bytes, 1),
+    };
+    let whole = bytes.min(first);
+    (0..whole).chain((whole..bytes).step_by(step))
 }
 
 fn pattern(number: u64, offset: usize) -> u8 {

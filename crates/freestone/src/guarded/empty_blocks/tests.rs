@@ -11,6 +11,7 @@ fn is_readable(at: usize) -> bool {
 const FAMILY: u8 = 2;
 
 #[test]
+#[cfg_attr(miri, ignore = "asks the kernel what can be read")]
 fn blocks_are_distinct_and_aligned_and_cannot_be_read() {
     let blocks = EmptyBlocks::new();
     let mut starts: Vec<_> = (0..1000).map(|_| blocks.allocate(FAMILY).unwrap().addr()).collect();
@@ -26,6 +27,7 @@ fn blocks_are_distinct_and_aligned_and_cannot_be_read() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_freed_block_is_used_again_after_all_others() {
     let blocks = EmptyBlocks::new();
     let first = blocks.allocate(FAMILY).unwrap();
@@ -39,6 +41,7 @@ fn a_freed_block_is_used_again_after_all_others() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn when_all_are_live_there_is_none_until_some_are_freed() {
     let blocks = EmptyBlocks::new();
     let all: Vec<_> = (0..N_BLOCKS).map(|_| blocks.allocate(FAMILY).unwrap()).collect();

@@ -25,7 +25,9 @@ fn write(at: usize, byte: u8) {
 fn blocks_are_zero_apart_aligned_and_keep_what_is_written() {
     let pool = GuardedPool::new();
     let mut blocks = Vec::new();
-    for (n, size) in [0, 1, 8, 24, 100, 4096, 5000, SMALL_MAX].into_iter().cycle().take(64).enumerate() {
+    for (n, size) in
+        [0, 1, 8, 24, 100, 4096, 5000, SMALL_MAX].into_iter().cycle().take(if cfg!(miri) { 8 } else { 64 }).enumerate()
+    {
         let align = [16, 32, 4096][n % 3];
         let (block, _) = pool.allocate(wanted(size, align), n % 2 == 0, &site(1)).unwrap();
         assert!(block.addr().is_multiple_of(align));
@@ -45,6 +47,7 @@ fn blocks_are_zero_apart_aligned_and_keep_what_is_written() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_slot_is_used_again_only_after_all_others() {
     let pool = GuardedPool::new();
     let first = allocate(&pool, 24, true);
@@ -115,6 +118,7 @@ fn a_fault_is_judged_by_the_block_that_is_nearest_and_its_state() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_slot_that_was_given_up_is_open_and_never_used_again() {
     let pool = GuardedPool::new();
     let block = allocate(&pool, 32, true);
@@ -161,6 +165,7 @@ fn addresses_of_the_mapping_are_the_pools_and_no_others() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_page_beside_a_live_block_that_was_touched_is_open_and_the_block_lives_on() {
     let (pool, page) = (GuardedPool::new(), process::os_page_bytes());
     let block = allocate(&pool, 32, false);
@@ -184,6 +189,7 @@ fn a_fork_holds_the_lock_from_before_until_after() {
 
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "asks the kernel what can be read")]
+#[cfg_attr(miri, ignore = "asks the kernel what can be read")]
 fn the_pages_of_a_block_can_be_read_while_it_is_live_and_no_others() {
     let (pool, page) = (GuardedPool::new(), process::os_page_bytes());
     let is_open = |at: usize| crate::testing::kernel_can_read(address::from_exposed::<u8>(at));

@@ -42,7 +42,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0..3_usize).prop_map(Step::CloseOne),
         1 => Just(Step::CloseAll),
     ];
-    proptest::collection::vec(step, 1..60)
+    proptest::collection::vec(step, 1..if cfg!(miri) { 12 } else { 60 })
 }
 
 proptest! {

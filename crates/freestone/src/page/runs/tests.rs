@@ -246,13 +246,13 @@ fn step(runs: &mut Runs, step: &Step, model: &mut [Kind]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 300 }, failure_persistence: None, ..ProptestConfig::default()
+        cases: if cfg!(miri) { 1 } else { 300 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     /// Every page has the kind that the last step gave it, and every invariant holds after every step.
     #[test]
     fn every_page_has_the_kind_that_the_last_step_gave_it(
-        steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 30 } else { 200 }),
+        steps in proptest::collection::vec(any_step(), 0..if cfg!(miri) { 8 } else { 200 }),
     ) {
         let os = Fake::new(4096, RANGE_BYTES);
         let mut runs = runs(&os);

@@ -5,7 +5,7 @@ const WORD: u64 = 0x1234_5678_9abc_def0;
 #[test]
 fn each_wrong_byte_of_a_canary_is_found() {
     let mut block = [0u8; 64];
-    for size in 0..=60 {
+    for size in (0..=60).step_by(if cfg!(miri) { 11 } else { 1 }) {
         let range = range(size, 60);
         write(&mut block[range.clone()], WORD);
         assert_eq!(damage(&block[range.clone()], WORD), None);

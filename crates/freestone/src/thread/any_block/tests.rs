@@ -11,7 +11,7 @@ use freestone_testkit::ops::{Mix, Player, any_stream, generate, play};
 use proptest::prelude::*;
 use std::vec::Vec;
 
-const N_CASES: u32 = if cfg!(miri) { 4 } else { 96 };
+const N_CASES: u32 = if cfg!(miri) { 2 } else { 96 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: N_CASES, failure_persistence: None, ..ProptestConfig::default() })]
@@ -126,9 +126,10 @@ fn fail_every_call(stream: &freestone_testkit::ops::Stream, level: &str) {
         world.os().n_calls()
     };
     assert!(n_calls > 4);
-    let stride = if cfg!(miri) { 3 } else { 1 };
+    let all = [Errno::NOMEM, Errno::AGAIN, Errno::INVAL];
+    let (stride, errnos) = if cfg!(miri) { (11, &all[..1]) } else { (1, &all[..]) };
     for nth_call in (0..n_calls).step_by(stride) {
-        for errno in [Errno::NOMEM, Errno::AGAIN, Errno::INVAL] {
+        for &errno in errnos {
             for for_good in [false, true] {
                 let world = World::hardened(4096, level);
                 world.os().plan(Some(Failure { nth_call, errno, for_good }));
@@ -184,7 +185,7 @@ fn alignments_are_served_up_to_the_size_of_the_address_range() {
 fn a_batch_of_32_remote_frees_costs_one_handover() {
     let world = World::new(4096);
     let (producer, consumer) = (world.heap(), world.heap());
-    let n = 3200;
+    let n = if cfg!(miri) { 320 } else { 3200 };
     // SAFETY: the heaps and the blocks are this test's.
     unsafe {
         let blocks: Vec<_> = (0..n).map(|_| producer.allocate(64, 1).start).collect();

@@ -4,14 +4,17 @@ use crate::span::View;
 use std::boxed::Box;
 use std::vec::Vec;
 
+mod aside;
+mod sampling;
+
 const CLASS: usize = 3;
 
-/// Blocks that a test owns: leaked memory, with room for two words each.
+/// Blocks that a test owns: leaked memory, with room for two words each, aligned as blocks are.
 struct Blocks(Vec<*mut u8>);
 
 impl Blocks {
     fn new(n: usize) -> Self {
-        Self((0..n).map(|_| Box::leak(Box::new([0u64; 2])).as_mut_ptr().cast()).collect())
+        Self((0..n).map(|_| core::ptr::from_mut(Box::leak(Box::new(0_u128))).cast()).collect())
     }
 
     fn start(&self, at: usize) -> *mut u8 {
@@ -252,4 +255,13 @@ fn more_blocks_than_half_of_a_bin_stay_and_none_need_stay() {
     assert!(bins.is_empty(CLASS) && pop_all(&bins).is_empty());
     assert_eq!(bins.put_back(CLASS, || View::EMPTY), Ok(true));
     assert_eq!(pop_all(&bins).len(), 5);
+}
+
+#[test]
+fn a_chain_that_is_abandoned_has_no_block_left() {
+    let (bins, blocks) = (Bins::empty(), Blocks::new(3));
+    (0..3).for_each(|at| bins.put(blocks.free_block(at)));
+    let mut cut = cut(&bins, 1).unwrap();
+    cut.abandon();
+    assert!(cut.n_left() == 0 && cut.first().is_null() && cut.pop(&View::EMPTY, 0).is_none());
 }

@@ -2,6 +2,7 @@
 use super::*;
 use crate::testing::World;
 use crate::thread::upkeep;
+use freestone_base::lock::Forker;
 use freestone_base::units::PAGE_BYTES;
 
 #[test]
@@ -57,4 +58,15 @@ fn an_explicit_heap_caches_no_large_run_and_its_freed_blocks_reach_it_at_once() 
     upkeep::flush_all(heap.enter().own());
     assert_eq!(heap.enter().own().spans().n_pages(), 0, "the block is back, and its span has gone");
     world.check().unwrap();
+}
+
+#[test]
+fn nobody_enters_a_heap_while_the_process_forks() {
+    let world = World::new(4096);
+    let heap = world.explicit_heap();
+    heap.gated().lock_for_fork();
+    assert!(heap.try_enter().is_none());
+    // SAFETY: this thread took the gate, and goes on after the fork.
+    heap.gated().unlock_after_fork(unsafe { Forker::new() });
+    assert!(heap.try_enter().is_some());
 }

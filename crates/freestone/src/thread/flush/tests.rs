@@ -199,3 +199,24 @@ fn blocks_of_os_pages_that_a_flush_gives_back_do_not_count_as_free_in_their_span
     settings.set(crate::config::key::DIRTY_MAX, b"4096").unwrap();
     assert!(world.os().purged_bytes() > 0 && !world.shared.usage.exceeds_bound_in_spans(&settings));
 }
+
+#[test]
+fn what_a_full_bin_gives_back_counts_as_flushed() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let class = class_of(64);
+    let live = blocks(heap, 64, 3000);
+    flush(heap, class, 0);
+    let _ = heap.bins().restart_flushed(class);
+    let mut n_freed = 0;
+    for block in live {
+        push(heap, freed(block, class));
+        n_freed += 1;
+        if heap.bins().flushed(class) > 0 {
+            break;
+        }
+    }
+    assert!(heap.bins().len(class) > 0);
+    assert_eq!(i64::from(heap.bins().flushed(class)), n_freed - heap.bins().len(class));
+    world.check().unwrap();
+}

@@ -144,3 +144,15 @@ fn a_free_at_a_granule_inside_a_block_is_reported_by_the_flush() {
     flush::flush(heap, class_of(BYTES), 0);
     assert_eq!(seen::take(), [(Misuse::Interior { block_bytes: BYTES, offset: 16 }, all[3].addr() + 16)]);
 }
+
+#[test]
+fn a_block_whose_span_is_gone_is_told_from_a_link_that_leads_to_no_block() {
+    let world = world();
+    let own = world.heap();
+    let large = own.allocate(100_000, 1).start;
+    let (view, before) = (own.renew_view(), (16, class_of(BYTES)));
+    let gone = Found::Lost(large.addr()).wrong(&view, Marked::InBin, before);
+    assert!(matches!(gone, Some(Found::Lost(address)) if address == large.addr()), "{gone:?}");
+    let wild = Found::Lost(48).wrong(&view, Marked::InBin, before);
+    assert!(matches!(wild, Some(Found::Wrong(what, 16)) if what == Misuse::link_written(BYTES)), "{wild:?}");
+}

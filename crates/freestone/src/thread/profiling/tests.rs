@@ -8,6 +8,7 @@ use freestone_os::fake::Fake;
 use std::vec::Vec;
 
 mod call_sites;
+mod steps;
 
 /// A world of which one byte in `interval` is sampled, with a heap.
 fn world(interval: u64, level: &str, seed: u64) -> World {
@@ -55,6 +56,7 @@ fn is_near(estimate: f64, exact: f64, block_bytes: usize, interval: u64) -> bool
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn of_blocks_that_come_and_go_as_many_are_sampled_as_of_those_that_stay() {
     let interval = 1 << 14;
     for level in LEVELS {
@@ -108,6 +110,7 @@ fn over_many_seeds_estimates_are_right_on_average_at_every_size() {
         (64 << 20, 2, 64 << 20),
     ];
     for (size, n, block_bytes) in cases {
+        let n: usize = if cfg!(miri) { n / 20 + 1 } else { n };
         let mut sums = (0.0, 0.0);
         let world = world(interval, "default", size as u64);
         let heap = world.heap();
@@ -208,6 +211,7 @@ fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn the_hot_paths_cannot_reach_a_sample_and_have_all_room_when_it_is_far() {
     use crate::random::RandomNumbers;
     for (size, interval) in [(16, 1 << 9), (16, 1 << 16), (500, 1 << 14), (500, 1 << 20), (20_000, 1 << 16)] {

@@ -10,6 +10,8 @@ use freestone_testkit::ops::{Player, any_stream};
 use proptest::prelude::*;
 use std::vec::Vec;
 
+mod steps;
+
 fn world_with(rate: &str, level: &str) -> World {
     let world = World::hardened(4096, level);
     world.set(key::GUARD_SAMPLE, rate);
@@ -25,6 +27,7 @@ fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn every_small_block_is_guarded_at_a_rate_of_one_until_all_slots_are_in_use_and_again_when_some_are_free() {
     for level in LEVELS {
         let world = world_with("1", level);
@@ -44,6 +47,7 @@ fn every_small_block_is_guarded_at_a_rate_of_one_until_all_slots_are_in_use_and_
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_thread_that_frees_what_it_allocates_has_one_in_so_many_guarded() {
     for level in LEVELS {
         let (rate, n) = (100, 100_000);
@@ -73,6 +77,7 @@ fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
 
 /// The bin never runs empty by itself: samples come only from looks at a bin whose room is used up.
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_thread_whose_bin_always_has_a_block_has_one_in_so_many_guarded() {
     for rate in [40, 400] {
         let (n, world) = (1000 * rate, world_with(&std::format!("{rate}"), "default"));
@@ -92,6 +97,7 @@ fn a_thread_whose_bin_always_has_a_block_has_one_in_so_many_guarded() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_guarded_block_is_at_either_end_of_its_pages_as_often() {
     let world = world_with("1", "default");
     let heap = world.heap();
@@ -100,6 +106,7 @@ fn a_guarded_block_is_at_either_end_of_its_pages_as_often() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn a_thread_that_only_allocates_has_one_in_so_many_guarded() {
     let world = world_with("1000", "default");
     let heap = world.heap();
@@ -109,6 +116,7 @@ fn a_thread_that_only_allocates_has_one_in_so_many_guarded() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes hours")]
 fn classes_are_sampled_in_proportion_to_their_allocations() {
     let world = world_with("500", "default");
     let heap = world.heap();
@@ -244,11 +252,11 @@ fn no_block_is_guarded_beyond_the_hard_limit_and_guarded_blocks_count_towards_it
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
 
     #[test]
     fn no_block_overlaps_another_or_loses_its_contents_whatever_is_guarded(
-        stream in any_stream(40, 300, std::vec![1 << 20]),
+        stream in any_stream(40, if cfg!(miri) { 40 } else { 300 }, std::vec![1 << 20]),
         rate in 1usize..20,
         at in 0..LEVELS.len(),
     ) {

@@ -302,3 +302,6 @@ pub(crate) fn trailer_at<O: Os>(
     };
     Some((start.addr(), seen))
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,3 +123,6 @@ fn erased_damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
     let head = block.get(..os_page_bytes.min(block.len())).and_then(erase::damage);
     head.or_else(|| Some(tail + block.get(tail..).and_then(erase::damage)?))
 }
+
+#[cfg(test)]
+mod tests;

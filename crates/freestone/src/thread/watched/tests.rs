@@ -16,7 +16,9 @@ use std::vec::Vec;
 
 mod choices;
 mod erasing;
+mod fast_ways;
 mod reports;
+mod resizing;
 
 /// A world of watched heaps that go on after a crime, without a word.
 fn watched() -> World {

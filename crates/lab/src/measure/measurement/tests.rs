@@ -58,3 +58,18 @@ fn without_a_run_or_an_allocator_there_is_nothing_to_show() {
     assert_eq!(measurement.baseline(&[], "nothing at all").unwrap_err().to_string(), "nothing at all");
     assert_eq!(measurement.baseline(&[Allocator::system()], "").unwrap(), "system");
 }
+
+#[test]
+fn a_measurement_without_a_run_leaves_no_file_of_its_own() {
+    let file = ScratchFile::new("measurement-test");
+    drop(begin(&file));
+    assert!(!file.path().exists());
+    let mut measurement = begin(&file);
+    measurement.keep("x", "system", 0, Outcome::Command(CommandRecord::example(1000, 4096))).unwrap();
+    drop(measurement);
+    assert!(file.path().exists());
+    let link = ScratchFile::new("measurement-link");
+    std::os::unix::fs::symlink(file.path(), link.path()).unwrap();
+    drop(begin(&link));
+    assert!(link.path().is_symlink() && file.path().exists(), "a link stays, as /dev/null does");
+}

@@ -16,7 +16,7 @@ fn metadata_is_committed_for_every_page_and_no_farther() {
         let os = Fake::new(os_page_bytes, RANGE_BYTES);
         let mut arrays = begin(&os);
         let n_all = arrays.layout().n_pages;
-        for n_pages in 1..=n_all {
+        for n_pages in (1..n_all).step_by(if cfg!(miri) { 211 } else { 1 }).chain([n_all]) {
             arrays.extend(&os, n_pages).unwrap();
             assert!(arrays.pages() >= n_pages && arrays.reach() >= n_pages);
             let bytes = os.committed_bytes();

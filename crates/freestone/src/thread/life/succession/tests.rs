@@ -163,3 +163,14 @@ fn a_handler_that_interrupts_a_thread_in_the_registry_ends_no_spare_heap_and_wai
     world.threads.end_spare(&world.shared, Which::Expired);
     assert_eq!(world.threads.n_spare(), 0);
 }
+
+#[test]
+fn there_is_a_spare_heap_between_one_thread_and_the_next() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    assert!(!world.threads.has_spare());
+    world.leave(heap);
+    assert!(world.threads.has_spare());
+    let _heap = world.next_heap();
+    assert!(!world.threads.has_spare());
+}

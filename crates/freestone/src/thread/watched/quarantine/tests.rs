@@ -4,6 +4,8 @@ use core::ptr;
 use std::boxed::Box;
 use std::collections::VecDeque;
 
+mod borders;
+
 fn quarantine() -> Box<Quarantine> {
     let quarantine = Box::new(Quarantine {
         clock: Cell::new(0),

@@ -1,0 +1,78 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::size_class::class_of;
+use crate::testing::{World, fill, free, is_filled, reallocate};
+
+/// Bytes of the class of a block for `size` bytes.
+fn class_bytes(size: usize) -> usize {
+    block_bytes(class_of(size))
+}
+
+#[test]
+fn a_small_block_that_moves_because_it_grew_a_little_has_room_up_to_the_largest_class() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for (size, next, expected) in [
+        (112, 113, class_bytes(448)),
+        (112, 223, class_bytes(448)),
+        // It doubles.
+        (112, 224, class_bytes(224)),
+        (16_384, 16_385, SMALL_MAX),
+        // Twice as much is a large block.
+        (20_480, 20_481, 1 << 16),
+    ] {
+        let block = heap.allocate(size, 1).start;
+        fill(block, 7, size);
+        let moved = reallocate(heap, block, next);
+        assert!(moved != block && is_filled(moved, 7, size));
+        assert_eq!(heap.usable_bytes(moved), Some(expected), "{size} to {next}");
+        free(heap, moved);
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn a_block_with_an_alignment_that_not_every_block_has_gets_what_is_asked_for() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for (align, expected) in [(GRANULE_BYTES, class_bytes(448)), (64, 128)] {
+        let block = heap.allocate(112, align).start;
+        let usable = heap.usable_bytes(block).expect("the block is live");
+        // SAFETY: the block is the test's, which uses what is returned in its place.
+        let moved = unsafe { heap.reallocate(block, usable + 1, align) };
+        let expected = if align == 64 { usable + 64 } else { expected };
+        assert_eq!(heap.usable_bytes(moved), Some(expected), "{align}");
+        free(heap, moved);
+    }
+}
+
+#[test]
+fn a_watched_block_that_moves_because_it_grew_a_little_stays_at_its_next_growth() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    for (size, next, then) in [(100, 120, 300), (20_000, 21_000, 39_000)] {
+        let block = heap.allocate(size, 1).start;
+        let moved = reallocate(heap, block, next);
+        assert_ne!(moved, block, "{size}");
+        assert_eq!(reallocate(heap, moved, then), moved, "{size}");
+        free(heap, moved);
+    }
+    world.check().unwrap();
+}
+
+/// The new block has the memory of the old one, at the end of which other bytes were.
+#[test]
+fn a_watched_large_block_whose_memory_moves_has_a_canary() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let blocks = [(); 4].map(|()| heap.allocate(400_000, 1).start);
+    fill(blocks[0], 7, 400_000);
+    let grown = reallocate(heap, blocks[0], 700_001);
+    assert!(grown != blocks[0] && is_filled(grown, 7, 400_000));
+    crate::misuse::seen::take();
+    world.set(crate::config::key::MISUSE, "ignore");
+    free(heap, grown);
+    assert_eq!(crate::misuse::seen::take(), []);
+    blocks[1..].iter().for_each(|&block| free(heap, block));
+    world.check().unwrap();
+}

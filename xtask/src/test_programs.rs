@@ -1,0 +1,124 @@
+//! The test programs of the workspace: cargo builds them, and they run two at a time. Cargo itself runs one after the other, and most end with one test
+//! that the others have left alone.
+
+use crate::process::{cargo, root, target};
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+
+/// How many run at a time; each has as many threads as there are processors.
+const AT_A_TIME: usize = 2;
+
+/// Cargo's arguments for the tests of all packages, with the features that are off by default.
+pub(crate) const ALL: [&str; 3] = ["--workspace", "--features", "freestone/allocator-api2,freestone/allocator-api2-02"];
+
+/// A test program, the folder that cargo runs it in, and what it is called here.
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) folder: PathBuf,
+    pub(crate) name: String,
+}
+
+/// A command that has to succeed, and what it is called.
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) command: Command,
+}
+
+impl Program {
+    /// The command that runs it, as cargo does.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).stdin(Stdio::null());
+        command
+    }
+}
+
+/// Builds the test programs of these packages, or of all. Cargo names each with its package's folder, and says `Executable` for it.
+pub(crate) fn build(packages: &[String]) -> Result<Vec<Program>> {
+    let mut build = cargo(&["test", "--no-run", "--message-format", "json-render-diagnostics"]);
+    match packages {
+        [] => build.args(ALL),
+        some => build.args(some.iter().flat_map(|package| ["--package", package])),
+    };
+    let built = build.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    if !built.status.success() {
+        bail!("the tests do not build: see above");
+    }
+    let messages = String::from_utf8_lossy(&built.stdout).into_owned();
+    let field = |line: &str, name: &str| {
+        let rest = line.split_once(&format!("\"{name}\":\""))?.1;
+        Some(rest.split_once('"')?.0.to_owned())
+    };
+    let programs = messages.lines().filter(|line| line.contains("\"test\":true")).filter_map(|line| {
+        let (path, manifest) = (field(line, "executable")?, field(line, "manifest_path")?);
+        let (folder, source) = (Path::new(&manifest).parent()?.to_owned(), field(line, "src_path")?);
+        let name = Path::new(&source).strip_prefix(root()).unwrap_or(Path::new(&source)).display().to_string();
+        Some(Program { path: path.into(), folder, name })
+    });
+    let programs: Vec<_> = programs.filter(|program| program.path.exists()).collect();
+    if programs.is_empty() { bail!("there are no tests") } else { Ok(programs) }
+}
+
+/// Runs the jobs in this order, and prints the output of each when it has ended. After the first that fails, no other is started.
+pub(crate) fn run_all(jobs: Vec<Job>) -> Result<()> {
+    let jobs = Mutex::new(jobs.into_iter());
+    let failed = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(job) = next(&jobs, &failed) {
+                    let name = job.name.clone();
+                    if let Err(error) = run(job) {
+                        println!("{error:#}");
+                        failed.lock().expect("nothing panics with the lock held").push(name);
+                    }
+                }
+            });
+        }
+    });
+    match failed.into_inner().expect("nothing panicked with the lock held").as_slice() {
+        [] => Ok(()),
+        names => bail!("failed: {}", names.join(", ")),
+    }
+}
+
+fn next(jobs: &Mutex<impl Iterator<Item = Job>>, failed: &Mutex<Vec<String>>) -> Option<Job> {
+    let has_failed = !failed.lock().expect("nothing panics with the lock held").is_empty();
+    if has_failed { None } else { jobs.lock().expect("nothing panics with the lock held").next() }
+}
+
+/// Runs a command, and prints its output in one piece. A file takes it, because a process that the command leaves behind would keep a pipe open.
+fn run(job: Job) -> Result<()> {
+    let Job { name, mut command } = job;
+    let path = target().join(format!("{}.log", name.replace(['/', ' '], "-")));
+    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    let status = command.stdout(file.try_clone()?).stderr(file).status();
+    let output = fs::read(&path)?;
+    fs::remove_file(&path)?;
+    let status = status.with_context(|| format!("cannot start {command:?}"))?;
+    println!("-- {name}\n{}", String::from_utf8_lossy(&output).trim());
+    if status.success() { Ok(()) } else { bail!("{name}: {status}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(name: &str, script: &str) -> Job {
+        Job { name: name.into(), command: crate::process::command("sh", &["-c", script]) }
+    }
+
+    #[test]
+    fn a_job_that_fails_is_named_and_no_other_is_started() {
+        assert!(run_all(vec![job("one job", "echo; echo >&2"), job("another job", "exit 0")]).is_ok());
+        let failed = run_all(vec![job("a good job", "exit 0"), job("a bad job", "exit 3")]).unwrap_err().to_string();
+        assert_eq!(failed, "failed: a bad job");
+        let jobs = || Mutex::new(vec![job("a later job", "exit 0")].into_iter());
+        assert!(next(&jobs(), &Mutex::new(Vec::new())).is_some());
+        assert!(next(&jobs(), &Mutex::new(vec!["a bad job".into()])).is_none());
+    }
+}
